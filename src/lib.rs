@@ -1,0 +1,8 @@
+//! Learning to rank inside SQLite.
+
+pub mod error;
+pub mod math;
+pub mod metric;
+pub mod solve;
+
+pub use error::{Error, Result};

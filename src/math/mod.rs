@@ -1,0 +1,4 @@
+//! Small numerical tools that every room may use: orders with a written tie rule and dense kernels on slices.
+
+pub mod dense;
+pub mod order;

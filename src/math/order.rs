@@ -1,0 +1,43 @@
+//! Orders with a written tie rule.
+
+use std::cmp::Ordering;
+
+/// Order of documents by decreasing score; equal scores keep their input order.
+pub fn descending(scores: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| compare(scores[b], scores[a]));
+    order
+}
+
+/// Total order of numbers in which -0 equals +0.
+pub fn compare(a: f64, b: f64) -> Ordering {
+    (a + 0.0).total_cmp(&(b + 0.0))
+}
+
+/// Median; the mean of the two middle values when their number is even. `None` without values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| compare(*a, *b));
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[middle]),
+        _ => Some(0.5 * (sorted[middle - 1] + sorted[middle])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_keep_their_input_order() {
+        assert_eq!(descending(&[1.0, 3.0, 1.0, 0.0, -0.0]), [1, 0, 2, 3, 4]);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_the_mean_of_the_middle() {
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+}
