@@ -1,0 +1,33 @@
+//! The one door between this crate and SQLite: no panic crosses it, and every error carries the function's name.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::ffi;
+
+use crate::error::{Error, Result};
+
+/// Runs the body of the SQL function `name`; panics and errors become SQL errors that begin with the name.
+pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
+    let outcome = catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|payload| Err(Error::Internal(panic_text(payload.as_ref()))));
+    outcome.map_err(|error| to_sqlite(name, &error))
+}
+
+/// The SQL error for an error of this crate. An interruption keeps its code, which hosts look for.
+fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
+    match error {
+        Error::Interrupted => {
+            rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None)
+        }
+        _ => rusqlite::Error::UserFunctionError(format!("{name}: {error}").into()),
+    }
+}
+
+/// The text of a panic's payload.
+pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".to_owned())
+}

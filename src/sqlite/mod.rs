@@ -1,0 +1,3 @@
+//! The rim: everything that speaks to SQLite.
+
+pub mod guard;
