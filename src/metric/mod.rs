@@ -1,1 +1,62 @@
-//! Measures of a ranking.
+//! Measures of a ranking: how good an order of the documents of one query is.
+//!
+//! A metric turns the relevance and the scores of one query into one number, or into `None` where it is undefined.
+//! The mean over queries is formed apart from it (`mean`). Each relevance metric is one file and one line in
+//! [`METRICS`]; each subtopic metric is one file and one line in [`SUBTOPIC_METRICS`].
+//!
+//! Conventions that every file shares:
+//!
+//! 1. Documents are ranked by decreasing score. What equal scores mean is the option [`Ties`]; `expected` is the
+//!    exact mean over all orders inside the ties, and the same bits for every order of the input.
+//! 2. A document is relevant if its grade is at least `threshold`; gains are `2^y - 1` or `y`, and grades below 0
+//!    (some collections mark spam so) gain 0, as in `trec_eval`.
+//! 3. Grades, scores and options are finite numbers; relevance and scores have the same length.
+//! 4. A cutoff is a number of documents from the top. Lists shorter than the cutoff are not an error.
+//!
+//! Where a metric is undefined:
+//!
+//! | metric | undefined (`None`) |
+//! |---|---|
+//! | every metric | the list is empty |
+//! | `dcg`, `eru`, `err` | never otherwise: nothing relevant is worth 0 |
+//! | `ndcg` | no document has a gain above 0 |
+//! | `map`, `mrr`, `precision`, `recall`, `wta` | no document is relevant |
+//! | `mre`, `mre_pooled` | fewer than two documents |
+//! | `kendall_tau` | all grades equal or all scores equal |
+//! | `alpha_ndcg`, `subtopic_recall` | no document has a subtopic |
+//!
+//! Cost: O(n log n) for n documents, but for ties under `expected` in `err` and `alpha_ndcg` (see there).
+
+mod binary;
+mod def;
+mod discount;
+mod elementary;
+mod mean;
+mod named;
+mod options;
+mod pairs;
+mod ranked;
+mod subtopics;
+
+pub mod alpha_ndcg;
+pub mod dcg;
+pub mod err;
+pub mod eru;
+pub mod kendall_tau;
+pub mod map;
+pub mod mre;
+pub mod mrr;
+pub mod ndcg;
+pub mod precision;
+pub mod recall;
+pub mod subtopic_recall;
+pub mod wta;
+
+#[cfg(test)]
+mod laws;
+
+pub use def::{METRICS, MetricDef, SUBTOPIC_METRICS, SubtopicDef};
+pub use mean::{Mean, Undefined};
+pub use named::{Metric, SubtopicMetric};
+pub use options::{Gain, MetricOptions, Ties};
+pub use subtopics::Subtopics;

@@ -1,0 +1,51 @@
+//! Ties as counts of relevant documents: all that the binary metrics need to know of a ranking.
+
+use super::options::MetricOptions;
+use super::ranked::Ranked;
+
+/// A group of places whose inner order is not determined (one place, or a tie under the expected rule).
+pub(super) struct Tie {
+    /// Number of places above it.
+    pub(super) start: usize,
+    /// Number of its places.
+    pub(super) size: usize,
+    /// Number of its relevant documents.
+    pub(super) relevant: usize,
+}
+
+/// A ranking in which a document is relevant or not.
+pub(super) struct BinaryRanking {
+    /// Groups from the top.
+    pub(super) ties: Vec<Tie>,
+    /// Number of relevant documents of the list, at least 1.
+    pub(super) relevant: usize,
+}
+
+impl BinaryRanking {
+    /// The ranking by scores; `None` if no document is relevant.
+    pub(super) fn new(relevance: &[f64], scores: &[f64], options: &MetricOptions) -> Option<Self> {
+        let is_relevant = |document: usize| relevance[document] >= options.threshold;
+        let relevant = (0..relevance.len()).filter(|&document| is_relevant(document)).count();
+        if relevant == 0 {
+            return None;
+        }
+        let ranked = Ranked::new(relevance, scores, options.ties);
+        let ties = ranked.groups().map(|group| Tie {
+            start: group.start,
+            size: group.len(),
+            relevant: ranked.order()[group].iter().filter(|&&document| is_relevant(document)).count(),
+        });
+        Some(Self { ties: ties.collect(), relevant })
+    }
+
+    /// Expected number of relevant documents among the first `depth`: a tie that the cutoff parts counts with the
+    /// mean of the hypergeometric distribution.
+    pub(super) fn expected_hits(&self, depth: usize) -> f64 {
+        let visible = self.ties.iter().take_while(|tie| tie.start < depth);
+        let hits = visible.map(|tie| {
+            let taken = tie.size.min(depth - tie.start);
+            (tie.relevant * taken) as f64 / tie.size as f64
+        });
+        hits.sum()
+    }
+}

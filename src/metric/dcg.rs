@@ -1,0 +1,33 @@
+//! Discounted cumulative gain (Jarvelin and Kekalainen 2002; gains of Burges et al. 2005).
+//!
+//! `DCG@k = sum_{i <= k} gain(y_i) / log2(1 + i)`, `gain(y) = 2^y - 1` or `y`.
+//!
+//! Decisions: a list in which nothing is relevant has DCG 0, not undefined; grades below 0 gain 0; grades above
+//! 1023 have an infinite exponential gain (NDCG stays finite). Ties: mean gain times the sum of the discounts of
+//! the tie, exact (McSherry and Najork 2008). Cost O(n log n).
+
+use super::def::MetricDef;
+use super::discount::{discounted_sum, gains, logarithmic};
+use super::options::MetricOptions;
+use super::ranked::Ranked;
+
+/// The table line of DCG.
+pub static DCG: MetricDef = MetricDef {
+    name: "dcg",
+    function: "ltr_dcg",
+    summary: "discounted cumulative gain",
+    formula: "sum_{i<=k} (2^y_i - 1) / log2(1 + i)",
+    source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",
+    takes_cutoff: true,
+    higher_is_better: true,
+    per_query: dcg,
+    weight: None,
+};
+
+fn dcg(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {
+    if relevance.is_empty() {
+        return None;
+    }
+    let ranked = Ranked::new(relevance, scores, options.ties);
+    Some(discounted_sum(&ranked, &gains(relevance, options.gain), cutoff, logarithmic))
+}

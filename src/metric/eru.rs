@@ -1,0 +1,55 @@
+//! Expected rank utility (Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo, equation 11).
+//!
+//! `ERU = sum_i max(y_i - neutral, 0) 2^((1-i) / (halflife-1))`: the place `halflife` is looked at by half of the
+//! users, and a grade up to `neutral` is worth nothing.
+//!
+//! Decisions: not normalised, as in equation 11; dividing by the value of the same list with its grades as scores
+//! gives the normalised one. A list in which nothing exceeds `neutral` has ERU 0, not undefined. Ties: mean utility
+//! times the sum of the discounts of the tie, exact. Cost O(n log n).
+
+use super::def::MetricDef;
+use super::discount::discounted_sum;
+use super::options::MetricOptions;
+use super::ranked::Ranked;
+
+/// The table line of ERU.
+pub static ERU: MetricDef = MetricDef {
+    name: "eru",
+    function: "ltr_eru",
+    summary: "expected rank utility with exponential decay",
+    formula: "sum_i max(y_i - neutral, 0) * 2^((1 - i) / (halflife - 1))",
+    source: "Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo",
+    takes_cutoff: false,
+    higher_is_better: true,
+    per_query: expected_rank_utility,
+    weight: None,
+};
+
+fn expected_rank_utility(
+    relevance: &[f64],
+    scores: &[f64],
+    _cutoff: Option<usize>,
+    options: &MetricOptions,
+) -> Option<f64> {
+    if relevance.is_empty() {
+        return None;
+    }
+    let utilities: Vec<f64> = relevance.iter().map(|&y| (y - options.neutral).max(0.0)).collect();
+    let discount = |place: usize| libm::exp2(-(place as f64) / (options.halflife - 1.0));
+    let ranked = Ranked::new(relevance, scores, options.ties);
+    Some(discounted_sum(&ranked, &utilities, None, discount))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_the_halflife_counts_half() {
+        let options = MetricOptions { neutral: 3.0, halflife: 2.0, ..MetricOptions::default() };
+        let value = |y: &[f64]| expected_rank_utility(y, &[3.0, 2.0, 1.0], None, &options).unwrap();
+        assert!((value(&[3.0, 5.0, 0.0]) - 1.0).abs() < 1e-15);
+        assert!((value(&[4.0, 5.0, 5.0]) - 2.5).abs() < 1e-15);
+        assert!(value(&[1.0, 2.0, 3.0]).abs() < 1e-15);
+    }
+}

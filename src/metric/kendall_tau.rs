@@ -1,0 +1,71 @@
+//! Kendall's rank correlation tau-b of grades and scores (Kendall 1945; algorithm of Knight 1966).
+//!
+//! `tau_b = (C - D) / sqrt((N - T_y) (N - T_s))` with C concordant and D discordant pairs, N all pairs, T_y pairs of
+//! equal grades and T_s pairs of equal scores.
+//!
+//! Decisions: the formula itself accounts for ties, so the option `ties` has no effect; undefined if all grades or
+//! all scores are equal. Cost O(n log n).
+
+use super::def::MetricDef;
+use super::options::{MetricOptions, Ties};
+use super::pairs::{PairCounts, tied_pairs};
+use crate::math::order::compare;
+
+/// The table line of Kendall's tau-b.
+pub static KENDALL_TAU: MetricDef = MetricDef {
+    name: "kendall_tau",
+    function: "ltr_kendall_tau",
+    summary: "rank correlation tau-b of relevance and score",
+    formula: "(C - D) / sqrt((N - T_y) (N - T_s))",
+    source: "Kendall 1945; Knight 1966",
+    takes_cutoff: false,
+    higher_is_better: true,
+    per_query: tau_b,
+    weight: None,
+};
+
+fn tau_b(relevance: &[f64], scores: &[f64], _cutoff: Option<usize>, _options: &MetricOptions) -> Option<f64> {
+    let counts = PairCounts::new(relevance, scores, Ties::Expected);
+    let mut grades = relevance.to_vec();
+    grades.sort_unstable_by(|a, b| compare(*a, *b));
+    let untied_grades = counts.all - tied_pairs(&grades);
+    let untied_scores = counts.all - counts.tied_scores;
+    if untied_grades == 0 || untied_scores == 0 {
+        return None;
+    }
+    let untied_both = untied_grades - counts.undecided;
+    let difference = untied_both as f64 - 2.0 * counts.wrong as f64;
+    Some(difference / libm::sqrt(untied_grades as f64 * untied_scores as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_sum_over_pairs() {
+        let grades = [2.0, 0.0, 1.0, 2.0, 1.0, 0.0];
+        let scores = [0.3, 0.1, 0.3, 0.2, 0.5, 0.2];
+        let sign = |x: f64| if x.abs() < 1e-300 { 0.0 } else { x.signum() };
+        let (mut both, mut of_grades, mut of_scores) = (0.0, 0.0, 0.0);
+        for i in 0..6 {
+            for j in 0..i {
+                let (y, s) = (sign(grades[i] - grades[j]), sign(scores[i] - scores[j]));
+                both += y * s;
+                of_grades += y * y;
+                of_scores += s * s;
+            }
+        }
+        let found = tau_b(&grades, &scores, None, &MetricOptions::default()).unwrap();
+        assert!((found - both / libm::sqrt(of_grades * of_scores)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn it_is_undefined_where_nothing_is_ordered() {
+        let options = MetricOptions::default();
+        assert_eq!(tau_b(&[1.0, 1.0], &[1.0, 2.0], None, &options), None);
+        assert_eq!(tau_b(&[1.0, 2.0], &[1.0, 1.0], None, &options), None);
+        assert_eq!(tau_b(&[1.0], &[1.0], None, &options), None);
+        assert_eq!(tau_b(&[], &[], None, &options), None);
+    }
+}

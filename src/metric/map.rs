@@ -1,0 +1,55 @@
+//! Average precision; its mean over queries is MAP (Buckley and Voorhees 2000; Manning et al. 2008).
+//!
+//! `AP@k = (1/R) sum_{i <= k, document i relevant} (relevant documents among the first i) / i`, R the number of all
+//! relevant documents.
+//!
+//! Decisions: undefined without a relevant document; with a cutoff the divisor stays R, as in `map_cut` of
+//! `trec_eval`. Ties: the closed form of McSherry and Najork (2008): in a tie of m documents, r of them relevant,
+//! behind s places with b relevant documents, the i-th place adds
+//! `(r/m) (b + 1 + (i-1)(r-1)/(m-1)) / (s+i)`. Exact. Cost O(n log n).
+
+use super::binary::{BinaryRanking, Tie};
+use super::def::MetricDef;
+use super::options::MetricOptions;
+
+/// The table line of average precision.
+pub static MAP: MetricDef = MetricDef {
+    name: "map",
+    function: "ltr_ap",
+    summary: "average precision; its mean is MAP",
+    formula: "(1/R) sum_{i<=k, y_i relevant} (relevant among the first i) / i",
+    source: "Buckley and Voorhees 2000; ties: McSherry and Najork 2008",
+    takes_cutoff: true,
+    higher_is_better: true,
+    per_query: average_precision,
+    weight: None,
+};
+
+fn average_precision(
+    relevance: &[f64],
+    scores: &[f64],
+    cutoff: Option<usize>,
+    options: &MetricOptions,
+) -> Option<f64> {
+    let ranking = BinaryRanking::new(relevance, scores, options)?;
+    let depth = cutoff.unwrap_or(usize::MAX);
+    let mut before = 0;
+    let mut sum = 0.0;
+    for tie in ranking.ties.iter().take_while(|tie| tie.start < depth) {
+        sum += precision_sum(tie, before, depth);
+        before += tie.relevant;
+    }
+    Some(sum / ranking.relevant as f64)
+}
+
+/// Expected sum of the precisions at the relevant documents of a tie, `before` relevant ones standing above it.
+fn precision_sum(tie: &Tie, before: usize, depth: usize) -> f64 {
+    if tie.relevant == 0 {
+        return 0.0;
+    }
+    let share = tie.relevant as f64 / tie.size as f64;
+    let others = if tie.size > 1 { (tie.relevant - 1) as f64 / (tie.size - 1) as f64 } else { 0.0 };
+    let places = tie.size.min(depth - tie.start);
+    let precision = |i: usize| ((before + 1) as f64 + i as f64 * others) / (tie.start + i + 1) as f64;
+    share * (0..places).map(precision).sum::<f64>()
+}

@@ -1,0 +1,56 @@
+//! Mis-ranking error (Dai and Wang 2019).
+//!
+//! `MRE = 2 / (n (n-1)) * #{i < j : y_(i) < y_(j)}`, where (i) is the document at place i: the share of all pairs
+//! that stand in the wrong order. Pairs of equal grades count in the divisor and are never wrong.
+//!
+//! `mre_pooled` is the same per query; its mean weighs a query with its number of pairs, which is the error over
+//! the pairs of all queries that the tables of the paper show.
+//!
+//! Decisions: undefined with fewer than two documents. Ties: a pair of equal scores and different grades counts one
+//! half, which is the exact expectation; under `worst` it counts 1, under `best` 0. Cost O(n log n).
+
+use super::def::MetricDef;
+use super::options::MetricOptions;
+use super::pairs::{PairCounts, pairs};
+
+/// The table line of the mis-ranking error.
+pub static MRE: MetricDef = MetricDef {
+    name: "mre",
+    function: "ltr_mre",
+    summary: "mis-ranking error: share of all pairs in the wrong order",
+    formula: "2 / (n (n - 1)) * #{i < j : y_i < y_j}",
+    source: "Dai and Wang 2019",
+    takes_cutoff: false,
+    higher_is_better: false,
+    per_query: mis_ranking_error,
+    weight: None,
+};
+
+/// The table line of the mis-ranking error over the pairs of all queries.
+pub static MRE_POOLED: MetricDef = MetricDef {
+    name: "mre_pooled",
+    function: "ltr_mre",
+    summary: "mis-ranking error over the pairs of all queries",
+    formula: "mean of mre, query weights n (n - 1) / 2",
+    source: "Dai and Wang 2019",
+    takes_cutoff: false,
+    higher_is_better: false,
+    per_query: mis_ranking_error,
+    weight: Some(pair_weight),
+};
+
+fn mis_ranking_error(
+    relevance: &[f64],
+    scores: &[f64],
+    _cutoff: Option<usize>,
+    options: &MetricOptions,
+) -> Option<f64> {
+    let counts = PairCounts::new(relevance, scores, options.ties);
+    let wrong = counts.wrong as f64 + 0.5 * counts.undecided as f64;
+    (counts.all > 0).then(|| wrong / counts.all as f64)
+}
+
+/// Number of pairs of a query.
+fn pair_weight(relevance: &[f64]) -> f64 {
+    pairs(relevance.len()) as f64
+}

@@ -1,0 +1,50 @@
+//! Reciprocal rank of the first relevant document; its mean over queries is MRR (Voorhees 1999).
+//!
+//! `RR@k = 1 / (rank of the first relevant document)`, 0 if that rank is beyond k.
+//!
+//! Decisions: undefined without a relevant document. Ties: the first relevant place of a tie of m documents, r of
+//! them relevant, is f with probability `prod_{j<f} (m-r-j+1)/(m-j+1) * r/(m-f+1)` (negative hypergeometric
+//! distribution); the expectation is exact. Cost O(n log n).
+
+use super::binary::{BinaryRanking, Tie};
+use super::def::MetricDef;
+use super::options::MetricOptions;
+
+/// The table line of the reciprocal rank.
+pub static MRR: MetricDef = MetricDef {
+    name: "mrr",
+    function: "ltr_rr",
+    summary: "reciprocal rank of the first relevant document; its mean is MRR",
+    formula: "1 / min { i <= k : y_i relevant }",
+    source: "Voorhees 1999; ties: McSherry and Najork 2008",
+    takes_cutoff: true,
+    higher_is_better: true,
+    per_query: reciprocal_rank,
+    weight: None,
+};
+
+fn reciprocal_rank(
+    relevance: &[f64],
+    scores: &[f64],
+    cutoff: Option<usize>,
+    options: &MetricOptions,
+) -> Option<f64> {
+    let ranking = BinaryRanking::new(relevance, scores, options)?;
+    let depth = cutoff.unwrap_or(usize::MAX);
+    let first = ranking.ties.iter().find(|tie| tie.relevant > 0)?;
+    Some(expected_reciprocal(first, depth))
+}
+
+/// Expected reciprocal rank of the first relevant document of a tie that has one.
+fn expected_reciprocal(tie: &Tie, depth: usize) -> f64 {
+    let last = tie.start + (tie.size - tie.relevant + 1);
+    let mut none_yet = 1.0;
+    let mut value = 0.0;
+    for place in tie.start..last.min(depth) {
+        let left = tie.size - (place - tie.start);
+        let found = tie.relevant as f64 / left as f64;
+        value += none_yet * found / (place + 1) as f64;
+        none_yet *= (left - tie.relevant) as f64 / left as f64;
+    }
+    value
+}

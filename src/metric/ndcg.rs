@@ -1,0 +1,70 @@
+//! Normalised discounted cumulative gain (Jarvelin and Kekalainen 2002).
+//!
+//! `NDCG@k = DCG@k / (DCG@k of the same documents by decreasing grade)`.
+//!
+//! Decisions: undefined if no document has a gain above 0, that is, if the ideal is 0; gains are scaled by the
+//! list's maximum, so grades in the thousands give finite values. Ties: exact, since the ideal does not depend on
+//! them. Cost O(n log n).
+
+use super::def::MetricDef;
+use super::discount::{discounted_sum, gains_for_ratios, logarithmic};
+use super::options::MetricOptions;
+use super::ranked::Ranked;
+
+/// The table line of NDCG.
+pub static NDCG: MetricDef = MetricDef {
+    name: "ndcg",
+    function: "ltr_ndcg",
+    summary: "normalised discounted cumulative gain",
+    formula: "DCG@k / max over orders of DCG@k",
+    source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",
+    takes_cutoff: true,
+    higher_is_better: true,
+    per_query: ndcg,
+    weight: None,
+};
+
+fn ndcg(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {
+    let gains = gains_for_ratios(relevance, options.gain);
+    let ideal = discounted_sum(&Ranked::ideal(relevance), &gains, cutoff, logarithmic);
+    if ideal <= 0.0 {
+        return None;
+    }
+    let ranked = Ranked::new(relevance, scores, options.ties);
+    Some(discounted_sum(&ranked, &gains, cutoff, logarithmic) / ideal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::options::Gain;
+
+    fn value(relevance: &[f64], scores: &[f64], options: &MetricOptions) -> f64 {
+        ndcg(relevance, scores, None, options).unwrap()
+    }
+
+    #[test]
+    fn grades_in_the_thousands_give_finite_values() {
+        let options = MetricOptions::default();
+        let best = value(&[2000.0, 1999.0, 0.0], &[3.0, 2.0, 1.0], &options);
+        assert!((best - 1.0).abs() < 1e-15);
+        let last = value(&[5000.0, 0.0, 0.0], &[1.0, 2.0, 3.0], &options);
+        assert!((last - 0.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_scale_of_linear_gains_cancels() {
+        let options = MetricOptions { gain: Gain::Linear, ..MetricOptions::default() };
+        let small = value(&[1.0, 3.0, 2.0], &[3.0, 2.0, 1.0], &options);
+        let large = value(&[1e300, 3e300, 2e300], &[3.0, 2.0, 1.0], &options);
+        assert!((small - large).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_tiny_gain_defines_it_and_none_does_not() {
+        let options = MetricOptions::default();
+        assert!((value(&[0.25, 0.0], &[1.0, 0.0], &options) - 1.0).abs() < 1e-15);
+        assert_eq!(ndcg(&[0.0, -2.0], &[1.0, 0.0], None, &options), None);
+        assert_eq!(ndcg(&[], &[], None, &options), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! What may be chosen about a metric, with the defaults of the SQL interface.
+
+use crate::error::{Error, Result};
+
+/// What equal scores mean. `Best` and `Worst` order the documents of a tie by their relevance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ties {
+    /// The exact mean of the metric over all orders of each tie.
+    #[default]
+    Expected,
+    /// Documents of a tie keep their input order.
+    Input,
+    /// The least relevant document of a tie comes first.
+    Worst,
+    /// The most relevant document of a tie comes first.
+    Best,
+}
+
+impl Ties {
+    /// All rules with their names.
+    pub const NAMES: [(&str, Self); 4] =
+        [("expected", Self::Expected), ("input", Self::Input), ("worst", Self::Worst), ("best", Self::Best)];
+
+    /// The rule with this name.
+    pub fn parse(name: &str) -> Result<Self> {
+        by_name("ties", name, &Self::NAMES)
+    }
+
+    /// The name of the rule.
+    pub fn name(self) -> &'static str {
+        name_of(self, &Self::NAMES)
+    }
+}
+
+/// What a document of grade y is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gain {
+    /// `2^y - 1` (Burges et al. 2005).
+    #[default]
+    Exp2,
+    /// `y` (Jarvelin and Kekalainen 2002).
+    Linear,
+}
+
+impl Gain {
+    /// All gains with their names.
+    pub const NAMES: [(&str, Self); 2] = [("exp2", Self::Exp2), ("linear", Self::Linear)];
+
+    /// The gain with this name.
+    pub fn parse(name: &str) -> Result<Self> {
+        by_name("gain", name, &Self::NAMES)
+    }
+
+    /// The name of the gain.
+    pub fn name(self) -> &'static str {
+        name_of(self, &Self::NAMES)
+    }
+}
+
+/// The value with this name in a table of names.
+pub(super) fn by_name<T: Copy>(what: &'static str, name: &str, names: &[(&str, T)]) -> Result<T> {
+    names
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| Error::unknown(what, name, names.iter().map(|(known, _)| *known)))
+}
+
+/// The name of a value in a table that holds every value.
+pub(super) fn name_of<T: Copy + PartialEq>(value: T, names: &[(&'static str, T)]) -> &'static str {
+    names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| *name)
+}
+
+/// The choices of a metric. Each metric reads those that it needs and ignores the others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricOptions {
+    /// What equal scores mean.
+    pub ties: Ties,
+    /// What a grade is worth in `dcg` and `ndcg`.
+    pub gain: Gain,
+    /// The highest grade of the scale, for `err`; the list's maximum if absent. At least 0.
+    pub max_grade: Option<f64>,
+    /// The lowest grade that counts as relevant in the binary metrics.
+    pub threshold: f64,
+    /// The grade that is worth nothing in `eru`.
+    pub neutral: f64,
+    /// The place that half of the users still look at, for `eru`. Above 1.
+    pub halflife: f64,
+    /// How much a repeated subtopic loses in `alpha_ndcg`, from 0 to 1.
+    pub alpha: f64,
+}
+
+impl Default for MetricOptions {
+    fn default() -> Self {
+        Self {
+            ties: Ties::Expected,
+            gain: Gain::Exp2,
+            max_grade: None,
+            threshold: 1.0,
+            neutral: 0.0,
+            halflife: 5.0,
+            alpha: 0.5,
+        }
+    }
+}
+
+impl MetricOptions {
+    /// Refuses numbers outside their ranges; everything behind this check trusts them.
+    pub fn check(&self) -> Result<()> {
+        if let Some(max_grade) = self.max_grade {
+            in_range("max_grade", max_grade, max_grade >= 0.0, "a finite number, 0 or more")?;
+        }
+        in_range("threshold", self.threshold, true, "a finite number")?;
+        in_range("neutral", self.neutral, true, "a finite number")?;
+        in_range("halflife", self.halflife, self.halflife > 1.0, "a finite number above 1")?;
+        in_range("alpha", self.alpha, (0.0..=1.0).contains(&self.alpha), "a number from 0 to 1")
+    }
+}
+
+/// Refuses a number that is not finite or for which the condition does not hold.
+fn in_range(what: &str, value: f64, holds: bool, allowed: &str) -> Result<()> {
+    if value.is_finite() && holds { Ok(()) } else { Err(Error::value(what, value.to_string(), allowed)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_correspond() {
+        for (name, ties) in Ties::NAMES {
+            assert_eq!(Ties::parse(name).unwrap(), ties);
+            assert_eq!(ties.name(), name);
+        }
+        for (name, gain) in Gain::NAMES {
+            assert_eq!(Gain::parse(name).unwrap(), gain);
+            assert_eq!(gain.name(), name);
+        }
+        let error = Ties::parse("expect").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "unknown ties 'expect', did you mean 'expected'?; known: expected, input, worst, best"
+        );
+    }
+
+    #[test]
+    fn numbers_outside_their_ranges_are_refused() {
+        let default = MetricOptions::default;
+        assert!(default().check().is_ok());
+        assert!(MetricOptions { halflife: 1.0, ..default() }.check().is_err());
+        assert!(MetricOptions { alpha: 1.5, ..default() }.check().is_err());
+        assert!(MetricOptions { max_grade: Some(-1.0), ..default() }.check().is_err());
+        let error = MetricOptions { threshold: f64::NAN, ..default() }.check().unwrap_err();
+        assert_eq!(error.to_string(), "threshold: got NaN, allowed is a finite number");
+    }
+}

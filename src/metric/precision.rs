@@ -1,0 +1,34 @@
+//! Precision: the share of the first k documents that is relevant.
+//!
+//! `P@k = (relevant documents among the first k) / k`; without a cutoff k is the length of the list.
+//!
+//! Decisions: the divisor is k even where the list is shorter, as in `trec_eval`; undefined without a relevant
+//! document, like the other binary metrics. Ties: mean of the hypergeometric distribution, exact. Cost O(n log n).
+
+use super::binary::BinaryRanking;
+use super::def::MetricDef;
+use super::options::MetricOptions;
+
+/// The table line of precision.
+pub static PRECISION: MetricDef = MetricDef {
+    name: "precision",
+    function: "ltr_precision",
+    summary: "share of the first k documents that is relevant",
+    formula: "(relevant among the first k) / k",
+    source: "Kent et al. 1955; ties: McSherry and Najork 2008",
+    takes_cutoff: true,
+    higher_is_better: true,
+    per_query: precision,
+    weight: None,
+};
+
+fn precision(
+    relevance: &[f64],
+    scores: &[f64],
+    cutoff: Option<usize>,
+    options: &MetricOptions,
+) -> Option<f64> {
+    let depth = cutoff.unwrap_or(relevance.len());
+    let ranking = BinaryRanking::new(relevance, scores, options)?;
+    Some(ranking.expected_hits(depth) / depth as f64)
+}

@@ -1,0 +1,32 @@
+//! Winner takes all: success at the first place (Le, Smola, Chapelle, Teo, section 2.3).
+//!
+//! `WTA = 1` if the first document is relevant, else 0.
+//!
+//! Decisions: undefined without a relevant document. Ties: the share of relevant documents in the tie at the top,
+//! exact. Cost O(n log n).
+
+use super::binary::BinaryRanking;
+use super::def::MetricDef;
+use super::options::MetricOptions;
+
+/// The table line of success at 1.
+pub static WTA: MetricDef = MetricDef {
+    name: "wta",
+    function: "ltr_wta",
+    summary: "whether the first document is relevant (success at 1)",
+    formula: "[y_1 relevant]",
+    source: "Le, Smola, Chapelle, Teo",
+    takes_cutoff: false,
+    higher_is_better: true,
+    per_query: winner_takes_all,
+    weight: None,
+};
+
+fn winner_takes_all(
+    relevance: &[f64],
+    scores: &[f64],
+    _cutoff: Option<usize>,
+    options: &MetricOptions,
+) -> Option<f64> {
+    Some(BinaryRanking::new(relevance, scores, options)?.expected_hits(1))
+}
