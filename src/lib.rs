@@ -1,5 +1,6 @@
 //! Learning to rank inside SQLite.
 
+pub mod data;
 pub mod error;
 pub mod loss;
 pub mod math;
