@@ -1,0 +1,487 @@
+//! From rows in any order to a [`Dataset`] in canonical order.
+//!
+//! The reader calls [`DatasetBuilder::begin`] for each row and then gives its features: one [`DatasetBuilder::cell`] per
+//! column, or one vector. What can be wrong with a row is found here and named with source, row and column; what can
+//! only be judged over all rows (text columns, missing values) is settled in [`DatasetBuilder::finish`].
+
+use std::collections::HashMap;
+
+use ndarray::Array2;
+
+use super::dataset::Dataset;
+use super::id::Id;
+use super::matrix::{Matrix, shaped};
+use crate::error::{Error, Result};
+use crate::math::dense::Element;
+use crate::math::order::compare;
+
+/// One value of a feature column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell {
+    /// A number, or text that is one.
+    Number(f64),
+    /// NULL.
+    Missing,
+    /// Anything else.
+    Other,
+}
+
+/// What a missing feature counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// An error.
+    Error,
+    /// 0.
+    Zero,
+    /// The mean of the training documents.
+    Mean,
+}
+
+/// Feature values as read, row-major; missing ones are NaN.
+#[derive(Debug)]
+enum Vectors {
+    /// From BLOBs.
+    F32(Vec<f32>),
+    /// From columns and JSON.
+    F64(Vec<f64>),
+}
+
+/// What is known of one feature column while rows are read.
+#[derive(Debug, Clone, Default)]
+struct Column {
+    numeric: bool,
+    first_other: Option<usize>,
+    first_missing: Option<usize>,
+}
+
+/// What was found besides the data.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Columns left out because no row of them is numeric.
+    pub ignored: Vec<String>,
+    /// Number of missing features that were filled in.
+    pub filled: usize,
+    /// Mean of each feature over the rows that have it.
+    pub means: Vec<f64>,
+}
+
+/// The rows read so far.
+#[derive(Debug)]
+pub struct DatasetBuilder {
+    source: String,
+    names: Vec<String>,
+    columns: Vec<Column>,
+    vectors: Vectors,
+    width: Option<usize>,
+    query_numbers: HashMap<Id, usize>,
+    query_ids: Vec<Id>,
+    query_sizes: Vec<i64>,
+    weights: Vec<f64>,
+    query_names: Vec<String>,
+    query_values: Vec<Vec<f64>>,
+    row_query: Vec<usize>,
+    row_doc: Vec<Id>,
+    has_docs: bool,
+    relevance: Vec<f64>,
+}
+
+impl DatasetBuilder {
+    /// A builder for rows of a source (as the caller wrote it) whose features are these columns.
+    ///
+    /// Without `names` the features come as one vector per row.
+    pub fn new(source: &str, names: Option<Vec<String>>, query_names: Vec<String>) -> Self {
+        let width = names.as_ref().map(Vec::len);
+        let names = names.unwrap_or_default();
+        Self {
+            source: source.to_owned(),
+            columns: vec![Column::default(); names.len()],
+            names,
+            vectors: Vectors::F64(Vec::new()),
+            width,
+            query_numbers: HashMap::new(),
+            query_ids: Vec::new(),
+            query_sizes: Vec::new(),
+            weights: Vec::new(),
+            query_names,
+            query_values: Vec::new(),
+            row_query: Vec::new(),
+            row_doc: Vec::new(),
+            has_docs: true,
+            relevance: Vec::new(),
+        }
+    }
+
+    /// Number of rows begun.
+    pub fn rows(&self) -> usize {
+        self.row_query.len()
+    }
+
+    /// Bytes held for features.
+    pub fn bytes(&self) -> u64 {
+        match &self.vectors {
+            Vectors::F32(values) => 4 * values.len() as u64,
+            Vectors::F64(values) => 8 * values.len() as u64,
+        }
+    }
+
+    /// Begins a row. Without a document id the row's number inside its query takes its place.
+    ///
+    /// # Errors
+    /// A weight or query feature that differs from that of an earlier row of the query.
+    pub fn begin(&mut self, query: Id, doc: Option<Id>, relevance: Option<f64>, of_query: OfQuery) -> Result<()> {
+        let number = self.query_number(query);
+        self.has_docs &= doc.is_some();
+        self.query_sizes[number] += 1;
+        self.row_query.push(number);
+        self.row_doc.push(doc.unwrap_or(Id::Integer(self.query_sizes[number])));
+        self.relevance.extend(relevance);
+        self.of_query(number, of_query)
+    }
+
+    fn query_number(&mut self, query: Id) -> usize {
+        if let Some(&last) = self.row_query.last()
+            && self.query_ids[last] == query
+        {
+            return last;
+        }
+        if let Some(&number) = self.query_numbers.get(&query) {
+            return number;
+        }
+        self.query_numbers.insert(query.clone(), self.query_ids.len());
+        self.query_ids.push(query);
+        self.query_sizes.push(0);
+        self.query_ids.len() - 1
+    }
+
+    fn of_query(&mut self, number: usize, of_query: OfQuery) -> Result<()> {
+        if number == self.weights.len() {
+            self.weights.push(of_query.weight);
+            self.query_values.push(of_query.features);
+            return Ok(());
+        }
+        if compare(self.weights[number], of_query.weight).is_ne() {
+            let problem = format!(
+                "weight {} differs from {} in an earlier row of the same query; a weight belongs to the whole query",
+                of_query.weight, self.weights[number]
+            );
+            return Err(self.row_error(self.rows() - 1, "weight", problem));
+        }
+        if self.query_values[number].len() != of_query.features.len() {
+            let problem = format!(
+                "{} query features, but {} in an earlier row of the same query",
+                of_query.features.len(),
+                self.query_values[number].len()
+            );
+            return Err(self.row_error(self.rows() - 1, "query_features", problem));
+        }
+        let differs = |(a, b): (&f64, &f64)| compare(*a, *b).is_ne();
+        if let Some(index) = self.query_values[number].iter().zip(&of_query.features).position(differs) {
+            let column =
+                self.query_names.get(index).cloned().unwrap_or_else(|| "query_features".to_owned());
+            let problem = format!(
+                "{} differs from {} in an earlier row of the same query; a query feature belongs to the whole query",
+                of_query.features[index], self.query_values[number][index]
+            );
+            return Err(self.row_error(self.rows() - 1, &column, problem));
+        }
+        Ok(())
+    }
+
+    /// The next feature of the row, for column number `column`.
+    #[inline]
+    pub fn cell(&mut self, column: usize, cell: Cell) {
+        let row = self.row_query.len() - 1;
+        let state = &mut self.columns[column];
+        let value = match cell {
+            Cell::Number(value) => {
+                state.numeric = true;
+                value
+            }
+            Cell::Missing => {
+                state.first_missing.get_or_insert(row);
+                f64::NAN
+            }
+            Cell::Other => {
+                state.first_other.get_or_insert(row);
+                f64::NAN
+            }
+        };
+        if let Vectors::F64(values) = &mut self.vectors {
+            values.push(value);
+        }
+    }
+
+    /// The features of the row as a BLOB of little-endian `f32`.
+    ///
+    /// # Errors
+    /// A length that is no multiple of 4 or differs from earlier rows, NaN or infinities, a mix with JSON.
+    pub fn blob(&mut self, bytes: &[u8]) -> Result<()> {
+        let (chunks, rest) = bytes.as_chunks::<4>();
+        if !rest.is_empty() {
+            let problem = format!("BLOB of {} bytes; its length must be a multiple of 4 (f32 values)", bytes.len());
+            return Err(self.vector_error(problem));
+        }
+        self.check_width(chunks.len())?;
+        if self.rows() == 1 {
+            self.vectors = Vectors::F32(Vec::new());
+        }
+        let Vectors::F32(values) = &mut self.vectors else {
+            return Err(self.vector_error("a BLOB, but earlier rows have JSON; use one of the two".to_owned()));
+        };
+        let start = values.len();
+        values.extend(chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)));
+        match values[start..].iter().position(|value| !value.is_finite()) {
+            None => Ok(()),
+            Some(at) => {
+                let problem = format!("value {} is {}; allowed are finite numbers", at + 1, values[start + at]);
+                Err(self.vector_error(problem))
+            }
+        }
+    }
+
+    /// The features of the row as a JSON array; `null` is a missing value.
+    ///
+    /// # Errors
+    /// Text that is no array of numbers, a length that differs from earlier rows, a mix with BLOBs.
+    pub fn json(&mut self, text: &str) -> Result<()> {
+        let list: Vec<Option<f64>> = serde_json::from_str(text).map_err(|problem| {
+            let found = crate::option::shorten(text);
+            self.vector_error(format!("text '{found}' is no JSON array of numbers ({problem})"))
+        })?;
+        self.check_width(list.len())?;
+        let row = self.rows() - 1;
+        let Vectors::F64(values) = &mut self.vectors else {
+            return Err(self.vector_error("JSON, but earlier rows have BLOBs; use one of the two".to_owned()));
+        };
+        self.columns.resize(list.len(), Column::default());
+        for (column, value) in self.columns.iter_mut().zip(&list) {
+            column.numeric |= value.is_some();
+            if value.is_none() {
+                column.first_missing.get_or_insert(row);
+            }
+        }
+        values.extend(list.into_iter().map(|value| value.unwrap_or(f64::NAN)));
+        Ok(())
+    }
+
+    fn check_width(&mut self, found: usize) -> Result<()> {
+        if found == 0 {
+            return Err(self.vector_error("an empty vector; at least one feature is needed".to_owned()));
+        }
+        match *self.width.get_or_insert(found) {
+            width if width == found => Ok(()),
+            width => Err(self.vector_error(format!("{found} features, but {width} in earlier rows"))),
+        }
+    }
+
+    fn vector_error(&self, problem: String) -> Error {
+        self.row_error(self.rows() - 1, "features", problem)
+    }
+
+    /// An error about one row (from 0) and column, described with query and document.
+    pub fn row_error(&self, row: usize, column: &str, problem: String) -> Error {
+        let query = &self.query_ids[self.row_query[row]];
+        let row = format!("row {} (query {query}, document {})", row + 1, self.row_doc[row]);
+        Error::Row { source_text: self.source.clone(), row, column: column.to_owned(), problem }
+    }
+
+    /// Settles columns and missing values and puts all rows in canonical order.
+    ///
+    /// `required`: every column must be numeric (ranking); otherwise columns without any number are left out.
+    /// `means`: what missing values become under [`Missing::Mean`]; the means of these rows unless given.
+    ///
+    /// # Errors
+    /// Text in a column that has numbers too, or in a required one; missing values under [`Missing::Error`]; infinities.
+    pub fn finish(
+        mut self,
+        missing: Missing,
+        required: bool,
+        means: Option<&[f64]>,
+    ) -> Result<(Dataset, Findings)> {
+        if self.names.is_empty() {
+            self.names = (1..=self.width.unwrap_or(0)).map(|number| number.to_string()).collect();
+        }
+        let mut findings = Findings::default();
+        let kept = self.kept_columns(required, &mut findings)?;
+        self.check_missing(missing, &kept)?;
+        let matrix = self.take_matrix();
+        let matrix = if kept.len() == matrix.columns() { matrix } else { matrix.select_columns(&kept) };
+        self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
+        let matrix = self.fill(matrix, missing, means, &mut findings)?;
+        Ok((self.in_canonical_order(matrix), findings))
+    }
+
+    fn kept_columns(&self, required: bool, findings: &mut Findings) -> Result<Vec<usize>> {
+        let mut kept = Vec::with_capacity(self.names.len());
+        for (index, name) in self.names.iter().enumerate() {
+            let column = self.columns.get(index).cloned().unwrap_or_default();
+            match column.first_other {
+                Some(row) if column.numeric || required => {
+                    let problem =
+                        "a value that is no number; allowed are numbers and text that is a well-formed number";
+                    return Err(self.row_error(row, name, problem.to_owned()));
+                }
+                Some(_) => findings.ignored.push(name.clone()),
+                None => kept.push(index),
+            }
+        }
+        Ok(kept)
+    }
+
+    fn check_missing(&self, missing: Missing, kept: &[usize]) -> Result<()> {
+        let first = kept
+            .iter()
+            .filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index)))
+            .min();
+        match first {
+            Some((row, index)) if missing == Missing::Error => {
+                let problem = "NULL; use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
+                Err(self.row_error(row, &self.names[index], problem.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_matrix(&mut self) -> Matrix {
+        let (rows, columns) = (self.rows(), self.width.unwrap_or(0));
+        match std::mem::replace(&mut self.vectors, Vectors::F64(Vec::new())) {
+            Vectors::F32(values) => Matrix::F32(shaped(rows, columns, values)),
+            Vectors::F64(values) => Matrix::F64(shaped(rows, columns, values)),
+        }
+    }
+
+    /// Replaces missing values and refuses infinite ones.
+    fn fill(
+        &self,
+        mut matrix: Matrix,
+        missing: Missing,
+        means: Option<&[f64]>,
+        findings: &mut Findings,
+    ) -> Result<Matrix> {
+        findings.means = match &matrix {
+            Matrix::F32(array) => column_means(array),
+            Matrix::F64(array) => column_means(array),
+        };
+        let Matrix::F64(array) = &mut matrix else { return Ok(matrix) };
+        let means = means.unwrap_or(&findings.means);
+        for (row, mut values) in array.rows_mut().into_iter().enumerate() {
+            for (column, value) in values.iter_mut().enumerate() {
+                if value.is_nan() {
+                    *value = if missing == Missing::Mean { means[column] } else { 0.0 };
+                    findings.filled += 1;
+                } else if value.is_infinite() {
+                    let problem = format!("{value}; allowed are finite numbers");
+                    return Err(self.row_error(row, &self.names[column], problem));
+                }
+            }
+        }
+        Ok(matrix)
+    }
+
+    fn in_canonical_order(self, matrix: Matrix) -> Dataset {
+        let rank = self.query_ranks();
+        let order = self.canonical_rows(&matrix, &rank);
+        let same_place = |a: usize, b: usize| self.row_query[a] == self.row_query[b];
+        let duplicates = order
+            .windows(2)
+            .filter(|pair| {
+                self.has_docs
+                    && same_place(pair[0], pair[1])
+                    && self.row_doc[pair[0]] == self.row_doc[pair[1]]
+            })
+            .count();
+        let mut queries: Vec<usize> = (0..self.query_ids.len()).collect();
+        queries.sort_by_key(|&query| rank[query]);
+        let mut offsets = vec![0];
+        for &query in &queries {
+            offsets.push(offsets[offsets.len() - 1] + self.query_sizes[query] as usize);
+        }
+        let sorted = order.is_sorted();
+        let per_query = self.query_values.first().map_or(0, Vec::len);
+        let query_values: Vec<f64> =
+            queries.iter().flat_map(|&query| self.query_values[query].iter().copied()).collect();
+        let query_names = if self.query_names.len() == per_query {
+            self.query_names
+        } else {
+            (1..=per_query).map(|number| format!("query_features[{number}]")).collect()
+        };
+        Dataset {
+            names: self.names,
+            features: if sorted { matrix } else { matrix.select_rows(&order) },
+            offsets,
+            query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
+            doc_ids: order.iter().map(|&row| self.row_doc[row].clone()).collect(),
+            relevance: order.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            weights: queries.iter().map(|&query| self.weights[query]).collect(),
+            query_names,
+            query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
+                .unwrap_or_default(),
+            duplicates,
+        }
+    }
+
+    /// The place of each query in the order of ids.
+    fn query_ranks(&self) -> Vec<usize> {
+        let mut by_id: Vec<usize> = (0..self.query_ids.len()).collect();
+        by_id.sort_by(|&a, &b| self.query_ids[a].cmp(&self.query_ids[b]));
+        let mut rank = vec![0; by_id.len()];
+        for (place, query) in by_id.into_iter().enumerate() {
+            rank[query] = place;
+        }
+        rank
+    }
+
+    /// Row numbers in the order (query, document, features, relevance).
+    ///
+    /// Documents without ids of their own are told apart by features and relevance alone, so that their order does
+    /// not follow that of the rows.
+    fn canonical_rows(&self, matrix: &Matrix, rank: &[usize]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.rows()).collect();
+        let by_features = |a: usize, b: usize| {
+            (0..matrix.columns())
+                .map(|column| compare(matrix.at(a, column), matrix.at(b, column)))
+                .find(|ordering| ordering.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
+        };
+        let relevance = |row: usize| self.relevance.get(row).copied().unwrap_or(0.0);
+        order.sort_by(|&a, &b| {
+            let docs = || if self.has_docs { self.row_doc[a].cmp(&self.row_doc[b]) } else { std::cmp::Ordering::Equal };
+            rank[self.row_query[a]]
+                .cmp(&rank[self.row_query[b]])
+                .then_with(docs)
+                .then_with(|| by_features(a, b))
+                .then_with(|| compare(relevance(a), relevance(b)))
+        });
+        order
+    }
+}
+
+/// What belongs to a row's query rather than to its document.
+#[derive(Debug, Clone)]
+pub struct OfQuery {
+    /// Weight, > 0.
+    pub weight: f64,
+    /// Named query features.
+    pub features: Vec<f64>,
+}
+
+impl Default for OfQuery {
+    fn default() -> Self {
+        Self { weight: 1.0, features: Vec::new() }
+    }
+}
+
+/// Mean of each column over the values that are not missing; 0 where all are.
+fn column_means<T: Element>(array: &Array2<T>) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0u64); array.ncols()];
+    for row in array.rows() {
+        for (sum, value) in sums.iter_mut().zip(row) {
+            let value = value.to_f64();
+            if !value.is_nan() {
+                sum.0 += value;
+                sum.1 += 1;
+            }
+        }
+    }
+    sums.into_iter().map(|(sum, count)| if count == 0 { 0.0 } else { sum / count as f64 }).collect()
+}

@@ -1,0 +1,142 @@
+//! A validated set of documents grouped by query, in canonical order.
+
+use std::ops::Range;
+
+use ndarray::Array2;
+
+use super::id::Id;
+use super::matrix::Matrix;
+
+/// Documents grouped by query.
+///
+/// Queries stand in the order of their ids, the documents of a query in the order of (document id, features,
+/// relevance), so the same rows give the same data set whatever their order was.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    /// Feature names, one per column of `features`.
+    pub names: Vec<String>,
+    /// Features (`n_docs`, `n_features`).
+    pub features: Matrix,
+    /// Rows of query i are `offsets[i]..offsets[i + 1]` (`n_queries` + 1).
+    pub offsets: Vec<usize>,
+    /// Query ids (`n_queries`).
+    pub query_ids: Vec<Id>,
+    /// Document ids (`n_docs`); the number of the row inside its query where the source has none.
+    pub doc_ids: Vec<Id>,
+    /// Relevance (`n_docs`); empty where it was not asked for.
+    pub relevance: Vec<f64>,
+    /// Weight of each query (`n_queries`), > 0.
+    pub weights: Vec<f64>,
+    /// Names of the named query features; empty where there are none.
+    pub query_names: Vec<String>,
+    /// Named query features (`n_queries`, number of names).
+    pub query_features: Array2<f64>,
+    /// Number of rows that repeat a (query, document) of an earlier row.
+    pub duplicates: usize,
+}
+
+/// The documents of one query, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Documents<'a> {
+    /// The matrix that holds them.
+    pub features: &'a Matrix,
+    /// First row.
+    pub start: usize,
+    /// Row after the last.
+    pub end: usize,
+}
+
+impl Documents<'_> {
+    /// Rows of the matrix.
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// Number of documents.
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// True without documents.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+}
+
+impl Dataset {
+    /// Number of queries.
+    pub fn n_queries(&self) -> usize {
+        self.query_ids.len()
+    }
+
+    /// Number of documents.
+    pub fn n_docs(&self) -> usize {
+        self.doc_ids.len()
+    }
+
+    /// Rows of one query.
+    pub fn rows(&self, query: usize) -> Range<usize> {
+        self.offsets[query]..self.offsets[query + 1]
+    }
+
+    /// Documents of one query.
+    pub fn documents(&self, query: usize) -> Documents<'_> {
+        Documents { features: &self.features, start: self.offsets[query], end: self.offsets[query + 1] }
+    }
+
+    /// Relevance of the documents of one query.
+    pub fn labels(&self, query: usize) -> &[f64] {
+        &self.relevance[self.rows(query)]
+    }
+
+    /// The data set of some of the documents (ascending row numbers); queries stay, empty ones too.
+    #[must_use]
+    pub fn with_rows(&self, rows: &[usize]) -> Self {
+        let offsets = self.offsets.iter().map(|offset| rows.partition_point(|row| row < offset)).collect();
+        Self {
+            features: self.features.select_rows(rows),
+            offsets,
+            doc_ids: rows.iter().map(|&row| self.doc_ids[row].clone()).collect(),
+            relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            ..self.clone_queries()
+        }
+    }
+
+    /// The data set of some of the queries (ascending numbers).
+    #[must_use]
+    pub fn with_queries(&self, queries: &[usize]) -> Self {
+        let rows: Vec<usize> = queries.iter().flat_map(|&query| self.rows(query)).collect();
+        let mut offsets = vec![0];
+        for &query in queries {
+            offsets.push(offsets[offsets.len() - 1] + self.rows(query).len());
+        }
+        Self {
+            names: self.names.clone(),
+            features: self.features.select_rows(&rows),
+            offsets,
+            query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
+            doc_ids: rows.iter().map(|&row| self.doc_ids[row].clone()).collect(),
+            relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            weights: queries.iter().map(|&query| self.weights[query]).collect(),
+            query_names: self.query_names.clone(),
+            query_features: self.query_features.select(ndarray::Axis(0), queries),
+            duplicates: 0,
+        }
+    }
+
+    /// A copy of what belongs to queries, without documents.
+    fn clone_queries(&self) -> Self {
+        Self {
+            names: self.names.clone(),
+            features: self.features.select_rows(&[]),
+            offsets: Vec::new(),
+            query_ids: self.query_ids.clone(),
+            doc_ids: Vec::new(),
+            relevance: Vec::new(),
+            weights: self.weights.clone(),
+            query_names: self.query_names.clone(),
+            query_features: self.query_features.clone(),
+            duplicates: 0,
+        }
+    }
+}

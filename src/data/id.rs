@@ -1,0 +1,141 @@
+//! Identifiers of queries and documents: SQL values that keep their storage class.
+//!
+//! They compare as SQLite compares under the BINARY collation: NULL, then numbers by value, then text by bytes, then
+//! blobs by bytes.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+/// An identifier.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub enum Id {
+    /// SQL NULL: the one query of a source without a query column.
+    #[default]
+    Null,
+    /// INTEGER.
+    Integer(i64),
+    /// REAL, never NaN.
+    Real(f64),
+    /// TEXT, as its bytes (SQLite does not promise UTF-8).
+    Text(Box<[u8]>),
+    /// BLOB.
+    Blob(Box<[u8]>),
+}
+
+impl Id {
+    /// A text identifier.
+    pub fn text(text: &str) -> Self {
+        Self::Text(text.as_bytes().into())
+    }
+
+    fn class(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Integer(_) | Self::Real(_) => 1,
+            Self::Text(_) => 2,
+            Self::Blob(_) => 3,
+        }
+    }
+}
+
+/// Exact comparison of an integer with a real.
+fn compare_mixed(integer: i64, real: f64) -> Ordering {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if real >= LIMIT {
+        return Ordering::Less;
+    }
+    if real < -LIMIT {
+        return Ordering::Greater;
+    }
+    let whole = real.trunc();
+    integer.cmp(&(whole as i64)).then_with(|| whole.total_cmp(&(real + 0.0)))
+}
+
+impl Ord for Id {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
+            (Self::Real(a), Self::Real(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
+            (Self::Integer(a), Self::Real(b)) => compare_mixed(*a, *b),
+            (Self::Real(a), Self::Integer(b)) => compare_mixed(*b, *a).reverse(),
+            (Self::Text(a), Self::Text(b)) | (Self::Blob(a), Self::Blob(b)) => a.cmp(b),
+            _ => self.class().cmp(&other.class()),
+        }
+    }
+}
+
+impl PartialOrd for Id {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Id {}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.class().hash(state);
+        match self {
+            Self::Null => {}
+            Self::Integer(value) => value.hash(state),
+            // A real that equals an integer must hash as that integer.
+            Self::Real(value) if compare_mixed(*value as i64, *value).is_eq() => {
+                (*value as i64).hash(state);
+            }
+            Self::Real(value) => value.to_bits().hash(state),
+            Self::Text(bytes) | Self::Blob(bytes) => bytes.hash(state),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("NULL"),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Real(value) => write!(f, "{value:?}"),
+            Self::Text(bytes) => write!(f, "'{}'", String::from_utf8_lossy(bytes)),
+            Self::Blob(bytes) => write!(f, "a BLOB of {} bytes", bytes.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_order_as_in_sqlite() {
+        let ordered = [
+            Id::Null,
+            Id::Real(-1.5),
+            Id::Integer(-1),
+            Id::Integer(1),
+            Id::Real(1.5),
+            Id::Integer((1 << 53) + 1),
+            Id::Real(1e300),
+            Id::text("1"),
+            Id::text("a"),
+            Id::Blob([0].into()),
+        ];
+        assert!(ordered.is_sorted());
+        assert!(ordered.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn a_real_equals_the_integer_of_its_value_and_hashes_alike() {
+        assert_eq!(Id::Integer(2), Id::Real(2.0));
+        assert_ne!(Id::Integer((1 << 53) + 1), Id::Real((1u64 << 53) as f64));
+        let set: std::collections::HashSet<Id> = [Id::Integer(2), Id::Real(2.0), Id::text("2")].into();
+        assert_eq!(set.len(), 2);
+    }
+}

@@ -1,0 +1,110 @@
+//! The feature matrix in the type of its source.
+
+use std::ops::Range;
+
+use ndarray::{Array2, Axis, s};
+
+use crate::math::dense::{Element, dot};
+
+/// A dense row-major matrix of documents by features: `f32` from BLOBs, `f64` from columns and JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Matrix {
+    /// Single precision.
+    F32(Array2<f32>),
+    /// Double precision.
+    F64(Array2<f64>),
+}
+
+/// Runs the same expression on the array of either type.
+macro_rules! on_array {
+    ($matrix:expr, $array:ident => $body:expr) => {
+        match $matrix {
+            Matrix::F32($array) => $body,
+            Matrix::F64($array) => $body,
+        }
+    };
+}
+
+impl Matrix {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        on_array!(self, array => array.nrows())
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        on_array!(self, array => array.ncols())
+    }
+
+    /// Bytes of one element: 4 or 8.
+    pub fn element_bytes(&self) -> usize {
+        match self {
+            Self::F32(_) => 4,
+            Self::F64(_) => 8,
+        }
+    }
+
+    /// One element in double precision.
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        on_array!(self, array => array[[row, column]].to_f64())
+    }
+
+    /// These rows in double precision, row-major.
+    pub fn rows_f64(&self, rows: Range<usize>) -> Vec<f64> {
+        on_array!(self, array => array.slice(s![rows, ..]).iter().map(|value| value.to_f64()).collect())
+    }
+
+    /// One row in double precision.
+    pub fn row_f64(&self, row: usize) -> Vec<f64> {
+        self.rows_f64(row..row + 1)
+    }
+
+    /// Dot product of one row with `w`.
+    pub fn row_dot(&self, row: usize, w: &[f64]) -> f64 {
+        on_array!(self, array => {
+            let row = array.row(row);
+            row.as_slice().map_or_else(
+                || row.iter().zip(w).map(|(x, y)| x.to_f64() * y).sum(),
+                |row| dot(row, w),
+            )
+        })
+    }
+
+    /// The rows in another order, or some of them.
+    #[must_use]
+    pub fn select_rows(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::F32(array) => Self::F32(array.select(Axis(0), rows)),
+            Self::F64(array) => Self::F64(array.select(Axis(0), rows)),
+        }
+    }
+
+    /// The columns in another order, or some of them.
+    #[must_use]
+    pub fn select_columns(&self, columns: &[usize]) -> Self {
+        match self {
+            Self::F32(array) => Self::F32(array.select(Axis(1), columns)),
+            Self::F64(array) => Self::F64(array.select(Axis(1), columns)),
+        }
+    }
+
+    /// A matrix of the same type with these values (row-major), rounded to it.
+    ///
+    /// # Panics
+    /// Where the number of values is not rows times columns.
+    #[must_use]
+    pub fn like(&self, rows: usize, columns: usize, values: &[f64]) -> Self {
+        match self {
+            Self::F32(_) => {
+                Self::F32(shaped(rows, columns, values.iter().map(|value| *value as f32).collect()))
+            }
+            Self::F64(_) => Self::F64(shaped(rows, columns, values.to_vec())),
+        }
+    }
+}
+
+/// An array from row-major values whose number is known to fit.
+pub(crate) fn shaped<T>(rows: usize, columns: usize, values: Vec<T>) -> Array2<T> {
+    #[expect(clippy::expect_used, reason = "callers pass rows * columns values")]
+    Array2::from_shape_vec((rows, columns), values).expect("rows * columns values")
+}

@@ -1,0 +1,17 @@
+//! Documents grouped by query: identifiers, the feature matrix, the canonical order, scaling, LETOR text.
+
+mod builder;
+mod dataset;
+mod id;
+pub mod letor;
+mod matrix;
+mod normal;
+mod query_features;
+mod scaling;
+
+pub use builder::{Cell, DatasetBuilder, Findings, Missing, OfQuery};
+pub use dataset::{Dataset, Documents};
+pub use id::Id;
+pub use matrix::Matrix;
+pub use query_features::{QueryFeatureKind, QueryFeatureRule};
+pub use scaling::{Scaling, ScalingKind};

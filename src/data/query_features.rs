@@ -1,0 +1,213 @@
+//! Query features: what tells how near two queries are.
+//!
+//! | kind | a query's features are |
+//! |---|---|
+//! | `named` | the source's own query features |
+//! | `constant` | the document features that are constant inside every training query but differ between them (Dai & Wang 2019, section 5.2) |
+//! | `mean` | the mean of each document feature over the documents of the query (Geng et al. 2008) |
+//!
+//! They are standardised over the training queries unless the option `query_scale` is `none`.
+
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use super::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::math::order::compare;
+
+/// Where query features come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum QueryFeatureKind {
+    /// The source's own.
+    Named,
+    /// Document features that are constant inside every query.
+    Constant,
+    /// Means of document features.
+    Mean,
+}
+
+impl QueryFeatureKind {
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Named, Self::Constant, Self::Mean].into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The name in the option `query_features`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Named => "named",
+            Self::Constant => "constant",
+            Self::Mean => "mean",
+        }
+    }
+}
+
+/// How to form the features of a query, learned in training.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueryFeatureRule {
+    /// Where they come from.
+    pub kind: QueryFeatureKind,
+    /// Their names (p).
+    pub names: Vec<String>,
+    /// For `constant`: the columns of the document features.
+    columns: Vec<usize>,
+    /// Centre and factor of each (p); (0, 1) where they are not standardised.
+    scale: Vec<(f64, f64)>,
+}
+
+impl QueryFeatureRule {
+    /// The rule for a training set. `kind`: as forced by the caller, else the first that exists.
+    ///
+    /// # Errors
+    /// A kind that the data do not offer.
+    pub fn fit(data: &Dataset, kind: Option<QueryFeatureKind>, standardise: bool) -> Result<Self> {
+        let constant = constant_columns(data);
+        let kind = kind.unwrap_or(match () {
+            () if !data.query_names.is_empty() => QueryFeatureKind::Named,
+            () if !constant.is_empty() => QueryFeatureKind::Constant,
+            () => QueryFeatureKind::Mean,
+        });
+        let (names, columns) = match kind {
+            QueryFeatureKind::Named if data.query_names.is_empty() => {
+                return Err(missing_kind("named", "the source has no column query_features and none named q_*"));
+            }
+            QueryFeatureKind::Constant if constant.is_empty() => {
+                return Err(missing_kind("constant", "no feature is constant inside every query but differs between queries"));
+            }
+            QueryFeatureKind::Named => (data.query_names.clone(), Vec::new()),
+            QueryFeatureKind::Constant => {
+                (constant.iter().map(|&column| data.names[column].clone()).collect(), constant)
+            }
+            QueryFeatureKind::Mean => (data.names.clone(), Vec::new()),
+        };
+        let mut rule = Self { kind, scale: vec![(0.0, 1.0); names.len()], names, columns };
+        if standardise {
+            rule.scale = standard(&rule.features(data)?);
+        }
+        Ok(rule)
+    }
+
+    /// Features of every query of `data` (`n_queries`, p), scaled.
+    ///
+    /// # Errors
+    /// A data set without the named query features the rule needs, or with another number of them.
+    pub fn features(&self, data: &Dataset) -> Result<Array2<f64>> {
+        let mut features = match self.kind {
+            QueryFeatureKind::Named => self.named(data)?,
+            QueryFeatureKind::Constant => means(data, &self.columns),
+            QueryFeatureKind::Mean => means(data, &(0..data.features.columns()).collect::<Vec<_>>()),
+        };
+        for mut row in features.rows_mut() {
+            self.scale_in_place(row.iter_mut());
+        }
+        Ok(features)
+    }
+
+    /// Features that the caller gave for one query, scaled.
+    ///
+    /// # Errors
+    /// Another number of features than in training.
+    pub fn scaled(&self, given: &[f64]) -> Result<Vec<f64>> {
+        if given.len() != self.names.len() {
+            let what = "number of query features".to_owned();
+            return Err(Error::Shape { what, found: given.len(), expected: self.names.len() });
+        }
+        let mut features = given.to_vec();
+        self.scale_in_place(features.iter_mut());
+        Ok(features)
+    }
+
+    /// True where the stored numbers fit together and are finite.
+    pub fn is_sound(&self, n_features: usize) -> bool {
+        let p = self.names.len();
+        self.scale.len() == p
+            && self.scale.iter().all(|(centre, factor)| centre.is_finite() && factor.is_finite())
+            && self.columns.iter().all(|column| *column < n_features)
+            && match self.kind {
+                QueryFeatureKind::Named => self.columns.is_empty(),
+                QueryFeatureKind::Constant => self.columns.len() == p,
+                QueryFeatureKind::Mean => self.columns.is_empty() && p == n_features,
+            }
+    }
+
+    /// Names of the features in `data` that should be constant inside a query but are not; their mean is used.
+    pub fn varying<'a>(&self, data: &'a Dataset) -> Vec<&'a str> {
+        let varies = |column: usize| (0..data.n_queries()).any(|query| !constant_in(data, query, column));
+        self.columns.iter().filter(|column| varies(**column)).map(|column| data.names[*column].as_str()).collect()
+    }
+
+    fn named(&self, data: &Dataset) -> Result<Array2<f64>> {
+        if data.query_names.len() == self.names.len() {
+            return Ok(data.query_features.clone());
+        }
+        let found = if data.query_names.is_empty() { "none".to_owned() } else { data.query_names.join(", ") };
+        Err(Error::Data(format!(
+            "the model needs the query features {} (columns of the source, or one column query_features); found {found}",
+            self.names.join(", ")
+        )))
+    }
+
+    fn scale_in_place<'a>(&self, features: impl Iterator<Item = &'a mut f64>) {
+        for (value, (centre, factor)) in features.zip(&self.scale) {
+            *value = (*value - centre) * factor;
+        }
+    }
+}
+
+fn missing_kind(kind: &str, problem: &str) -> Error {
+    Error::Data(format!("option 'query_features' is \"{kind}\", but {problem}"))
+}
+
+/// True where all documents of a query agree in a feature.
+fn constant_in(data: &Dataset, query: usize, column: usize) -> bool {
+    let mut rows = data.rows(query);
+    let first = rows.next().map_or(0.0, |row| data.features.at(row, column));
+    rows.all(|row| compare(data.features.at(row, column), first).is_eq())
+}
+
+/// Features that are constant inside every query but not over all of them. One query alone tells nothing.
+fn constant_columns(data: &Dataset) -> Vec<usize> {
+    let first = |query: usize, column: usize| data.features.at(data.offsets[query], column);
+    let differs = |column: usize| {
+        (1..data.n_queries()).any(|query| compare(first(query, column), first(0, column)).is_ne())
+    };
+    let several = (0..data.n_queries()).any(|query| data.rows(query).len() > 1);
+    (0..data.features.columns())
+        .filter(|&column| {
+            several && (0..data.n_queries()).all(|query| constant_in(data, query, column)) && differs(column)
+        })
+        .collect()
+}
+
+/// Mean of some columns over the documents of each query (`n_queries`, number of columns).
+fn means(data: &Dataset, columns: &[usize]) -> Array2<f64> {
+    let mut means = Array2::zeros((data.n_queries(), columns.len()));
+    for query in 0..data.n_queries() {
+        let rows = data.rows(query);
+        let n = rows.len().max(1) as f64;
+        for (target, &column) in means.row_mut(query).iter_mut().zip(columns) {
+            // A constant is its own mean, exactly: a seen query must be recognised by equal features.
+            *target = if !rows.is_empty() && constant_in(data, query, column) {
+                data.features.at(rows.start, column)
+            } else {
+                rows.clone().map(|row| data.features.at(row, column)).sum::<f64>() / n
+            };
+        }
+    }
+    means
+}
+
+/// Mean and 1 / standard deviation (0 where constant) of each column.
+fn standard(features: &Array2<f64>) -> Vec<(f64, f64)> {
+    features
+        .columns()
+        .into_iter()
+        .map(|column| {
+            let n = column.len().max(1) as f64;
+            let mean = column.iter().sum::<f64>() / n;
+            let spread = (column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
+            let factor = 1.0 / spread;
+            (mean, if spread > 1e-12 * mean.abs() && factor.is_finite() { factor } else { 0.0 })
+        })
+        .collect()
+}

@@ -1,0 +1,254 @@
+//! Scaling of document features, learned on the training documents and kept in the model.
+//!
+//! | name | x becomes |
+//! |---|---|
+//! | `quantile` | z with P(Z <= z) = the share of training values below x, ties counted half, for a standard normal Z; linear between the kept quantiles, constant outside |
+//! | `standard` | (x - mean) / standard deviation; 0 where the training values are all equal |
+//! | `none` | x |
+//! | `query_minmax` | (x - min) / (max - min) over the documents of its query; 0 where they are all equal |
+//! | `both` | the `quantile` features followed by the `query_minmax` features |
+//!
+//! The last two need the whole query, so a model with them cannot score a document alone. Scaled values keep the type
+//! of the matrix they come from.
+
+use serde::{Deserialize, Serialize};
+
+use super::dataset::{Dataset, Documents};
+use super::matrix::Matrix;
+use super::normal;
+use crate::math::order::compare;
+
+/// At most this many quantiles of a feature are kept.
+const MOST_KNOTS: usize = 256;
+
+/// The kinds of scaling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScalingKind {
+    /// Global quantile to normal.
+    Quantile,
+    /// Mean 0, standard deviation 1.
+    Standard,
+    /// As they are.
+    None,
+    /// Minimum 0 and maximum 1 within the query.
+    QueryMinmax,
+    /// Quantile and min-max side by side.
+    Both,
+}
+
+impl ScalingKind {
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "quantile" => Self::Quantile,
+            "standard" => Self::Standard,
+            "none" => Self::None,
+            "query_minmax" => Self::QueryMinmax,
+            "both" => Self::Both,
+            _ => return None,
+        })
+    }
+}
+
+/// Quantiles of one feature: pairs of a value and its normal score, both strictly increasing.
+type Knots = Vec<(f64, f64)>;
+
+/// A learned scaling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Scaling {
+    /// No change.
+    None,
+    /// Quantiles per feature.
+    Quantile(Vec<Knots>),
+    /// Mean and factor (1 / standard deviation, or 0) per feature.
+    Standard(Vec<(f64, f64)>),
+    /// Min-max within the query.
+    QueryMinmax,
+    /// Quantiles per feature, then min-max within the query.
+    Both(Vec<Knots>),
+}
+
+impl Scaling {
+    /// Learns a scaling on the documents of `data`.
+    pub fn fit(kind: ScalingKind, data: &Dataset) -> Self {
+        let features = 0..data.features.columns();
+        let column = |feature: usize| -> Vec<f64> {
+            (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect()
+        };
+        let knots = || features.clone().map(|feature| knots(column(feature))).collect();
+        match kind {
+            ScalingKind::None => Self::None,
+            ScalingKind::QueryMinmax => Self::QueryMinmax,
+            ScalingKind::Quantile => Self::Quantile(knots()),
+            ScalingKind::Both => Self::Both(knots()),
+            ScalingKind::Standard => {
+                Self::Standard(features.map(|feature| mean_and_factor(&column(feature))).collect())
+            }
+        }
+    }
+
+    /// The name in the option `scale`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Quantile(_) => "quantile",
+            Self::Standard(_) => "standard",
+            Self::QueryMinmax => "query_minmax",
+            Self::Both(_) => "both",
+        }
+    }
+
+    /// True where a document can be scaled without the rest of its query.
+    pub fn pointwise(&self) -> bool {
+        !matches!(self, Self::QueryMinmax | Self::Both(_))
+    }
+
+    /// Number of scaled features for `n` features.
+    pub fn width(&self, n: usize) -> usize {
+        if matches!(self, Self::Both(_)) { 2 * n } else { n }
+    }
+
+    /// Names of the scaled features.
+    pub fn names(&self, names: &[String]) -> Vec<String> {
+        let minmax = names.iter().map(|name| format!("{name} (min-max in query)"));
+        match self {
+            Self::QueryMinmax => minmax.collect(),
+            Self::Both(_) => names.iter().cloned().chain(minmax).collect(),
+            _ => names.to_vec(),
+        }
+    }
+
+    /// Number of features it was learned on, where it depends on them.
+    pub fn features(&self) -> Option<usize> {
+        match self {
+            Self::Quantile(knots) | Self::Both(knots) => Some(knots.len()),
+            Self::Standard(moments) => Some(moments.len()),
+            Self::None | Self::QueryMinmax => None,
+        }
+    }
+
+    /// True where every stored number is finite and every list of quantiles increases.
+    pub fn is_sound(&self) -> bool {
+        match self {
+            Self::None | Self::QueryMinmax => true,
+            Self::Quantile(features) | Self::Both(features) => features.iter().all(|knots| {
+                !knots.is_empty()
+                    && knots.iter().all(|(x, z)| x.is_finite() && z.is_finite())
+                    && knots.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1)
+            }),
+            Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && f.is_finite()),
+        }
+    }
+
+    /// One document scaled alone; for pointwise scalings.
+    pub fn document(&self, features: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Quantile(knots) | Self::Both(knots) => {
+                features.iter().zip(knots).map(|(x, knots)| normal_score(knots, *x)).collect()
+            }
+            Self::Standard(moments) => {
+                features.iter().zip(moments).map(|(x, (mean, factor))| (x - mean) * factor).collect()
+            }
+            Self::None | Self::QueryMinmax => features.to_vec(),
+        }
+    }
+
+    /// All documents of a matrix scaled, given where each query's rows start and end.
+    pub fn matrix(&self, features: &Matrix, offsets: &[usize]) -> Matrix {
+        if matches!(self, Self::None) {
+            return features.clone();
+        }
+        let width = self.width(features.columns());
+        let mut values = Vec::with_capacity(features.rows() * width);
+        for bounds in offsets.windows(2) {
+            self.query(&Documents { features, start: bounds[0], end: bounds[1] }, &mut values);
+        }
+        features.like(features.rows(), width, &values)
+    }
+
+    /// Appends the scaled documents of one query, row-major.
+    fn query(&self, documents: &Documents<'_>, out: &mut Vec<f64>) {
+        let ranges = if self.pointwise() { Vec::new() } else { ranges(documents) };
+        for row in documents.range() {
+            let raw = documents.features.row_f64(row);
+            if !matches!(self, Self::QueryMinmax) {
+                out.extend(self.document(&raw));
+            }
+            out.extend(ranges.iter().zip(&raw).map(|((low, factor), x)| (x - low) * factor));
+        }
+    }
+}
+
+/// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.
+fn ranges(documents: &Documents<'_>) -> Vec<(f64, f64)> {
+    let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); documents.features.columns()];
+    for row in documents.range() {
+        for (bound, x) in bounds.iter_mut().zip(documents.features.row_f64(row)) {
+            *bound = (bound.0.min(x), bound.1.max(x));
+        }
+    }
+    bounds.into_iter().map(|(low, high)| (low, inverse(high - low))).collect()
+}
+
+/// 1 / x where that is a finite number, else 0.
+fn inverse(x: f64) -> f64 {
+    let inverse = 1.0 / x;
+    if inverse.is_finite() && x > 0.0 { inverse } else { 0.0 }
+}
+
+fn mean_and_factor(values: &[f64]) -> (f64, f64) {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+    let spread = variance.sqrt();
+    // Rounding leaves a spread of a few units in the last place where all values are equal.
+    let constant = spread <= 1e-14 * mean.abs();
+    (mean, if constant { 0.0 } else { inverse(spread) })
+}
+
+/// Quantiles of one feature: each different value with the normal score of its mid-rank, thinned to `MOST_KNOTS`.
+fn knots(mut values: Vec<f64>) -> Knots {
+    values.sort_by(|a, b| compare(*a, *b));
+    let n = values.len() as f64;
+    let mut below = 0.0;
+    let all: Knots = values
+        .chunk_by(|a, b| compare(*a, *b).is_eq())
+        .map(|tie| {
+            let count = tie.len() as f64;
+            let share = (below + 0.5 * count) / n;
+            below += count;
+            (tie[0], normal::quantile(share))
+        })
+        .collect();
+    thin(all)
+}
+
+/// Keeps the ends and, between them, knots about equally far apart in rank and in normal score.
+fn thin(all: Knots) -> Knots {
+    if all.len() <= MOST_KNOTS {
+        return all;
+    }
+    let last = all.len() - 1;
+    let place = |z: f64| 0.5 * z / all[last].1.abs().max(all[0].1.abs()) + 0.5 * libm::erf(z * 0.5f64.sqrt());
+    let (low, high) = (place(all[0].1), place(all[last].1));
+    let step = (high - low) / (MOST_KNOTS - 1) as f64;
+    let mut kept = Vec::with_capacity(MOST_KNOTS);
+    let mut next = low;
+    for (index, &(x, z)) in all.iter().enumerate() {
+        if index == last || place(z) >= next {
+            kept.push((x, z));
+            next = (next + step).max(place(z) + 0.5 * step);
+        }
+    }
+    kept
+}
+
+/// The normal score of x: linear between knots, constant outside.
+fn normal_score(knots: &[(f64, f64)], x: f64) -> f64 {
+    let above = knots.partition_point(|(value, _)| *value <= x);
+    match (above.checked_sub(1).map(|below| knots[below]), knots.get(above)) {
+        (Some((x0, z0)), Some((x1, z1))) => z0 + (z1 - z0) * ((x - x0) / (x1 - x0)),
+        (Some((_, z)), None) | (None, Some(&(_, z))) => z,
+        (None, None) => 0.0,
+    }
+}

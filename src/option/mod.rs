@@ -1,0 +1,170 @@
+//! Options: the JSON text that is the last argument of most SQL functions.
+//!
+//! [`table::OPTIONS`] defines every key once (rule, default, meaning, where it is accepted). [`Options::parse`] checks a
+//! text against it: an unknown key names the nearest known one, a wrong type or range names the key, what was
+//! given and what is allowed, a key given twice is an error. After that the getters cannot fail.
+
+mod rule;
+mod table;
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+pub use rule::Rule;
+pub use table::{OPTIONS, OptionDef, Use};
+
+/// Checked options of one call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    given: Map<String, Value>,
+}
+
+impl Options {
+    /// Parses and checks an options text for calls of the kind `used`; an absent text means no options.
+    ///
+    /// # Errors
+    /// Text that is no JSON object, a key that is unknown, not accepted here or given twice, a value against its rule.
+    pub fn parse(text: Option<&str>, used: Use) -> Result<Self> {
+        let Some(text) = text else { return Ok(Self::default()) };
+        let Entries(entries) = serde_json::from_str(text).map_err(|problem| {
+            Error::value("options", shorten(text), format!("a JSON object such as {{\"k\": 10}} ({problem})"))
+        })?;
+        let mut given = Map::new();
+        for (key, value) in entries {
+            let def = find(&key, used)?;
+            if !def.rule.accepts(&value) {
+                let what = format!("option '{key}'");
+                return Err(Error::value(what, shorten(&value.to_string()), def.rule.to_string()));
+            }
+            if given.insert(key.clone(), value).is_some() {
+                return Err(Error::value(format!("option '{key}'"), "it twice", "each key once"));
+            }
+        }
+        Ok(Self { given })
+    }
+
+    /// True where the caller gave this key.
+    pub fn has(&self, key: &str) -> bool {
+        self.given.contains_key(key)
+    }
+
+    /// The value the caller gave for `key`, if any.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.given.get(key)
+    }
+
+    /// A number, if given as one.
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.get(key).and_then(Value::as_f64)
+    }
+
+    /// A whole number that is not negative, if given.
+    pub fn count(&self, key: &str) -> Option<usize> {
+        self.get(key).and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok())
+    }
+
+    /// A text, if given as one.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.get(key).and_then(Value::as_str)
+    }
+
+    /// A switch; false unless given.
+    pub fn flag(&self, key: &str) -> bool {
+        self.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The given keys and values, for reports.
+    pub fn given(&self) -> &Map<String, Value> {
+        &self.given
+    }
+}
+
+fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
+    let accepted = || OPTIONS.iter().filter(move |def| def.used_by.contains(&used));
+    accepted()
+        .find(|def| def.key == key)
+        .ok_or_else(|| Error::unknown("option", key, accepted().map(|def| def.key)))
+}
+
+/// A text short enough for an error message.
+pub fn shorten(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST).chain("...".chars()).collect()
+}
+
+/// The entries of a JSON object in their order, repeated keys kept.
+struct Entries(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        Options::parse(Some(text), Use::Train).expect_err("must be refused").to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_known_one() {
+        assert!(message(r#"{"lamda": 1}"#).starts_with("unknown option 'lamda', did you mean 'lambda'?"));
+    }
+
+    #[test]
+    fn a_wrong_value_names_key_value_and_what_is_allowed() {
+        assert_eq!(
+            message(r#"{"neighbors": 0}"#),
+            "option 'neighbors': got 0, allowed is a whole number from 1 to 1000000000"
+        );
+        assert_eq!(
+            message(r#"{"missing": "drop"}"#),
+            "option 'missing': got \"drop\", allowed is one of \"error\", \"zero\", \"mean\""
+        );
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused() {
+        assert_eq!(message(r#"{"seed": 1, "seed": 2}"#), "option 'seed': got it twice, allowed is each key once");
+    }
+
+    #[test]
+    fn text_that_is_no_object_is_refused() {
+        for text in ["", "[]", "{", "7", r#"{"seed": 1e999}"#, "{} x"] {
+            assert!(message(text).starts_with("options: got "), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_default_obeys_its_own_rule_and_no_key_stands_twice() {
+        for (index, def) in OPTIONS.iter().enumerate() {
+            let default: Value = serde_json::from_str(def.default).expect("defaults are JSON");
+            assert!(default.is_null() || def.rule.accepts(&default), "{}", def.key);
+            assert!(OPTIONS[..index].iter().all(|earlier| earlier.key != def.key), "{} twice", def.key);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What values an option accepts, with the sentence that says so.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// The values that an option accepts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A JSON object.
+    Object,
+    /// A JSON array or object.
+    ArrayOrObject,
+    /// A text, or an array of texts.
+    Texts,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A whole number in this range, both ends included.
+    Whole(u64, u64),
+    /// A number above the first and at most the second.
+    Above(f64, f64),
+    /// A number in this range, both ends included.
+    Between(f64, f64),
+    /// A number above zero, or one of these words.
+    PositiveOr(&'static [&'static str]),
+    /// A number above zero, an array of such numbers, or one of these words.
+    PositivesOr(&'static [&'static str]),
+    /// A number above 0 and below 1, or a text.
+    FractionOrText,
+}
+
+impl Rule {
+    /// True where `value` obeys the rule.
+    pub fn accepts(&self, value: &Value) -> bool {
+        let number = value.as_f64();
+        let word = |words: &[&str]| value.as_str().is_some_and(|text| words.contains(&text));
+        match *self {
+            Self::Text => value.is_string(),
+            Self::Flag => value.is_boolean(),
+            Self::Object => value.is_object(),
+            Self::ArrayOrObject => value.is_object() || value.is_array(),
+            Self::Texts => value.is_string() || texts(value),
+            Self::OneOf(words) => word(words),
+            Self::Whole(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
+            Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
+            Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
+            Self::PositiveOr(words) => number.is_some_and(positive) || word(words),
+            Self::PositivesOr(words) => number.is_some_and(positive) || positives(value) || word(words),
+            Self::FractionOrText => number.is_some_and(|x| x > 0.0 && x < 1.0) || value.is_string(),
+        }
+    }
+}
+
+fn positive(x: f64) -> bool {
+    x > 0.0 && x.is_finite()
+}
+
+fn positives(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| {
+        !list.is_empty() && list.iter().all(|item| item.as_f64().is_some_and(positive))
+    })
+}
+
+fn texts(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("a text"),
+            Self::Flag => f.write_str("true or false"),
+            Self::Object => f.write_str("a JSON object"),
+            Self::ArrayOrObject => f.write_str("a JSON array or object"),
+            Self::Texts => f.write_str("a text or an array of texts"),
+            Self::OneOf([only]) => write!(f, "only \"{only}\""),
+            Self::OneOf(words) => write!(f, "one of {}", quoted(words)),
+            Self::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
+            Self::Between(low, high) => write!(f, "a number from {low} to {high}"),
+            Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),
+            Self::PositivesOr(words) => {
+                write!(f, "a number above 0, an array of such numbers, or {}", quoted(words))
+            }
+            Self::FractionOrText => f.write_str("a number above 0 and below 1, \"documents\", or a source"),
+        }
+    }
+}

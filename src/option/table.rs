@@ -1,0 +1,96 @@
+//! The table of options: every key that any SQL function accepts, defined once.
+
+use super::rule::Rule;
+
+/// Where an option is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// `ltr_train` and `ltr_fit`.
+    Train,
+    /// `ltr_rank`.
+    Rank,
+    /// `ltr_evaluate`.
+    Evaluate,
+    /// The metric aggregates.
+    Metric,
+    /// `ltr_letor`.
+    Letor,
+}
+
+impl Use {
+    /// The SQL names that this use stands for.
+    pub fn functions(self) -> &'static str {
+        match self {
+            Self::Train => "ltr_train, ltr_fit",
+            Self::Rank => "ltr_rank",
+            Self::Evaluate => "ltr_evaluate",
+            Self::Metric => "metric aggregates",
+            Self::Letor => "ltr_letor",
+        }
+    }
+}
+
+/// One option.
+#[derive(Debug)]
+pub struct OptionDef {
+    /// The JSON key.
+    pub key: &'static str,
+    /// The values it accepts.
+    pub rule: Rule,
+    /// What holds when it is not given, as JSON; `null` where nothing or something computed holds.
+    pub default: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it is accepted.
+    pub used_by: &'static [Use],
+}
+
+const TRAIN: &[Use] = &[Use::Train];
+const SOURCES: &[Use] = &[Use::Train, Use::Rank, Use::Evaluate];
+const MEASURES: &[Use] = &[Use::Evaluate, Use::Metric];
+
+const fn def(
+    key: &'static str,
+    rule: Rule,
+    default: &'static str,
+    used_by: &'static [Use],
+    summary: &'static str,
+) -> OptionDef {
+    OptionDef { key, rule, default, summary, used_by }
+}
+
+/// Every option.
+#[rustfmt::skip]
+pub const OPTIONS: &[OptionDef] = &[
+    def("name", Rule::Text, "null", TRAIN, "name of the stored model; the algorithm's name unless given"),
+    def("schema", Rule::Text, "\"main\"", SOURCES, "database that holds the table ltr_models"),
+    def("keep", Rule::Whole(1, 1_000_000_000), "null", TRAIN, "number of versions to keep; all unless given"),
+    def("params", Rule::ArrayOrObject, "null", SOURCES, "values for ?1.. (array) or :name (object) in the source's SELECT"),
+    def("columns", Rule::Object, "null", SOURCES, "columns for the roles query, doc, relevance, features, query_features, weight, and those to ignore"),
+    def("missing", Rule::OneOf(&["error", "zero", "mean"]), "\"error\"", SOURCES, "what a NULL feature counts as"),
+    def("query_features", Rule::OneOf(&["named", "constant", "mean"]), "null", TRAIN, "where query features come from; the first of the three that exists unless given"),
+    def("query_scale", Rule::OneOf(&["standard", "none"]), "\"standard\"", TRAIN, "scaling of query features before distances are taken"),
+    def("scale", Rule::OneOf(&["quantile", "standard", "none", "query_minmax", "both"]), "\"quantile\"", TRAIN, "scaling of document features, learned in training"),
+    def("kernel", Rule::OneOf(&["linear"]), "\"linear\"", TRAIN, "space of the ranking function"),
+    def("smoothing", Rule::OneOf(crate::smoothing::NAMES), "null", TRAIN, "which training queries count for a target query, and how much; the algorithm's own unless given"),
+    def("neighbors", Rule::Whole(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries that count"),
+    def("bandwidth", Rule::PositiveOr(&["median"]), "\"median\"", TRAIN, "distance h at which a training query counts little; the median distance unless given"),
+    def("loss", Rule::OneOf(crate::loss::NAMES), "\"hinge\"", TRAIN, "what a misplaced pair costs"),
+    def("lambda", Rule::PositivesOr(&["auto"]), "\"auto\"", TRAIN, "weight of the penalty; auto and lists are chosen from by validation"),
+    def("metric", Rule::Texts, "\"ndcg@10\"", &[Use::Train, Use::Evaluate], "metric that validation maximises, or the metrics to evaluate"),
+    def("validation", Rule::FractionOrText, "0.2", TRAIN, "what lambda is chosen on: a fraction of the queries, \"documents\" of every query, or a source"),
+    def("undefined", Rule::OneOf(&["skip", "zero", "one"]), "\"skip\"", &[Use::Train, Use::Evaluate], "what a query without a relevant document counts in a mean"),
+    def("seed", Rule::Whole(0, u64::MAX), "0", TRAIN, "changes which queries or documents are held out"),
+    def("threads", Rule::Whole(1, 1024), "null", SOURCES, "threads to compute on; all cores unless given"),
+    def("max_memory", Rule::Whole(1, u64::MAX), "null", SOURCES, "bytes that the rows read may take; no limit unless given"),
+    def("time_limit", Rule::Above(0.0, 1e9), "null", SOURCES, "seconds after which the work stops with an error"),
+    def("tolerance", Rule::Between(1e-12, 0.1), "1e-6", TRAIN, "relative duality gap at which a fit ends"),
+    def("progress", Rule::Flag, "false", SOURCES, "lines about the progress on standard error, where that is a terminal"),
+    def("k", Rule::Whole(1, 1_000_000_000), "null", &[Use::Rank], "number of best documents returned for each query; all unless given"),
+    def("ties", Rule::OneOf(&["expected", "input", "worst", "best"]), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
+    def("gain", Rule::OneOf(&["exp2", "linear"]), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
+    def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; the list's own maximum unless given"),
+    def("threshold", Rule::Between(-1e9, 1e9), "1", MEASURES, "lowest relevance that counts as relevant"),
+    def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "how much a repeated subtopic loses, for ltr_alpha_ndcg"),
+    def("features", Rule::Whole(1, 1_000_000), "null", &[Use::Letor], "number of features; the highest number in the file unless given"),
+];
