@@ -1,11 +1,17 @@
 //! Learning to rank inside SQLite.
 
+pub mod algorithm;
+pub mod control;
 pub mod data;
 pub mod error;
+pub mod evaluate;
 pub mod loss;
 pub mod math;
 pub mod metric;
+pub mod model;
 pub mod option;
+pub mod ranker;
+pub mod select;
 pub mod smoothing;
 pub mod solve;
 pub mod sqlite;

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use ndarray::Array2;
+use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
 use super::id::Id;
@@ -27,7 +28,7 @@ pub enum Cell {
 }
 
 /// What a missing feature counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {
     /// An error.
     Error,

@@ -59,6 +59,11 @@ impl Matrix {
         self.rows_f64(row..row + 1)
     }
 
+    /// True where every element is a finite number.
+    pub fn is_finite(&self) -> bool {
+        on_array!(self, array => array.iter().all(|value| value.is_finite()))
+    }
+
     /// Dot product of one row with `w`.
     pub fn row_dot(&self, row: usize, w: &[f64]) -> f64 {
         on_array!(self, array => {

@@ -13,5 +13,6 @@ pub use builder::{Cell, DatasetBuilder, Findings, Missing, OfQuery};
 pub use dataset::{Dataset, Documents};
 pub use id::Id;
 pub use matrix::Matrix;
+pub(crate) use matrix::shaped;
 pub use query_features::{QueryFeatureKind, QueryFeatureRule};
 pub use scaling::{Scaling, ScalingKind};

@@ -1,0 +1,118 @@
+//! Algorithms: the table of named presets over one grid of smoothing x loss x kernel x penalty x solver.
+//!
+//! To add an algorithm, write its file with a `DEF` and add it to [`ALGORITHMS`]; the SQL help, option checking, the
+//! conformance suite and the decoding of its models follow from the table.
+
+mod indv_svm;
+mod knn_svm;
+mod pair_svm;
+mod q_svm;
+mod rank_svm;
+mod recipe;
+mod validation;
+
+use crate::control::Control;
+use crate::data::{Dataset, Scaling};
+use crate::error::{Error, Result};
+use crate::ranker::Ranker;
+use crate::smoothing;
+
+pub use recipe::{LambdaChoice, Recipe, Validation};
+pub use validation::Choice;
+
+/// One named algorithm.
+#[derive(Debug)]
+pub struct AlgorithmDef {
+    /// Name in SQL.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// What is minimised, in ASCII, with the convention of lambda.
+    pub objective: &'static str,
+    /// Authors, year, equation.
+    pub source: &'static str,
+    /// Which queries count, unless the option `smoothing` says otherwise.
+    pub smoothing: smoothing::Kind,
+    /// Options it takes besides those of every training.
+    pub parameters: &'static [&'static str],
+    /// Fits it.
+    pub train: fn(&Recipe, &TrainingSet, &Control) -> Result<Trained>,
+}
+
+/// Every algorithm.
+pub const ALGORITHMS: &[&AlgorithmDef] = &[&q_svm::DEF, &knn_svm::DEF, &rank_svm::DEF, &indv_svm::DEF];
+
+/// What an algorithm learns from.
+#[derive(Debug)]
+pub struct TrainingSet {
+    /// Judged documents, at least one.
+    pub data: Dataset,
+    /// Judged documents to validate on, where the caller names a source for it.
+    pub validation: Option<Dataset>,
+}
+
+/// What an algorithm leaves behind.
+#[derive(Debug)]
+pub struct Trained {
+    /// The fitted ranker.
+    pub ranker: Box<dyn Ranker>,
+    /// The scaling of its features.
+    pub scaling: Scaling,
+    /// The lambda of the fits.
+    pub lambda: f64,
+    /// How lambda was chosen, where it was.
+    pub choice: Option<Choice>,
+    /// Steps of the solver where one function is fitted, else one entry per fitted function.
+    pub log: Vec<LogStep>,
+    /// Functions fitted.
+    pub functions: usize,
+    /// Functions whose solver stopped before its tolerance was reached.
+    pub unconverged: usize,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+}
+
+/// One line of a training log.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogStep {
+    /// Objective.
+    pub objective: f64,
+    /// Certified distance from the optimum.
+    pub gap: f64,
+    /// Seconds since training began.
+    pub seconds: f64,
+}
+
+/// The algorithm of this name.
+///
+/// # Errors
+/// An unknown name, with the known ones.
+pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
+    ALGORITHMS
+        .iter()
+        .find(|algorithm| algorithm.name == name)
+        .copied()
+        .ok_or_else(|| Error::unknown("algorithm", name, ALGORITHMS.iter().map(|algorithm| algorithm.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::option::OPTIONS;
+
+    #[test]
+    fn names_are_unique_and_parameters_are_options() {
+        for (index, algorithm) in ALGORITHMS.iter().enumerate() {
+            assert!(ALGORITHMS[..index].iter().all(|earlier| earlier.name != algorithm.name));
+            for parameter in algorithm.parameters {
+                assert!(OPTIONS.iter().any(|option| option.key == *parameter), "{parameter}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_algorithm_is_answered_with_the_nearest() {
+        let error = find("qsvm").unwrap_err().to_string();
+        assert!(error.starts_with("unknown algorithm 'qsvm', did you mean 'q_svm'?; known: q_svm, knn_svm"), "{error}");
+    }
+}

@@ -1,0 +1,15 @@
+//! q-SVM: a pairwise SVM per query, smoothed over the queries around it (Dai & Wang 2019).
+
+use super::{AlgorithmDef, pair_svm};
+use crate::smoothing::Kind;
+
+/// The definition.
+pub const DEF: AlgorithmDef = AlgorithmDef {
+    name: "q_svm",
+    summary: "query-dependent pairwise SVM: each query's function is fitted on the judgments of the queries around it",
+    objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of max(0, 1 - w.(x_j - x_l)) + lambda |w|^2; pi_i = W(|q_i - q0| / h), n training queries",
+    source: "Dai & Wang 2019, equation (3.7)",
+    smoothing: Kind::Gaussian,
+    parameters: pair_svm::PARAMETERS,
+    train: pair_svm::train,
+};

@@ -1,0 +1,15 @@
+//! rank-SVM: one pairwise SVM for all queries (Herbrich et al. 2000).
+
+use super::{AlgorithmDef, pair_svm};
+use crate::smoothing::Kind;
+
+/// The definition.
+pub const DEF: AlgorithmDef = AlgorithmDef {
+    name: "rank_svm",
+    summary: "pairwise SVM: one function for all queries",
+    objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of max(0, 1 - w.(x_j - x_l)) + lambda |w|^2; pi_i = 1, n training queries",
+    source: "Herbrich et al. 2000; Dai & Wang 2019, section 2",
+    smoothing: Kind::Uniform,
+    parameters: pair_svm::PARAMETERS,
+    train: pair_svm::train,
+};

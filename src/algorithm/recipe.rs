@@ -1,0 +1,214 @@
+//! A recipe: every choice of one training, checked. Made from an algorithm's preset and the caller's options.
+
+use serde_json::{Value, json};
+
+use super::AlgorithmDef;
+use crate::data::{Missing, QueryFeatureKind, ScalingKind};
+use crate::error::{Error, Result};
+use crate::loss::{self, LossDef};
+use crate::metric::{Metric, Undefined};
+use crate::option::Options;
+use crate::smoothing::{Bandwidth, Kind, Smoothing};
+
+/// How lambda is found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LambdaChoice {
+    /// This one.
+    Fixed(f64),
+    /// The best of these by validation, largest first.
+    Among(Vec<f64>),
+}
+
+/// What candidates are validated on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Validation {
+    /// This share of the queries, held out.
+    Queries(f64),
+    /// A fifth of the documents of every query, held out.
+    Documents,
+    /// A source that the caller names.
+    Source(String),
+}
+
+/// The choices of one training.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// Which queries count.
+    pub smoothing: Smoothing,
+    /// What a misplaced pair costs.
+    pub loss: &'static LossDef,
+    /// Scaling of document features.
+    pub scale: ScalingKind,
+    /// Whether query features are standardised.
+    pub standardise_queries: bool,
+    /// Where query features come from, where the caller says so.
+    pub query_features: Option<QueryFeatureKind>,
+    /// How lambda is found.
+    pub lambda: LambdaChoice,
+    /// What validation maximises.
+    pub metric: Metric,
+    /// What a query without a relevant document counts.
+    pub undefined: Undefined,
+    /// What candidates are validated on.
+    pub validation: Validation,
+    /// Changes what is held out.
+    pub seed: u64,
+    /// Relative duality gap at which a fit ends.
+    pub tolerance: f64,
+    /// What a missing feature counts as.
+    pub missing: Missing,
+}
+
+/// The grid of Dai & Wang (2019), section 5: 10^((v - 31) / 10) for v = 61, ..., 1.
+fn paper_grid() -> Vec<f64> {
+    (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
+}
+
+impl Recipe {
+    /// The algorithm's preset with the caller's options.
+    ///
+    /// # Errors
+    /// Options that the algorithm does not take or that contradict one another.
+    pub fn new(algorithm: &AlgorithmDef, options: &Options) -> Result<Self> {
+        let kind = options.text("smoothing").and_then(Kind::parse).unwrap_or(algorithm.smoothing);
+        check_smoothing_options(kind, options)?;
+        let recipe = Self {
+            smoothing: Smoothing {
+                kind,
+                neighbors: options.count("neighbors").unwrap_or(15),
+                bandwidth: options.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
+            },
+            loss: loss::find(options.text("loss").unwrap_or(loss::NAMES[0]))?,
+            scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(ScalingKind::Quantile),
+            standardise_queries: options.text("query_scale") != Some("none"),
+            query_features: options.text("query_features").and_then(QueryFeatureKind::parse),
+            lambda: lambda(options.get("lambda")),
+            metric: metric(options.get("metric"))?,
+            undefined: options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?,
+            validation: validation(options.get("validation"), kind),
+            seed: options.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            tolerance: options.number("tolerance").unwrap_or(1e-6),
+            missing: missing(options),
+        };
+        recipe.check()?;
+        Ok(recipe)
+    }
+
+    /// Refuses combinations that cannot work, with the reason.
+    fn check(&self) -> Result<()> {
+        if self.smoothing.kind == Kind::Individual && matches!(self.validation, Validation::Queries(_)) {
+            let reason = "with smoothing \"individual\" a query that is held out has no function; \
+                          use \"validation\": \"documents\" or a source";
+            return Err(Error::Unsupported(format!("option 'validation': {reason}")));
+        }
+        Ok(())
+    }
+
+    /// The choices as JSON, for the model's card.
+    pub fn settings(&self) -> Value {
+        let mut settings = json!({
+            "smoothing": self.smoothing.kind.name(),
+            "loss": self.loss.name,
+            "kernel": "linear",
+            "scale": match self.scale {
+                ScalingKind::Quantile => "quantile",
+                ScalingKind::Standard => "standard",
+                ScalingKind::None => "none",
+                ScalingKind::QueryMinmax => "query_minmax",
+                ScalingKind::Both => "both",
+            },
+            "tolerance": self.tolerance,
+        });
+        if self.smoothing.kind.uses_distance() {
+            settings["neighbors"] = json!(self.smoothing.neighbors);
+            settings["query_scale"] = json!(if self.standardise_queries { "standard" } else { "none" });
+            if self.smoothing.kind != Kind::Knn {
+                settings["bandwidth"] = match self.smoothing.bandwidth {
+                    Bandwidth::Median => json!("median"),
+                    Bandwidth::Fixed(h) => json!(h),
+                };
+            }
+        }
+        settings
+    }
+}
+
+fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {
+    let unused = |key: &str| {
+        let reason = format!("it has no meaning with smoothing \"{}\"", kind.name());
+        Err(Error::Unsupported(format!("option '{key}': {reason}")))
+    };
+    match kind {
+        Kind::Uniform | Kind::Individual if options.has("neighbors") => unused("neighbors"),
+        Kind::Uniform | Kind::Individual | Kind::Knn if options.has("bandwidth") => unused("bandwidth"),
+        Kind::Uniform if options.has("query_features") => unused("query_features"),
+        Kind::Uniform if options.has("query_scale") => unused("query_scale"),
+        _ => Ok(()),
+    }
+}
+
+fn lambda(given: Option<&Value>) -> LambdaChoice {
+    match given {
+        Some(Value::Number(number)) => LambdaChoice::Fixed(number.as_f64().unwrap_or(1.0)),
+        Some(Value::Array(list)) => {
+            let mut lambdas: Vec<f64> = list.iter().filter_map(Value::as_f64).collect();
+            lambdas.sort_by(|a, b| b.total_cmp(a));
+            lambdas.dedup_by(|a, b| a.to_bits() == b.to_bits());
+            LambdaChoice::Among(lambdas)
+        }
+        _ => LambdaChoice::Among(paper_grid()),
+    }
+}
+
+fn metric(given: Option<&Value>) -> Result<Metric> {
+    match given {
+        None => Metric::parse("ndcg@10"),
+        Some(Value::String(name)) => Metric::parse(name),
+        Some(other) => Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\"")),
+    }
+}
+
+fn validation(given: Option<&Value>, kind: Kind) -> Validation {
+    match given {
+        Some(Value::Number(share)) => Validation::Queries(share.as_f64().unwrap_or(0.2)),
+        Some(Value::String(text)) if text == "documents" => Validation::Documents,
+        Some(Value::String(text)) => Validation::Source(text.clone()),
+        _ if kind == Kind::Individual => Validation::Documents,
+        _ => Validation::Queries(0.2),
+    }
+}
+
+/// What a missing feature counts as, from the options of any call that reads a source.
+pub fn missing(options: &Options) -> Missing {
+    match options.text("missing") {
+        Some("zero") => Missing::Zero,
+        Some("mean") => Missing::Mean,
+        _ => Missing::Error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::option::Use;
+
+    fn recipe(algorithm: &str, options: &str) -> Result<Recipe> {
+        Recipe::new(super::super::find(algorithm)?, &Options::parse(Some(options), Use::Train)?)
+    }
+
+    #[test]
+    fn the_grid_is_the_papers() {
+        let grid = paper_grid();
+        assert_eq!(grid.len(), 61);
+        assert!((grid[0] - 1e3).abs() < 1e-9 && (grid[60] - 1e-3).abs() < 1e-15);
+    }
+
+    #[test]
+    fn options_without_meaning_are_refused() {
+        let error = recipe("rank_svm", r#"{"neighbors": 5}"#).unwrap_err().to_string();
+        assert_eq!(error, "option 'neighbors': it has no meaning with smoothing \"uniform\"");
+        let error = recipe("indv_svm", r#"{"validation": 0.3}"#).unwrap_err().to_string();
+        assert!(error.starts_with("option 'validation': with smoothing \"individual\""), "{error}");
+        assert!(recipe("rank_svm", r#"{"smoothing": "knn", "neighbors": 5}"#).is_ok());
+    }
+}

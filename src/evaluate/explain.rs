@@ -1,0 +1,87 @@
+//! What a score is made of: the function of a query, its weights, and the contribution of each feature.
+
+use std::sync::Arc;
+
+use super::cache::FitCache;
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::model::{Key, Model};
+use crate::ranker::{Function, Target};
+
+/// One feature's part in a score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Name of the scaled feature.
+    pub feature: String,
+    /// Its value before scaling.
+    pub value: f64,
+    /// Weight times scaled value; the parts of a document add up to its score.
+    pub contribution: f64,
+}
+
+/// The function for a target given by its query features alone (`None` where the caller gave none).
+///
+/// # Errors
+/// Query features that are missing, too many or not wanted; a model without functions for novel queries.
+pub fn function_for(
+    model: &Model,
+    key: Key,
+    query_features: Option<&[f64]>,
+    cache: &FitCache,
+    control: &Control,
+) -> Result<Arc<Function>> {
+    let Some(rule) = model.ranker.query_rule() else {
+        if query_features.is_some() {
+            let name = &model.card.algorithm;
+            return Err(Error::Unsupported(format!("the model '{name}' has one function for all queries and takes no query features")));
+        }
+        let target = Target { id: None, features: &[] };
+        return model.ranker.stored(&target).ok_or_else(|| Error::Internal("a linear model without function".to_owned()));
+    };
+    let Some(given) = query_features else {
+        let names = rule.names.join(", ");
+        return Err(Error::Unsupported(format!(
+            "the model's function depends on the query; give the query features ({names}) as one more argument, or use ltr_rank"
+        )));
+    };
+    let features = rule.scaled(given)?;
+    if model.ranker.knows_only_stored() {
+        return Err(Error::Unsupported(format!("'{}' has functions for its training queries only; use ltr_rank", model.card.algorithm)));
+    }
+    if let Some(function) = cache.get(key, &features) {
+        return Ok(function);
+    }
+    let function = Arc::new(model.ranker.fit(&features, control)?);
+    cache.put(key, &features, &function);
+    Ok(function)
+}
+
+/// Name and weight of every scaled feature.
+pub fn function_weights(model: &Model, function: &Function) -> Vec<(String, f64)> {
+    let names = model.scaling.names(&model.card.features);
+    names.into_iter().zip(function.weights.iter().copied()).collect()
+}
+
+/// The parts of the score of one document, given by its features before scaling.
+///
+/// # Errors
+/// A model that does not score documents one by one; another number of features than in training.
+pub fn parts(model: &Model, function: &Function, features: &[f64]) -> Result<Vec<Part>> {
+    let (found, expected) = (features.len(), model.card.features.len());
+    if found != expected {
+        return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
+    }
+    if !model.capabilities().pointwise {
+        let scale = model.scaling.name();
+        return Err(Error::Unsupported(format!("the model's scaling \"{scale}\" needs the whole query; use ltr_rank")));
+    }
+    let scaled = model.scaling.document(features);
+    let parts = model.card.features.iter().zip(features).zip(scaled.iter().zip(&function.weights));
+    Ok(parts
+        .map(|((feature, value), (scaled, weight))| Part {
+            feature: feature.clone(),
+            value: *value,
+            contribution: scaled * weight,
+        })
+        .collect())
+}

@@ -1,0 +1,31 @@
+//! Metrics of scored queries and their means.
+
+use crate::data::Dataset;
+use crate::metric::{Mean, Metric, Undefined};
+
+/// Values of some metrics on some queries.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// For each query, in order, the value of each metric; `None` where undefined.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// The mean of each metric; `None` where no query counts.
+    pub means: Vec<Option<f64>>,
+}
+
+/// Evaluates scores (one per document) by metrics.
+pub fn evaluate(data: &Dataset, scores: &[f64], metrics: &[Metric], undefined: Undefined) -> Evaluation {
+    let of_query = |query: usize| {
+        let rows = data.rows(query);
+        metrics.iter().map(|metric| metric.value(data.labels(query), &scores[rows.clone()])).collect()
+    };
+    let values: Vec<Vec<Option<f64>>> = (0..data.n_queries()).map(of_query).collect();
+    let mean = |(number, metric): (usize, &Metric)| {
+        let mut mean = Mean::new(metric.def(), undefined);
+        for (query, values) in values.iter().enumerate() {
+            mean.add(values[number], data.labels(query));
+        }
+        mean.value()
+    };
+    let means = metrics.iter().enumerate().map(mean).collect();
+    Evaluation { values, means }
+}

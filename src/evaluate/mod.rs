@@ -1,0 +1,11 @@
+//! Using a model on data: scores of whole queries, measures of them, and what a score is made of.
+
+mod cache;
+mod explain;
+mod measure;
+mod score;
+
+pub use cache::FitCache;
+pub use explain::{Part, function_for, function_weights, parts};
+pub use measure::{Evaluation, evaluate};
+pub use score::{Scored, score};

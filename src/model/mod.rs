@@ -1,0 +1,143 @@
+//! A model: a fitted ranker with all it takes to use it, as one BLOB.
+//!
+//! The BLOB holds nothing volatile (no name, time or number of threads), so the same rows and options give the same
+//! bytes. It is untrusted when it comes back: `envelope` checks every byte, the decoders check every value.
+
+mod envelope;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::algorithm::{self, AlgorithmDef, Recipe, Trained};
+use crate::data::{Missing, Scaling};
+use crate::error::{Error, Result};
+use crate::ranker::{self, Capabilities, Encoded, Ranker, decode_header, encode_header};
+
+pub use envelope::{KEY_END, Key, read_key};
+
+/// What a model says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// Names of the document features, in the order of a vector.
+    pub features: Vec<String>,
+    /// What a missing feature counts as, unless a call says otherwise.
+    pub missing: Missing,
+    /// Mean of each feature over the training documents.
+    pub means: Vec<f64>,
+    /// The recipe's choices, as JSON.
+    settings: String,
+    /// What training found, as JSON.
+    summary: String,
+    /// Objective and gap of each step of the training log.
+    pub log: Vec<(f64, f64)>,
+}
+
+/// A model.
+#[derive(Debug)]
+pub struct Model {
+    /// What it says of itself.
+    pub card: Card,
+    /// The scaling of document features.
+    pub scaling: Scaling,
+    /// What scores documents.
+    pub ranker: Box<dyn Ranker>,
+}
+
+/// The always-needed part of the BLOB.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    card: Card,
+    scaling: Scaling,
+    form: String,
+    ranker: Vec<u8>,
+}
+
+/// What [`Model::new`] needs besides the fit.
+#[derive(Debug)]
+pub struct Origin<'a> {
+    /// The algorithm.
+    pub algorithm: &'static AlgorithmDef,
+    /// Its recipe.
+    pub recipe: &'a Recipe,
+    /// Names of the document features.
+    pub features: Vec<String>,
+    /// Mean of each feature.
+    pub means: Vec<f64>,
+    /// What training found; nothing volatile.
+    pub summary: Value,
+}
+
+impl Model {
+    /// A model from a fit.
+    pub fn new(origin: Origin<'_>, trained: Trained) -> Self {
+        let card = Card {
+            algorithm: origin.algorithm.name.to_owned(),
+            features: origin.features,
+            missing: origin.recipe.missing,
+            means: origin.means,
+            settings: origin.recipe.settings().to_string(),
+            summary: origin.summary.to_string(),
+            log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
+        };
+        Self { card, scaling: trained.scaling, ranker: trained.ranker }
+    }
+
+    /// What it can do.
+    pub fn capabilities(&self) -> Capabilities {
+        let ranker = self.ranker.capabilities();
+        Capabilities { pointwise: ranker.pointwise && self.scaling.pointwise(), ..ranker }
+    }
+
+    /// The recipe's choices.
+    pub fn settings(&self) -> Value {
+        serde_json::from_str(&self.card.settings).unwrap_or(Value::Null)
+    }
+
+    /// What training found.
+    pub fn summary(&self) -> Value {
+        serde_json::from_str(&self.card.summary).unwrap_or(Value::Null)
+    }
+
+    /// The BLOB.
+    ///
+    /// # Errors
+    /// More than the format can hold.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let Encoded { header: ranker, blocks } = self.ranker.encode()?;
+        let form = self.ranker.form().to_owned();
+        let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), form, ranker };
+        envelope::seal(&encode_header(&header)?, &blocks)
+    }
+
+    /// The model of a BLOB.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for anything that [`Model::to_bytes`] does not write.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let opened = envelope::open(bytes)?;
+        let Header { card, scaling, form, ranker } = decode_header(opened.header)?;
+        algorithm::find(&card.algorithm).map_err(|error| Error::Corrupt(error.to_string()))?;
+        let model = Self { ranker: ranker::decode(&form, &ranker, &opened.blocks)?, card, scaling };
+        model.problem().map_or(Ok(()), |problem| Err(Error::Corrupt(problem.to_owned())))?;
+        Ok(model)
+    }
+
+    /// The first thing that does not fit together, if any.
+    fn problem(&self) -> Option<&'static str> {
+        let n = self.card.features.len();
+        let json = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+        let checks = [
+            (n > 0 && self.card.means.len() == n, "number of features"),
+            (self.card.means.iter().all(|mean| mean.is_finite()), "a mean that is not finite"),
+            (self.scaling.features().is_none_or(|learned| learned == n), "number of scaled features"),
+            (self.scaling.is_sound(), "the scaling"),
+            (self.scaling.width(n) == self.ranker.width(), "number of weights"),
+            (self.ranker.query_rule().is_none_or(|rule| rule.is_sound(n)), "the query features"),
+            (json(&self.card.settings) && json(&self.card.summary), "settings or summary"),
+            (self.card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "the training log"),
+        ];
+        checks.into_iter().find(|(holds, _)| !holds).map(|(_, problem)| problem)
+    }
+}

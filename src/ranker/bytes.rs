@@ -1,0 +1,66 @@
+//! The codec: bincode for headers, fixed-width little-endian numbers for blocks. The only file that names bincode.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+
+/// No header is longer than this (bytes); a longer claim is damage.
+const LONGEST_HEADER: usize = 1 << 30;
+
+/// A ranker as bytes: one header and any number of blocks.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    /// Everything that is always needed.
+    pub header: Vec<u8>,
+    /// One per training query that lends its judgments.
+    pub blocks: Vec<Vec<u8>>,
+}
+
+/// The bytes of a header.
+///
+/// # Errors
+/// A value that is too long.
+pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    bincode::serde::encode_to_vec(value, bincode::config::standard().with_limit::<LONGEST_HEADER>())
+        .map_err(|problem| Error::Unsupported(format!("the model cannot be stored: {problem}")))
+}
+
+/// The header of these bytes, all of them.
+///
+/// # Errors
+/// Bytes that are not such a header, or go on after it.
+pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let config = bincode::config::standard().with_limit::<LONGEST_HEADER>();
+    let (value, used) = bincode::serde::decode_from_slice(bytes, config)
+        .map_err(|problem| Error::Corrupt(format!("header: {problem}")))?;
+    if used == bytes.len() {
+        Ok(value)
+    } else {
+        Err(Error::Corrupt(format!("header of {used} bytes, but {} are there", bytes.len())))
+    }
+}
+
+/// Appends the elements of a matrix, row-major.
+pub(super) fn write_matrix(matrix: &Matrix, out: &mut Vec<u8>) {
+    match matrix {
+        Matrix::F32(array) => out.extend(array.iter().flat_map(|value| value.to_le_bytes())),
+        Matrix::F64(array) => out.extend(array.iter().flat_map(|value| value.to_le_bytes())),
+    }
+}
+
+/// Appends numbers.
+pub(super) fn write_numbers(values: &[f64], out: &mut Vec<u8>) {
+    out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+}
+
+/// Reads numbers; the length must be a multiple of 8.
+pub(super) fn read_f64(bytes: &[u8]) -> Vec<f64> {
+    bytes.as_chunks::<8>().0.iter().map(|chunk| f64::from_le_bytes(*chunk)).collect()
+}
+
+/// Reads single-precision numbers; the length must be a multiple of 4.
+pub(super) fn read_f32(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()
+}

@@ -1,0 +1,94 @@
+//! Which queries and documents are held out: chosen by a hash, so that it does not depend on the order of rows.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::data::{Dataset, Id};
+
+/// Up to this many judged queries every one is held out once (cross-validation); with more, one split is enough.
+const FEW_QUERIES: usize = 200;
+
+/// Held-out sets of queries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folds {
+    /// For each fold, true for the queries held out.
+    pub held_out: Vec<Vec<bool>>,
+}
+
+impl Folds {
+    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time.
+    ///
+    /// `judged`: true for queries with documents of different relevance; others are never held out. No fold where
+    /// fewer than two queries are judged.
+    pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, seed: u64) -> Self {
+        let mut candidates: Vec<usize> = (0..ids.len()).filter(|query| judged[*query]).collect();
+        candidates.sort_by_key(|&query| (hash(&ids[query], 0, seed), query));
+        if candidates.len() < 2 {
+            return Self { held_out: Vec::new() };
+        }
+        let size = (fraction * candidates.len() as f64).ceil().clamp(1.0, candidates.len() as f64 - 1.0) as usize;
+        let folds = if candidates.len() <= FEW_QUERIES { candidates.len().div_ceil(size) } else { 1 };
+        let fold = |number: usize| {
+            let mut held_out = vec![false; ids.len()];
+            candidates.iter().skip(number * size).take(size).for_each(|&query| held_out[query] = true);
+            held_out
+        };
+        Self { held_out: (0..folds).map(fold).collect() }
+    }
+}
+
+/// True for the documents (rows) held out: about `fraction` of every query, at least one and never all of two or more.
+pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool> {
+    let mut held_out = vec![false; data.n_docs()];
+    for query in 0..data.n_queries() {
+        let rows = data.rows(query);
+        if rows.len() < 2 {
+            continue;
+        }
+        let size = (fraction * rows.len() as f64).ceil().min(rows.len() as f64 - 1.0) as usize;
+        let mut order: Vec<usize> = rows.clone().collect();
+        order.sort_by_key(|&row| (hash(&data.query_ids[query], 1 + row - rows.start, seed), row));
+        order[..size].iter().for_each(|&row| held_out[row] = true);
+    }
+    held_out
+}
+
+fn hash(id: &Id, number: usize, seed: u64) -> u64 {
+    let mut bytes = format!("{id}").into_bytes();
+    bytes.extend((number as u64).to_le_bytes());
+    xxh3_64_with_seed(&bytes, seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(n: i64) -> Vec<Id> {
+        (0..n).map(Id::Integer).collect()
+    }
+
+    #[test]
+    fn few_queries_are_each_held_out_once() {
+        let folds = Folds::by_query(&ids(32), &[true; 32], 0.2, 0).held_out;
+        assert_eq!(folds.len(), 5);
+        for query in 0..32 {
+            assert_eq!(folds.iter().filter(|fold| fold[query]).count(), 1);
+        }
+    }
+
+    #[test]
+    fn many_queries_are_split_once_and_the_seed_matters() {
+        let first = Folds::by_query(&ids(1000), &[true; 1000], 0.2, 0).held_out;
+        assert_eq!(first.len(), 1);
+        assert_eq!(first[0].iter().filter(|held| **held).count(), 200);
+        assert_ne!(first, Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1).held_out);
+    }
+
+    #[test]
+    fn queries_without_judgments_are_never_held_out() {
+        let mut judged = [true; 10];
+        judged[3] = false;
+        let folds = Folds::by_query(&ids(10), &judged, 0.5, 0).held_out;
+        assert!(folds.iter().all(|fold| !fold[3]));
+        assert!(Folds::by_query(&ids(1), &[true], 0.2, 0).held_out.is_empty());
+    }
+}
