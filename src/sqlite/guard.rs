@@ -16,9 +16,7 @@ pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Resul
 /// The SQL error for an error of this crate. An interruption keeps its code, which hosts look for.
 fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
     match error {
-        Error::Interrupted => {
-            rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None)
-        }
+        Error::Interrupted => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None),
         _ => rusqlite::Error::UserFunctionError(format!("{name}: {error}").into()),
     }
 }
