@@ -1,4 +1,7 @@
 //! Small numerical tools that every room may use: orders with a written tie rule and dense kernels on slices.
 
+pub mod cholesky;
 pub mod dense;
+pub mod lanes;
 pub mod order;
+pub mod simd;

@@ -1,1 +1,72 @@
-//! Solvers.
+//! Solvers. Each states its optimisation problem first, returns a point with a certified gap and says why it stopped.
+
+mod pair;
+
+pub use pair::{PairBlock, PairProblem, certificate, path, solve};
+
+/// Why a solver stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The gap asked for is certified.
+    Converged,
+    /// The limit on iterations came first.
+    IterationLimit,
+    /// Rounding allows no further progress.
+    Stalled,
+    /// The caller asked to stop.
+    Interrupted,
+    /// There is no pair of documents to learn from; w = 0 is the solution.
+    Empty,
+}
+
+impl Stop {
+    /// The reason as a text for people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::IterationLimit => "the limit on iterations was reached",
+            Self::Stalled => "no further progress in double precision",
+            Self::Interrupted => "interrupted",
+            Self::Empty => "no pair of documents with different labels",
+        }
+    }
+}
+
+/// State after one iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Best objective so far.
+    pub objective: f64,
+    /// Best certified gap so far, absolute.
+    pub gap: f64,
+}
+
+/// How a solver ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SolveReport {
+    /// Why it stopped.
+    pub stop: Stop,
+    /// Iterations made.
+    pub iterations: u32,
+    /// Objective at the returned point.
+    pub objective: f64,
+    /// Certified upper bound of objective minus optimum, absolute.
+    pub gap: f64,
+    /// State after each iteration.
+    pub steps: Vec<Step>,
+}
+
+/// When a solver may stop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SolveOptions {
+    /// Gap to reach, relative to the objective.
+    pub tolerance: f64,
+    /// Largest number of iterations.
+    pub max_iterations: u32,
+}
+
+impl Default for SolveOptions {
+    fn default() -> Self {
+        Self { tolerance: 1e-6, max_iterations: 1000 }
+    }
+}

@@ -1,0 +1,193 @@
+//! Vectors and matrices in blocks of eight numbers, for kernels that compilers turn into vector code.
+//!
+//! A vector of length b is kept as ceil(b / 8) blocks whose last one is filled up with zeros; a matrix is kept row
+//! after row in the same way, so that no kernel has a remainder loop. Every sum runs lane by lane and the eight
+//! partial sums are folded pairwise at the end: the order of additions, and with it every bit of the result, is a
+//! property of the data and not of the machine. No fused multiply-add is used.
+//!
+//! The functions are always inlined so that a caller compiled for wider registers gets wider code (`math::simd`).
+#![allow(clippy::inline_always)]
+
+/// Numbers per block.
+pub const LANES: usize = 8;
+
+/// Eight numbers on a cache line of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(align(64))]
+pub struct Lanes(pub [f64; LANES]);
+
+impl Lanes {
+    /// Eight zeros.
+    pub const ZERO: Self = Self([0.0; LANES]);
+
+    /// Sum of the eight numbers, pairwise.
+    #[inline(always)]
+    pub fn fold(self) -> f64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        ((a + e) + (c + g)) + ((b + f) + (d + h))
+    }
+
+    /// self += factor * x.
+    #[inline(always)]
+    pub fn add_scaled(&mut self, factor: f64, x: &Self) {
+        for (target, value) in self.0.iter_mut().zip(x.0) {
+            *target += factor * value;
+        }
+    }
+
+    /// self += a * b, lane by lane.
+    #[inline(always)]
+    pub fn add_product(&mut self, a: &Self, b: &Self) {
+        for ((target, x), y) in self.0.iter_mut().zip(a.0).zip(b.0) {
+            *target += x * y;
+        }
+    }
+}
+
+/// Number of blocks that hold `len` numbers.
+#[inline(always)]
+pub const fn blocks_for(len: usize) -> usize {
+    len.div_ceil(LANES)
+}
+
+/// Number `index` of a vector.
+#[inline(always)]
+pub fn get(x: &[Lanes], index: usize) -> f64 {
+    x[index / LANES].0[index % LANES]
+}
+
+/// Number `index` of a vector, to be changed.
+#[inline(always)]
+pub fn get_mut(x: &mut [Lanes], index: usize) -> &mut f64 {
+    &mut x[index / LANES].0[index % LANES]
+}
+
+/// The vector of the given numbers.
+pub fn from_slice(values: &[f64]) -> Vec<Lanes> {
+    let mut vector = vec![Lanes::ZERO; blocks_for(values.len())];
+    for (block, chunk) in vector.iter_mut().zip(values.chunks(LANES)) {
+        block.0[..chunk.len()].copy_from_slice(chunk);
+    }
+    vector
+}
+
+/// The first `len` numbers of a vector.
+pub fn to_vec(x: &[Lanes], len: usize) -> Vec<f64> {
+    x.iter().flat_map(|block| block.0).take(len).collect()
+}
+
+/// Dot product of vectors of equal length.
+#[inline(always)]
+pub fn dot(a: &[Lanes], b: &[Lanes]) -> f64 {
+    let mut sum = Lanes::ZERO;
+    for (x, y) in a.iter().zip(b) {
+        sum.add_product(x, y);
+    }
+    sum.fold()
+}
+
+/// y += factor * x.
+#[inline(always)]
+pub fn axpy(factor: f64, x: &[Lanes], y: &mut [Lanes]) {
+    for (target, value) in y.iter_mut().zip(x) {
+        target.add_scaled(factor, value);
+    }
+}
+
+/// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are left alone.
+#[inline(always)]
+pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [Lanes]) {
+    for i in 0..n {
+        *get_mut(out, i) = dot(&a[i * width..(i + 1) * width], w);
+    }
+}
+
+/// out += A' g for the first `n` rows of A, shape `(n, 8 width)`; four rows are added up at a time.
+#[inline(always)]
+pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut [Lanes]) {
+    let quads = n / 4;
+    for quad in 0..quads {
+        let i = 4 * quad;
+        let factor = [get(g, i), get(g, i + 1), get(g, i + 2), get(g, i + 3)];
+        let rows = &a[i * width..(i + 4) * width];
+        let (first, rest) = rows.split_at(width);
+        let (second, rest) = rest.split_at(width);
+        let (third, fourth) = rest.split_at(width);
+        for (j, target) in out[..width].iter_mut().enumerate() {
+            for lane in 0..LANES {
+                let low = factor[0] * first[j].0[lane] + factor[1] * second[j].0[lane];
+                let high = factor[2] * third[j].0[lane] + factor[3] * fourth[j].0[lane];
+                target.0[lane] += low + high;
+            }
+        }
+    }
+    for i in 4 * quads..n {
+        axpy(get(g, i), &a[i * width..(i + 1) * width], out);
+    }
+}
+
+/// H += A' B for a product that is known to be symmetric; A and B have `n` rows of `width` blocks.
+///
+/// Only the blocks on and above the diagonal of H, shape `(8 width, 8 width)`, are written. A tile of 4 x 8 entries
+/// stays in registers while the rows pass by.
+#[inline(always)]
+pub fn add_gram(a: &[Lanes], b: &[Lanes], width: usize, n: usize, h: &mut [Lanes]) {
+    for block in 0..width {
+        for half in 0..2 {
+            for column in block..width {
+                let mut tile = [Lanes::ZERO; 4];
+                for k in 0..n {
+                    let left = &a[k * width + block].0;
+                    let right = &b[k * width + column];
+                    for (r, row) in tile.iter_mut().enumerate() {
+                        row.add_scaled(left[4 * half + r], right);
+                    }
+                }
+                for (r, row) in tile.iter().enumerate() {
+                    let i = LANES * block + 4 * half + r;
+                    h[i * width + column].add_scaled(1.0, row);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(n: usize, width: usize, factor: f64) -> Vec<Lanes> {
+        let values: Vec<f64> = (0..n * width * LANES).map(|i| (i as f64 * factor).sin()).collect();
+        from_slice(&values)
+    }
+
+    #[test]
+    fn a_gram_matrix_holds_all_products_above_the_diagonal() {
+        let (n, width) = (7, 2);
+        let a = matrix(n, width, 0.7);
+        let mut h = vec![Lanes::ZERO; LANES * width * width];
+        add_gram(&a, &a, width, n, &mut h);
+        for i in 0..LANES * width {
+            for j in i..LANES * width {
+                let at = |k: usize, c: usize| get(&a[k * width..(k + 1) * width], c);
+                let expected: f64 = (0..n).map(|k| at(k, i) * at(k, j)).sum();
+                assert!((get(&h[i * width..(i + 1) * width], j) - expected).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn products_with_a_matrix_and_its_transpose_agree() {
+        for n in 0..11 {
+            let width = 3;
+            let a = matrix(n, width, 0.3);
+            let w = matrix(1, width, 0.9);
+            let g = matrix(1, blocks_for(n), 1.1);
+            let mut scores = vec![Lanes::ZERO; blocks_for(n)];
+            rows_times(&a, width, n, &w, &mut scores);
+            let mut pulled = vec![Lanes::ZERO; width];
+            columns_times(&a, width, n, &g, &mut pulled);
+            assert!((dot(&pulled, &w) - dot(&scores, &g)).abs() < 1e-12, "n = {n}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! One query's documents, prepared once and shared by every problem that uses the query.
+//!
+//! Documents are sorted by label, high to low, ties in the given order. The pairs of document a are then the
+//! contiguous run start\[a\]..n of documents with a lower label. Only differences of documents matter, so features are
+//! shifted to mean zero within the query; a constant feature becomes exactly zero.
+//!
+//! Sums over all pairs need no pair: with k_a the number of documents below a minus the number above,
+//!   m = sum of z = sum_a k_a x_a,          z = x_a - x_b,
+//! and with d_a the number of documents of another label, M the sum of all rows and M_y that of one label,
+//!   S = sum of z z' = sum_a x_a (d_a x_a - (M - M_y(a)))'.
+//! Cost n b for m, n b^2 / 2 for S.
+
+use crate::error::{Error, Result};
+use crate::math::dense::Element;
+use crate::math::lanes::{self, Lanes};
+use crate::math::order;
+
+/// One query's documents, sorted by label; shape `(n_docs, dim)`.
+#[derive(Debug, Clone)]
+pub struct PairBlock {
+    dim: usize,
+    width: usize,
+    x: Vec<Lanes>,
+    order: Vec<u32>,
+    labels: Vec<f64>,
+    start: Vec<u32>,
+    pairs: u64,
+    pair_sum: Vec<Lanes>,
+    pair_moment: Option<Vec<Lanes>>,
+}
+
+impl PairBlock {
+    /// Prepares the documents of one query: `x` of shape `(n_docs, dim)`, row-major, and a label per document.
+    ///
+    /// # Errors
+    /// When the sizes do not agree or a number is not finite.
+    pub fn new<T: Element>(x: &[T], labels: &[f64], dim: usize) -> Result<Self> {
+        let n = labels.len();
+        if x.len() != n * dim {
+            return Err(Error::Shape {
+                what: "features of a query".to_owned(),
+                found: x.len(),
+                expected: n * dim,
+            });
+        }
+        if !labels.iter().all(|label| label.is_finite()) || !x.iter().all(|value| value.to_f64().is_finite())
+        {
+            return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
+        }
+        let order = order::descending(labels);
+        let width = lanes::blocks_for(dim);
+        let labels: Vec<f64> = order.iter().map(|&i| labels[i]).collect();
+        let start = run_starts(&labels);
+        let pairs = start.iter().map(|&s| (n - s as usize) as u64).sum();
+        let x = centred_rows(x, &order, dim, width);
+        let order = order.into_iter().map(|i| i as u32).collect();
+        let pair_sum = pair_sum(&x, width, &start);
+        Ok(Self { dim, width, x, order, labels, start, pairs, pair_sum, pair_moment: None })
+    }
+
+    /// The block with its pair moment S kept (8 b^2 bytes), which saves time when many problems share it.
+    #[must_use]
+    pub fn with_moment(mut self) -> Self {
+        let mut moment = vec![Lanes::ZERO; self.width * lanes::LANES * self.width];
+        let mut laplacian = Vec::new();
+        self.full_laplacian(1.0, &mut laplacian);
+        lanes::add_gram(&self.x, &laplacian, self.width, self.n_docs(), &mut moment);
+        self.pair_moment = Some(moment);
+        self
+    }
+
+    /// Number of documents.
+    pub fn n_docs(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Number of pairs of documents with different labels.
+    pub fn pairs(&self) -> u64 {
+        self.pairs
+    }
+
+    /// For each sorted document its position in the given order.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Labels, high to low.
+    pub(super) fn labels(&self) -> &[f64] {
+        &self.labels
+    }
+
+    /// Blocks per row of features.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Centred features of the sorted documents, shape `(n_docs, 8 width)`.
+    pub(super) fn x(&self) -> &[Lanes] {
+        &self.x
+    }
+
+    /// Centred features of one sorted document.
+    #[inline]
+    pub(super) fn row(&self, document: usize) -> &[Lanes] {
+        &self.x[document * self.width..(document + 1) * self.width]
+    }
+
+    /// For each sorted document the first one with a lower label.
+    pub(super) fn start(&self) -> &[u32] {
+        &self.start
+    }
+
+    /// m, the sum of z over all pairs.
+    pub(super) fn pair_sum(&self) -> &[Lanes] {
+        &self.pair_sum
+    }
+
+    /// S, the sum of z z' over all pairs, if it is kept.
+    pub(super) fn pair_moment(&self) -> Option<&[Lanes]> {
+        self.pair_moment.as_deref()
+    }
+
+    /// factor * L X for the graph L of all pairs, so that X' L X = S.
+    pub(super) fn full_laplacian(&self, factor: f64, out: &mut Vec<Lanes>) {
+        let (n, width) = (self.n_docs(), self.width);
+        out.clear();
+        out.resize(n * width, Lanes::ZERO);
+        let mut total = vec![Lanes::ZERO; width];
+        (0..n).for_each(|a| lanes::axpy(1.0, self.row(a), &mut total));
+        let mut first = 0;
+        while first < n {
+            let end = self.start[first] as usize;
+            let mut others = total.clone();
+            (first..end).for_each(|a| lanes::axpy(-1.0, self.row(a), &mut others));
+            let degree = (n - (end - first)) as f64;
+            for a in first..end {
+                let target = &mut out[a * width..(a + 1) * width];
+                lanes::axpy(factor * degree, self.row(a), target);
+                lanes::axpy(-factor, &others, target);
+            }
+            first = end;
+        }
+    }
+}
+
+/// For each document the first one with a lower label; labels are sorted high to low.
+fn run_starts(labels: &[f64]) -> Vec<u32> {
+    let n = labels.len();
+    let mut start = vec![n as u32; n];
+    for a in (0..n.saturating_sub(1)).rev() {
+        start[a] = if labels[a] > labels[a + 1] { a as u32 + 1 } else { start[a + 1] };
+    }
+    start
+}
+
+/// Rows in the given order, each feature shifted to mean zero: first by the first row, which leaves exact zeros of a
+/// constant feature, then by the mean.
+fn centred_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize) -> Vec<Lanes> {
+    let mut rows = vec![Lanes::ZERO; order.len() * width];
+    let mut mean = vec![Lanes::ZERO; width];
+    for (row, &document) in order.iter().enumerate() {
+        let target = &mut rows[row * width..(row + 1) * width];
+        for j in 0..dim {
+            *lanes::get_mut(target, j) = x[document * dim + j].to_f64() - x[order[0] * dim + j].to_f64();
+        }
+        lanes::axpy(1.0 / order.len() as f64, target, &mut mean);
+    }
+    if width > 0 {
+        rows.chunks_exact_mut(width).for_each(|row| lanes::axpy(-1.0, &mean, row));
+    }
+    rows
+}
+
+/// m = sum_a k_a x_a.
+fn pair_sum(x: &[Lanes], width: usize, start: &[u32]) -> Vec<Lanes> {
+    let n = start.len();
+    let mut sum = vec![Lanes::ZERO; width];
+    let mut first = 0;
+    while first < n {
+        let end = start[first] as usize;
+        let balance = (n - end) as f64 - first as f64;
+        (first..end).for_each(|a| lanes::axpy(balance, &x[a * width..(a + 1) * width], &mut sum));
+        first = end;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block() -> PairBlock {
+        let x = [1.0, 4.0, 2.0, -1.0, 0.5, 3.0, 7.0, 2.0, 9.0, 1.0];
+        PairBlock::new(&x, &[1.0, 0.0, 2.0, 1.0, 0.0], 2).unwrap().with_moment()
+    }
+
+    #[test]
+    fn documents_are_sorted_by_label_and_ties_keep_their_order() {
+        let block = block();
+        assert_eq!(block.order(), [2, 0, 3, 1, 4]);
+        assert_eq!(block.start(), [1, 3, 3, 5, 5]);
+        assert_eq!(block.pairs(), 8);
+    }
+
+    #[test]
+    fn sums_over_pairs_equal_the_plain_loops() {
+        let block = block();
+        let (mut sum, mut moment) = ([0.0; 2], [[0.0; 2]; 2]);
+        for a in 0..5 {
+            for b in block.start()[a] as usize..5 {
+                let z: Vec<f64> =
+                    (0..2).map(|j| lanes::get(block.row(a), j) - lanes::get(block.row(b), j)).collect();
+                for i in 0..2 {
+                    sum[i] += z[i];
+                    (0..2).for_each(|j| moment[i][j] += z[i] * z[j]);
+                }
+            }
+        }
+        let kept = block.pair_moment().unwrap();
+        for i in 0..2 {
+            assert!((lanes::get(block.pair_sum(), i) - sum[i]).abs() < 1e-12);
+            (i..2).for_each(|j| assert!((lanes::get(&kept[i..], j) - moment[i][j]).abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn a_constant_feature_is_exactly_zero() {
+        let block = PairBlock::new(&[0.1f64; 7], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 1).unwrap();
+        assert!(block.x().iter().all(|lanes| *lanes == Lanes::ZERO));
+    }
+}

@@ -1,0 +1,122 @@
+//! Weighted pairwise hinge SVM with a linear kernel:
+//!
+//!   min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of max(0, 1 - (s_a - s_b)) + lambda |w|^2,
+//!
+//! s = X w the scores of documents, z = x_a - x_b a pair, T pairs, m documents, b features. Problem (3.7) of Dai and
+//! Wang (2019) has c_g = 2 pi_g / (n N_g (N_g - 1)); rank-SVM has equal pi_g. The dual in alpha, 0 <= alpha <= c, is
+//!
+//!   max D(alpha) = sum of alpha - |X'g|^2 / (4 lambda),   X'g = sum of alpha z,   g_j = (sum of alpha over the pairs
+//!   in which j is the better document) - (sum over those in which it is the worse one),
+//!
+//! and every answer carries P - D of an explicit alpha. With u = 1 - (s_a - s_b),
+//!
+//!   P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g|^2 / (4 lambda).
+//!
+//! The method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
+//! gap, and with multipliers per pair at the end (see `newton`). A pass over all pairs touches no feature and stores
+//! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts.
+
+mod block;
+mod certificate;
+mod chunk;
+mod hessian;
+mod line;
+mod newton;
+mod pass;
+mod space;
+mod start;
+
+pub use block::PairBlock;
+pub use certificate::certificate;
+
+use super::{SolveOptions, SolveReport};
+use crate::error::{Error, Result};
+use crate::math::lanes;
+
+/// A weighted sum of queries with a penalty.
+#[derive(Debug, Clone)]
+pub struct PairProblem<'a> {
+    dim: usize,
+    blocks: Vec<(&'a PairBlock, f64)>,
+    lambda: f64,
+}
+
+impl<'a> PairProblem<'a> {
+    /// The problem with the given queries, each with its weight c >= 0, and lambda > 0.
+    ///
+    /// # Errors
+    /// When a query has another number of features, or a weight or lambda is out of range.
+    pub fn new(dim: usize, blocks: Vec<(&'a PairBlock, f64)>, lambda: f64) -> Result<Self> {
+        if let Some((block, _)) = blocks.iter().find(|(block, _)| block.dim() != dim) {
+            let what = "number of features of a query".to_owned();
+            return Err(Error::Shape { what, found: block.dim(), expected: dim });
+        }
+        if let Some((_, weight)) = blocks.iter().find(|(_, weight)| !(weight.is_finite() && *weight >= 0.0)) {
+            return Err(Error::value(
+                "weight of a query",
+                weight.to_string(),
+                "a finite number of at least 0",
+            ));
+        }
+        check_lambda(lambda)?;
+        Ok(Self { dim, blocks, lambda })
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Queries and their weights c.
+    pub fn blocks(&self) -> &[(&'a PairBlock, f64)] {
+        &self.blocks
+    }
+
+    /// Factor of the penalty.
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+}
+
+fn check_lambda(lambda: f64) -> Result<()> {
+    if lambda.is_finite() && lambda > 0.0 {
+        return Ok(());
+    }
+    Err(Error::value("lambda", lambda.to_string(), "a finite number above 0"))
+}
+
+/// Solves one problem; answers w and how it was reached. `cancelled` is asked before every iteration.
+pub fn solve(
+    problem: &PairProblem<'_>,
+    options: &SolveOptions,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> (Vec<f64>, SolveReport) {
+    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options);
+    let report = solver.run(problem.lambda, cancelled);
+    (lanes::to_vec(solver.w(), problem.dim), report)
+}
+
+/// Solves the problem for each of `lambdas`, best given from large to small, every fit starting from the one before.
+/// The lambda of `problem` is not used. An interrupted path ends with the interrupted fit.
+///
+/// # Errors
+/// When a lambda is out of range.
+pub fn path(
+    problem: &PairProblem<'_>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<(Vec<f64>, SolveReport)>> {
+    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
+    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options);
+    let mut fits = Vec::with_capacity(lambdas.len());
+    for &lambda in lambdas {
+        let report = solver.run(lambda, cancelled);
+        let stop = report.stop;
+        fits.push((lanes::to_vec(solver.w(), problem.dim), report));
+        if stop == super::Stop::Interrupted {
+            break;
+        }
+    }
+    Ok(fits)
+}

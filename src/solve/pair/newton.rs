@@ -1,0 +1,339 @@
+//! Newton's method on the smoothed problem, the width of the quadratic zone shrinking with the gap.
+//!
+//! For a width delta the smoothed loss has the gradient 2 lambda w - X'g =: r and the Hessian
+//! H = 2 lambda I + sum over the zone of (c / delta) z z'. Its p gives alpha = c p and with it the gap
+//!
+//!   P(w) - D(alpha) = smoothing + steepness,
+//!   smoothing = sum of c max(u, 0) - sum of alpha u,    steepness = |r|^2 / (4 lambda).
+//!
+//! **Smoothing rounds.** When Newton has settled (half of r'H^-1 r is below the smoothing part) the width shrinks so
+//! that the smoothing part should come to 0.4 of the gap allowed. Below 0.6 of it the width stays.
+//!
+//! **Multiplier rounds.** When the zone holds fewer pairs than about 3 b, the solution is decided by a vertex and
+//! every shrink would cost several steps. Then each pair keeps its p as the centre p0 of the next round, which is the
+//! method of multipliers (proximal point on the dual): it converges for any width and the last digits are nearly
+//! free. Needs eight bytes per pair.
+//!
+//! The best w and the best alpha are kept over all iterations, alpha also shortened by the factor that maximises
+//! D(theta alpha). Every loop has a limit.
+
+use super::PairBlock;
+use super::chunk::Sums;
+use super::line::{self, Slope};
+use super::space::Space;
+use super::start::regularised_solve;
+use crate::math::lanes::{self, Lanes};
+use crate::solve::{SolveOptions, SolveReport, Step, Stop};
+
+/// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
+const OBJECTIVE_FLOOR: f64 = 1e-9;
+/// Fewer pairs than this many times b in the zone make a vertex problem.
+const VERTEX_FACTOR: u64 = 3;
+/// Problems with fewer pairs use multipliers after the first round.
+const SMALL_PROBLEM: u64 = 1000;
+/// An objective below this share of the loss of w = 0 calls for multipliers.
+const TINY_OBJECTIVE: f64 = 1e-3;
+/// Bytes that the centres of all pairs may take.
+const CENTRE_BYTES: usize = 1 << 28;
+/// Factor of the width from one multiplier round to the next, and its smallest value.
+const MULTIPLIER_SHRINK: f64 = 0.5;
+const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
+/// Smallest width of a smoothing round.
+const SMALLEST_WIDTH: f64 = 1e-12;
+/// Newton steps after which a round ends whatever it has reached.
+const MOST_STEPS_PER_ROUND: u32 = 40;
+/// Iterations without a gap smaller by a hundredth after which rounding is to blame.
+const PATIENCE: u32 = 60;
+/// Line searches that may fail one after the other.
+const MOST_FAILURES: u32 = 4;
+/// Times that scores are computed anew because the gap was not confirmed.
+const MOST_REFRESHES: u32 = 4;
+
+/// The parts of the gap at the current point.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Point {
+    pub primal: f64,
+    pub smoothing: f64,
+    pub steepness: f64,
+}
+
+/// The best w and the best value of the dual so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Best {
+    pub w: Vec<Lanes>,
+    pub primal: f64,
+    pub dual: f64,
+}
+
+/// What has been going on for how long.
+#[derive(Debug, Default)]
+struct Counters {
+    iterations: u32,
+    in_round: u32,
+    idle: u32,
+    failures: u32,
+    refreshes: u32,
+    last_gap: f64,
+}
+
+/// The state of a fit; kept from one lambda of a path to the next.
+pub(super) struct Solver<'a> {
+    pub(super) space: Space<'a>,
+    options: SolveOptions,
+    pub(super) lambda: f64,
+    pub(super) w: Vec<Lanes>,
+    /// r = 2 lambda w - X'g.
+    residual: Vec<Lanes>,
+    pub(super) point: Point,
+    pub(super) best: Best,
+    pub(super) delta: f64,
+    /// Width of the last smoothing round.
+    pub(super) last_width: f64,
+    /// True in multiplier rounds.
+    multipliers: bool,
+    zone_pairs: u64,
+    /// Largest margin of the direction m, once known.
+    pub(super) largest_margin: Option<f64>,
+    solved: bool,
+    counters: Counters,
+}
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)], options: SolveOptions) -> Self {
+        let space = Space::new(dim, blocks);
+        let zero = vec![Lanes::ZERO; space.width];
+        Self {
+            options,
+            lambda: 1.0,
+            w: zero.clone(),
+            residual: zero.clone(),
+            point: Point::default(),
+            best: Best { w: zero, primal: 0.0, dual: 0.0 },
+            delta: 1.0,
+            last_width: 1.0,
+            multipliers: false,
+            zone_pairs: 0,
+            largest_margin: None,
+            solved: false,
+            counters: Counters::default(),
+            space,
+        }
+    }
+
+    /// The solution of the last run.
+    pub(super) fn w(&self) -> &[Lanes] {
+        &self.best.w
+    }
+
+    /// Solves for one lambda, from the solution of the run before if there is one.
+    pub(super) fn run(&mut self, lambda: f64, cancelled: &(dyn Fn() -> bool + Sync)) -> SolveReport {
+        let previous = self.solved.then(|| (self.best.w.clone(), self.lambda));
+        self.reset(lambda);
+        let mut steps = Vec::new();
+        let stop = if self.space.pairs == 0 {
+            Stop::Empty
+        } else if self.solve_linear_regime() {
+            self.solved = true;
+            Stop::Converged
+        } else if cancelled() {
+            Stop::Interrupted
+        } else {
+            self.go_to_start(previous);
+            self.solved = true;
+            self.descend(&mut steps, cancelled)
+        };
+        let (iterations, objective, gap) = (self.counters.iterations, self.best.primal, self.gap());
+        SolveReport { stop, iterations, objective, gap, steps }
+    }
+
+    /// Forgets everything but the data: w = 0 has the loss of all weights, alpha = theta c is a first dual point.
+    fn reset(&mut self, lambda: f64) {
+        self.lambda = lambda;
+        self.multipliers = false;
+        self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
+        let total = self.space.total_weight;
+        let size = lanes::dot(&self.space.pair_sum, &self.space.pair_sum);
+        let dual = self.shortened_dual(total, size);
+        self.best = Best { w: vec![Lanes::ZERO; self.space.width], primal: total, dual };
+    }
+
+    /// max over 0 <= theta <= 1 of D(theta alpha), from the sum of alpha and |X'g|^2.
+    fn shortened_dual(&self, alpha: f64, size: f64) -> f64 {
+        let theta = if size > 0.0 { (2.0 * self.lambda * alpha / size).min(1.0) } else { 1.0 };
+        let dual = theta * (alpha - theta * (size / (4.0 * self.lambda)));
+        if dual.is_finite() { dual } else { 0.0 }
+    }
+
+    fn gap(&self) -> f64 {
+        (self.best.primal - self.best.dual).max(0.0)
+    }
+
+    fn allowed_gap(&self) -> f64 {
+        self.options.tolerance * self.best.primal.max(OBJECTIVE_FLOOR * self.space.total_weight)
+    }
+
+    /// Newton steps and rounds until there is a reason to stop.
+    fn descend(&mut self, steps: &mut Vec<Step>, cancelled: &(dyn Fn() -> bool + Sync)) -> Stop {
+        loop {
+            if self.gap() <= self.allowed_gap() {
+                if self.confirmed() {
+                    return Stop::Converged;
+                }
+                self.counters.refreshes += 1;
+            }
+            let counters = &self.counters;
+            let stuck = counters.idle > PATIENCE
+                || counters.failures > MOST_FAILURES
+                || counters.refreshes > MOST_REFRESHES;
+            let stop = if cancelled() {
+                Some(Stop::Interrupted)
+            } else if counters.iterations >= self.options.max_iterations {
+                Some(Stop::IterationLimit)
+            } else {
+                stuck.then_some(Stop::Stalled)
+            };
+            if let Some(stop) = stop {
+                self.confirmed();
+                return stop;
+            }
+            if self.newton_step() {
+                self.next_round();
+            }
+            steps.push(Step { objective: self.best.primal, gap: self.gap() });
+        }
+    }
+
+    /// Computes P of the best w from fresh scores, because scores that were moved along drift by rounding. The fit
+    /// goes on from there if the gap turns out to be larger than allowed.
+    fn confirmed(&mut self) -> bool {
+        self.w.clone_from(&self.best.w);
+        self.best.primal = f64::INFINITY;
+        self.look_again();
+        self.gap() <= self.allowed_gap()
+    }
+
+    /// One Newton step with its line search; true when the round has settled.
+    fn newton_step(&mut self) -> bool {
+        self.counters.iterations += 1;
+        self.counters.in_round += 1;
+        let (hessian, zone_pairs) = self.space.hessian(self.delta);
+        self.zone_pairs = zone_pairs;
+        let solution = regularised_solve(&hessian, self.space.dim, self.lambda, &self.residual);
+        let Some((step, decrement)) = solution.and_then(|solution| self.move_against(solution)) else {
+            self.counters.failures += 1;
+            self.look_again();
+            return true;
+        };
+        self.counters.failures = 0;
+        self.track_gap();
+        self.has_settled(step, decrement) || self.counters.in_round >= MOST_STEPS_PER_ROUND
+    }
+
+    /// Searches along -`solution` and accepts the point found. Answers the step and half of r'H^-1 r.
+    fn move_against(&mut self, solution: Vec<Lanes>) -> Option<(f64, f64)> {
+        let mut direction = solution;
+        direction.iter_mut().for_each(|block| block.0 = block.0.map(|value| -value));
+        let slope_at_zero = lanes::dot(&self.residual, &direction);
+        if slope_at_zero >= 0.0 || !slope_at_zero.is_finite() {
+            return None;
+        }
+        self.space.set_direction(&direction);
+        let along = 2.0 * self.lambda * lanes::dot(&self.w, &direction);
+        let growth = 2.0 * self.lambda * lanes::dot(&direction, &direction);
+        let mut sums = Sums::default();
+        let (space, delta) = (&mut self.space, self.delta);
+        let step = line::search(slope_at_zero, |step| {
+            sums = space.pass(step, delta);
+            let penalty = along + step * growth;
+            let noise = 1e-15 * (penalty.abs() + sums.pull_along_size);
+            Slope { value: penalty - sums.pull_along, noise }
+        })?;
+        self.space.accept();
+        lanes::axpy(step, &direction, &mut self.w);
+        self.evaluate(&sums);
+        Some((step, -0.5 * slope_at_zero))
+    }
+
+    /// Whether further steps at this width would be wasted.
+    fn has_settled(&self, step: f64, decrement: f64) -> bool {
+        let Point { smoothing, steepness, .. } = self.point;
+        if self.multipliers {
+            return steepness < 0.1 * smoothing;
+        }
+        let near = step > 0.99 && decrement < 3.0 * smoothing;
+        let fine = smoothing >= 0.6 * self.allowed_gap();
+        fine && near && (!self.is_vertex_problem() || steepness < smoothing)
+    }
+
+    fn is_vertex_problem(&self) -> bool {
+        self.zone_pairs < VERTEX_FACTOR * self.space.dim as u64
+    }
+
+    /// Shrinks the width or takes the multiplier step, then looks at the same w with new eyes.
+    fn next_round(&mut self) {
+        self.counters.in_round = 0;
+        if self.multipliers {
+            self.space.update_centres(self.delta);
+            self.delta = (MULTIPLIER_SHRINK * self.delta).max(SMALLEST_MULTIPLIER_WIDTH);
+        } else if self.wants_multipliers() {
+            self.last_width = self.delta;
+            self.multipliers = true;
+            self.space.update_centres(self.delta);
+            self.delta *= MULTIPLIER_SHRINK;
+        } else {
+            let smallest = if self.is_vertex_problem() { 0.3 } else { 0.1 };
+            let shrink = (0.4 * self.allowed_gap() / self.point.smoothing).sqrt();
+            self.delta = (self.delta * shrink.clamp(smallest, 1.0)).max(SMALLEST_WIDTH);
+            self.last_width = self.delta;
+        }
+        self.look_again();
+    }
+
+    fn wants_multipliers(&self) -> bool {
+        let tiny = self.best.primal < TINY_OBJECTIVE * self.space.total_weight;
+        let wanted = self.is_vertex_problem() || self.space.pairs < SMALL_PROBLEM || tiny;
+        wanted && self.space.centre_bytes() <= CENTRE_BYTES
+    }
+
+    /// A pass at w with fresh scores.
+    pub(super) fn look_again(&mut self) {
+        self.space.set_point(&self.w);
+        let sums = self.space.pass(0.0, self.delta);
+        self.evaluate(&sums);
+    }
+
+    /// Gap and residual at w from the sums of a pass there.
+    fn evaluate(&mut self, sums: &Sums) {
+        let pulled = self.space.pull_back();
+        let penalty = self.lambda * lanes::dot(&self.w, &self.w);
+        self.residual.clone_from(&pulled);
+        for (r, w) in self.residual.iter_mut().zip(&self.w) {
+            for (r, w) in r.0.iter_mut().zip(w.0) {
+                *r = 2.0 * self.lambda * w - *r;
+            }
+        }
+        let primal = sums.hinge + penalty;
+        let smoothing = (sums.hinge - (sums.alpha - sums.pull_scores)).max(0.0);
+        let steepness = lanes::dot(&self.residual, &self.residual) / (4.0 * self.lambda);
+        self.point = Point { primal, smoothing, steepness };
+        if primal < self.best.primal {
+            self.best.primal = primal;
+            self.best.w.clone_from(&self.w);
+        }
+        let size = lanes::dot(&pulled, &pulled);
+        let dual = sums.alpha - size / (4.0 * self.lambda);
+        let dual = if dual.is_finite() { dual } else { 0.0 };
+        self.best.dual = self.best.dual.max(dual).max(self.shortened_dual(sums.alpha, size));
+    }
+
+    /// Counts iterations that bring nothing.
+    fn track_gap(&mut self) {
+        let gap = self.gap();
+        if gap < 0.99 * self.counters.last_gap {
+            self.counters.last_gap = gap;
+            self.counters.idle = 0;
+        } else {
+            self.counters.idle += 1;
+        }
+    }
+}

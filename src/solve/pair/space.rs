@@ -1,0 +1,156 @@
+//! Score space of a whole problem: the scores of all documents, the passes over all pairs and the sums back to features.
+//!
+//! A large problem is cut into chunks of consecutive queries. The cut depends on the problem alone; chunks run in the
+//! caller's thread pool, and their results are collected and added in chunk order, so the number of threads changes no
+//! bit. A problem of one small target is one chunk and stays on the calling thread.
+
+use rayon::prelude::*;
+
+use super::block::PairBlock;
+use super::chunk::{Chunk, Hessian, Moment, Pass, PullBack, SetDirection, SetPoint, Sums, UpdateCentres};
+use crate::math::lanes::{self, Lanes};
+use crate::math::simd::widest;
+
+/// Multiplications and comparisons of a pass below which a problem is not cut.
+const SERIAL_WORK: u64 = 2_000_000;
+/// Largest number of chunks.
+const MOST_CHUNKS: u64 = 64;
+/// Bytes that the chunks' Hessians may take together.
+const HESSIAN_BYTES: u64 = 1 << 26;
+
+/// Score space of a problem.
+pub(super) struct Space<'a> {
+    chunks: Vec<Chunk<'a>>,
+    /// Blocks per vector of features.
+    pub width: usize,
+    /// Number of features.
+    pub dim: usize,
+    /// Sum of c over all pairs, the loss of w = 0.
+    pub total_weight: f64,
+    /// Number of pairs.
+    pub pairs: u64,
+    /// Sum of c z over all pairs.
+    pub pair_sum: Vec<Lanes>,
+}
+
+/// Comparisons and multiplications of one pass over a query.
+fn work(block: &PairBlock) -> u64 {
+    block.pairs() + (2 * block.n_docs() * block.dim()) as u64
+}
+
+impl<'a> Space<'a> {
+    /// Score space of the queries with a positive weight and at least one pair.
+    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)]) -> Self {
+        let useful = || blocks.iter().filter(|(block, weight)| *weight > 0.0 && block.pairs() > 0);
+        let total: u64 = useful().map(|(block, _)| work(block)).sum();
+        let square = (8 * dim * dim).max(1) as u64;
+        let chunk_count = (HESSIAN_BYTES / square).clamp(1, MOST_CHUNKS);
+        let share = if total < SERIAL_WORK { u64::MAX } else { (total / chunk_count).max(SERIAL_WORK / 8) };
+        let mut chunks = Vec::new();
+        let (mut parts, mut sum) = (Vec::new(), 0);
+        for &(block, weight) in useful() {
+            parts.push((block, weight));
+            sum += work(block);
+            if sum >= share {
+                chunks.push(Chunk::new(std::mem::take(&mut parts)));
+                sum = 0;
+            }
+        }
+        if !parts.is_empty() {
+            chunks.push(Chunk::new(parts));
+        }
+        let width = lanes::blocks_for(dim);
+        let mut pair_sum = vec![Lanes::ZERO; width];
+        useful().for_each(|(block, weight)| lanes::axpy(*weight, block.pair_sum(), &mut pair_sum));
+        let total_weight = useful().map(|(block, weight)| weight * block.pairs() as f64).sum();
+        let pairs = useful().map(|(block, _)| block.pairs()).sum();
+        Self { chunks, width, dim, total_weight, pairs, pair_sum }
+    }
+
+    /// Bytes that one centre per pair would take.
+    pub(super) fn centre_bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.pair_blocks() * size_of::<Lanes>()).sum()
+    }
+
+    /// Accepts the point w: its scores are computed anew.
+    pub(super) fn set_point(&mut self, w: &[Lanes]) {
+        self.each(|chunk| widest(SetPoint { chunk, w }));
+    }
+
+    /// Makes Xd the direction of the next passes.
+    pub(super) fn set_direction(&mut self, d: &[Lanes]) {
+        self.each(|chunk| widest(SetDirection { chunk, d }));
+    }
+
+    /// Pass at (accepted scores) + step * Xd with the given width of the zone.
+    pub(super) fn pass(&mut self, step: f64, delta: f64) -> Sums {
+        let mut total = Sums::default();
+        self.each(|chunk| widest(Pass { chunk, step, delta })).iter().for_each(|sums| total.add(sums));
+        total
+    }
+
+    /// Accepts the point of the last pass.
+    pub(super) fn accept(&mut self) {
+        self.chunks.iter_mut().for_each(Chunk::accept);
+    }
+
+    /// X'g of the last pass.
+    pub(super) fn pull_back(&mut self) -> Vec<Lanes> {
+        let width = self.width;
+        self.folded(width, |chunk, out| widest(PullBack { chunk, out }))
+    }
+
+    /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
+    /// of pairs in the zone.
+    pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
+        let size = self.width * lanes::LANES * self.width;
+        let matrix = self.folded(size, |chunk, out| widest(Hessian { chunk, delta, out }));
+        (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs()).sum())
+    }
+
+    /// Sum of c z z' over all pairs, blocks on and above the diagonal.
+    pub(super) fn moment(&mut self) -> Vec<Lanes> {
+        let size = self.width * lanes::LANES * self.width;
+        self.folded(size, |chunk, out| widest(Moment { chunk, out }))
+    }
+
+    /// Replaces every centre p0 by the p of the accepted point.
+    pub(super) fn update_centres(&mut self, delta: f64) {
+        self.each(|chunk| widest(UpdateCentres { chunk, delta }));
+    }
+
+    /// Makes every centre 1/2 again.
+    pub(super) fn clear_centres(&mut self) {
+        self.chunks.iter_mut().for_each(Chunk::clear_centres);
+    }
+
+    /// Largest margin of a pair at the accepted point.
+    pub(super) fn largest_margin(&mut self) -> f64 {
+        self.each(|chunk| chunk.largest_margin()).into_iter().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// The results of all chunks in chunk order.
+    fn each<R: Send>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
+        if let [chunk] = &mut self.chunks[..] {
+            return vec![work(chunk)];
+        }
+        self.chunks.par_iter_mut().map(work).collect()
+    }
+
+    /// The sum, in chunk order, of what the chunks write into vectors of `size` blocks.
+    fn folded(
+        &mut self,
+        size: usize,
+        work: impl Fn(&mut Chunk<'a>, &mut [Lanes]) + Sync + Send,
+    ) -> Vec<Lanes> {
+        let results = self.each(|chunk| {
+            let mut out = vec![Lanes::ZERO; size];
+            work(chunk, &mut out);
+            out
+        });
+        let mut results = results.into_iter();
+        let mut total = results.next().unwrap_or_else(|| vec![Lanes::ZERO; size]);
+        results.for_each(|part| lanes::axpy(1.0, &part, &mut total));
+        total
+    }
+}
