@@ -111,9 +111,9 @@ fn trial_values(
 ) -> Result<Vec<Vec<Option<f64>>>> {
     let blocks = lending.weighted_blocks(&trial.lenders);
     let lambda = lambdas.first().copied().unwrap_or(1.0);
-    let problem = PairProblem { dim: judge.documents.columns(), blocks, lambda };
+    let problem = PairProblem::new(judge.documents.columns(), blocks, lambda)?;
     let options = SolveOptions { tolerance: TOLERANCE, ..SolveOptions::default() };
-    let functions = path(&problem, lambdas, &options, &|| control.is_cancelled());
+    let functions = path(&problem, lambdas, &options, &|| control.is_cancelled())?;
     control.check()?;
     let values = trial.queries.iter().map(|&query| {
         let rows = judge.data.rows(query);

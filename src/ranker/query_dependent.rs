@@ -120,7 +120,7 @@ impl Lending {
         fitting: &Fitting,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        let problem = PairProblem { dim, blocks: self.weighted_blocks(lenders), lambda: fitting.lambda };
+        let problem = PairProblem::new(dim, self.weighted_blocks(lenders), fitting.lambda)?;
         let options = SolveOptions { tolerance: fitting.tolerance, ..SolveOptions::default() };
         let (weights, report) = solve(&problem, &options, &|| control.is_cancelled());
         if report.stop == Stop::Interrupted {

@@ -1,0 +1,224 @@
+//! Roles: which column of a source is the query, the document, the relevance, a feature, ...
+//!
+//! Contract (roles):
+//! 1. Roles are found by name, case-insensitively; the option `columns` sets them.
+//! 2. Two columns that could fill one role are an error that asks for `columns`.
+//! 3. Features are one column `features`, otherwise every remaining column that turns out to be numeric.
+//! 4. Query features are one column `query_features`, otherwise the columns named `q_*` that have no other role.
+//! 5. Every inferred role and every ignored column is reported.
+
+use serde_json::{Map, Value, json};
+
+use super::source::Source;
+use crate::error::{Error, Result};
+use crate::option::Options;
+
+/// Default names of each role.
+const NAMES: &[(&str, &[&str])] = &[
+    ("query", &["query_id", "qid", "query", "user_id", "user"]),
+    ("doc", &["doc_id", "docid", "document_id", "document", "item_id", "item"]),
+    ("relevance", &["relevance", "label", "rel", "grade", "rating"]),
+    ("features", &["features"]),
+    ("query_features", &["query_features"]),
+    ("weight", &["weight"]),
+    ("slot", &["slot"]),
+];
+
+/// Keys of the option `columns`.
+const KEYS: &[&str] = &["query", "doc", "relevance", "features", "query_features", "weight", "slot", "ignore"];
+
+/// Where features come from; column numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FeatureColumns {
+    /// One column of vectors.
+    Vector(usize),
+    /// One column per feature.
+    Wide(Vec<usize>),
+}
+
+/// The roles of a source's columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roles {
+    /// Names of all columns.
+    pub names: Vec<String>,
+    /// The query id.
+    pub query: Option<usize>,
+    /// The document id.
+    pub doc: Option<usize>,
+    /// The relevance.
+    pub relevance: Option<usize>,
+    /// The query's weight.
+    pub weight: Option<usize>,
+    /// Document features.
+    pub features: FeatureColumns,
+    /// Query features; absent where there are none.
+    pub query_features: Option<FeatureColumns>,
+    /// Columns with a role that nothing here uses, and those that the caller ignores.
+    pub ignored: Vec<usize>,
+}
+
+/// What the caller says about columns.
+struct Given<'a> {
+    source: &'a Source,
+    names: &'a [String],
+    columns: Option<&'a Map<String, Value>>,
+}
+
+impl Roles {
+    /// Finds the roles of columns with these names.
+    ///
+    /// # Errors
+    /// Contract 2; a name in `columns` that is no column of the source.
+    pub fn find(source: &Source, names: Vec<String>, options: &Options) -> Result<Self> {
+        let columns = options.get("columns").and_then(Value::as_object);
+        let given = Given { source, names: &names, columns };
+        given.check_keys()?;
+        let one = |role: &str| given.one(role);
+        let (query, doc, relevance) = (one("query")?, one("doc")?, one("relevance")?);
+        let (weight, slot) = (one("weight")?, one("slot")?);
+        let mut ignored = given.listed("ignore")?.unwrap_or_default();
+        ignored.extend(slot);
+        let mut taken: Vec<usize> = [query, doc, relevance, weight].into_iter().flatten().collect();
+        taken.extend(&ignored);
+        let query_features = match given.listed("query_features")? {
+            Some(list) => Some(FeatureColumns::Wide(list)),
+            None => match one("query_features")? {
+                Some(column) => Some(FeatureColumns::Vector(column)),
+                None => given.prefixed(&taken),
+            },
+        };
+        match &query_features {
+            Some(FeatureColumns::Vector(column)) => taken.push(*column),
+            Some(FeatureColumns::Wide(columns)) => taken.extend(columns),
+            None => {}
+        }
+        let features = match (given.listed("features")?, one("features")?) {
+            (Some(list), _) => FeatureColumns::Wide(list),
+            (None, Some(column)) => FeatureColumns::Vector(column),
+            (None, None) => FeatureColumns::Wide((0..names.len()).filter(|column| !taken.contains(column)).collect()),
+        };
+        let used = |column: &usize| match &features {
+            FeatureColumns::Vector(vector) => column == vector,
+            FeatureColumns::Wide(wide) => wide.contains(column),
+        };
+        ignored.extend((0..names.len()).filter(|column| !taken.contains(column) && !used(column)));
+        Ok(Self { query, doc, relevance, weight, features, query_features, ignored, names })
+    }
+
+    /// The number of the column with this name, case-insensitively.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// The roles as JSON, for reports.
+    pub fn report(&self, ignored_too: &[String]) -> Value {
+        let name = |column: Option<usize>| column.map(|column| self.names[column].clone());
+        let list = |columns: &FeatureColumns| match columns {
+            FeatureColumns::Vector(column) => json!(self.names[*column]),
+            FeatureColumns::Wide(columns) => {
+                let names = columns.iter().map(|column| self.names[*column].as_str());
+                json!(names.filter(|name| !ignored_too.iter().any(|other| other == name)).collect::<Vec<_>>())
+            }
+        };
+        let ignored: Vec<&str> =
+            self.ignored.iter().map(|column| self.names[*column].as_str()).chain(ignored_too.iter().map(String::as_str)).collect();
+        json!({
+            "query": name(self.query),
+            "doc": name(self.doc),
+            "relevance": name(self.relevance),
+            "weight": name(self.weight),
+            "features": list(&self.features),
+            "query_features": self.query_features.as_ref().map(list),
+            "ignored": ignored,
+        })
+    }
+}
+
+impl Given<'_> {
+    fn check_keys(&self) -> Result<()> {
+        for key in self.columns.into_iter().flat_map(Map::keys) {
+            if !KEYS.contains(&key.as_str()) {
+                return Err(Error::unknown("key in the option 'columns'", key, KEYS.iter().copied()));
+            }
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, name: &str) -> Result<usize> {
+        self.names.iter().position(|known| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            self.source.error(format!(
+                "option 'columns' names the column \"{name}\", which is not there; the columns are {}",
+                self.names.join(", ")
+            ))
+        })
+    }
+
+    /// The one column of a role: as the caller says, else by its default names.
+    fn one(&self, role: &str) -> Result<Option<usize>> {
+        match self.columns.and_then(|columns| columns.get(role)) {
+            Some(Value::String(name)) => return self.lookup(name).map(Some),
+            Some(Value::Array(_)) if matches!(role, "features" | "query_features") => return Ok(None),
+            Some(other) => {
+                let what = format!("option 'columns', key '{role}'");
+                return Err(Error::value(what, other.to_string(), "the name of a column"));
+            }
+            None => {}
+        }
+        let defaults = NAMES.iter().find(|(known, _)| *known == role).map_or(&[][..], |(_, names)| names);
+        let ignored = self.listed("ignore")?.unwrap_or_default();
+        let claimed = self.claimed(role);
+        let candidates: Vec<usize> = (0..self.names.len())
+            .filter(|column| defaults.iter().any(|name| self.names[*column].eq_ignore_ascii_case(name)))
+            .filter(|column| !ignored.contains(column) && !claimed.contains(column))
+            .collect();
+        match candidates[..] {
+            [] => Ok(None),
+            [only] => Ok(Some(only)),
+            _ => {
+                let names: Vec<&str> = candidates.iter().map(|column| self.names[*column].as_str()).collect();
+                Err(self.source.error(format!(
+                    "the columns {} could each be the {role}; say which with the option \"columns\": {{\"{role}\": \"{}\"}}",
+                    names.join(", "),
+                    names[0]
+                )))
+            }
+        }
+    }
+
+    /// Columns that the caller gives to other roles.
+    fn claimed(&self, role: &str) -> Vec<usize> {
+        let others = self.columns.into_iter().flatten().filter(|(key, _)| *key != role && *key != "ignore");
+        let names = others.flat_map(|(_, value)| match value {
+            Value::String(name) => vec![name.as_str()],
+            Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        });
+        names.filter_map(|name| self.lookup(name).ok()).collect()
+    }
+
+    /// The list of columns that the caller gives for a key, if it is one.
+    fn listed(&self, key: &str) -> Result<Option<Vec<usize>>> {
+        let Some(value) = self.columns.and_then(|columns| columns.get(key)) else { return Ok(None) };
+        let refuse = || {
+            let what = format!("option 'columns', key '{key}'");
+            Error::value(what, value.to_string(), "an array of names of columns")
+        };
+        match value {
+            Value::String(_) if key != "ignore" => Ok(None),
+            Value::Array(list) if !list.is_empty() || key == "ignore" => {
+                let lookup = |name: &Value| name.as_str().ok_or_else(refuse).and_then(|name| self.lookup(name));
+                list.iter().map(lookup).collect::<Result<Vec<_>>>().map(Some)
+            }
+            _ => Err(refuse()),
+        }
+    }
+
+    /// The columns named `q_*` that have no other role.
+    fn prefixed(&self, taken: &[usize]) -> Option<FeatureColumns> {
+        let begins = |name: &str| name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"));
+        let claimed = self.claimed("query_features");
+        let free = |column: &usize| !taken.contains(column) && !claimed.contains(column);
+        let columns: Vec<usize> = (0..self.names.len()).filter(free).filter(|column| begins(&self.names[*column])).collect();
+        (!columns.is_empty()).then_some(FeatureColumns::Wide(columns))
+    }
+}

@@ -1,0 +1,333 @@
+//! Reading a source into a data set.
+//!
+//! Contract (numbers):
+//! 1. REAL, INTEGER and JSON features stay f64, BLOBs are f32; TEXT that is a well-formed number counts as one.
+//! 2. A NULL feature is missing: an error unless the option `missing` allows it.
+//! 3. NaN, infinities, a BLOB whose length is no multiple of 4 or differs between rows, a NULL relevance: errors that name
+//!    source, row (query and document) and column. Never a silent skip.
+//! 4. Ranking a table matches columns by name: missing ones are an error that lists them, extra ones are ignored. A
+//!    vector is matched by position and length.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Statement};
+use serde_json::Value;
+
+use super::roles::{FeatureColumns, Roles};
+use super::source::{QUERY_PARAMETER, Source};
+use super::value::{describe, id_of, id_value, number_of};
+use super::work::Terms;
+use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::option::Options;
+
+/// What is wanted from a source.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The model whose features are needed; none while training.
+    pub model: Option<&'a Model>,
+    /// Whether relevance is needed.
+    pub relevance: bool,
+    /// Whether a query column is needed.
+    pub query: bool,
+    /// Only the rows of this query.
+    pub only: Option<&'a Id>,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Rows {
+    /// The documents.
+    pub data: Dataset,
+    /// The roles of the columns.
+    pub roles: Roles,
+    /// What was found besides.
+    pub findings: Findings,
+}
+
+/// A column of features: its number and, for wide tables, its place among the features.
+type WideColumn = (usize, usize);
+
+/// One pass over a source.
+struct Reader<'a> {
+    source: &'a Source,
+    roles: &'a Roles,
+    wanted: Wanted<'a>,
+    wide: Option<Vec<WideColumn>>,
+    query_features: Option<FeatureColumns>,
+    max_memory: Option<u64>,
+    terms: &'a Terms,
+}
+
+/// Reads a source.
+///
+/// # Errors
+/// Everything of the contract above and of `source` and `roles`; more bytes than `max_memory`; the time limit.
+pub fn read(
+    connection: &Connection,
+    source: &Source,
+    wanted: Wanted<'_>,
+    options: &Options,
+    terms: &Terms,
+) -> Result<Rows> {
+    let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
+    let names = statement.column_names().into_iter().map(str::to_owned).collect();
+    let roles = Roles::find(source, names, options)?;
+    let pushed = wanted.only.zip(roles.query);
+    if let Some((_, column)) = pushed {
+        let select = source.of_query(&roles.names[column]);
+        statement = connection.prepare(&select).map_err(|error| source.host_error(&error))?;
+    }
+    bind(&mut statement, source, options, pushed.map(|(id, _)| id))?;
+    let missing = missing(options, wanted.model);
+    let (data, findings) = {
+        let reader = Reader::new(source, &roles, wanted, options, terms)?;
+        let builder = reader.rows(&mut statement)?;
+        let means = wanted.model.map(|model| &model.card.means[..]);
+        builder.finish(missing, wanted.model.is_some(), means)?
+    };
+    Ok(Rows { data, roles, findings })
+}
+
+/// What a missing feature counts as: as the call says, else as in training.
+fn missing(options: &Options, model: Option<&Model>) -> Missing {
+    match model {
+        Some(model) if !options.has("missing") => model.card.missing,
+        _ => crate::algorithm::missing(options),
+    }
+}
+
+/// Binds the option `params` and, where only one query is read, its id.
+fn bind(statement: &mut Statement<'_>, source: &Source, options: &Options, only: Option<&Id>) -> Result<()> {
+    let host = |error: rusqlite::Error| source.error(format!("option 'params': {error}"));
+    let query_index = statement.parameter_index(QUERY_PARAMETER).map_err(host)?;
+    let wanted = statement.parameter_count() - usize::from(query_index.is_some());
+    match options.get("params") {
+        None if wanted == 0 => {}
+        None => {
+            let problem = format!("the statement has {wanted} parameters; give their values with the option 'params'");
+            return Err(source.error(problem));
+        }
+        Some(Value::Array(values)) => {
+            if values.len() != wanted {
+                let problem = format!("option 'params' has {} values for {wanted} parameters", values.len());
+                return Err(source.error(problem));
+            }
+            for (index, value) in values.iter().enumerate() {
+                statement.raw_bind_parameter(index + 1, sql_value(value)?).map_err(host)?;
+            }
+        }
+        Some(Value::Object(values)) => {
+            for (name, value) in values {
+                let bare = name.trim_start_matches([':', '@', '$']);
+                let index = [":", "@", "$"].iter().find_map(|sign| {
+                    statement.parameter_index(&format!("{sign}{bare}")).ok().flatten()
+                });
+                let index = index.ok_or_else(|| source.error(format!("option 'params': no parameter :{bare}")))?;
+                statement.raw_bind_parameter(index, sql_value(value)?).map_err(host)?;
+            }
+            if values.len() != wanted {
+                let problem = format!("option 'params' has {} values for {wanted} parameters", values.len());
+                return Err(source.error(problem));
+            }
+        }
+        Some(_) => {}
+    }
+    if let (Some(index), Some(id)) = (query_index, only) {
+        let value = rusqlite::types::ToSqlOutput::Borrowed(id_value(id));
+        statement.raw_bind_parameter(index, value).map_err(host)?;
+    }
+    Ok(())
+}
+
+fn sql_value(value: &Value) -> Result<rusqlite::types::Value> {
+    use rusqlite::types::Value as Sql;
+    Ok(match value {
+        Value::Null => Sql::Null,
+        Value::Bool(flag) => Sql::Integer(i64::from(*flag)),
+        Value::Number(number) => number
+            .as_i64()
+            .map_or_else(|| Sql::Real(number.as_f64().unwrap_or(0.0)), Sql::Integer),
+        Value::String(text) => Sql::Text(text.clone()),
+        other => {
+            let allowed = "numbers, texts, true, false and null";
+            return Err(Error::value("a value in the option 'params'", other.to_string(), allowed));
+        }
+    })
+}
+
+impl<'a> Reader<'a> {
+    fn new(
+        source: &'a Source,
+        roles: &'a Roles,
+        wanted: Wanted<'a>,
+        options: &Options,
+        terms: &'a Terms,
+    ) -> Result<Self> {
+        let absent = |role: &str, names: &str| {
+            let columns = roles.names.join(", ");
+            source.error(format!(
+                "no {role} column among {columns}; name one {names}, or use the option \"columns\": {{\"{role}\": \"...\"}}"
+            ))
+        };
+        if wanted.query && roles.query.is_none() {
+            return Err(absent("query", "query_id, qid, query, user_id or user"));
+        }
+        if wanted.relevance && roles.relevance.is_none() {
+            return Err(absent("relevance", "relevance, label, rel, grade or rating"));
+        }
+        let wide = match &roles.features {
+            FeatureColumns::Vector(_) => None,
+            FeatureColumns::Wide(columns) => Some(match wanted.model {
+                None => columns.iter().enumerate().map(|(place, column)| (*column, place)).collect(),
+                Some(model) => by_name(source, roles, &model.card.features, "feature")?,
+            }),
+        };
+        if wide.as_ref().is_some_and(Vec::is_empty) {
+            return Err(source.error("no column is left for features".to_owned()));
+        }
+        let query_features = match wanted.model.map(|model| model.ranker.query_rule()) {
+            None => roles.query_features.clone(),
+            Some(rule) => match rule.filter(|rule| rule.kind == crate::data::QueryFeatureKind::Named) {
+                None => None,
+                Some(rule) => Some(match &roles.query_features {
+                    Some(vector @ FeatureColumns::Vector(_)) => vector.clone(),
+                    _ => FeatureColumns::Wide(
+                        by_name(source, roles, &rule.names, "query feature")?.into_iter().map(|(column, _)| column).collect(),
+                    ),
+                }),
+            },
+        };
+        let max_memory = options.get("max_memory").and_then(Value::as_u64);
+        Ok(Self { source, roles, wanted, wide, query_features, max_memory, terms })
+    }
+
+    fn rows(&self, statement: &mut Statement<'_>) -> Result<DatasetBuilder> {
+        let name = |column: usize| self.roles.names[column].clone();
+        let names = self.wide.as_ref().map(|wide| match self.wanted.model {
+            Some(model) => model.card.features.clone(),
+            None => wide.iter().map(|(column, _)| name(*column)).collect(),
+        });
+        let query_names = match &self.query_features {
+            Some(FeatureColumns::Wide(columns)) => columns.iter().map(|column| name(*column)).collect(),
+            _ => Vec::new(),
+        };
+        let mut builder = DatasetBuilder::new(&self.source.shown, names, query_names);
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
+            self.row(row, &mut builder)?;
+            if builder.rows() % 256 == 0 {
+                self.check_limits(&builder)?;
+            }
+        }
+        self.check_limits(&builder)?;
+        Ok(builder)
+    }
+
+    fn check_limits(&self, builder: &DatasetBuilder) -> Result<()> {
+        self.terms.check_time()?;
+        match self.max_memory {
+            Some(allowed) if builder.bytes() > allowed => {
+                let what = format!("reading {} rows of source {}", builder.rows(), self.source.shown);
+                Err(Error::Memory { what, needed: builder.bytes(), allowed })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
+        let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
+        let query = self.roles.query.map_or(Ok(Id::Null), |column| at(column).map(id_of))?;
+        let doc = self.roles.doc.map(|column| at(column).map(id_of)).transpose()?;
+        let unknown_query = self.roles.query.is_some() && query == Id::Null;
+        let relevance = match self.roles.relevance.filter(|_| self.wanted.relevance) {
+            None => None,
+            Some(column) => Some(at(column)?),
+        };
+        let number = relevance.and_then(number_of).filter(|value| value.is_finite());
+        builder.begin(query, doc, relevance.map(|_| number.unwrap_or(0.0)), self.of_query(row)?)?;
+        let here = |column: Option<usize>, problem: String| {
+            let name = column.map_or("", |column| &self.roles.names[column]);
+            Err(builder.row_error(builder.rows() - 1, name, problem))
+        };
+        if unknown_query {
+            return here(self.roles.query, "NULL; every row needs a query id".to_owned());
+        }
+        if let (Some(found), None) = (relevance, number) {
+            let advice = if matches!(found, ValueRef::Null) { " (coalesce(relevance, 0) makes unjudged rows irrelevant)" } else { "" };
+            return here(self.roles.relevance, format!("{}; allowed are finite numbers{advice}", describe(found)));
+        }
+        self.features(row, builder)
+    }
+
+    fn features(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
+        let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
+        let Some(wide) = &self.wide else {
+            let FeatureColumns::Vector(column) = self.roles.features else { return Ok(()) };
+            return match at(column)? {
+                ValueRef::Blob(bytes) => builder.blob(bytes),
+                ValueRef::Text(bytes) => builder.json(&String::from_utf8_lossy(bytes)),
+                other => {
+                    let problem = format!("{}; allowed are a BLOB of f32 values or a JSON array", describe(other));
+                    Err(builder.row_error(builder.rows() - 1, &self.roles.names[column], problem))
+                }
+            };
+        };
+        for &(column, place) in wide {
+            let cell = match at(column)? {
+                ValueRef::Real(value) => Cell::Number(value),
+                ValueRef::Null => Cell::Missing,
+                other => number_of(other).map_or(Cell::Other, Cell::Number),
+            };
+            builder.cell(place, cell);
+        }
+        Ok(())
+    }
+
+    fn of_query(&self, row: &Row<'_>) -> Result<OfQuery> {
+        let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
+        let mut of_query = OfQuery::default();
+        let number = |column: usize, allowed: &str| {
+            let found = at(column)?;
+            number_of(found).filter(|value| value.is_finite()).ok_or_else(|| {
+                let name = &self.roles.names[column];
+                self.source.error(format!("column \"{name}\": {}; allowed are {allowed}", describe(found)))
+            })
+        };
+        if let Some(column) = self.roles.weight {
+            of_query.weight = number(column, "numbers above 0")?;
+            if of_query.weight <= 0.0 {
+                let problem = format!("column \"weight\": {}; allowed are numbers above 0", of_query.weight);
+                return Err(self.source.error(problem));
+            }
+        }
+        match &self.query_features {
+            None => {}
+            Some(FeatureColumns::Wide(columns)) => {
+                let values = columns.iter().map(|column| number(*column, "finite numbers"));
+                of_query.features = values.collect::<Result<_>>()?;
+            }
+            Some(FeatureColumns::Vector(column)) => {
+                let name = &self.roles.names[*column];
+                of_query.features = super::value::vector_argument(&format!("column \"{name}\""), at(*column)?)
+                    .map_err(|error| self.source.error(error.to_string()))?;
+            }
+        }
+        Ok(of_query)
+    }
+}
+
+/// The columns with these names, in their order.
+fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Result<Vec<WideColumn>> {
+    let found: Vec<Option<usize>> = names.iter().map(|name| roles.column(name)).collect();
+    let missing: Vec<&str> =
+        names.iter().zip(&found).filter(|(_, column)| column.is_none()).map(|(name, _)| name.as_str()).collect();
+    if missing.is_empty() {
+        return Ok(found.into_iter().flatten().enumerate().map(|(place, column)| (column, place)).collect());
+    }
+    Err(source.error(format!(
+        "the model needs {what} columns that are not there: {}; the columns are {}",
+        missing.join(", "),
+        roles.names.join(", ")
+    )))
+}

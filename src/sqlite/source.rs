@@ -1,0 +1,180 @@
+//! Sources: the text argument that says where rows come from.
+//!
+//! Contract (sources):
+//! 1. The exact name of a table or view is that table or view.
+//! 2. Else `schema.name`, each part bare or double-quoted.
+//! 3. Else text whose first word is SELECT, WITH or VALUES: one statement, nothing behind it, read-only.
+//! 4. Names are quoted as identifiers, never pasted.
+
+use rusqlite::{Batch, Connection, ErrorCode};
+
+use crate::error::{Error, Result};
+use crate::option::shorten;
+
+/// A source that is known to exist.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// As the caller wrote it, shortened and quoted, for messages.
+    pub shown: String,
+    /// The statement that reads all its rows.
+    pub select: String,
+    /// The statement with `WHERE <column> = ...` in front of its end, made by [`Source::of_query`].
+    from: String,
+    /// True for tables with a rowid, whose rows then come in that order.
+    by_rowid: bool,
+}
+
+/// An identifier in double quotes.
+pub fn quote(identifier: &str) -> String {
+    format!("\"{}\"", identifier.replace('"', "\"\""))
+}
+
+/// The name of the parameter that [`Source::of_query`] binds.
+pub const QUERY_PARAMETER: &str = ":ltr_query_id";
+
+impl Source {
+    /// Finds the source that a text names.
+    ///
+    /// # Errors
+    /// Nothing of that name; a statement that is not one, writes, or does not compile.
+    pub fn resolve(connection: &Connection, text: &str) -> Result<Self> {
+        let shown = format!("'{}'", shorten(text));
+        let problem = |problem: String| Error::Source { source_text: shown.clone(), problem };
+        if text.contains('\0') {
+            return Err(problem("a zero byte in the name".to_owned()));
+        }
+        for name in std::iter::once(quote(text)).chain(schema_and_name(text)) {
+            match connection.prepare(&format!("SELECT * FROM {name} LIMIT 0")) {
+                Ok(_) => return Ok(Self::table(connection, shown, &name)),
+                Err(error) if is_missing(&error) => {}
+                Err(error) => return Err(from_host(&error, problem)),
+            }
+        }
+        if is_query(text) { Self::statement(connection, text, shown) } else { Err(problem(
+            "no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES".to_owned(),
+        )) }
+    }
+
+    fn table(connection: &Connection, shown: String, name: &str) -> Self {
+        let by_rowid = connection.prepare(&format!("SELECT rowid FROM {name} LIMIT 0")).is_ok()
+            && !is_view(connection, name);
+        let order = if by_rowid { " ORDER BY rowid" } else { "" };
+        Self { shown, select: format!("SELECT * FROM {name}{order}"), from: name.to_owned(), by_rowid }
+    }
+
+    fn statement(connection: &Connection, text: &str, shown: String) -> Result<Self> {
+        let problem = |problem: String| Error::Source { source_text: shown.clone(), problem };
+        let mut batch = Batch::new(connection, text);
+        let first = batch.next().map_err(|error| from_host(&error, problem))?;
+        let Some(first) = first else { return Err(problem("no statement in the text".to_owned())) };
+        if !first.readonly() {
+            return Err(problem("the statement writes; only a reading statement is allowed".to_owned()));
+        }
+        drop(first);
+        if !matches!(batch.next(), Ok(None)) {
+            return Err(problem("more than one statement; only one is allowed, with nothing behind it".to_owned()));
+        }
+        let bare = text.trim_end().trim_end_matches(';');
+        Ok(Self { select: text.to_owned(), from: format!("(\n{bare}\n)"), by_rowid: false, shown: shown.clone() })
+    }
+
+    /// The statement that reads the rows of one query only, its id bound to [`QUERY_PARAMETER`].
+    pub fn of_query(&self, query_column: &str) -> String {
+        let order = if self.by_rowid { " ORDER BY rowid" } else { "" };
+        format!("SELECT * FROM {} WHERE {} = {QUERY_PARAMETER}{order}", self.from, quote(query_column))
+    }
+
+    /// An error about this source.
+    pub fn error(&self, problem: impl Into<String>) -> Error {
+        Error::Source { source_text: self.shown.clone(), problem: problem.into() }
+    }
+
+    /// An error of the database while this source is read.
+    pub fn host_error(&self, error: &rusqlite::Error) -> Error {
+        from_host(error, |problem| self.error(problem))
+    }
+}
+
+/// An error of the database: interruptions stay what they are.
+fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
+        _ => otherwise(error.to_string()),
+    }
+}
+
+fn is_missing(error: &rusqlite::Error) -> bool {
+    let text = error.to_string();
+    text.contains("no such table") || text.contains("unknown database")
+}
+
+fn is_view(connection: &Connection, name: &str) -> bool {
+    // A view has no rowid of its own; hosts differ in whether asking for it is an error.
+    connection
+        .query_row(&format!("EXPLAIN QUERY PLAN SELECT rowid FROM {name} WHERE rowid = 1"), [], |row| {
+            row.get::<_, String>(3)
+        })
+        .map_or(true, |plan| !plan.contains("INTEGER PRIMARY KEY"))
+}
+
+/// True for text whose first word, comments aside, begins a reading statement.
+fn is_query(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.split_once('\n').map_or("", |(_, after)| after).trim_start();
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after).trim_start();
+        } else {
+            break;
+        }
+    }
+    let word: String = rest.chars().take_while(char::is_ascii_alphabetic).collect();
+    ["SELECT", "WITH", "VALUES"].contains(&word.to_ascii_uppercase().as_str())
+}
+
+/// `schema.name` as two quoted identifiers, if the text is that.
+fn schema_and_name(text: &str) -> Option<String> {
+    let (schema, rest) = identifier(text.trim())?;
+    let (name, rest) = identifier(rest.strip_prefix('.')?)?;
+    rest.is_empty().then(|| format!("{}.{}", quote(&schema), quote(&name)))
+}
+
+/// The identifier at the start of a text, bare or double-quoted, and what follows it.
+fn identifier(text: &str) -> Option<(String, &str)> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let end = text.find('.').unwrap_or(text.len());
+        return (end > 0).then(|| (text[..end].to_owned(), &text[end..]));
+    };
+    let mut name = String::new();
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Some((name, after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schema_and_name_may_be_bare_or_quoted() {
+        assert_eq!(schema_and_name("main.t").as_deref(), Some("\"main\".\"t\""));
+        assert_eq!(schema_and_name("\"a.b\".\"c\"\"d\"").as_deref(), Some("\"a.b\".\"c\"\"d\""));
+        assert_eq!(schema_and_name("a.b.c"), None);
+        assert_eq!(schema_and_name("t"), None);
+    }
+
+    #[test]
+    fn a_reading_statement_is_known_by_its_first_word() {
+        assert!(is_query("-- why\n /* and */ select 1") && is_query("VALUES (1)") && is_query("WITH a AS (SELECT 1) SELECT 1"));
+        assert!(!is_query("selection") && !is_query("DELETE FROM t") && !is_query("-- select"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What one connection keeps between calls: decoded models and fitted functions. Dropped with the connection.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+use crate::evaluate::FitCache;
+use crate::model::{Key, Model};
+
+/// At most this many decoded models are kept.
+const MOST_MODELS: usize = 16;
+
+/// At most about this many bytes of fitted functions are kept.
+const FIT_BYTES: usize = 64 << 20;
+
+/// A decoded model and the key that tells it apart.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The model.
+    pub model: Arc<Model>,
+    /// Its key.
+    pub key: Key,
+}
+
+/// The state of one connection.
+#[derive(Debug)]
+pub struct State {
+    /// Functions of novel queries.
+    pub fits: FitCache,
+    models: Mutex<VecDeque<Loaded>>,
+    warnings: Mutex<Vec<String>>,
+    training: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// A connection that has kept nothing yet.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            fits: FitCache::new(FIT_BYTES),
+            models: Mutex::default(),
+            warnings: Mutex::default(),
+            training: AtomicBool::new(false),
+        })
+    }
+
+    /// The model with this key, decoded by `decode` unless it is kept.
+    ///
+    /// # Errors
+    /// Those of `decode`.
+    pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Loaded> {
+        if let Some(loaded) = lock(&self.models).iter().find(|loaded| loaded.key == key) {
+            return Ok(loaded.clone());
+        }
+        let loaded = Loaded { model: Arc::new(decode()?), key };
+        let mut models = lock(&self.models);
+        models.push_back(loaded.clone());
+        if models.len() > MOST_MODELS {
+            models.pop_front();
+        }
+        Ok(loaded)
+    }
+
+    /// Number of models kept.
+    pub fn models_kept(&self) -> usize {
+        lock(&self.models).len()
+    }
+
+    /// Remembers what the last ranking or evaluation had to say.
+    pub fn set_warnings(&self, warnings: Vec<String>) {
+        *lock(&self.warnings) = warnings;
+    }
+
+    /// What the last ranking or evaluation had to say.
+    pub fn warnings(&self) -> Vec<String> {
+        lock(&self.warnings).clone()
+    }
+
+    /// Marks that a training runs on this connection until the guard is dropped.
+    ///
+    /// # Errors
+    /// Where one runs already: a source that trains would never end.
+    pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
+        if self.training.swap(true, Ordering::SeqCst) {
+            let problem = "a training is running on this connection; a source or trigger must not start another";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        Ok(TrainingMark(Arc::clone(self)))
+    }
+}
+
+/// Ends the mark of [`State::begin_training`] when dropped.
+#[derive(Debug)]
+pub struct TrainingMark(Arc<State>);
+
+impl Drop for TrainingMark {
+    fn drop(&mut self) {
+        self.0.training.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,156 @@
+//! SQL values on their way in and out.
+
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+
+use crate::data::Id;
+use crate::error::{Error, Result};
+use crate::option::shorten;
+
+/// A value that an SQL function returns.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// NULL.
+    Null,
+    /// INTEGER.
+    Integer(i64),
+    /// REAL.
+    Real(f64),
+    /// TEXT.
+    Text(String),
+    /// JSON text.
+    Json(serde_json::Value),
+    /// BLOB.
+    Blob(Vec<u8>),
+    /// An identifier in its own storage class.
+    Id(Id),
+}
+
+impl From<Option<f64>> for Output {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Null, Self::Real)
+    }
+}
+
+impl ToSql for Output {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(Value::Null),
+            Self::Integer(value) => ToSqlOutput::Owned(Value::Integer(*value)),
+            Self::Real(value) => ToSqlOutput::Owned(Value::Real(*value)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Json(json) => ToSqlOutput::Owned(Value::Text(json.to_string())),
+            Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Self::Id(id) => ToSqlOutput::Borrowed(id_value(id)),
+        })
+    }
+}
+
+/// The SQL value of an identifier.
+pub fn id_value(id: &Id) -> ValueRef<'_> {
+    match id {
+        Id::Null => ValueRef::Null,
+        Id::Integer(value) => ValueRef::Integer(*value),
+        Id::Real(value) => ValueRef::Real(*value),
+        Id::Text(bytes) => ValueRef::Text(bytes),
+        Id::Blob(bytes) => ValueRef::Blob(bytes),
+    }
+}
+
+/// The identifier of an SQL value.
+pub fn id_of(value: ValueRef<'_>) -> Id {
+    match value {
+        ValueRef::Null => Id::Null,
+        ValueRef::Integer(value) => Id::Integer(value),
+        ValueRef::Real(value) => Id::Real(value),
+        ValueRef::Text(bytes) => Id::Text(bytes.into()),
+        ValueRef::Blob(bytes) => Id::Blob(bytes.into()),
+    }
+}
+
+/// The number of a value: INTEGER, REAL, or TEXT that is a well-formed number (CSV imports make everything TEXT).
+#[inline]
+pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
+    match value {
+        ValueRef::Real(value) => Some(value),
+        ValueRef::Integer(value) => Some(value as f64),
+        ValueRef::Text(bytes) => text_number(bytes),
+        ValueRef::Null | ValueRef::Blob(_) => None,
+    }
+}
+
+/// The number that a text is, spaces around it aside; words such as `inf` and `nan` are none.
+fn text_number(bytes: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(bytes).ok()?.trim();
+    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    if numeric { text.parse().ok() } else { None }
+}
+
+/// A value as it is shown in messages.
+pub fn describe(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(value) => value.to_string(),
+        ValueRef::Real(value) => format!("{value:?}"),
+        ValueRef::Text(bytes) => format!("text '{}'", shorten(&String::from_utf8_lossy(bytes))),
+        ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
+    }
+}
+
+/// A text argument.
+///
+/// # Errors
+/// Anything but TEXT that is UTF-8.
+pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
+    match value {
+        ValueRef::Text(bytes) => String::from_utf8(bytes.to_vec())
+            .map_err(|_| Error::value(what, "text that is not UTF-8", "text in UTF-8")),
+        other => Err(Error::value(what, describe(other), "text")),
+    }
+}
+
+/// An optional text argument: absent or NULL is none.
+///
+/// # Errors
+/// Anything else but TEXT that is UTF-8.
+pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<String>> {
+    match value {
+        None | Some(ValueRef::Null) => Ok(None),
+        Some(value) => text_argument(what, value).map(Some),
+    }
+}
+
+/// A vector of finite numbers: a BLOB of little-endian `f32`, or a JSON array.
+///
+/// # Errors
+/// Anything else; NaN and infinities.
+pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
+    let allowed = "a BLOB of f32 values (ltr_vec) or a JSON array of numbers";
+    let refuse = |problem: String| Error::value(what, problem, allowed);
+    let values: Vec<f64> = match value {
+        ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {
+            (chunks, []) => chunks.iter().map(|chunk| f64::from(f32::from_le_bytes(*chunk))).collect(),
+            _ => return Err(refuse(format!("a BLOB of {} bytes, no multiple of 4", bytes.len()))),
+        },
+        ValueRef::Text(bytes) => {
+            serde_json::from_slice(bytes).map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?
+        }
+        other => return Err(refuse(describe(other))),
+    };
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(values),
+        Some(at) => Err(refuse(format!("{} as value {}", values[at], at + 1))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_well_formed_numbers_are_numbers() {
+        for (text, number) in [("1", Some(1.0)), (" -2.5e1 ", Some(-25.0)), ("", None), ("inf", None), ("1x", None), ("nan", None)] {
+            assert_eq!(number_of(ValueRef::Text(text.as_bytes())), number, "{text}");
+        }
+    }
+}

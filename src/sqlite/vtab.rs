@@ -1,0 +1,313 @@
+//! Table-valued functions: one adapter between SQLite's virtual tables and the safe trait [`TableFunction`].
+//!
+//! The declared table has the function's columns followed by one hidden column per parameter; `f(a, b)` means that the
+//! hidden columns equal a and b. Bits of `idxNum`:
+//!
+//! | bits | meaning |
+//! |---|---|
+//! | 0 .. p | parameter i is given; `argv` holds the given ones in order |
+//! | p | column 0 is compared with a value, which follows in `argv` |
+//! | p + 1 .. | 0: any order; k: the rows come in the k-th of [`TableFunction::orders`], from 1 |
+#![allow(unsafe_code, reason = "SQLite calls through raw pointers")]
+
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, c_int};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::vtab::{
+    Context, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig, VTabConnection, VTabCursor,
+};
+use rusqlite::{Connection, ToSql, ffi};
+
+use super::guard::guard;
+use super::state::State;
+use super::value::{Output, id_of};
+use crate::data::Id;
+use crate::error::{Error, Result};
+
+/// Rows of a table-valued function, made one by one or ready.
+pub type OutputRows = Box<dyn Iterator<Item = Result<Vec<Output>>>>;
+
+/// A hidden column.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether a call without it is an error.
+    pub required: bool,
+}
+
+/// One call of a table-valued function.
+pub struct Call<'a> {
+    /// The connection's state.
+    pub state: &'a Arc<State>,
+    /// The connection.
+    pub connection: &'a Connection,
+    /// One per parameter; `None` where it is not given.
+    pub arguments: &'a [Option<ValueRef<'a>>],
+    /// Where the function asks for it: the value that column 0 must equal.
+    pub only: Option<Id>,
+    /// The order asked for: the place in [`TableFunction::orders`].
+    pub order: Option<usize>,
+}
+
+/// A table-valued function.
+pub trait TableFunction: Send + Sync + 'static {
+    /// Its name in SQL.
+    fn name(&self) -> &'static str;
+    /// Its columns.
+    fn columns(&self) -> &'static [&'static str];
+    /// Its parameters.
+    fn parameters(&self) -> &'static [Parameter];
+    /// True where it must not run from views and triggers.
+    fn direct_only(&self) -> bool {
+        true
+    }
+    /// True where a comparison of column 0 with a value is handed to [`Call::only`] and not checked again.
+    fn takes_only(&self) -> bool {
+        false
+    }
+    /// The orders (column numbers, all ascending) in which it can give its rows.
+    fn orders(&self) -> &'static [&'static [c_int]] {
+        &[]
+    }
+    /// What EXPLAIN QUERY PLAN shows.
+    fn plan(&self) -> &'static CStr {
+        c""
+    }
+    /// Its rows.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the call.
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows>;
+}
+
+/// What a module knows: the connection's state and the function.
+#[derive(Clone)]
+pub struct Aux {
+    state: Arc<State>,
+    function: &'static dyn TableFunction,
+}
+
+#[repr(C)]
+struct Table<'vtab> {
+    /// Must be first.
+    base: ffi::sqlite3_vtab,
+    aux: Aux,
+    database: *mut ffi::sqlite3,
+    phantom: PhantomData<&'vtab ()>,
+}
+
+#[repr(C)]
+struct Cursor<'vtab> {
+    /// Must be first.
+    base: ffi::sqlite3_vtab_cursor,
+    aux: Aux,
+    database: *mut ffi::sqlite3,
+    rows: Option<OutputRows>,
+    current: Option<Vec<Output>>,
+    row_id: i64,
+    phantom: PhantomData<&'vtab ()>,
+}
+
+/// Registers a table-valued function.
+///
+/// # Errors
+/// Those of the database.
+pub fn register(
+    connection: &Connection,
+    function: &'static dyn TableFunction,
+    state: &Arc<State>,
+) -> rusqlite::Result<()> {
+    const MODULE: Module<'static, Table<'static>> = Module::eponymous_only_module();
+    static TABLES: Module<'static, Table<'static>> = MODULE;
+    connection.create_module(function.name(), &TABLES, Some(Aux { state: Arc::clone(state), function }))
+}
+
+impl Aux {
+    fn guard<T>(&self, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
+        guard(self.function.name(), body)
+    }
+
+    fn declaration(&self) -> Result<CString> {
+        let hidden = self.function.parameters().iter().map(|parameter| format!("\"{}\" HIDDEN", parameter.name));
+        let columns = self.function.columns().iter().map(|column| format!("\"{column}\""));
+        let all: Vec<String> = columns.chain(hidden).collect();
+        CString::new(format!("CREATE TABLE x({})", all.join(", ")))
+            .map_err(|_| Error::Internal("a zero byte in a column name".to_owned()))
+    }
+
+    /// Chooses what is handed to `filter`; false where SQLite must plan differently.
+    fn plan(&self, info: &mut IndexInfo) -> Result<bool> {
+        let (columns, parameters) = (self.function.columns().len(), self.function.parameters());
+        let mut given: Vec<Option<usize>> = vec![None; parameters.len() + 1];
+        let mut unusable = false;
+        for (index, constraint) in info.constraints().enumerate() {
+            let column = constraint.column();
+            let equal = constraint.operator() == IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ;
+            let place = match usize::try_from(column) {
+                Ok(column) if column >= columns => column - columns,
+                Ok(0) if self.function.takes_only() => parameters.len(),
+                _ => continue,
+            };
+            if equal && constraint.is_usable() {
+                given[place].get_or_insert(index);
+            } else if place < parameters.len() && equal {
+                unusable = true;
+            }
+        }
+        if unusable {
+            return Ok(false);
+        }
+        let missing = parameters.iter().zip(&given).find(|(parameter, place)| parameter.required && place.is_none());
+        if let Some((parameter, _)) = missing {
+            let all: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+            let name = parameter.name;
+            return Err(Error::Unsupported(format!("argument '{name}' is missing; the arguments are ({})", all.join(", "))));
+        }
+        let mut bits: c_int = 0;
+        let mut position = 0;
+        for (place, constraint) in given.iter().enumerate() {
+            if let Some(constraint) = constraint {
+                position += 1;
+                bits |= 1 << place;
+                let mut usage = info.constraint_usage(*constraint);
+                usage.set_argv_index(position);
+                usage.set_omit(true);
+            }
+        }
+        let only = given[parameters.len()].is_some();
+        bits |= self.order(info) << given.len();
+        info.set_idx_num(bits);
+        info.set_idx_cstr(self.function.plan());
+        info.set_estimated_cost(if only { 1_000.0 } else { 100_000.0 });
+        info.set_estimated_rows(if only { 100 } else { 10_000 });
+        Ok(true)
+    }
+
+    /// The number (from 1) of an order that begins as asked for, told to SQLite; 0 for none.
+    fn order(&self, info: &mut IndexInfo) -> c_int {
+        let asked: Vec<(c_int, bool)> =
+            info.order_bys().map(|order| (order.column(), order.is_order_by_desc())).collect();
+        let begins = |order: &&[c_int]| {
+            asked.len() <= order.len() && asked.iter().zip(*order).all(|((column, down), offer)| column == offer && !down)
+        };
+        let found = self.function.orders().iter().position(|order| begins(&order));
+        match found {
+            Some(place) if !asked.is_empty() => {
+                info.set_order_by_consumed(true);
+                place as c_int + 1
+            }
+            _ => 0,
+        }
+    }
+}
+
+// SAFETY: `Table` is repr(C) and begins with `sqlite3_vtab`.
+unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
+    type Aux = Aux;
+    type Cursor = Cursor<'vtab>;
+
+    fn connect(
+        db: &mut VTabConnection,
+        aux: Option<&Aux>,
+        _module_name: &[u8],
+        _database_name: &[u8],
+        _table_name: &[u8],
+        _args: &[&[u8]],
+    ) -> rusqlite::Result<(Cow<'static, CStr>, Self)> {
+        let Some(aux) = aux.cloned() else {
+            return Err(rusqlite::Error::ModuleError("a module without its function".to_owned()));
+        };
+        let direct_only = aux.function.direct_only();
+        db.config(if direct_only { VTabConfig::DirectOnly } else { VTabConfig::Innocuous })?;
+        // SAFETY: the handle is used only while this table lives, which the database outlives.
+        let database = unsafe { db.handle() };
+        let declaration = aux.guard(|| aux.declaration())?;
+        let base = ffi::sqlite3_vtab::default();
+        Ok((Cow::Owned(declaration), Self { base, aux, database, phantom: PhantomData }))
+    }
+
+    fn best_index(&self, info: &mut IndexInfo) -> rusqlite::Result<bool> {
+        self.aux.guard(|| self.aux.plan(info))
+    }
+
+    fn open(&'vtab mut self) -> rusqlite::Result<Cursor<'vtab>> {
+        Ok(Cursor {
+            base: ffi::sqlite3_vtab_cursor::default(),
+            aux: self.aux.clone(),
+            database: self.database,
+            rows: None,
+            current: None,
+            row_id: 0,
+            phantom: PhantomData,
+        })
+    }
+}
+
+impl Cursor<'_> {
+    fn start(&mut self, bits: c_int, values: &Filters<'_>) -> Result<()> {
+        let parameters = self.aux.function.parameters().len();
+        let mut values = values.iter();
+        let mut take = |place: usize| if bits & (1 << place) == 0 { None } else { values.next() };
+        let arguments: Vec<Option<ValueRef<'_>>> = (0..parameters).map(&mut take).collect();
+        let only = take(parameters).map(id_of);
+        let order = usize::try_from(bits >> (parameters + 1)).ok().and_then(|order| order.checked_sub(1));
+        // SAFETY: the database outlives its tables, and `from_handle` does not close it.
+        let connection = unsafe { Connection::from_handle(self.database) }
+            .map_err(|error| Error::Host(error.to_string()))?;
+        let call =
+            Call { state: &self.aux.state, connection: &connection, arguments: &arguments, only, order };
+        self.row_id = 0;
+        self.rows = Some(self.aux.function.rows(&call)?);
+        self.advance()
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.row_id += 1;
+        self.current = self.rows.as_mut().and_then(Iterator::next).transpose()?;
+        Ok(())
+    }
+}
+
+// SAFETY: `Cursor` is repr(C) and begins with `sqlite3_vtab_cursor`.
+unsafe impl VTabCursor for Cursor<'_> {
+    fn filter(&mut self, idx_num: c_int, _idx_str: Option<&str>, args: &Filters<'_>) -> rusqlite::Result<()> {
+        self.current = None;
+        let name = self.aux.function.name();
+        guard(name, || self.start(idx_num, args))
+    }
+
+    fn next(&mut self) -> rusqlite::Result<()> {
+        let name = self.aux.function.name();
+        guard(name, || self.advance())
+    }
+
+    fn eof(&self) -> bool {
+        self.current.is_none()
+    }
+
+    fn column(&self, context: &mut Context, column: c_int) -> rusqlite::Result<()> {
+        // Hidden columns read as NULL: their values were consumed by `filter`.
+        let value = usize::try_from(column).ok().and_then(|column| self.current.as_ref()?.get(column));
+        match value {
+            Some(value) => context.set_result(&Borrowed(value)),
+            None => context.set_result(&Value::Null),
+        }
+    }
+
+    fn rowid(&self) -> rusqlite::Result<i64> {
+        Ok(self.row_id)
+    }
+}
+
+/// A value of the current row on its way out.
+struct Borrowed<'a>(&'a Output);
+
+impl ToSql for Borrowed<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.to_sql()
+    }
+}

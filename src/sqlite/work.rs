@@ -1,0 +1,128 @@
+//! Long work beside the calling thread.
+//!
+//! SQLite may be touched on the calling thread only, so the work runs on a pool of its own (dropped at the end: a pool
+//! that outlives the call would hang forked children) while the calling thread waits and steps a small statement now
+//! and then. That statement fails once the host has called `sqlite3_interrupt` or its progress handler says stop,
+//! which is how both are noticed on every version of SQLite.
+
+use std::io::{IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::guard::panic_text;
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::option::Options;
+
+/// How long the calling thread waits between two looks at the host.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Enough virtual machine steps for the progress handlers that hosts use as time-outs.
+const PROBE: &str = "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 1000) \
+                     SELECT count(*) FROM step";
+
+/// How the work is to be run.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    threads: usize,
+    started: Instant,
+    time_limit: Option<f64>,
+    progress: bool,
+}
+
+impl Terms {
+    /// The terms that a call's options ask for; its time starts now.
+    pub fn new(options: &Options) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            threads: options.count("threads").unwrap_or_else(cores),
+            started: Instant::now(),
+            time_limit: options.number("time_limit"),
+            progress: options.flag("progress") && std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// An error once the time limit has passed.
+    ///
+    /// # Errors
+    /// [`Error::TimeLimit`].
+    pub fn check_time(&self) -> Result<()> {
+        match self.time_limit {
+            Some(limit) if self.started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Seconds since the call began.
+    pub fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Runs `work` on the call's threads.
+    ///
+    /// # Errors
+    /// Those of the work, an interruption, the time limit, a panic.
+    pub fn run<T: Send>(
+        &self,
+        connection: &Connection,
+        work: impl FnOnce(&Control) -> Result<T> + Send,
+    ) -> Result<T> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .build()
+            .map_err(|problem| Error::Host(format!("threads cannot be started: {problem}")))?;
+        let control = Control::default();
+        let control = &control;
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            std::thread::Builder::new()
+                .spawn_scoped(scope, move || {
+                    let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(control))));
+                    // The receiver waits for exactly this.
+                    drop(sender.send(outcome));
+                })
+                .map_err(|problem| Error::Host(format!("a thread cannot be started: {problem}")))?;
+            let mut stopped = None;
+            loop {
+                match receiver.recv_timeout(PATIENCE) {
+                    Ok(Ok(outcome)) => return stopped.map_or(outcome, Err),
+                    Ok(Err(payload)) => return Err(Error::Internal(panic_text(payload.as_ref()))),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Error::Internal("the work ended without a result".to_owned()));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                if stopped.is_none()
+                    && let Err(reason) = self.may_go_on(connection)
+                {
+                    control.cancel();
+                    stopped = Some(reason);
+                }
+                self.show(control);
+            }
+        })
+    }
+
+    fn may_go_on(&self, connection: &Connection) -> Result<()> {
+        self.check_time()?;
+        match connection.query_row(PROBE, [], |_| Ok(())) {
+            Err(problem) if problem.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+                Err(Error::Interrupted)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn show(&self, control: &Control) {
+        if self.progress {
+            let (done, total) = control.progress();
+            let mut terminal = std::io::stderr().lock();
+            // A terminal that is gone is no reason to stop.
+            drop(write!(terminal, "\r{done} of {total} fits, {:.1} s ", self.seconds()));
+            drop(terminal.flush());
+        }
+    }
+}
