@@ -6,11 +6,13 @@ use sqlite_ltr::metric::{Metric, MetricOptions, Ties, Undefined};
 const TOLERANCE: f64 = 1e-12;
 
 fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+    let list = value.as_array().expect("an array");
+    list.iter().map(|number| number.as_f64().expect("a number")).collect()
 }
 
 fn value(name: &str, options: &MetricOptions, relevance: &[f64], scores: &[f64]) -> Option<f64> {
-    Metric::parse(name).unwrap().with_options(options.clone()).unwrap().value(relevance, scores)
+    let metric = Metric::parse(name).and_then(|metric| metric.with_options(options.clone()));
+    metric.expect("a valid metric").value(relevance, scores)
 }
 
 fn check(found: Option<f64>, golden: &Value, what: &str) {

@@ -20,6 +20,7 @@ use super::def::SubtopicDef;
 use super::discount::logarithmic;
 use super::elementary::expected_products;
 use super::options::MetricOptions;
+use super::ranked::Ranked;
 use super::subtopics::Subtopics;
 use crate::math::order::compare;
 
@@ -56,7 +57,7 @@ fn expected_alpha_dcg(
     decay: f64,
     options: &MetricOptions,
 ) -> f64 {
-    let ranked = subtopics.ranked(scores, options.ties);
+    let ranked = Ranked::by_scores(scores, options.ties);
     let mut worth = vec![1.0; subtopics.count()];
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {

@@ -15,6 +15,7 @@ use super::ranked::Ranked;
 pub static DCG: MetricDef = MetricDef {
     name: "dcg",
     function: "ltr_dcg",
+    arguments: &[],
     summary: "discounted cumulative gain",
     formula: "sum_{i<=k} (2^y_i - 1) / log2(1 + i)",
     source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",

@@ -6,6 +6,12 @@ use super::{
     alpha_ndcg, dcg, err, eru, kendall_tau, map, mre, mrr, ndcg, precision, recall, subtopic_recall, wta,
 };
 
+/// The value of one query from relevance, scores (same length), cutoff and options; `None` where undefined.
+pub type PerQuery = fn(&[f64], &[f64], Option<usize>, &MetricOptions) -> Option<f64>;
+
+/// The value of one query from subtopics, scores (same length), cutoff and options; `None` where undefined.
+pub type PerQueryOfSubtopics = fn(&Subtopics, &[f64], Option<usize>, &MetricOptions) -> Option<f64>;
+
 /// What the crate knows of one metric of relevance.
 #[derive(Debug)]
 pub struct MetricDef {
@@ -13,6 +19,8 @@ pub struct MetricDef {
     pub name: &'static str,
     /// Name of the SQL aggregate of the value of one query. Two metrics that differ only in their mean share it.
     pub function: &'static str,
+    /// Options that the SQL aggregate takes as arguments behind the score, because no default fits everybody.
+    pub arguments: &'static [&'static str],
     /// What it measures, in one line.
     pub summary: &'static str,
     /// Formula in ASCII; i and j are ranks from 1.
@@ -23,8 +31,8 @@ pub struct MetricDef {
     pub takes_cutoff: bool,
     /// Whether larger values are better.
     pub higher_is_better: bool,
-    /// The value of one query from relevance, scores (same length), cutoff and options; `None` where undefined.
-    pub per_query: fn(&[f64], &[f64], Option<usize>, &MetricOptions) -> Option<f64>,
+    /// The value of one query.
+    pub per_query: PerQuery,
     /// Weight of a query with these grades in the mean over queries; `None`: all alike.
     pub weight: Option<fn(&[f64]) -> f64>,
 }
@@ -42,8 +50,8 @@ pub struct SubtopicDef {
     pub formula: &'static str,
     /// Authors and year.
     pub source: &'static str,
-    /// The value of one query from subtopics, scores (same length), cutoff and options; `None` where undefined.
-    pub per_query: fn(&Subtopics, &[f64], Option<usize>, &MetricOptions) -> Option<f64>,
+    /// The value of one query.
+    pub per_query: PerQueryOfSubtopics,
 }
 
 /// Every metric of relevance.

@@ -11,8 +11,8 @@
 //! reach the tie times `A_(j-1) - A_j`, where `A_j` is the expected product of `1 - R` over the first j documents
 //! of a random order (`elementary`). Exact.
 //!
-//! Cost: O(n log n) without ties, O(m^2) for a tie of m documents; less in practice, because places that are reached
-//! with a probability below `NEVER` are left out (they change no digit of the result).
+//! Cost: O(n log n) without ties; for a tie of m documents, r of them with R > 0, O(m r) at most. It is less in
+//! practice, because places that are reached with a probability below `NEVER` are left out (they change no digit).
 
 use std::ops::Range;
 
@@ -25,6 +25,7 @@ use super::ranked::Ranked;
 pub static ERR: MetricDef = MetricDef {
     name: "err",
     function: "ltr_err",
+    arguments: &[],
     summary: "expected reciprocal rank at which a user stops",
     formula: "sum_{i<=k} (1/i) R_i prod_{j<i} (1 - R_j), R = (2^y - 1) / 2^max_grade",
     source: "Chapelle, Metzler, Zhang, Grinspan 2009",
@@ -50,7 +51,8 @@ fn err(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &Metri
     let mut reach = 1.0;
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
-        let passes: Vec<f64> = ranked.order()[group.clone()].iter().map(pass).collect();
+        let passes = ranked.order()[group.clone()].iter().map(pass);
+        let passes: Vec<f64> = passes.filter(|&pass| pass < 1.0).collect();
         let products = passed(&passes, &group, depth, reach);
         value += reach * stop_value(&products, group.start);
         reach *= products[products.len() - 1];
@@ -66,12 +68,14 @@ fn stop_probability(y: f64, max_grade: f64) -> f64 {
     libm::exp2(y.clamp(0.0, max_grade) - max_grade) - libm::exp2(-max_grade)
 }
 
-/// Expected probabilities to read past the first 0, 1, 2, ... documents of a tie, as far as they matter.
+/// Expected probabilities to read past the first 0, 1, 2, ... documents of a tie, as far as they matter. `passes` are
+/// those of the documents at which a user may stop.
 fn passed(passes: &[f64], group: &Range<usize>, depth: usize, reach: f64) -> Vec<f64> {
     let limit = group.end.min(depth) - group.start;
+    let ones = group.len() - passes.len();
     let mut look = FIRST_DEPTH.min(limit);
     loop {
-        let products = expected_products(0, passes.iter().copied(), look);
+        let products = expected_products(ones, passes.iter().copied(), look);
         if look == limit || reach * products[look] < NEVER {
             return products;
         }

@@ -16,6 +16,7 @@ use super::ranked::Ranked;
 pub static ERU: MetricDef = MetricDef {
     name: "eru",
     function: "ltr_eru",
+    arguments: &["neutral", "halflife"],
     summary: "expected rank utility with exponential decay",
     formula: "sum_i max(y_i - neutral, 0) * 2^((1 - i) / (halflife - 1))",
     source: "Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo",

@@ -1,7 +1,7 @@
 //! Kendall's rank correlation tau-b of grades and scores (Kendall 1945; algorithm of Knight 1966).
 //!
-//! `tau_b = (C - D) / sqrt((N - T_y) (N - T_s))` with C concordant and D discordant pairs, N all pairs, T_y pairs of
-//! equal grades and T_s pairs of equal scores.
+//! `tau_b = (C - D) / sqrt((N - T_y) (N - T_s))` with C concordant and D discordant pairs, N all pairs, `T_y` pairs
+//! of equal grades and `T_s` pairs of equal scores.
 //!
 //! Decisions: the formula itself accounts for ties, so the option `ties` has no effect; undefined if all grades or
 //! all scores are equal. Cost O(n log n).
@@ -15,6 +15,7 @@ use crate::math::order::compare;
 pub static KENDALL_TAU: MetricDef = MetricDef {
     name: "kendall_tau",
     function: "ltr_kendall_tau",
+    arguments: &[],
     summary: "rank correlation tau-b of relevance and score",
     formula: "(C - D) / sqrt((N - T_y) (N - T_s))",
     source: "Kendall 1945; Knight 1966",

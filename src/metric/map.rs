@@ -16,6 +16,7 @@ use super::options::MetricOptions;
 pub static MAP: MetricDef = MetricDef {
     name: "map",
     function: "ltr_ap",
+    arguments: &[],
     summary: "average precision; its mean is MAP",
     formula: "(1/R) sum_{i<=k, y_i relevant} (relevant among the first i) / i",
     source: "Buckley and Voorhees 2000; ties: McSherry and Najork 2008",

@@ -21,6 +21,9 @@ impl Undefined {
     pub const NAMES: [(&str, Self); 3] = [("skip", Self::Skip), ("zero", Self::Zero), ("one", Self::One)];
 
     /// The rule with this name.
+    ///
+    /// # Errors
+    /// An unknown name.
     pub fn parse(name: &str) -> Result<Self> {
         by_name("undefined", name, &Self::NAMES)
     }

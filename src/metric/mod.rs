@@ -55,7 +55,7 @@ pub mod wta;
 #[cfg(test)]
 mod laws;
 
-pub use def::{METRICS, MetricDef, SUBTOPIC_METRICS, SubtopicDef};
+pub use def::{METRICS, MetricDef, PerQuery, PerQueryOfSubtopics, SUBTOPIC_METRICS, SubtopicDef};
 pub use mean::{Mean, Undefined};
 pub use named::{Metric, SubtopicMetric};
 pub use options::{Gain, MetricOptions, Ties};

@@ -17,6 +17,7 @@ use super::pairs::{PairCounts, pairs};
 pub static MRE: MetricDef = MetricDef {
     name: "mre",
     function: "ltr_mre",
+    arguments: &[],
     summary: "mis-ranking error: share of all pairs in the wrong order",
     formula: "2 / (n (n - 1)) * #{i < j : y_i < y_j}",
     source: "Dai and Wang 2019",
@@ -30,6 +31,7 @@ pub static MRE: MetricDef = MetricDef {
 pub static MRE_POOLED: MetricDef = MetricDef {
     name: "mre_pooled",
     function: "ltr_mre",
+    arguments: &[],
     summary: "mis-ranking error over the pairs of all queries",
     formula: "mean of mre, query weights n (n - 1) / 2",
     source: "Dai and Wang 2019",

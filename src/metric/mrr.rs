@@ -14,6 +14,7 @@ use super::options::MetricOptions;
 pub static MRR: MetricDef = MetricDef {
     name: "mrr",
     function: "ltr_rr",
+    arguments: &[],
     summary: "reciprocal rank of the first relevant document; its mean is MRR",
     formula: "1 / min { i <= k : y_i relevant }",
     source: "Voorhees 1999; ties: McSherry and Najork 2008",

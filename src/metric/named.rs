@@ -14,7 +14,10 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric; refuses a cutoff of 0 or where there is none, and options outside their ranges.
+    /// A metric with a cutoff and options.
+    ///
+    /// # Errors
+    /// A cutoff of 0 or where there is none; options outside their ranges.
     pub fn new(def: &'static MetricDef, cutoff: Option<usize>, options: MetricOptions) -> Result<Self> {
         options.check()?;
         match cutoff {
@@ -25,6 +28,9 @@ impl Metric {
     }
 
     /// The metric with this name and default options: `name` or `name@k`.
+    ///
+    /// # Errors
+    /// An unknown name; a cutoff that is no whole number from 1 or where there is none.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, cutoff) = text.split_once('@').map_or((text, None), |(name, k)| (name, Some(k)));
         let def = METRICS.iter().find(|def| def.name == name);
@@ -34,6 +40,9 @@ impl Metric {
     }
 
     /// The same metric with other options.
+    ///
+    /// # Errors
+    /// Options outside their ranges.
     pub fn with_options(&self, options: MetricOptions) -> Result<Self> {
         Self::new(self.def, self.cutoff, options)
     }
@@ -61,7 +70,6 @@ impl Metric {
     /// The value for one query; `None` where the metric is undefined.
     ///
     /// # Panics
-    ///
     /// If relevance and scores differ in length.
     pub fn value(&self, relevance: &[f64], scores: &[f64]) -> Option<f64> {
         assert_eq!(relevance.len(), scores.len(), "one score for each document");
@@ -95,7 +103,10 @@ pub struct SubtopicMetric {
 }
 
 impl SubtopicMetric {
-    /// A metric; refuses a cutoff of 0, options outside their ranges, and the tie rules that order by relevance.
+    /// A metric with a cutoff and options.
+    ///
+    /// # Errors
+    /// A cutoff of 0; options outside their ranges; the tie rules that order by relevance.
     pub fn new(def: &'static SubtopicDef, cutoff: Option<usize>, options: MetricOptions) -> Result<Self> {
         options.check()?;
         if matches!(options.ties, Ties::Worst | Ties::Best) {
@@ -120,7 +131,6 @@ impl SubtopicMetric {
     /// The value for one query; `None` where the metric is undefined.
     ///
     /// # Panics
-    ///
     /// If subtopics and scores differ in length.
     pub fn value(&self, subtopics: &Subtopics, scores: &[f64]) -> Option<f64> {
         assert_eq!(subtopics.documents().len(), scores.len(), "one score for each document");

@@ -15,6 +15,7 @@ use super::ranked::Ranked;
 pub static NDCG: MetricDef = MetricDef {
     name: "ndcg",
     function: "ltr_ndcg",
+    arguments: &[],
     summary: "normalised discounted cumulative gain",
     formula: "DCG@k / max over orders of DCG@k",
     source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",

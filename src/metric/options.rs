@@ -22,6 +22,9 @@ impl Ties {
         [("expected", Self::Expected), ("input", Self::Input), ("worst", Self::Worst), ("best", Self::Best)];
 
     /// The rule with this name.
+    ///
+    /// # Errors
+    /// An unknown name.
     pub fn parse(name: &str) -> Result<Self> {
         by_name("ties", name, &Self::NAMES)
     }
@@ -47,6 +50,9 @@ impl Gain {
     pub const NAMES: [(&str, Self); 2] = [("exp2", Self::Exp2), ("linear", Self::Linear)];
 
     /// The gain with this name.
+    ///
+    /// # Errors
+    /// An unknown name.
     pub fn parse(name: &str) -> Result<Self> {
         by_name("gain", name, &Self::NAMES)
     }
@@ -106,6 +112,9 @@ impl Default for MetricOptions {
 
 impl MetricOptions {
     /// Refuses numbers outside their ranges; everything behind this check trusts them.
+    ///
+    /// # Errors
+    /// The first number that is outside.
     pub fn check(&self) -> Result<()> {
         if let Some(max_grade) = self.max_grade {
             in_range("max_grade", max_grade, max_grade >= 0.0, "a finite number, 0 or more")?;

@@ -13,6 +13,7 @@ use super::options::MetricOptions;
 pub static PRECISION: MetricDef = MetricDef {
     name: "precision",
     function: "ltr_precision",
+    arguments: &[],
     summary: "share of the first k documents that is relevant",
     formula: "(relevant among the first k) / k",
     source: "Kent et al. 1955; ties: McSherry and Najork 2008",

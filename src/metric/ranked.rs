@@ -37,6 +37,11 @@ impl Ranked {
         Self { order, ends }
     }
 
+    /// Ranks documents of unknown grades; inside a tie they stay in input order.
+    pub(super) fn by_scores(scores: &[f64], ties: Ties) -> Self {
+        Self::new(&vec![0.0; scores.len()], scores, ties)
+    }
+
     /// The ideal ranking: by decreasing grade.
     pub(super) fn ideal(relevance: &[f64]) -> Self {
         Self::new(relevance, relevance, Ties::Input)

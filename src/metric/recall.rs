@@ -13,6 +13,7 @@ use super::options::MetricOptions;
 pub static RECALL: MetricDef = MetricDef {
     name: "recall",
     function: "ltr_recall",
+    arguments: &[],
     summary: "share of the relevant documents among the first k",
     formula: "(relevant among the first k) / (all relevant)",
     source: "Kent et al. 1955; ties: McSherry and Najork 2008",

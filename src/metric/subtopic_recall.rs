@@ -8,6 +8,7 @@
 
 use super::def::SubtopicDef;
 use super::options::MetricOptions;
+use super::ranked::Ranked;
 use super::subtopics::Subtopics;
 
 /// The table line of subtopic recall.
@@ -30,7 +31,7 @@ fn subtopic_recall(
         return None;
     }
     let depth = cutoff.unwrap_or(usize::MAX);
-    let ranked = subtopics.ranked(scores, options.ties);
+    let ranked = Ranked::by_scores(scores, options.ties);
     let mut seen = vec![false; subtopics.count()];
     let mut covered = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {

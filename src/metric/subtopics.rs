@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::options::Ties;
 use super::ranked::Ranked;
 
 /// The subtopics of the documents of one query, numbered from 0.
@@ -39,11 +38,6 @@ impl Subtopics {
         self.count
     }
 
-    /// The documents by decreasing score; under `Ties::Expected` ties are groups.
-    pub(super) fn ranked(&self, scores: &[f64], ties: Ties) -> Ranked {
-        Ranked::new(&vec![0.0; scores.len()], scores, ties)
-    }
-
     /// The subtopics of a group of places, increasing, each with the number of documents of the group that cover it.
     pub(super) fn covered(&self, ranked: &Ranked, group: &Range<usize>) -> Vec<(usize, usize)> {
         let documents = &ranked.order()[group.clone()];
@@ -57,13 +51,14 @@ impl Subtopics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::options::Ties;
 
     #[test]
     fn subtopics_are_numbered_and_counted_once() {
         let subtopics = Subtopics::new(&[vec!["b", "a", "b"], vec![], vec!["c", "b"]]);
         assert_eq!(subtopics.documents(), [vec![0, 1], vec![], vec![1, 2]]);
         assert_eq!(subtopics.count(), 3);
-        let ranked = subtopics.ranked(&[0.5; 3], Ties::Expected);
+        let ranked = Ranked::by_scores(&[0.5; 3], Ties::Expected);
         assert_eq!(subtopics.covered(&ranked, &(0..3)), [(0, 1), (1, 2), (2, 1)]);
     }
 }

@@ -13,6 +13,7 @@ use super::options::MetricOptions;
 pub static WTA: MetricDef = MetricDef {
     name: "wta",
     function: "ltr_wta",
+    arguments: &[],
     summary: "whether the first document is relevant (success at 1)",
     formula: "[y_1 relevant]",
     source: "Le, Smola, Chapelle, Teo",

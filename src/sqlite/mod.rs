@@ -1,3 +1,4 @@
 //! The rim: everything that speaks to SQLite.
 
+pub mod aggregate;
 pub mod guard;

@@ -1,0 +1,152 @@
+//! What one row says of its document, and the two kinds of aggregates that differ in it.
+
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+use rusqlite::types::ValueRef;
+use serde_json::Value;
+
+use super::settings::{Layout, Settings};
+use crate::error::{Error, Result};
+use crate::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
+use crate::option::shorten;
+
+/// A kind of aggregate: how it reads a judgment and what it makes of the rows.
+pub(super) trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
+    /// What one row says of its document.
+    type Judgment: UnwindSafe + RefUnwindSafe;
+    /// The metric with cutoff and options.
+    type Metric: UnwindSafe + RefUnwindSafe;
+
+    /// The arguments of the function.
+    fn layout(self) -> Layout;
+    /// The metric for the arguments behind the score.
+    fn metric(self, settings: Settings) -> Result<Self::Metric>;
+    /// The judgment of the row with this number.
+    fn judgment(value: ValueRef<'_>, row: usize) -> Result<Self::Judgment>;
+    /// The value of a group.
+    fn measure(metric: &Self::Metric, judgments: &[Self::Judgment], scores: &[f64]) -> Option<f64>;
+}
+
+/// Aggregates of a relevance.
+#[derive(Clone, Copy)]
+pub(super) struct Relevance(pub(super) &'static MetricDef);
+
+impl Kind for Relevance {
+    type Judgment = f64;
+    type Metric = Metric;
+
+    fn layout(self) -> Layout {
+        let def = self.0;
+        Layout { function: def.function, required: def.arguments, takes_cutoff: def.takes_cutoff }
+    }
+
+    fn metric(self, settings: Settings) -> Result<Metric> {
+        Metric::new(self.0, settings.cutoff, settings.options)
+    }
+
+    fn judgment(value: ValueRef<'_>, row: usize) -> Result<f64> {
+        let allowed = match value {
+            ValueRef::Null => "a finite number; write coalesce(relevance, 0) if unjudged means not relevant",
+            _ => "a finite number",
+        };
+        number(value, || in_row("relevance", row), allowed)
+    }
+
+    fn measure(metric: &Metric, judgments: &[f64], scores: &[f64]) -> Option<f64> {
+        metric.value(judgments, scores)
+    }
+}
+
+/// Aggregates of a set of subtopics.
+#[derive(Clone, Copy)]
+pub(super) struct Coverage(pub(super) &'static SubtopicDef);
+
+impl Kind for Coverage {
+    type Judgment = Vec<Topic>;
+    type Metric = SubtopicMetric;
+
+    fn layout(self) -> Layout {
+        Layout { function: self.0.function, required: &[], takes_cutoff: true }
+    }
+
+    fn metric(self, settings: Settings) -> Result<SubtopicMetric> {
+        SubtopicMetric::new(self.0, settings.cutoff, settings.options)
+    }
+
+    fn judgment(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
+        topics(value).ok_or_else(|| {
+            let hint = match value {
+                ValueRef::Null => "; write coalesce(subtopics, '[]') if unjudged means no subtopic",
+                _ => "",
+            };
+            let allowed = format!("a JSON array of texts and numbers as text{hint}");
+            Error::value(in_row("subtopics", row), describe(value), allowed)
+        })
+    }
+
+    fn measure(metric: &SubtopicMetric, judgments: &[Vec<Topic>], scores: &[f64]) -> Option<f64> {
+        metric.value(&Subtopics::new(judgments), scores)
+    }
+}
+
+/// The name of a subtopic. A number is never equal to a text; 1 and 1.0 are equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Topic {
+    /// A whole number.
+    Whole(i128),
+    /// Another number, by its bits.
+    Real(u64),
+    /// A text.
+    Text(String),
+}
+
+/// The subtopics in a JSON array; `None` if the value is something else.
+fn topics(value: ValueRef<'_>) -> Option<Vec<Topic>> {
+    let ValueRef::Text(text) = value else { return None };
+    let names: Vec<Value> = serde_json::from_slice(text).ok()?;
+    names.into_iter().map(topic).collect()
+}
+
+fn topic(name: Value) -> Option<Topic> {
+    match name {
+        Value::String(text) => Some(Topic::Text(text)),
+        Value::Number(number) => match number.as_i128() {
+            Some(whole) => Some(Topic::Whole(whole)),
+            None => number.as_f64().map(numbered),
+        },
+        _ => None,
+    }
+}
+
+/// A floating-point number as a subtopic; whole ones are equal to the integers they stand for.
+fn numbered(number: f64) -> Topic {
+    let whole = number as i128;
+    if (whole as f64 - number).abs() > 0.0 { Topic::Real(number.to_bits()) } else { Topic::Whole(whole) }
+}
+
+/// A finite number, or a text that is a well-formed one.
+pub(super) fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
+    let number = match value {
+        ValueRef::Integer(number) => Some(number as f64),
+        ValueRef::Real(number) => Some(number),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()),
+        ValueRef::Null | ValueRef::Blob(_) => None,
+    };
+    number.filter(|number| number.is_finite()).ok_or_else(|| Error::value(what(), describe(value), allowed))
+}
+
+/// The name of an argument in a row.
+pub(super) fn in_row(argument: &str, row: usize) -> String {
+    format!("{argument} in row {row} of the group")
+}
+
+/// A value in words, for error messages.
+pub(super) fn describe(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => format!("text '{}'", shorten(&String::from_utf8_lossy(text))),
+        ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
+    }
+}

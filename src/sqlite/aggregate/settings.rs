@@ -1,0 +1,125 @@
+//! The arguments behind the score, which hold for the whole group.
+
+use rusqlite::types::ValueRef;
+
+use super::judgment::{describe, number};
+use crate::error::{Error, Result};
+use crate::metric::{Gain, MetricOptions, Ties};
+use crate::option::{Options, Use};
+
+/// The arguments of one function.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    /// Name of the function.
+    pub(super) function: &'static str,
+    /// Names of the numbers behind the score that must be given.
+    pub(super) required: &'static [&'static str],
+    /// Whether a cutoff may follow.
+    pub(super) takes_cutoff: bool,
+}
+
+impl Layout {
+    /// Smallest number of arguments.
+    pub(super) fn least(&self) -> usize {
+        2 + self.required.len()
+    }
+
+    /// Largest number of arguments: a cutoff, if there is one, and options.
+    pub(super) fn most(&self) -> usize {
+        self.least() + usize::from(self.takes_cutoff) + 1
+    }
+
+    /// The names of the arguments behind the score, as given in one call.
+    pub(super) fn names(&self, behind_score: &[ValueRef<'_>]) -> Vec<&'static str> {
+        let mut names = self.required.to_vec();
+        match &behind_score[self.required.len()..] {
+            [] => {}
+            [only] if self.takes_cutoff && !is_object(*only) => names.push("k"),
+            [_] => names.push("options"),
+            _ => names.extend(["k", "options"]),
+        }
+        names
+    }
+}
+
+/// Text that begins like a JSON object: it stands for options where a cutoff is left out.
+fn is_object(value: ValueRef<'_>) -> bool {
+    matches!(value, ValueRef::Text(text) if text.trim_ascii_start().starts_with(b"{"))
+}
+
+/// The arguments behind the score, checked.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// Number of documents from the top.
+    pub(super) cutoff: Option<usize>,
+    /// The options, with the required numbers in them.
+    pub(super) options: MetricOptions,
+}
+
+impl Settings {
+    /// Reads the arguments behind the score of the first row.
+    pub(super) fn read(layout: &Layout, behind_score: &[ValueRef<'_>]) -> Result<Self> {
+        let named = layout.names(behind_score).into_iter().zip(behind_score.iter().copied());
+        let mut settings = Self::default();
+        let mut required = Vec::new();
+        for (name, value) in named {
+            match name {
+                "k" => settings.cutoff = Some(cutoff(value)?),
+                "options" => settings.options = options(layout, value)?,
+                _ => required.push((name, number(value, || name.to_owned(), "a finite number")?)),
+            }
+        }
+        for (name, value) in required {
+            set(&mut settings.options, name, value)?;
+        }
+        Ok(settings)
+    }
+}
+
+/// Puts a required number into the options.
+fn set(options: &mut MetricOptions, name: &str, value: f64) -> Result<()> {
+    match name {
+        "neutral" => options.neutral = value,
+        "halflife" => options.halflife = value,
+        _ => return Err(Error::Internal(format!("no metric option is named '{name}'"))),
+    }
+    Ok(())
+}
+
+fn cutoff(value: ValueRef<'_>) -> Result<usize> {
+    let whole = if let ValueRef::Integer(k) = value { usize::try_from(k).ok() } else { None };
+    let allowed = "a whole number from 1 (or options, a JSON object, in its place)";
+    whole.filter(|k| *k > 0).ok_or_else(|| Error::value("k", describe(value), allowed))
+}
+
+fn options(layout: &Layout, value: ValueRef<'_>) -> Result<MetricOptions> {
+    let refusal = || {
+        let no_cutoff = if layout.takes_cutoff { "" } else { "; this metric takes no cutoff" };
+        let allowed = format!("a JSON object such as {{\"ties\": \"input\"}}{no_cutoff}");
+        Error::value("options", describe(value), allowed)
+    };
+    let text = match value {
+        ValueRef::Null => None,
+        ValueRef::Text(text) => Some(std::str::from_utf8(text).map_err(|_| refusal())?),
+        _ => return Err(refusal()),
+    };
+    metric_options(&Options::parse(text, Use::Metric)?)
+}
+
+/// The options of a metric among the checked options of a call.
+///
+/// # Errors
+/// A value outside its range.
+pub fn metric_options(options: &Options) -> Result<MetricOptions> {
+    let default = MetricOptions::default();
+    let chosen = MetricOptions {
+        ties: options.text("ties").map_or(Ok(default.ties), Ties::parse)?,
+        gain: options.text("gain").map_or(Ok(default.gain), Gain::parse)?,
+        max_grade: options.number("max_grade"),
+        threshold: options.number("threshold").unwrap_or(default.threshold),
+        alpha: options.number("alpha").unwrap_or(default.alpha),
+        ..default
+    };
+    chosen.check()?;
+    Ok(chosen)
+}

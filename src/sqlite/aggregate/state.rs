@@ -1,0 +1,140 @@
+//! The rows of one group or window frame, and the callbacks that SQLite makes on them.
+//!
+//! Rows leave a frame in the order in which they entered it, so a queue holds them.
+
+use std::collections::VecDeque;
+
+use rusqlite::functions::{Aggregate, Context, WindowAggregate};
+use rusqlite::types::{Value, ValueRef};
+
+use super::judgment::{Kind, describe, in_row, number};
+use super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::sqlite::guard::guard;
+
+/// One SQL function.
+pub(super) struct Measure<K> {
+    kind: K,
+}
+
+impl<K: Kind> Measure<K> {
+    /// The function of this kind.
+    pub(super) fn new(kind: K) -> Self {
+        Self { kind }
+    }
+
+    fn name(&self) -> &'static str {
+        self.kind.layout().function
+    }
+
+    fn value_of(&self, state: Option<&mut State<K>>) -> rusqlite::Result<Option<f64>> {
+        guard(self.name(), || state.map_or(Ok(None), State::value))
+    }
+}
+
+/// The rows that are in the group or frame now.
+pub(super) struct State<K: Kind> {
+    metric: K::Metric,
+    behind_score: Vec<Value>,
+    judgments: VecDeque<K::Judgment>,
+    scores: VecDeque<f64>,
+    entered: usize,
+}
+
+impl<K: Kind> State<K> {
+    /// No row yet, with the settings of the first row.
+    fn new(kind: K, arguments: &[ValueRef<'_>]) -> Result<Self> {
+        let behind_score = &arguments[2..];
+        let settings = Settings::read(&kind.layout(), behind_score)?;
+        let owned: Result<Vec<Value>> = behind_score.iter().map(|&value| own(value)).collect();
+        Ok(Self {
+            metric: kind.metric(settings)?,
+            behind_score: owned?,
+            judgments: VecDeque::new(),
+            scores: VecDeque::new(),
+            entered: 0,
+        })
+    }
+
+    /// A row enters.
+    fn push(&mut self, kind: K, arguments: &[ValueRef<'_>]) -> Result<()> {
+        let row = self.entered + 1;
+        self.check_settings(kind, &arguments[2..], row)?;
+        let judgment = K::judgment(arguments[0], row)?;
+        let score = number(arguments[1], || in_row("score", row), "a finite number")?;
+        self.judgments.push_back(judgment);
+        self.scores.push_back(score);
+        self.entered = row;
+        Ok(())
+    }
+
+    /// Refuses settings that differ from those of the first row.
+    fn check_settings(&self, kind: K, behind_score: &[ValueRef<'_>], row: usize) -> Result<()> {
+        for (index, (first, &here)) in self.behind_score.iter().zip(behind_score).enumerate() {
+            let first = ValueRef::from(first);
+            if first != here {
+                let name = kind.layout().names(behind_score)[index];
+                let allowed = format!("the value of the first row, {}", describe(first));
+                return Err(Error::value(in_row(name, row), describe(here), allowed));
+            }
+        }
+        Ok(())
+    }
+
+    /// The oldest row leaves.
+    fn pop(&mut self) -> Result<()> {
+        match (self.judgments.pop_front(), self.scores.pop_front()) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(Error::Internal("a row left a window frame that holds none".to_owned())),
+        }
+    }
+
+    /// The value of the rows; `None` without rows or where the metric is undefined.
+    fn value(&mut self) -> Result<Option<f64>> {
+        if self.scores.is_empty() {
+            return Ok(None);
+        }
+        let value = K::measure(&self.metric, self.judgments.make_contiguous(), self.scores.make_contiguous());
+        match value {
+            Some(value) if !value.is_finite() => {
+                let problem = "the grades are so large that the value exceeds the largest REAL";
+                Err(Error::Data(problem.to_owned()))
+            }
+            value => Ok(value),
+        }
+    }
+}
+
+/// A copy of an argument.
+fn own(value: ValueRef<'_>) -> Result<Value> {
+    Value::try_from(value).map_err(|problem| Error::Host(problem.to_string()))
+}
+
+/// All arguments of a call.
+fn arguments<'a>(context: &'a Context<'_>) -> Vec<ValueRef<'a>> {
+    (0..context.len()).map(|index| context.get_raw(index)).collect()
+}
+
+impl<K: Kind> Aggregate<State<K>, Option<f64>> for Measure<K> {
+    fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<State<K>> {
+        guard(self.name(), || State::new(self.kind, &arguments(context)))
+    }
+
+    fn step(&self, context: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
+        guard(self.name(), || state.push(self.kind, &arguments(context)))
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, mut state: Option<State<K>>) -> rusqlite::Result<Option<f64>> {
+        self.value_of(state.as_mut())
+    }
+}
+
+impl<K: Kind> WindowAggregate<State<K>, Option<f64>> for Measure<K> {
+    fn value(&self, state: Option<&mut State<K>>) -> rusqlite::Result<Option<f64>> {
+        self.value_of(state)
+    }
+
+    fn inverse(&self, _: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
+        guard(self.name(), || state.pop())
+    }
+}
