@@ -17,3 +17,4 @@ pub mod solve;
 pub mod sqlite;
 
 pub use error::{Error, Result};
+pub use sqlite::register;

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::ranker::Ranker;
 use crate::smoothing;
 
-pub use recipe::{LambdaChoice, Recipe, Validation};
+pub use recipe::{LambdaChoice, Recipe, Validation, missing};
 pub use validation::Choice;
 
 /// One named algorithm.

@@ -140,3 +140,28 @@ impl Dataset {
         }
     }
 }
+
+impl Dataset {
+    /// The same documents with the features of `model` data, in its order, found by name.
+    ///
+    /// # Errors
+    /// A sentence about features or query features that are not there.
+    pub fn matching(mut self, model: &Self) -> Result<Self, String> {
+        let places = |wanted: &[String], have: &[String], what: &str| -> Result<Vec<usize>, String> {
+            let place = |name: &String| have.iter().position(|other| other.eq_ignore_ascii_case(name));
+            let missing: Vec<&str> =
+                wanted.iter().filter(|name| place(name).is_none()).map(String::as_str).collect();
+            if missing.is_empty() {
+                return Ok(wanted.iter().filter_map(place).collect());
+            }
+            Err(format!("it lacks the {what} {}", missing.join(", ")))
+        };
+        let columns = places(&model.names, &self.names, "features")?;
+        let query_columns = places(&model.query_names, &self.query_names, "query features")?;
+        self.features = self.features.select_columns(&columns);
+        self.query_features = self.query_features.select(ndarray::Axis(1), &query_columns);
+        self.names.clone_from(&model.names);
+        self.query_names.clone_from(&model.query_names);
+        Ok(self)
+    }
+}

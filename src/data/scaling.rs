@@ -140,17 +140,19 @@ impl Scaling {
         }
     }
 
-    /// One document scaled alone; for pointwise scalings.
-    pub fn document(&self, features: &[f64]) -> Vec<f64> {
+    /// One feature scaled without the rest of its query.
+    #[inline]
+    pub fn value(&self, feature: usize, x: f64) -> f64 {
         match self {
-            Self::Quantile(knots) | Self::Both(knots) => {
-                features.iter().zip(knots).map(|(x, knots)| normal_score(knots, *x)).collect()
-            }
-            Self::Standard(moments) => {
-                features.iter().zip(moments).map(|(x, (mean, factor))| (x - mean) * factor).collect()
-            }
-            Self::None | Self::QueryMinmax => features.to_vec(),
+            Self::Quantile(knots) | Self::Both(knots) => normal_score(&knots[feature], x),
+            Self::Standard(moments) => (x - moments[feature].0) * moments[feature].1,
+            Self::None | Self::QueryMinmax => x,
         }
+    }
+
+    /// One document scaled without the rest of its query.
+    pub fn document(&self, features: &[f64]) -> Vec<f64> {
+        features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
     }
 
     /// All documents of a matrix scaled, given where each query's rows start and end.

@@ -3,9 +3,11 @@
 mod cache;
 mod explain;
 mod measure;
+mod point;
 mod score;
 
 pub use cache::FitCache;
 pub use explain::{Part, function_for, function_weights, parts};
 pub use measure::{Evaluation, evaluate};
+pub use point::PointScorer;
 pub use score::{Scored, score};

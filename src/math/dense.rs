@@ -57,6 +57,22 @@ pub fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f64 {
     fold_lanes(lanes)
 }
 
+/// Sum of `value(i) * weights[i]`, in the order of [`dot`].
+#[inline]
+pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let (blocks, rest) = weights.as_chunks::<LANES>();
+    for (number, block) in blocks.iter().enumerate() {
+        for lane in 0..LANES {
+            lanes[lane] += value(number * LANES + lane) * block[lane];
+        }
+    }
+    for (lane, weight) in rest.iter().enumerate() {
+        lanes[lane] += value(blocks.len() * LANES + lane) * weight;
+    }
+    fold_lanes(lanes)
+}
+
 /// Euclidean distance; both slices have the same length.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     let difference: Vec<f64> = a.iter().zip(b).map(|(x, y)| x - y).collect();

@@ -6,6 +6,7 @@
 //! 3. Else text whose first word is SELECT, WITH or VALUES: one statement, nothing behind it, read-only.
 //! 4. Names are quoted as identifiers, never pasted.
 
+use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ErrorCode};
 
 use crate::error::{Error, Result};

@@ -121,9 +121,8 @@ pub fn register(
     function: &'static dyn TableFunction,
     state: &Arc<State>,
 ) -> rusqlite::Result<()> {
-    const MODULE: Module<'static, Table<'static>> = Module::eponymous_only_module();
-    static TABLES: Module<'static, Table<'static>> = MODULE;
-    connection.create_module(function.name(), &TABLES, Some(Aux { state: Arc::clone(state), function }))
+    let module = const { &Module::<'static, Table<'static>>::eponymous_only_module() };
+    connection.create_module(function.name(), module, Some(Aux { state: Arc::clone(state), function }))
 }
 
 impl Aux {

@@ -1,0 +1,38 @@
+//! `ltr_version()` and `ltr_debug()`.
+
+use rusqlite::functions::FunctionFlags;
+use serde_json::json;
+
+use super::function::{ScalarCall, ScalarFunction};
+use super::value::Output;
+use crate::error::{Error, Result};
+
+/// The definition of `ltr_version`.
+pub const VERSION: ScalarFunction = ScalarFunction {
+    name: "ltr_version",
+    arities: &[0],
+    flags: FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC),
+    run: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
+};
+
+/// The definition of `ltr_debug`: what a bug report needs, and what the last ranking had to say.
+pub const DEBUG: ScalarFunction =
+    ScalarFunction { name: "ltr_debug", arities: &[0], flags: FunctionFlags::SQLITE_DIRECTONLY, run: debug };
+
+fn debug(call: &ScalarCall<'_>) -> Result<Output> {
+    let sqlite: String = call.with_connection(|connection| {
+        connection
+            .query_row("SELECT sqlite_version()", [], |row| row.get(0))
+            .map_err(|error| Error::Host(error.to_string()))
+    })?;
+    Ok(Output::Json(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "sqlite": sqlite,
+        "built": if cfg!(feature = "loadable") { "loadable" } else { "static" },
+        "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        "threads": std::thread::available_parallelism().map_or(1, usize::from),
+        "models_kept": call.state.models_kept(),
+        "fits_kept": call.state.fits.len(),
+        "last_warnings": call.state.warnings(),
+    })))
+}

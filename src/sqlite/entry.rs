@@ -1,0 +1,93 @@
+//! The entry points of the loadable extension.
+//!
+//! The host's version is checked before anything else: rusqlite would abort an old host instead of refusing it.
+#![allow(unsafe_code, reason = "the entry points of a shared library are C functions")]
+
+use std::ffi::{c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::{Connection, ffi};
+
+/// The oldest host, 3.38.0: the first with all that the functions use.
+const OLDEST: c_int = 3_038_000;
+
+/// Entry point under the name that every host tries.
+///
+/// # Safety
+/// Called by SQLite with its own arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sqlite3_extension_init(
+    db: *mut ffi::sqlite3,
+    message: *mut *mut c_char,
+    api: *mut ffi::sqlite3_api_routines,
+) -> c_int {
+    // SAFETY: the arguments are SQLite's, as this function's own contract says.
+    let load = || unsafe { init(db, message, api) };
+    catch_unwind(AssertUnwindSafe(load)).unwrap_or(ffi::SQLITE_ERROR)
+}
+
+/// Entry point under the name that SQLite derives from the file's name.
+///
+/// # Safety
+/// Called by SQLite with its own arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sqlite3_sqliteltr_init(
+    db: *mut ffi::sqlite3,
+    message: *mut *mut c_char,
+    api: *mut ffi::sqlite3_api_routines,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { sqlite3_extension_init(db, message, api) }
+}
+
+/// # Safety
+/// The arguments are those that SQLite gives to an entry point.
+unsafe fn init(
+    db: *mut ffi::sqlite3,
+    message: *mut *mut c_char,
+    api: *mut ffi::sqlite3_api_routines,
+) -> c_int {
+    if api.is_null() {
+        return ffi::SQLITE_ERROR;
+    }
+    // SAFETY: the table of every version of SQLite begins alike and has this member.
+    let version = unsafe { (*api).libversion_number }.map_or(0, |version| {
+        // SAFETY: the host's own function, without arguments.
+        unsafe { version() }
+    });
+    if version < OLDEST {
+        // SAFETY: `message` is null or writable, `api` is the host's table.
+        unsafe { refuse(version, message, api) };
+        return ffi::SQLITE_ERROR;
+    }
+    // SAFETY: the arguments are SQLite's; the table is at least as new as the bindings need.
+    unsafe {
+        Connection::extension_init2(db, message, api, |connection| {
+            super::register(&connection)?;
+            // Stay loaded: threads may still be ending when the host closes its last connection.
+            Ok(true)
+        })
+    }
+}
+
+/// Leaves a message in memory of the host's own allocator.
+///
+/// # Safety
+/// `message` is null or writable; `api` is the host's table.
+unsafe fn refuse(version: c_int, message: *mut *mut c_char, api: *mut ffi::sqlite3_api_routines) {
+    let (major, minor, patch) = (version / 1_000_000, version / 1000 % 1000, version % 1000);
+    let text = format!("sqlite_ltr needs SQLite 3.38.0 or newer, this is {major}.{minor}.{patch}\0");
+    // SAFETY: as above.
+    let Some(malloc) = (unsafe { (*api).malloc }) else { return };
+    if message.is_null() {
+        return;
+    }
+    // SAFETY: the host's allocator; the copy stays inside what it gave.
+    unsafe {
+        let memory = malloc(text.len() as c_int).cast::<u8>();
+        if !memory.is_null() {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), memory, text.len());
+            *message = memory.cast();
+        }
+    }
+}

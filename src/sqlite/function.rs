@@ -1,0 +1,65 @@
+//! Scalar SQL functions: one table, one checked loop that registers it.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use rusqlite::functions::{Context, FunctionFlags};
+
+use super::guard::guard;
+use super::state::State;
+use super::value::Output;
+use crate::error::{Error, Result};
+
+/// One scalar function.
+pub struct ScalarFunction {
+    /// Its name in SQL.
+    pub name: &'static str,
+    /// The numbers of arguments it takes; -1 for any.
+    pub arities: &'static [i32],
+    /// Its flags beside UTF8.
+    pub flags: FunctionFlags,
+    /// What it does.
+    pub run: fn(&ScalarCall<'_>) -> Result<Output>,
+}
+
+/// One call of a scalar function.
+pub struct ScalarCall<'a> {
+    /// The connection's state.
+    pub state: &'a Arc<State>,
+    /// The arguments.
+    pub context: &'a Context<'a>,
+}
+
+impl ScalarCall<'_> {
+    /// Runs `body` with the connection that makes the call.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    #[allow(unsafe_code, reason = "the connection is needed to read sources and models")]
+    pub fn with_connection<T>(&self, body: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        // SAFETY: the connection is used only during this call, on the thread that makes it.
+        let connection =
+            unsafe { self.context.get_connection() }.map_err(|error| Error::Host(error.to_string()))?;
+        body(&connection)
+    }
+
+    /// The argument at a place, if the call has so many.
+    pub fn argument(&self, place: usize) -> Option<rusqlite::types::ValueRef<'_>> {
+        (place < self.context.len()).then(|| self.context.get_raw(place))
+    }
+}
+
+/// Registers a function under all its numbers of arguments.
+///
+/// # Errors
+/// Those of the database.
+pub fn register(connection: &Connection, function: &'static ScalarFunction, state: &Arc<State>) -> rusqlite::Result<()> {
+    for arity in function.arities {
+        let state = Arc::clone(state);
+        let flags = function.flags | FunctionFlags::SQLITE_UTF8;
+        connection.create_scalar_function(function.name, *arity, flags, move |context| {
+            guard(function.name, || (function.run)(&ScalarCall { state: &state, context }))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Looking inside a model: `ltr_info`, `ltr_weights`, `ltr_explain`, `ltr_neighbors`, `ltr_training_log`.
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::ValueRef;
+use serde_json::{Value, json};
+
+use super::function::{ScalarCall, ScalarFunction};
+use super::rank::argument;
+use super::state::Loaded;
+use super::store::{Store, model};
+use super::value::{Output, vector_argument};
+use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::evaluate::{function_for, function_weights, parts};
+
+/// The definition of `ltr_info(model)`: the model's card as JSON.
+pub const INFO: ScalarFunction =
+    ScalarFunction { name: "ltr_info", arities: &[1], flags: FunctionFlags::SQLITE_DIRECTONLY, run: info };
+
+fn info(call: &ScalarCall<'_>) -> Result<Output> {
+    call.with_connection(|connection| {
+        let argument = call.context.get_raw(0);
+        let Loaded { model, .. } = super::store::model(connection, argument, None, call.state)?;
+        let can = model.capabilities();
+        let mut card = json!({
+            "algorithm": model.card.algorithm,
+            "form": model.ranker.form(),
+            "capabilities": {
+                "pointwise": can.pointwise,
+                "linear": can.linear,
+                "has_features": can.has_features,
+                "query_dependent": can.query_dependent,
+            },
+            "feature_names": model.card.features,
+            "settings": model.settings(),
+            "training": model.summary(),
+            "novel_queries": if model.ranker.knows_only_stored() { "score 0" } else { "ranked" },
+        });
+        if let ValueRef::Text(name) = argument {
+            let (name, version, _) = Store::new(connection, None)?.report(&String::from_utf8_lossy(name))?;
+            card["name"] = json!(name);
+            card["version"] = json!(version);
+        }
+        Ok(Output::Json(card))
+    })
+}
+
+const MODEL: Parameter = Parameter { name: "model", required: true };
+const QUERY_FEATURES: Parameter = Parameter { name: "query_features", required: false };
+
+fn loaded(call: &Call<'_>) -> Result<Loaded> {
+    model(call.connection, argument(call, 0), None, call.state)
+}
+
+fn optional_vector(call: &Call<'_>, place: usize) -> Result<Option<Vec<f64>>> {
+    match argument(call, place) {
+        ValueRef::Null => Ok(None),
+        value => vector_argument("argument 'query_features'", value).map(Some),
+    }
+}
+
+fn all(rows: Vec<Vec<Output>>) -> OutputRows {
+    Box::new(rows.into_iter().map(Ok))
+}
+
+/// `ltr_weights(model [, query_features])`: rows `feature, weight` of the function of a query.
+pub struct Weights;
+
+impl TableFunction for Weights {
+    fn name(&self) -> &'static str {
+        "ltr_weights"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["feature", "weight"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[MODEL, QUERY_FEATURES]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let Loaded { model, key } = loaded(call)?;
+        let query = optional_vector(call, 1)?;
+        let function = function_for(&model, key, query.as_deref(), &call.state.fits, &Control::default())?;
+        let weights = function_weights(&model, &function).into_iter();
+        Ok(all(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
+    }
+}
+
+/// `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution` that add up to the score.
+pub struct Explain;
+
+impl TableFunction for Explain {
+    fn name(&self) -> &'static str {
+        "ltr_explain"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["feature", "value", "contribution"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[MODEL, Parameter { name: "features", required: true }, QUERY_FEATURES]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let Loaded { model, key } = loaded(call)?;
+        let features = vector_argument("argument 'features'", argument(call, 1))?;
+        let query = optional_vector(call, 2)?;
+        let function = function_for(&model, key, query.as_deref(), &call.state.fits, &Control::default())?;
+        let parts = parts(&model, &function, &features)?.into_iter();
+        let row = |part: crate::evaluate::Part| {
+            vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]
+        };
+        Ok(all(parts.map(row).collect()))
+    }
+}
+
+/// `ltr_neighbors(model, query_features)`: rows `query_id, distance, weight`: whose judgments a novel query borrows.
+pub struct Neighbors;
+
+impl TableFunction for Neighbors {
+    fn name(&self) -> &'static str {
+        "ltr_neighbors"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["query_id", "distance", "weight"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[MODEL, Parameter { name: "query_features", required: true }]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let Loaded { model, .. } = loaded(call)?;
+        let Some(rule) = model.ranker.query_rule().filter(|_| !model.ranker.knows_only_stored()) else {
+            let name = &model.card.algorithm;
+            return Err(Error::Unsupported(format!("the model '{name}' does not borrow judgments from neighbours")));
+        };
+        let features = rule.scaled(&vector_argument("argument 'query_features'", argument(call, 1))?)?;
+        let row = |lender: crate::ranker::Lender| {
+            let id = model.ranker.training_id(lender.query).cloned().unwrap_or_default();
+            vec![Output::Id(id), Output::Real(lender.distance), Output::Real(lender.weight)]
+        };
+        Ok(all(model.ranker.lenders(&features).into_iter().map(row).collect()))
+    }
+}
+
+/// `ltr_training_log(model)`: rows `step, objective, gap, seconds`; seconds are kept with stored models only.
+pub struct TrainingLog;
+
+impl TableFunction for TrainingLog {
+    fn name(&self) -> &'static str {
+        "ltr_training_log"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["step", "objective", "gap", "seconds"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[MODEL]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let Loaded { model, .. } = loaded(call)?;
+        let seconds: Vec<Option<f64>> = match argument(call, 0) {
+            ValueRef::Text(name) => {
+                let store = Store::new(call.connection, None)?;
+                let (_, _, report) = store.report(&String::from_utf8_lossy(name))?;
+                let report: Value = serde_json::from_str(&report).unwrap_or(Value::Null);
+                report["log_seconds"].as_array().map(|list| list.iter().map(Value::as_f64).collect()).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
+            vec![
+                Output::Integer(index as i64 + 1),
+                Output::Real(*objective),
+                Output::Real(*gap),
+                Output::from(seconds.get(index).copied().flatten()),
+            ]
+        });
+        Ok(all(steps.collect()))
+    }
+}

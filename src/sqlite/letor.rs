@@ -1,0 +1,89 @@
+//! `ltr_letor(path [, options])`: rows `query_id, doc_id, relevance, features, comment` of a LETOR / SVMlight file.
+//!
+//! Contract (LETOR files):
+//! 1. Features are one BLOB of f32, as long as the option `features` says, else as the highest number in the file.
+//! 2. `doc_id` is the comment's `docid`, else the number of the line inside its query.
+//! 3. The file is read line by line; damage is an error that names file and line.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+
+use super::rank::argument;
+use super::value::{Output, optional_text, text_argument};
+use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::data::Id;
+use crate::data::letor::{Line, lines};
+use crate::error::{Error, Result};
+use crate::option::{Options, Use};
+
+/// The function.
+pub struct Letor;
+
+impl TableFunction for Letor {
+    fn name(&self) -> &'static str {
+        "ltr_letor"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["query_id", "doc_id", "relevance", "features", "comment"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter { name: "path", required: true }, Parameter { name: "options", required: false }]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let path = text_argument("argument 'path'", argument(call, 0))?;
+        let options = optional_text("argument 'options'", call.arguments[1])?;
+        let options = Options::parse(options.as_deref(), Use::Letor)?;
+        let width = match options.count("features") {
+            Some(width) => width,
+            None => highest_feature(&path)?,
+        };
+        if width == 0 {
+            return Err(Error::Data(format!("file '{path}' has no feature")));
+        }
+        let mut sizes: HashMap<Id, i64> = HashMap::new();
+        let named = path.clone();
+        let rows = open(&path)?.map(move |line| {
+            let (number, line) = line.map_err(|error| in_file(&named, &error))?;
+            let highest = line.highest_feature();
+            if highest > width {
+                let problem = format!("file '{named}', line {number}: feature {highest}, but option 'features' is {width}");
+                return Err(Error::Data(problem));
+            }
+            let size = sizes.entry(line.query.clone()).or_insert(0);
+            *size += 1;
+            Ok(row(line, *size, width))
+        });
+        Ok(Box::new(rows))
+    }
+}
+
+fn in_file(path: &str, error: &Error) -> Error {
+    Error::Data(format!("file '{path}', {error}"))
+}
+
+fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<>> {
+    let file = File::open(path).map_err(|problem| Error::Host(format!("file '{path}': {problem}")))?;
+    Ok(lines(BufReader::new(file)))
+}
+
+fn highest_feature(path: &str) -> Result<usize> {
+    open(path)?.try_fold(0, |highest: usize, line| {
+        let (_, line) = line.map_err(|error| in_file(path, &error))?;
+        Ok(highest.max(line.highest_feature()))
+    })
+}
+
+fn row(line: Line, number: i64, width: usize) -> Vec<Output> {
+    let features = line.dense(width).iter().flat_map(|value| value.to_le_bytes()).collect();
+    vec![
+        Output::Id(line.query),
+        Output::Id(line.doc.unwrap_or(Id::Integer(number))),
+        Output::Real(line.relevance),
+        Output::Blob(features),
+        Output::Text(line.comment),
+    ]
+}

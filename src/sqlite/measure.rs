@@ -1,0 +1,86 @@
+//! `ltr_evaluate(model, source [, options])`: metrics of a model on judged documents.
+//!
+//! Contract (evaluation): rows `query_id, metric, value` for every query and metric, value NULL where undefined; then one
+//! row per metric with `query_id` NULL, the mean under the option `undefined`.
+
+use serde_json::Value;
+
+use super::aggregate::metric_options;
+use super::rank::argument;
+use super::rows::{Rows, Wanted, read};
+use super::source::Source;
+use super::store::model;
+use super::value::{Output, optional_text, text_argument};
+use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::work::Terms;
+use crate::error::Result;
+use crate::evaluate::{evaluate, score};
+use crate::metric::{Metric, Undefined};
+use crate::option::{Options, Use};
+
+/// The metrics unless the option `metric` names others.
+const USUAL: &[&str] = &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];
+
+/// The function.
+pub struct Evaluate;
+
+impl TableFunction for Evaluate {
+    fn name(&self) -> &'static str {
+        "ltr_evaluate"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["query_id", "metric", "value"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter { name: "model", required: true },
+            Parameter { name: "source", required: true },
+            Parameter { name: "options", required: false },
+        ]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let options = optional_text("argument 'options'", call.arguments[2])?;
+        let options = Options::parse(options.as_deref(), Use::Evaluate)?;
+        let metrics = metrics(&options)?;
+        let undefined = options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
+        let terms = Terms::new(&options);
+        let loaded = model(call.connection, argument(call, 0), options.text("schema"), call.state)?;
+        let text = text_argument("argument 'source'", argument(call, 1))?;
+        let source = Source::resolve(call.connection, &text)?;
+        let wanted = Wanted { model: Some(&loaded.model), relevance: true, query: true, only: None };
+        let Rows { data, .. } = read(call.connection, &source, wanted, &options, &terms)?;
+        if data.n_docs() == 0 {
+            return Err(source.error("0 rows; there is nothing to evaluate"));
+        }
+        let fits = &call.state.fits;
+        let scored = terms.run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?;
+        call.state.set_warnings(scored.warnings);
+        let evaluation = evaluate(&data, &scored.scores, &metrics, undefined);
+        let means = std::iter::once((Output::Null, evaluation.means));
+        let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
+        let names: Vec<String> = metrics.iter().map(Metric::name).collect();
+        let rows: Vec<Result<Vec<Output>>> = queries
+            .chain(means)
+            .flat_map(|(query, values)| {
+                let line = |(name, value): (&String, Option<f64>)| {
+                    Ok(vec![query.clone(), Output::Text(name.clone()), Output::from(value)])
+                };
+                names.iter().zip(values).map(line).collect::<Vec<_>>()
+            })
+            .collect();
+        Ok(Box::new(rows.into_iter()))
+    }
+}
+
+fn metrics(options: &Options) -> Result<Vec<Metric>> {
+    let names: Vec<&str> = match options.get("metric") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => USUAL.to_vec(),
+    };
+    let settings = metric_options(options)?;
+    names.into_iter().map(|name| Metric::parse(name)?.with_options(settings.clone())).collect()
+}

@@ -1,0 +1,113 @@
+//! `ltr_rank(model, source [, options])`: ranks the documents of a source, query by query.
+//!
+//! Contract (ranking):
+//! 1. Columns `query_id, doc_id, score, rank, slot`; rank 1 is best, ties go by document; slot is NULL here.
+//! 2. Queries that the model has not seen are fitted, on all threads, once per connection.
+//! 3. A comparison of `query_id` with a value (IN too) is bound into the reading of the source, whose own affinity
+//!    decides; ORDER BY rank, or query_id and rank, needs no sorter.
+//! 4. A query's scores are the same bits alone or in company.
+
+use std::ffi::{CStr, c_int};
+
+use super::rows::{Rows, Wanted, read};
+use super::source::Source;
+use super::store::model;
+use super::value::{Output, optional_text, text_argument};
+use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::work::Terms;
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::evaluate::score;
+use crate::math::order::descending;
+use crate::option::{Options, Use};
+
+/// The function.
+pub struct Rank;
+
+/// Orders that the rows can come in: by query and rank, or by rank and query.
+const ORDERS: &[&[c_int]] = &[&[0, 3], &[3, 0]];
+const BY_RANK: usize = 1;
+
+impl TableFunction for Rank {
+    fn name(&self) -> &'static str {
+        "ltr_rank"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["query_id", "doc_id", "score", "rank", "slot"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter { name: "model", required: true },
+            Parameter { name: "source", required: true },
+            Parameter { name: "options", required: false },
+        ]
+    }
+
+    fn takes_only(&self) -> bool {
+        true
+    }
+
+    fn orders(&self) -> &'static [&'static [c_int]] {
+        ORDERS
+    }
+
+    fn plan(&self) -> &'static CStr {
+        c"fits novel queries; indv_svm scores them 0"
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let options = optional_text("argument 'options'", call.arguments[2])?;
+        let options = Options::parse(options.as_deref(), Use::Rank)?;
+        let terms = Terms::new(&options);
+        let loaded = model(call.connection, argument(call, 0), options.text("schema"), call.state)?;
+        let text = text_argument("argument 'source'", argument(call, 1))?;
+        let source = Source::resolve(call.connection, &text)?;
+        let wanted = Wanted { model: Some(&loaded.model), relevance: false, query: false, only: call.only.as_ref() };
+        let Rows { data, .. } = read(call.connection, &source, wanted, &options, &terms)?;
+        let fits = &call.state.fits;
+        let scored = if data.n_docs() == 0 {
+            None
+        } else {
+            Some(terms.run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?)
+        };
+        let (scores, warnings) = scored.map_or_else(Default::default, |scored| (scored.scores, scored.warnings));
+        call.state.set_warnings(warnings);
+        Ok(ranked(&data, &scores, options.count("k"), call.order == Some(BY_RANK)))
+    }
+}
+
+/// An argument that the adapter has checked to be given.
+pub(super) fn argument<'a>(call: &Call<'a>, place: usize) -> rusqlite::types::ValueRef<'a> {
+    call.arguments[place].unwrap_or(rusqlite::types::ValueRef::Null)
+}
+
+/// One row of the ranking: number of the document and its rank.
+type Place = (usize, usize);
+
+fn ranked(data: &Dataset, scores: &[f64], k: Option<usize>, by_rank: bool) -> OutputRows {
+    let mut places: Vec<(usize, Place)> = Vec::with_capacity(scores.len());
+    for query in 0..data.n_queries() {
+        let rows = data.rows(query);
+        let order = descending(&scores[rows.clone()]);
+        let best = order.into_iter().take(k.unwrap_or(usize::MAX)).enumerate();
+        places.extend(best.map(|(index, document)| (query, (rows.start + document, index + 1))));
+    }
+    if by_rank {
+        places.sort_by_key(|(query, (_, rank))| (*rank, *query));
+    }
+    let rows: Vec<Result<Vec<Output>>> = places
+        .into_iter()
+        .map(|(query, (document, rank))| {
+            Ok(vec![
+                Output::Id(data.query_ids[query].clone()),
+                Output::Id(data.doc_ids[document].clone()),
+                Output::Real(scores[document]),
+                Output::Integer(rank as i64),
+                Output::Null,
+            ])
+        })
+        .collect();
+    Box::new(rows.into_iter())
+}

@@ -1,0 +1,128 @@
+//! What there is: `ltr_algorithms`, `ltr_metrics`, `ltr_options`. Filled from the tables of the crate.
+
+use serde_json::{Map, Value, json};
+
+use super::value::Output;
+use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::algorithm::ALGORITHMS;
+use crate::error::Result;
+use crate::metric::{METRICS, SUBTOPIC_METRICS};
+use crate::option::OPTIONS;
+
+fn text(text: impl Into<String>) -> Output {
+    Output::Text(text.into())
+}
+
+fn all(rows: Vec<Vec<Output>>) -> OutputRows {
+    Box::new(rows.into_iter().map(Ok))
+}
+
+/// The table of algorithms.
+pub struct Algorithms;
+
+impl TableFunction for Algorithms {
+    fn name(&self) -> &'static str {
+        "ltr_algorithms"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["name", "summary", "objective", "source", "parameters"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    fn direct_only(&self) -> bool {
+        false
+    }
+
+    fn rows(&self, _call: &Call<'_>) -> Result<OutputRows> {
+        let row = |algorithm: &&crate::algorithm::AlgorithmDef| {
+            let parameters: Map<String, Value> = OPTIONS
+                .iter()
+                .filter(|option| algorithm.parameters.contains(&option.key))
+                .map(|option| {
+                    let own = (option.key == "smoothing").then(|| json!(algorithm.smoothing.name()));
+                    let default = own.unwrap_or_else(|| serde_json::from_str(option.default).unwrap_or_default());
+                    (option.key.to_owned(), json!({ "default": default, "range": option.rule.to_string() }))
+                })
+                .collect();
+            vec![
+                text(algorithm.name),
+                text(algorithm.summary),
+                text(algorithm.objective),
+                text(algorithm.source),
+                Output::Json(Value::Object(parameters)),
+            ]
+        };
+        Ok(all(ALGORITHMS.iter().map(row).collect()))
+    }
+}
+
+/// The table of metrics.
+pub struct Metrics;
+
+impl TableFunction for Metrics {
+    fn name(&self) -> &'static str {
+        "ltr_metrics"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["name", "function", "summary", "formula", "source", "takes_cutoff", "higher_is_better"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    fn direct_only(&self) -> bool {
+        false
+    }
+
+    fn rows(&self, _call: &Call<'_>) -> Result<OutputRows> {
+        let line = |texts: [&str; 5], cutoff: bool, higher: bool| {
+            let mut row: Vec<Output> = texts.into_iter().map(text).collect();
+            row.extend([cutoff, higher].map(|flag| Output::Integer(i64::from(flag))));
+            row
+        };
+        let relevance = METRICS.iter().map(|metric| {
+            let texts = [metric.name, metric.function, metric.summary, metric.formula, metric.source];
+            line(texts, metric.takes_cutoff, metric.higher_is_better)
+        });
+        let subtopics = SUBTOPIC_METRICS.iter().map(|metric| {
+            line([metric.name, metric.function, metric.summary, metric.formula, metric.source], true, true)
+        });
+        Ok(all(relevance.chain(subtopics).collect()))
+    }
+}
+
+/// The table of options.
+pub struct OptionTable;
+
+impl TableFunction for OptionTable {
+    fn name(&self) -> &'static str {
+        "ltr_options"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["name", "summary", "default", "range", "functions"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    fn direct_only(&self) -> bool {
+        false
+    }
+
+    fn rows(&self, _call: &Call<'_>) -> Result<OutputRows> {
+        let row = |option: &crate::option::OptionDef| {
+            let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
+            let default = if option.default == "null" { Output::Null } else { text(option.default) };
+            vec![text(option.key), text(option.summary), default, text(option.rule.to_string()), text(functions.join(", "))]
+        };
+        Ok(all(OPTIONS.iter().map(row).collect()))
+    }
+}

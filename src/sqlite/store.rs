@@ -1,0 +1,226 @@
+//! The table `ltr_models`: storing new versions, finding the one that a call means.
+//!
+//! Contract (models):
+//! 1. A `model` argument is a BLOB, or a name (its highest active version), or `name@version`.
+//! 2. None active is an error that says how to activate one.
+//! 3. A new version is stored by one statement; inside a transaction it follows that transaction.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, ffi};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::source::quote;
+use super::state::{Loaded, State};
+use super::value::describe;
+use crate::error::{Error, Result};
+use crate::model::{KEY_END, Model, read_key};
+
+/// Statement templates, `{schema}` to be replaced.
+const CREATE: &str = include_str!("../../sql/schema.sql");
+const INSERT: &str = include_str!("../../sql/store.sql");
+
+/// A schema whose `ltr_models` is used.
+#[derive(Debug, Clone)]
+pub struct Store<'a> {
+    connection: &'a Connection,
+    schema: String,
+}
+
+fn host(error: &rusqlite::Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::OperationInterrupted) => Error::Interrupted,
+        _ => Error::Host(error.to_string()),
+    }
+}
+
+/// Checks a name under which a model is to be stored.
+///
+/// # Errors
+/// An empty name, or one that ends like a version.
+pub fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || split_version(name).is_some() {
+        let allowed = "a text that is not empty and does not end in '@' and digits";
+        return Err(Error::value("option 'name'", format!("'{name}'"), allowed));
+    }
+    Ok(())
+}
+
+/// `name@3` as its two parts.
+fn split_version(text: &str) -> Option<(&str, i64)> {
+    let (name, digits) = text.rsplit_once('@')?;
+    let is_version = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_version { digits.parse().ok().map(|version| (name, version)) } else { None }
+}
+
+impl<'a> Store<'a> {
+    /// The models of a schema, `main` unless given.
+    ///
+    /// # Errors
+    /// A schema that is not attached.
+    pub fn new(connection: &'a Connection, schema: Option<&str>) -> Result<Self> {
+        let schema = schema.unwrap_or("main");
+        let mut statement = connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))?;
+        let names: Vec<String> = statement
+            .query_map([], |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(|e| host(&e))?;
+        if !names.iter().any(|name| name.eq_ignore_ascii_case(schema)) {
+            return Err(Error::value("option 'schema'", format!("'{schema}'"), format!("one of {}", names.join(", "))));
+        }
+        Ok(Self { connection, schema: schema.to_owned() })
+    }
+
+    fn table(&self) -> String {
+        format!("{}.ltr_models", quote(&self.schema))
+    }
+
+    fn exists(&self) -> Result<bool> {
+        let sql = format!("SELECT 1 FROM {}.sqlite_master WHERE name = 'ltr_models'", quote(&self.schema));
+        self.connection.query_row(&sql, [], |_| Ok(())).optional().map(|row| row.is_some()).map_err(|e| host(&e))
+    }
+
+    /// Refuses, before any work, what could not be stored after it.
+    ///
+    /// # Errors
+    /// A read-only database; a table `ltr_models` of another shape; an outer statement that still reads.
+    pub fn check_writable(&self) -> Result<()> {
+        let advice = "; ltr_fit returns the model as a BLOB and writes nothing";
+        let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
+            || self.connection.query_row("PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
+        if read_only {
+            return Err(Error::Unsupported(format!("the database '{}' is read-only{advice}", self.schema)));
+        }
+        if self.exists()? {
+            let sql = format!("SELECT name, version, algorithm, active, created_at, report, model FROM {} LIMIT 0", self.table());
+            if let Err(error) = self.connection.prepare(&sql) {
+                return Err(Error::Host(format!("the table ltr_models has another shape ({error}); rename it or use the option 'schema'")));
+            }
+        }
+        if self.connection.is_autocommit() && self.outer_statement_reads() {
+            return Err(Error::Unsupported(format!(
+                "an outer statement is reading this database, so the model could not be stored after training; \
+                 call it in a SELECT without FROM{advice}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// True where a statement on this connection holds a read transaction on the schema.
+    #[allow(unsafe_code, reason = "rusqlite offers this only with bindings newer than the oldest host")]
+    fn outer_statement_reads(&self) -> bool {
+        let Ok(schema) = std::ffi::CString::new(self.schema.as_str()) else { return false };
+        // SAFETY: the handle is that of a live connection and is only read; the name lives until the call returns.
+        unsafe { ffi::sqlite3_txn_state(self.connection.handle(), schema.as_ptr()) == ffi::SQLITE_TXN_READ }
+    }
+
+    /// Stores a new version and makes it the active one; returns its report.
+    ///
+    /// # Errors
+    /// Those of the database; the earlier version is then as it was.
+    pub fn put(&self, name: &str, algorithm: &str, report: &str, model: &[u8], keep: Option<usize>) -> Result<String> {
+        if !self.exists()? {
+            let create = CREATE.replace("{schema}", &quote(&self.schema));
+            self.connection.execute_batch(&create).map_err(|e| host(&e))?;
+        }
+        let sql = INSERT.replace("{schema}", &quote(&self.schema));
+        let mut statement = self.connection.prepare(&sql).map_err(|e| host(&e))?;
+        let mut rows = statement.query((name, algorithm, report, model)).map_err(|e| host(&e))?;
+        let mut stored = None;
+        while let Some(row) = rows.next().map_err(|e| host(&e))? {
+            let (version, active, report): (i64, bool, String) =
+                (|| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))().map_err(|e| host(&e))?;
+            if active {
+                stored = Some((version, report));
+            }
+        }
+        let (version, report) = stored.ok_or_else(|| Error::Internal("the new version was not stored".to_owned()))?;
+        if let Some(keep) = keep {
+            let sql = format!("DELETE FROM {} WHERE name = ?1 AND version <= ?2", self.table());
+            self.connection.execute(&sql, (name, version - keep as i64)).map_err(|e| host(&e))?;
+        }
+        Ok(report)
+    }
+
+    /// The row that a name or `name@version` means.
+    fn row_id(&self, text: &str) -> Result<i64> {
+        if !self.exists()? {
+            return Err(Error::Model(format!(
+                "no model '{text}': the database '{}' has no table ltr_models yet; train one with ltr_train",
+                self.schema
+            )));
+        }
+        let table = self.table();
+        let find = |condition: &str, name: &str, version: i64| {
+            let sql = format!("SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1");
+            self.connection.query_row(&sql, (name, version), |row| row.get(0)).optional().map_err(|e| host(&e))
+        };
+        if let Some((name, version)) = split_version(text) {
+            let found = find("version = ?2", name, version)?;
+            return found.ok_or_else(|| Error::Model(format!("no version {version} of the model '{name}' in {table}")));
+        }
+        if let Some(row) = find("active AND ?2 = 0", text, 0)? {
+            return Ok(row);
+        }
+        if find("?2 = 0", text, 0)?.is_some() {
+            return Err(Error::Model(format!(
+                "no version of the model '{text}' is active; activate one, such as \
+                 UPDATE {table} SET active = (version = 1) WHERE name = '{text}'"
+            )));
+        }
+        let mut statement =
+            self.connection.prepare(&format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50")).map_err(|e| host(&e))?;
+        let names: Vec<String> =
+            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+        Err(Error::unknown("model", text, names.iter().map(String::as_str)))
+    }
+
+    /// The BLOB of a row, decoded unless the state has kept it.
+    fn load(&self, row: i64, state: &State) -> Result<Loaded> {
+        let mut start = [0; KEY_END];
+        let blob = self.connection.blob_open(self.schema.as_str(), "ltr_models", "model", row, true);
+        let read = blob.and_then(|blob| blob.read_at(&mut start, 0).map(|read| read == KEY_END));
+        if !read.unwrap_or(false) {
+            start.fill(0);
+        }
+        let key = read_key(&start)?;
+        state.model(key, || {
+            let sql = format!("SELECT model FROM {} WHERE rowid = ?1", self.table());
+            let decode = |row: &rusqlite::Row<'_>| Ok(Model::from_bytes(row.get_ref(0)?.as_blob().unwrap_or_default()));
+            self.connection.query_row(&sql, [row], decode).map_err(|e| host(&e))?
+        })
+    }
+
+    /// The report stored with the model of this name.
+    ///
+    /// # Errors
+    /// No such model.
+    pub fn report(&self, text: &str) -> Result<(String, i64, String)> {
+        let row = self.row_id(text)?;
+        let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
+        self.connection.query_row(&sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(|e| host(&e))
+    }
+}
+
+/// The model that an argument means.
+///
+/// # Errors
+/// No such model, none active, bytes that are not a model, an argument of another type.
+pub fn model(connection: &Connection, argument: ValueRef<'_>, schema: Option<&str>, state: &State) -> Result<Loaded> {
+    match argument {
+        // Every byte is hashed: a damaged copy of a model that is kept must not pass for it.
+        ValueRef::Blob(bytes) => state.model(xxh3_128(bytes), || Model::from_bytes(bytes)),
+        ValueRef::Text(name) => {
+            let store = Store::new(connection, schema)?;
+            let name = String::from_utf8_lossy(name);
+            let row = store.row_id(&name)?;
+            let model = store.load(row, state);
+            model.map_err(|error| match error {
+                Error::Corrupt(problem) => Error::Corrupt(format!("'{name}': {problem}")),
+                other => other,
+            })
+        }
+        other => {
+            Err(Error::value("argument 'model'", describe(other), "the name of a model, 'name@version', or a model BLOB"))
+        }
+    }
+}

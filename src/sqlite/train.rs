@@ -1,0 +1,196 @@
+//! `ltr_train(algorithm, source [, options])` and `ltr_fit(algorithm, source [, options])`.
+//!
+//! Contract (training):
+//! 1. `ltr_train` stores a new version in `ltr_models`, makes it the active one and returns a JSON report.
+//! 2. `ltr_fit` returns the same model as a BLOB and writes nothing.
+//! 3. No lock is held while training computes; what could not be stored is refused before.
+//! 4. A training that fails or is interrupted leaves everything as it was.
+
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+use serde_json::{Value, json};
+
+use super::function::{ScalarCall, ScalarFunction};
+use super::rows::{Rows, Wanted, read};
+use super::source::Source;
+use super::store::{Store, check_name};
+use super::value::{Output, optional_text, text_argument};
+use super::work::Terms;
+use crate::algorithm::{self, AlgorithmDef, Recipe, Trained, TrainingSet, Validation};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::model::{Model, Origin};
+use crate::option::{Options, Use};
+
+/// The definition of `ltr_train`.
+pub const TRAIN: ScalarFunction =
+    ScalarFunction { name: "ltr_train", arities: &[2, 3], flags: FunctionFlags::SQLITE_DIRECTONLY, run: train };
+
+/// The definition of `ltr_fit`.
+pub const FIT: ScalarFunction =
+    ScalarFunction { name: "ltr_fit", arities: &[2, 3], flags: FunctionFlags::SQLITE_DIRECTONLY, run: fit };
+
+/// The checked arguments of a training.
+struct Request {
+    algorithm: &'static AlgorithmDef,
+    recipe: Recipe,
+    source: String,
+    options: Options,
+    terms: Terms,
+}
+
+/// A fitted model and its report.
+struct Outcome {
+    bytes: Vec<u8>,
+    report: Value,
+}
+
+fn train(call: &ScalarCall<'_>) -> Result<Output> {
+    let request = Request::new(call)?;
+    let name = request.options.text("name").unwrap_or(request.algorithm.name).to_owned();
+    check_name(&name)?;
+    let _mark = call.state.begin_training()?;
+    call.with_connection(|connection| {
+        let store = Store::new(connection, request.options.text("schema"))?;
+        store.check_writable()?;
+        let mut outcome = request.outcome(connection)?;
+        outcome.report["name"] = json!(name);
+        let report = outcome.report.to_string();
+        let keep = request.options.count("keep");
+        store.put(&name, request.algorithm.name, &report, &outcome.bytes, keep).map(Output::Text)
+    })
+}
+
+fn fit(call: &ScalarCall<'_>) -> Result<Output> {
+    let request = Request::new(call)?;
+    for key in ["name", "schema", "keep"] {
+        if request.options.has(key) {
+            return Err(Error::Unsupported(format!("option '{key}': ltr_fit stores nothing; use ltr_train")));
+        }
+    }
+    let _mark = call.state.begin_training()?;
+    call.with_connection(|connection| Ok(Output::Blob(request.outcome(connection)?.bytes)))
+}
+
+impl Request {
+    fn new(call: &ScalarCall<'_>) -> Result<Self> {
+        let text = |place: usize, what: &str| {
+            call.argument(place).map_or_else(|| Ok(String::new()), |value| text_argument(what, value))
+        };
+        let algorithm = algorithm::find(&text(0, "argument 'algorithm'")?)?;
+        let source = text(1, "argument 'source'")?;
+        let options = optional_text("argument 'options'", call.argument(2))?;
+        let options = Options::parse(options.as_deref(), Use::Train)?;
+        let recipe = Recipe::new(algorithm, &options)?;
+        let terms = Terms::new(&options);
+        Ok(Self { algorithm, recipe, source, options, terms })
+    }
+
+    /// Reads, fits and encodes.
+    fn outcome(&self, connection: &Connection) -> Result<Outcome> {
+        let wanted = Wanted { model: None, relevance: true, query: true, only: None };
+        let source = Source::resolve(connection, &self.source)?;
+        let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
+        let read_seconds = self.terms.seconds();
+        if data.n_docs() == 0 {
+            return Err(source.error("0 rows; training needs judged documents"));
+        }
+        let set = TrainingSet { validation: self.validation(connection, &data)?, data };
+        let recipe = &self.recipe;
+        let train = self.algorithm.train;
+        let trained = self.terms.run(connection, |control| train(recipe, &set, control))?;
+        let warnings = warnings(&set.data, &trained);
+        let summary = summary(&set.data, &trained);
+        let mut report = json!({
+            "algorithm": self.algorithm.name,
+            "source": source.shown.trim_matches('\''),
+            "roles": roles.report(&findings.ignored),
+            "settings": recipe.settings(),
+            "duplicates": set.data.duplicates,
+            "missing_filled": findings.filled,
+            "warnings": warnings,
+        });
+        merge(&mut report, &summary);
+        report["log_seconds"] = trained.log.iter().map(|step| step.seconds).collect();
+        report["seconds"] = json!({ "reading": read_seconds, "all": self.terms.seconds() });
+        let origin = Origin {
+            algorithm: self.algorithm,
+            recipe,
+            features: set.data.names.clone(),
+            means: findings.means,
+            summary,
+        };
+        Ok(Outcome { bytes: Model::new(origin, trained).to_bytes()?, report })
+    }
+
+    /// The judged documents to validate on, where the option `validation` names a source.
+    fn validation(&self, connection: &Connection, data: &Dataset) -> Result<Option<Dataset>> {
+        let Validation::Source(text) = &self.recipe.validation else { return Ok(None) };
+        let source = Source::resolve(connection, text)?;
+        let wanted = Wanted { model: None, relevance: true, query: true, only: None };
+        let Rows { data: other, .. } = read(connection, &source, wanted, &self.options, &self.terms)?;
+        other.matching(data).map(Some).map_err(|problem| source.error(problem))
+    }
+}
+
+fn merge(report: &mut Value, more: &Value) {
+    if let (Some(report), Some(more)) = (report.as_object_mut(), more.as_object()) {
+        report.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}
+
+/// What training found, without anything volatile.
+fn summary(data: &Dataset, trained: &Trained) -> Value {
+    let pairs: u64 = (0..data.n_queries()).map(|query| crate::loss::pairs(data.labels(query))).sum();
+    let validation = trained.choice.as_ref().map(|choice| {
+        let best = choice.winner.and_then(|winner| choice.curve[winner].1);
+        let curve: Vec<Value> = choice.curve.iter().map(|(lambda, value)| json!([lambda, value])).collect();
+        json!({ "metric": choice.metric, "held_out": choice.held_out, "best": best, "curve": curve })
+    });
+    let query_features = trained
+        .ranker
+        .query_rule()
+        .map(|rule| json!({ "kind": rule.kind.name(), "names": rule.names }));
+    let worst = trained
+        .log
+        .iter()
+        .skip(if trained.functions == 1 { trained.log.len().saturating_sub(1) } else { 0 })
+        .map(|step| if step.objective > 0.0 { step.gap / step.objective } else { 0.0 })
+        .fold(0.0, f64::max);
+    json!({
+        "queries": data.n_queries(),
+        "documents": data.n_docs(),
+        "pairs": pairs,
+        "features": data.features.columns(),
+        "feature_type": if data.features.element_bytes() == 4 { "f32" } else { "f64" },
+        "lambda": trained.lambda,
+        "validation": validation,
+        "query_features": query_features,
+        "functions": trained.functions,
+        "unconverged": trained.unconverged,
+        "largest_relative_gap": worst,
+    })
+}
+
+/// What the caller should know: from the trainer, and signs of leakage (contract, sources).
+fn warnings(data: &Dataset, trained: &Trained) -> Vec<String> {
+    let mut warnings = trained.warnings.clone();
+    if trained.unconverged > 0 {
+        warnings.push(format!("{} fits stopped before the tolerance was reached", trained.unconverged));
+    }
+    for (column, name) in data.names.iter().enumerate() {
+        let lower = name.to_lowercase();
+        let like_id = ["id", "rowid", "fold", "split"].contains(&lower.as_str()) || lower.ends_with("_id");
+        if like_id {
+            warnings.push(format!("the feature \"{name}\" is named like an id; if it is one, ignore it with the option 'columns'"));
+        }
+        let equal = |row: usize| data.features.at(row, column).total_cmp(&data.relevance[row]).is_eq();
+        if data.n_docs() > 1 && (0..data.n_docs()).all(equal) {
+            warnings.push(format!("the feature \"{name}\" equals the relevance in every row (leakage?)"));
+        }
+    }
+    if data.duplicates > 0 {
+        warnings.push(format!("{} rows repeat a (query, document) of another row", data.duplicates));
+    }
+    warnings
+}

@@ -1,0 +1,70 @@
+//! `ltr_vec(x1, x2, ...)` and `ltr_vec_to_json(blob)`: vectors of features.
+//!
+//! Contract (vectors):
+//! 1. `ltr_vec` takes numbers, BLOBs of f32 and JSON arrays, and concatenates them to a BLOB of little-endian f32.
+//! 2. NULL is an error, as is anything that is not finite in single precision.
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::ValueRef;
+
+use super::function::{ScalarCall, ScalarFunction};
+use super::value::{Output, describe, number_of, vector_argument};
+use crate::error::{Error, Result};
+
+const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
+
+/// The definition of `ltr_vec`.
+pub const VEC: ScalarFunction = ScalarFunction { name: "ltr_vec", arities: &[-1], flags: PURE, run: vec };
+
+/// The definition of `ltr_vec_to_json`.
+pub const VEC_TO_JSON: ScalarFunction =
+    ScalarFunction { name: "ltr_vec_to_json", arities: &[1], flags: PURE, run: to_json };
+
+fn vec(call: &ScalarCall<'_>) -> Result<Output> {
+    let mut bytes = Vec::with_capacity(4 * call.context.len());
+    for place in 0..call.context.len() {
+        let value = call.context.get_raw(place);
+        let what = || format!("argument {}", place + 1);
+        match number_of(value) {
+            Some(number) => push(number, &mut bytes, &what)?,
+            None if value == ValueRef::Null => {
+                let allowed = "numbers, BLOBs of f32 values and JSON arrays (coalesce(x, 0) makes NULL a 0)";
+                return Err(Error::value(what(), "NULL", allowed));
+            }
+            None => vector_argument(&what(), value)?.into_iter().try_for_each(|x| push(x, &mut bytes, &what))?,
+        }
+    }
+    Ok(Output::Blob(bytes))
+}
+
+fn push(number: f64, bytes: &mut Vec<u8>, what: &dyn Fn() -> String) -> Result<()> {
+    let single = number as f32;
+    if !single.is_finite() {
+        return Err(Error::value(what(), format!("{number:?}"), "numbers within single precision"));
+    }
+    bytes.extend(single.to_le_bytes());
+    Ok(())
+}
+
+fn to_json(call: &ScalarCall<'_>) -> Result<Output> {
+    let value = call.context.get_raw(0);
+    let ValueRef::Blob(bytes) = value else {
+        return Err(Error::value("argument 1", describe(value), "a BLOB of f32 values, as ltr_vec makes"));
+    };
+    let (values, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() {
+        return Err(Error::value("argument 1", describe(value), "a multiple of 4 bytes"));
+    }
+    let values: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
+    match values.iter().position(|value| !value.is_finite()) {
+        // The shortest decimal that reads back as the same f32.
+        None => Ok(Output::Json(serde_json::Value::Array(
+            values.iter().map(|value| serde_json::from_str(&shortest(*value)).unwrap_or_default()).collect(),
+        ))),
+        Some(at) => Err(Error::value("argument 1", format!("{} as value {}", values[at], at + 1), "finite numbers")),
+    }
+}
+
+fn shortest(value: f32) -> String {
+    format!("{value:?}")
+}
