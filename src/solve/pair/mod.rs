@@ -120,3 +120,6 @@ pub fn path(
     }
     Ok(fits)
 }
+
+#[cfg(test)]
+mod tests;
