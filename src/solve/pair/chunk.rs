@@ -18,7 +18,7 @@ pub(super) struct Sums {
     pub pull_scores: f64,
     /// g'Xd along the current direction.
     pub pull_along: f64,
-    /// Sum of |g_j (Xd)_j|, which bounds the rounding of `pull_along`.
+    /// Sum of |g (Xd)| over documents, which bounds the rounding of `pull_along`.
     pub pull_along_size: f64,
 }
 

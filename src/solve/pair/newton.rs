@@ -3,8 +3,11 @@
 //! For a width delta the smoothed loss has the gradient 2 lambda w - X'g =: r and the Hessian
 //! H = 2 lambda I + sum over the zone of (c / delta) z z'. Its p gives alpha = c p and with it the gap
 //!
-//!   P(w) - D(alpha) = smoothing + steepness,
-//!   smoothing = sum of c max(u, 0) - sum of alpha u,    steepness = |r|^2 / (4 lambda).
+//! ```text
+//! P(w) - D(alpha) = smoothing + steepness
+//! smoothing = sum of c max(u, 0) - sum of alpha u
+//! steepness = |r|^2 / (4 lambda)
+//! ```
 //!
 //! **Smoothing rounds.** When Newton has settled (half of r'H^-1 r is below the smoothing part) the width shrinks so
 //! that the smoothing part should come to 0.4 of the gap allowed. Below 0.6 of it the width stays.

@@ -1,8 +1,7 @@
 //! One pass over all pairs of a query, in score space.
 //!
-//! The hinge is Huberised with width delta: for a pair (a, b) with u = 1 - (s_a - s_b) and centre p0,
-//!   p = clamp(p0 + u / delta, 0, 1)
-//! is the derivative of the smoothed hinge, and alpha = c p lies in the box \[0, c\], so every pass gives a dual point.
+//! The hinge is Huberised with width delta: for a pair (a, b) with u = 1 - (`s_a - s_b`) and centre p0,
+//! p = clamp(p0 + u / delta, 0, 1) is the derivative of the smoothed hinge, and alpha = c p lies in the box \[0, c\], so every pass gives a dual point.
 //! With p0 = 1/2 the quadratic zone |u| < delta / 2 is centred on the kink, and a pass stores nothing per pair. The
 //! end game keeps p0 per pair: p of the previous round, which makes it the method of multipliers.
 //!
@@ -166,7 +165,7 @@ pub(super) fn zone(
     }
 }
 
-/// Largest margin s_a - s_b of a pair; minus infinity without pairs. Cost n.
+/// Largest margin `s_a - s_b` of a pair; minus infinity without pairs. Cost n.
 pub(super) fn largest_margin(start: &[u32], scores: &[Lanes]) -> f64 {
     let n = start.len();
     let mut lowest = vec![f64::INFINITY; n + 1];

@@ -245,3 +245,23 @@ fn the_number_of_threads_changes_no_bit() {
     assert!(one.0.iter().zip(&three.0).all(|(a, b)| a.to_bits() == b.to_bits()));
     assert_eq!(one.1.stop, Stop::Converged);
 }
+
+/// The ridge start leaves no pair in the zone, so that the first direction is a gradient a million times too long.
+#[test]
+fn a_start_with_an_empty_zone() {
+    let first = Shape {
+        seed: 17_943_425_542_126_908_394,
+        queries: 3,
+        docs: 5,
+        dim: 2,
+        grades: 2,
+        noise: 1.864_224_6,
+    };
+    let second =
+        Shape { seed: 679_733_987_068_718_430, queries: 1, docs: 10, dim: 19, grades: 8, noise: 0.0 };
+    for (shape, lambda) in [(first, 5.466e-7), (second, 3.7e-6)] {
+        let blocks = blocks(&shape);
+        let (_, report) = fit(&problem(&weights(&blocks), lambda), 1e-6);
+        assert_eq!(report.stop, Stop::Converged);
+    }
+}
