@@ -97,8 +97,21 @@ pub fn axpy(factor: f64, x: &[Lanes], y: &mut [Lanes]) {
 /// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are left alone.
 #[inline(always)]
 pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [Lanes]) {
-    for i in 0..n {
-        *get_mut(out, i) = dot(&a[i * width..(i + 1) * width], w);
+    // Eight rows at a time; their lanes are stored before they are folded so that they stay in wide registers.
+    let mut sums = [Lanes::ZERO; LANES];
+    for (block, target) in out.iter_mut().enumerate().take(blocks_for(n)) {
+        let count = LANES.min(n - block * LANES);
+        for (r, sum) in sums.iter_mut().enumerate().take(count) {
+            let i = block * LANES + r;
+            let mut lanes = Lanes::ZERO;
+            for (x, y) in a[i * width..(i + 1) * width].iter().zip(w) {
+                lanes.add_product(x, y);
+            }
+            *sum = lanes;
+        }
+        for (value, sum) in target.0.iter_mut().zip(sums).take(count) {
+            *value = sum.fold();
+        }
     }
 }
 

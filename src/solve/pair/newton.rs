@@ -235,7 +235,9 @@ impl<'a> Solver<'a> {
     /// Searches along -`solution` and accepts the point found. Answers the step and half of r'H^-1 r.
     fn move_against(&mut self, solution: Vec<Lanes>) -> Option<(f64, f64)> {
         let mut direction = solution;
-        direction.iter_mut().for_each(|block| block.0 = block.0.map(|value| -value));
+        for block in &mut direction {
+            block.0 = block.0.map(|value| -value);
+        }
         let slope_at_zero = lanes::dot(&self.residual, &direction);
         if slope_at_zero >= 0.0 || !slope_at_zero.is_finite() {
             return None;

@@ -83,50 +83,88 @@ pub(super) fn pair_blocks(start: &[u32]) -> usize {
     start.iter().filter(|&&s| (s as usize) < start.len()).map(|&s| blocks - s as usize / LANES).sum()
 }
 
+/// Sums over the pairs of one document, lane by lane.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RowSums {
+    p: Lanes,
+    hinge: Lanes,
+}
+
 /// Sums of p by document: `pull[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the
-/// lower one. Answers (sum of max(u, 0) / delta, sum of p).
+/// lower one. Answers (sum of max(u, 0) / delta, sum of p). `rows` is memory for one entry per document; the lanes go
+/// through it because compilers keep sums in wide registers only if the whole of them is stored.
 #[inline(always)]
 pub(super) fn pass(
     start: &[u32],
     scaled: &[Lanes],
     one: f64,
     centre: &mut impl Centre,
+    rows: &mut Vec<RowSums>,
     pull: &mut [Lanes],
 ) -> (f64, f64) {
     let n = start.len();
-    let mut hinge = Lanes::ZERO;
-    let mut total = 0.0;
+    rows.resize(n, RowSums::default());
     let mut index = 0;
-    for (a, &first) in start.iter().enumerate() {
+    let mut used = 0;
+    for ((a, &first), sums) in start.iter().enumerate().zip(rows.iter_mut()) {
         let first = first as usize;
         if first >= n {
             break;
         }
+        used = a + 1;
         let shift = one - lanes::get(scaled, a);
-        let mut row = Lanes::ZERO;
-        let mut hide = &HIDE[first % LANES];
         let lower = first / LANES;
-        for (scores, column) in scaled[lower..].iter().zip(&mut pull[lower..]) {
-            let middle = centre.get(index);
-            let mut p = Lanes::ZERO;
-            for lane in 0..LANES {
-                let u = (shift + scores.0[lane]) + hide.0[lane];
-                let t = u + middle.0[lane];
-                let t = if t > 0.0 { t } else { 0.0 };
-                p.0[lane] = if t < 1.0 { t } else { 1.0 };
-                hinge.0[lane] += if u > 0.0 { u } else { 0.0 };
-                row.0[lane] += p.0[lane];
-                column.0[lane] -= p.0[lane];
-            }
-            centre.put(index, p);
-            index += 1;
-            hide = &HIDE[0];
+        let (scores, columns) = (&scaled[lower..], &mut pull[lower..scaled.len()]);
+        let (mut p, mut hinge) = (Lanes::ZERO, Lanes::ZERO);
+        let hidden = add(&scores[0], &HIDE[first % LANES]);
+        eight_pairs(shift, &hidden, centre, index, &mut columns[0], &mut p, &mut hinge);
+        for (offset, (scores, column)) in scores.iter().zip(columns).enumerate().skip(1) {
+            eight_pairs(shift, scores, centre, index + offset, column, &mut p, &mut hinge);
         }
-        let row = row.fold();
+        index += scores.len();
+        *sums = RowSums { p, hinge };
+    }
+    let mut hinge = Lanes::ZERO;
+    let mut total = 0.0;
+    for (a, sums) in rows[..used].iter().enumerate() {
+        let row = sums.p.fold();
         *lanes::get_mut(pull, a) += row;
         total += row;
+        hinge = add(&hinge, &sums.hinge);
     }
     (hinge.fold(), total)
+}
+
+#[inline(always)]
+fn add(a: &Lanes, b: &Lanes) -> Lanes {
+    let mut sum = *a;
+    sum.0.iter_mut().zip(b.0).for_each(|(x, y)| *x += y);
+    sum
+}
+
+/// Eight pairs of one document.
+#[inline(always)]
+fn eight_pairs(
+    shift: f64,
+    scores: &Lanes,
+    centre: &mut impl Centre,
+    index: usize,
+    column: &mut Lanes,
+    row: &mut Lanes,
+    hinge: &mut Lanes,
+) {
+    let middle = centre.get(index);
+    let mut p = Lanes::ZERO;
+    for lane in 0..LANES {
+        let u = shift + scores.0[lane];
+        let t = u + middle.0[lane];
+        let t = if t > 0.0 { t } else { 0.0 };
+        p.0[lane] = if t < 1.0 { t } else { 1.0 };
+        hinge.0[lane] += if u > 0.0 { u } else { 0.0 };
+        row.0[lane] += p.0[lane];
+        column.0[lane] -= p.0[lane];
+    }
+    centre.put(index, p);
 }
 
 /// Lists the pairs (a, b) of the quadratic zone, 0 < p0 + u / delta < 1.
@@ -150,9 +188,9 @@ pub(super) fn zone(
         for (block, scores) in scaled.iter().enumerate().skip(first / LANES) {
             let middle = centre.get(index);
             let mut inside = [0u64; LANES];
-            for lane in 0..LANES {
-                let t = ((shift + scores.0[lane]) + hide.0[lane]) + middle.0[lane];
-                inside[lane] = if t > 0.0 && t < 1.0 { 1 << lane } else { 0 };
+            for (lane, inside) in inside.iter_mut().enumerate() {
+                let t = (shift + (scores.0[lane] + hide.0[lane])) + middle.0[lane];
+                *inside = if t > 0.0 && t < 1.0 { 1 << lane } else { 0 };
             }
             let mut bits = inside.iter().fold(0, |bits, bit| bits | bit);
             while bits != 0 {
@@ -210,7 +248,7 @@ mod tests {
             }
         }
         let mut pull = vec![Lanes::ZERO; 2];
-        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, &mut pull);
+        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, &mut Vec::new(), &mut pull);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
         (0..11).for_each(|i| assert!((lanes::get(&pull, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
@@ -218,7 +256,7 @@ mod tests {
         assert_eq!(found, zone_pairs);
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
-        let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), &mut again);
+        let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), &mut Vec::new(), &mut again);
         assert_eq!((sums, again), ((scaled_hinge, sum), pull));
     }
 

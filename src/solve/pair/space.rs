@@ -105,7 +105,7 @@ impl<'a> Space<'a> {
     pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
         let size = self.width * lanes::LANES * self.width;
         let matrix = self.folded(size, |chunk, out| widest(Hessian { chunk, delta, out }));
-        (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs()).sum())
+        (matrix, self.chunks.iter().map(Chunk::zone_pairs).sum())
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.
