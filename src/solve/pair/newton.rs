@@ -75,6 +75,8 @@ pub(super) struct Best {
     pub w: Vec<Lanes>,
     pub primal: f64,
     pub dual: f64,
+    /// Whether P was computed from scores that come from the features and not from steps.
+    pub is_fresh: bool,
 }
 
 /// What has been going on for how long.
@@ -108,8 +110,6 @@ pub(super) struct Solver<'a> {
     hessian: Vec<Lanes>,
     memory: Vec<Lanes>,
     memory_factor: f64,
-    /// Whether the scores of the best w come from the features and not from steps.
-    best_is_fresh: bool,
     /// Whether a path's next start may be the last w times the ratio of lambdas.
     pub(super) may_stretch: bool,
     /// Largest margin of the direction m, once known.
@@ -128,7 +128,7 @@ impl<'a> Solver<'a> {
             w: zero.clone(),
             residual: zero.clone(),
             point: Point::default(),
-            best: Best { w: zero, primal: 0.0, dual: 0.0 },
+            best: Best { w: zero, ..Best::default() },
             delta: 1.0,
             last_width: 1.0,
             multipliers: false,
@@ -136,7 +136,6 @@ impl<'a> Solver<'a> {
             hessian: Vec::new(),
             memory: Vec::new(),
             memory_factor: 0.0,
-            best_is_fresh: false,
             may_stretch: true,
             largest_margin: None,
             solved: false,
@@ -176,12 +175,11 @@ impl<'a> Solver<'a> {
         self.lambda = lambda;
         self.multipliers = false;
         self.memory_factor = 0.0;
-        self.best_is_fresh = false;
         self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
         let total = self.space.total_weight;
         let size = lanes::dot(&self.space.pair_sum, &self.space.pair_sum);
         let dual = self.shortened_dual(total, size);
-        self.best = Best { w: vec![Lanes::ZERO; self.space.width], primal: total, dual };
+        self.best = Best { w: vec![Lanes::ZERO; self.space.width], primal: total, dual, is_fresh: false };
     }
 
     /// max over 0 <= theta <= 1 of D(theta alpha), from the sum of alpha and |X'g|^2.
@@ -233,7 +231,7 @@ impl<'a> Solver<'a> {
     /// Computes P of the best w from fresh scores, because scores that were moved along drift by rounding. The fit
     /// goes on from there if the gap turns out to be larger than allowed.
     fn confirmed(&mut self) -> bool {
-        if self.best_is_fresh {
+        if self.best.is_fresh {
             return self.gap() <= self.allowed_gap();
         }
         self.w.clone_from(&self.best.w);
@@ -365,7 +363,7 @@ impl<'a> Solver<'a> {
         if primal < self.best.primal {
             self.best.primal = primal;
             self.best.w.clone_from(&self.w);
-            self.best_is_fresh = fresh;
+            self.best.is_fresh = fresh;
         }
         let size = lanes::dot(&pulled, &pulled);
         let dual = sums.alpha - size / (4.0 * self.lambda);

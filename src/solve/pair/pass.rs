@@ -115,14 +115,14 @@ pub(super) fn pass(
         let shift = one - lanes::get(scaled, a);
         let lower = first / LANES;
         let (scores, columns) = (&scaled[lower..], &mut pull[lower..scaled.len()]);
-        let (mut p, mut hinge) = (Lanes::ZERO, Lanes::ZERO);
+        let mut row = RowSums::default();
         let hidden = add(&scores[0], &HIDE[first % LANES]);
-        eight_pairs(shift, &hidden, centre, index, &mut columns[0], &mut p, &mut hinge);
+        eight_pairs(shift, &hidden, centre, index, &mut columns[0], &mut row);
         for (offset, (scores, column)) in scores.iter().zip(columns).enumerate().skip(1) {
-            eight_pairs(shift, scores, centre, index + offset, column, &mut p, &mut hinge);
+            eight_pairs(shift, scores, centre, index + offset, column, &mut row);
         }
         index += scores.len();
-        *sums = RowSums { p, hinge };
+        *sums = row;
     }
     let mut hinge = Lanes::ZERO;
     let mut total = 0.0;
@@ -150,8 +150,7 @@ fn eight_pairs(
     centre: &mut impl Centre,
     index: usize,
     column: &mut Lanes,
-    row: &mut Lanes,
-    hinge: &mut Lanes,
+    row: &mut RowSums,
 ) {
     let middle = centre.get(index);
     let mut p = Lanes::ZERO;
@@ -160,8 +159,8 @@ fn eight_pairs(
         let t = u + middle.0[lane];
         let t = if t > 0.0 { t } else { 0.0 };
         p.0[lane] = if t < 1.0 { t } else { 1.0 };
-        hinge.0[lane] += if u > 0.0 { u } else { 0.0 };
-        row.0[lane] += p.0[lane];
+        row.hinge.0[lane] += if u > 0.0 { u } else { 0.0 };
+        row.p.0[lane] += p.0[lane];
         column.0[lane] -= p.0[lane];
     }
     centre.put(index, p);
@@ -264,8 +263,8 @@ mod tests {
     fn the_largest_margin_is_that_of_the_plain_loops() {
         let scores = scores();
         let mut largest = f64::NEG_INFINITY;
-        for a in 0..11 {
-            for b in START[a] as usize..11 {
+        for (a, &first) in START.iter().enumerate() {
+            for b in first as usize..11 {
                 largest = largest.max(lanes::get(&scores, a) - lanes::get(&scores, b));
             }
         }
