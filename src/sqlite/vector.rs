@@ -32,7 +32,7 @@ fn vec(call: &ScalarCall<'_>) -> Result<Output> {
                 return Err(Error::value(what(), "NULL", allowed));
             }
             None => {
-                vector_argument(&what(), value)?.into_iter().try_for_each(|x| push(x, &mut bytes, &what))?
+                vector_argument(&what(), value)?.into_iter().try_for_each(|x| push(x, &mut bytes, &what))?;
             }
         }
     }
