@@ -7,6 +7,7 @@
 //! `LTR_REQUIRE_HOSTS=1` (as in `.ci/run`) it is a failure.
 
 #![allow(unsafe_code, reason = "loading a library is unsafe")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;

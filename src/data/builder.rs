@@ -299,6 +299,7 @@ impl DatasetBuilder {
     ///
     /// `required`: every column must be numeric (ranking); otherwise columns without any number are left out.
     /// `means`: what missing values become under [`Missing::Mean`]; the means of these rows unless given.
+    /// `may_go_on` is asked for every row in every pass; its error ends the work.
     ///
     /// # Errors
     /// Text in a column that has numbers too, or in a required one; missing values under [`Missing::Error`]; infinities.
@@ -307,6 +308,7 @@ impl DatasetBuilder {
         missing: Missing,
         required: bool,
         means: Option<&[f64]>,
+        may_go_on: &dyn Fn() -> Result<()>,
     ) -> Result<(Dataset, Findings)> {
         if self.names.is_empty() {
             self.names = (1..=self.width.unwrap_or(0)).map(|number| number.to_string()).collect();
@@ -317,8 +319,12 @@ impl DatasetBuilder {
         let matrix = self.take_matrix();
         let matrix = if kept.len() == matrix.columns() { matrix } else { matrix.select_columns(&kept) };
         self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
-        let matrix = self.fill(matrix, missing, means, &mut findings)?;
-        Ok((self.in_canonical_order(matrix), findings))
+        findings.means = match &matrix {
+            Matrix::F32(array) => column_means(array, may_go_on)?,
+            Matrix::F64(array) => column_means(array, may_go_on)?,
+        };
+        let matrix = self.fill(matrix, missing, means, &mut findings, may_go_on)?;
+        Ok((self.in_canonical_order(matrix, may_go_on)?, findings))
     }
 
     fn kept_columns(&self, required: bool, findings: &mut Findings) -> Result<Vec<usize>> {
@@ -365,14 +371,12 @@ impl DatasetBuilder {
         missing: Missing,
         means: Option<&[f64]>,
         findings: &mut Findings,
+        may_go_on: &dyn Fn() -> Result<()>,
     ) -> Result<Matrix> {
-        findings.means = match &matrix {
-            Matrix::F32(array) => column_means(array),
-            Matrix::F64(array) => column_means(array),
-        };
         let Matrix::F64(array) = &mut matrix else { return Ok(matrix) };
         let means = means.unwrap_or(&findings.means);
         for (row, mut values) in array.rows_mut().into_iter().enumerate() {
+            may_go_on()?;
             for (column, value) in values.iter_mut().enumerate() {
                 if value.is_nan() {
                     *value = if missing == Missing::Mean { means[column] } else { 0.0 };
@@ -386,7 +390,7 @@ impl DatasetBuilder {
         Ok(matrix)
     }
 
-    fn in_canonical_order(self, matrix: Matrix) -> Dataset {
+    fn in_canonical_order(self, matrix: Matrix, may_go_on: &dyn Fn() -> Result<()>) -> Result<Dataset> {
         let rank = self.query_ranks();
         let order = self.canonical_rows(&matrix, &rank);
         let same_place = |a: usize, b: usize| self.row_query[a] == self.row_query[b];
@@ -413,9 +417,9 @@ impl DatasetBuilder {
         } else {
             (1..=per_query).map(|number| format!("query_features[{number}]")).collect()
         };
-        Dataset {
+        Ok(Dataset {
             names: self.names,
-            features: if sorted { matrix } else { matrix.select_rows(&order) },
+            features: if sorted { matrix } else { matrix.try_select_rows(&order, may_go_on)? },
             offsets,
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
             doc_ids: order.iter().map(|&row| self.row_doc[row].clone()).collect(),
@@ -425,7 +429,7 @@ impl DatasetBuilder {
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
             duplicates,
-        }
+        })
     }
 
     /// The place of each query in the order of ids.
@@ -482,9 +486,10 @@ impl Default for OfQuery {
 }
 
 /// Mean of each column over the values that are not missing; 0 where all are.
-fn column_means<T: Element>(array: &Array2<T>) -> Vec<f64> {
+fn column_means<T: Element>(array: &Array2<T>, may_go_on: &dyn Fn() -> Result<()>) -> Result<Vec<f64>> {
     let mut sums = vec![(0.0, 0u64); array.ncols()];
     for row in array.rows() {
+        may_go_on()?;
         for (sum, value) in sums.iter_mut().zip(row) {
             let value = value.to_f64();
             if !value.is_nan() {
@@ -493,5 +498,5 @@ fn column_means<T: Element>(array: &Array2<T>) -> Vec<f64> {
             }
         }
     }
-    sums.into_iter().map(|(sum, count)| if count == 0 { 0.0 } else { sum / count as f64 }).collect()
+    Ok(sums.into_iter().map(|(sum, count)| if count == 0 { 0.0 } else { sum / count as f64 }).collect())
 }
