@@ -47,7 +47,7 @@ fn database() -> Connection {
     let mut narrow = connection.prepare("INSERT INTO narrow VALUES (?, ?, ?, ?)").unwrap();
     for row in 0..ROWS {
         let features: Vec<f64> = (0..FEATURES).map(|feature| number(row * FEATURES + feature)).collect();
-        let relevance = if features[0] + 0.3 * features[1] > 0.6 { 1 } else { 0 };
+        let relevance = i64::from(features[0] + 0.3 * features[1] > 0.6);
         let (query, doc) = ((row / DOCUMENTS_PER_QUERY) as i64, (row % DOCUMENTS_PER_QUERY) as i64);
         wide.raw_bind_parameter(1, query).unwrap();
         wide.raw_bind_parameter(2, doc).unwrap();
@@ -116,8 +116,12 @@ fn scoring(connection: &Connection, scale: &str) {
     let options = format!(r#"{{"lambda": 1, "tolerance": 0.1, "scale": "{scale}", "name": "scorer"}}"#);
     connection.query_row("SELECT ltr_train('rank_svm', 'narrow', ?1)", [options], |_| Ok(())).unwrap();
     let sql = "SELECT sum(ltr_score('scorer', features)) FROM narrow";
-    let taken = (0..REPETITIONS).map(|_| seconds(|| connection.query_row(sql, [], |_| Ok(())).unwrap())).collect();
-    println!("ltr_score, BLOB of {FEATURES}, scale {scale}: {:.2} million rows/s", ROWS as f64 / median(taken) / 1e6);
+    let taken =
+        (0..REPETITIONS).map(|_| seconds(|| connection.query_row(sql, [], |_| Ok(())).unwrap())).collect();
+    println!(
+        "ltr_score, BLOB of {FEATURES}, scale {scale}: {:.2} million rows/s",
+        ROWS as f64 / median(taken) / 1e6
+    );
 }
 
 fn real_data(connection: &Connection) {
@@ -156,7 +160,11 @@ fn main() {
     }
     let connection = database();
     real_data(&connection);
-    compare("reading 120,000 x 136 REAL columns", || reading(&connection, "wide"), || plain_wide(&connection));
+    compare(
+        "reading 120,000 x 136 REAL columns",
+        || reading(&connection, "wide"),
+        || plain_wide(&connection),
+    );
     compare("reading 120,000 BLOBs of 136", || reading(&connection, "narrow"), || plain_narrow(&connection));
     for scale in ["none", "standard", "quantile"] {
         scoring(&connection, scale);
