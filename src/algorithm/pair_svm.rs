@@ -94,8 +94,8 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 
 impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, data: &'a Dataset, control: &'a Control) -> Result<Self> {
-        let scaling = Scaling::fit(recipe.scale, data);
-        let scaled = scaling.matrix(&data.features, &data.offsets);
+        let scaling = Scaling::fit(recipe.scale, data, control)?;
+        let scaled = scaling.matrix(&data.features, &data.offsets, control)?;
         let uniform = recipe.smoothing.kind == Kind::Uniform;
         let rule = if uniform {
             None
@@ -106,6 +106,7 @@ impl<'a> Session<'a> {
             Some(rule) => rule.features(data)?,
             None => Array2::zeros((data.n_queries(), 0)),
         };
+        control.check()?;
         let pool = pool(data, &scaled, !uniform);
         if (0..pool.len()).all(|query| !pool.lends(query)) {
             return Err(nothing_to_learn(data.n_queries()));
@@ -158,7 +159,7 @@ impl<'a> Session<'a> {
             let lending = Lending { held_out: Arc::new(held_out.clone()), ..self.lending.clone() };
             let chosen: Vec<usize> = (0..held_out.len()).filter(|query| held_out[*query]).collect();
             queries += chosen.len();
-            let trials = self.trials(&lending, &chosen, |query| lending.lenders(&self.features(query)));
+            let trials = self.trials(&lending, &chosen, |query| lending.lenders(&self.features(query)))?;
             curve.add(self.recipe, &lending, judge, &trials, self.control)?;
         }
         let sentence = format!("{queries} of {} queries, in {} folds", self.data.n_queries(), folds.len());
@@ -175,7 +176,7 @@ impl<'a> Session<'a> {
         let lending = Lending { pool: Arc::new(pool), ..self.lending.clone() };
         let documents = self.scaled.select_rows(&held);
         let queries: Vec<usize> = (0..self.data.n_queries()).collect();
-        let trials = self.trials(&lending, &queries, |query| lending.lenders_of(query));
+        let trials = self.trials(&lending, &queries, |query| lending.lenders_of(query))?;
         let mut curve = Curve::new(self.recipe, lambdas);
         let judge = Judge { documents: &documents, data: &judges };
         curve.add(self.recipe, &lending, judge, &trials, self.control)?;
@@ -183,7 +184,7 @@ impl<'a> Session<'a> {
     }
 
     fn on_source(&self, lambdas: &[f64], source: &Dataset) -> Result<Choice> {
-        let documents = self.scaling.matrix(&source.features, &source.offsets);
+        let documents = self.scaling.matrix(&source.features, &source.offsets, self.control)?;
         let features = match &self.rule {
             Some(rule) => rule.features(source)?,
             None => Array2::zeros((source.n_queries(), 0)),
@@ -193,7 +194,7 @@ impl<'a> Session<'a> {
         let trials = self.trials(&self.lending, &queries, |query| match self.recipe.smoothing.kind {
             Kind::Individual => own(query).map_or(Vec::new(), |own| self.lending.lenders_of(own)),
             _ => self.lending.lenders(&features.row(query).to_vec()),
-        });
+        })?;
         let mut curve = Curve::new(self.recipe, lambdas);
         curve.add(
             self.recipe,
@@ -210,12 +211,16 @@ impl<'a> Session<'a> {
         &self,
         lending: &Lending,
         queries: &[usize],
-        lenders: impl Fn(usize) -> Vec<Lender>,
-    ) -> Vec<Trial> {
+        lenders: impl Fn(usize) -> Vec<crate::ranker::Lender> + Sync,
+    ) -> Result<Vec<Trial>> {
         if self.recipe.smoothing.kind == Kind::Uniform {
-            return vec![Trial { lenders: lending.lenders(&[]), queries: queries.to_vec() }];
+            return Ok(vec![Trial { lenders: lending.lenders(&[]), queries: queries.to_vec() }]);
         }
-        queries.iter().map(|&query| Trial { lenders: lenders(query), queries: vec![query] }).collect()
+        let trial = |query: &usize| {
+            self.control.check()?;
+            Ok(Trial { lenders: lenders(*query), queries: vec![*query] })
+        };
+        queries.par_iter().map(trial).collect()
     }
 
     fn features(&self, query: usize) -> Vec<f64> {

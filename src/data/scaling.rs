@@ -11,11 +11,22 @@
 //! The last two need the whole query, so a model with them cannot score a document alone. Scaled values keep the type
 //! of the matrix they come from.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, Documents};
 use super::matrix::Matrix;
+<<<<<<< HEAD
 use super::quantiles::Quantiles;
+=======
+use super::normal;
+use crate::control::Control;
+use crate::error::Result;
+use crate::math::order::compare;
+
+/// At most this many quantiles of a feature are kept.
+const MOST_KNOTS: usize = 256;
+>>>>>>> hosts
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +73,7 @@ pub enum Scaling {
 }
 
 impl Scaling {
+<<<<<<< HEAD
     /// Learns a scaling on the documents of `data`.
     pub fn fit(kind: ScalingKind, data: &Dataset) -> Self {
         let features = 0..data.features.columns();
@@ -78,6 +90,20 @@ impl Scaling {
                 Self::Standard(features.map(|feature| mean_and_factor(&column(feature))).collect())
             }
         }
+=======
+    /// Learns a scaling on the documents of `data`, feature by feature on all threads.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn fit(kind: ScalingKind, data: &Dataset, control: &Control) -> Result<Self> {
+        Ok(match kind {
+            ScalingKind::None => Self::None,
+            ScalingKind::QueryMinmax => Self::QueryMinmax,
+            ScalingKind::Quantile => Self::Quantile(each_column(data, control, knots)?),
+            ScalingKind::Both => Self::Both(each_column(data, control, knots)?),
+            ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
+        })
+>>>>>>> hosts
     }
 
     /// The name in the option `scale`.
@@ -144,30 +170,60 @@ impl Scaling {
         features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
     }
 
-    /// All documents of a matrix scaled, given where each query's rows start and end.
-    pub fn matrix(&self, features: &Matrix, offsets: &[usize]) -> Matrix {
+    /// All documents of a matrix scaled on all threads, given where each query's rows start and end.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn matrix(&self, features: &Matrix, offsets: &[usize], control: &Control) -> Result<Matrix> {
         if matches!(self, Self::None) {
-            return features.clone();
+            return Ok(features.clone());
         }
         let width = self.width(features.columns());
-        let mut values = Vec::with_capacity(features.rows() * width);
+        let mut values = vec![0.0; features.rows() * width];
+        let mut rest = &mut values[..];
+        let mut queries = Vec::with_capacity(offsets.len());
         for bounds in offsets.windows(2) {
-            self.query(&Documents { features, start: bounds[0], end: bounds[1] }, &mut values);
+            let (place, after) = rest.split_at_mut((bounds[1] - bounds[0]) * width);
+            queries.push((Documents { features, start: bounds[0], end: bounds[1] }, place));
+            rest = after;
         }
-        features.like(features.rows(), width, &values)
+        queries.into_par_iter().try_for_each(|(documents, place)| {
+            control.check()?;
+            self.query(&documents, place);
+            Ok(())
+        })?;
+        Ok(features.like(features.rows(), width, &values))
     }
 
-    /// Appends the scaled documents of one query, row-major.
-    fn query(&self, documents: &Documents<'_>, out: &mut Vec<f64>) {
+    /// The scaled documents of one query, row-major.
+    fn query(&self, documents: &Documents<'_>, out: &mut [f64]) {
         let ranges = if self.pointwise() { Vec::new() } else { ranges(documents) };
-        for row in documents.range() {
+        let width = self.width(documents.features.columns());
+        for (row, out) in documents.range().zip(out.chunks_exact_mut(width.max(1))) {
             let raw = documents.features.row_f64(row);
-            if !matches!(self, Self::QueryMinmax) {
-                out.extend(self.document(&raw));
+            let global = if matches!(self, Self::QueryMinmax) { Vec::new() } else { self.document(&raw) };
+            let within = ranges.iter().zip(&raw).map(|((low, factor), x)| (x - low) * factor);
+            for (out, value) in out.iter_mut().zip(global.into_iter().chain(within)) {
+                *out = value;
             }
-            out.extend(ranges.iter().zip(&raw).map(|((low, factor), x)| (x - low) * factor));
         }
     }
+}
+
+/// What `learn` makes of each feature's values.
+fn each_column<T: Send>(
+    data: &Dataset,
+    control: &Control,
+    learn: impl Fn(Vec<f64>) -> T + Sync,
+) -> Result<Vec<T>> {
+    let column = |feature| (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect();
+    (0..data.features.columns())
+        .into_par_iter()
+        .map(|feature| {
+            control.check()?;
+            Ok(learn(column(feature)))
+        })
+        .collect()
 }
 
 /// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.

@@ -14,9 +14,9 @@ use super::function::{ScalarCall, ScalarFunction};
 use super::state::Loaded;
 use super::store::model;
 use super::value::{Output, vector_argument};
-use crate::control::Control;
+use super::work::run_fit;
 use crate::error::{Error, Result};
-use crate::evaluate::{PointScorer, function_for};
+use crate::evaluate::{Fit, PointScorer, function_for};
 use crate::model::Key;
 
 /// The definition with two arguments: it never fits, so a view of a trusted schema may use it.
@@ -75,7 +75,8 @@ fn load(call: &ScalarCall<'_>) -> Result<Loaded> {
 
 fn scorer(loaded: &Loaded, query_features: Option<&[f64]>, call: &ScalarCall<'_>) -> Result<PointScorer> {
     let Loaded { model, key } = loaded;
-    let function = function_for(model, *key, query_features, &call.state.fits, &Control::default())?;
+    let run = |fit: &Fit<'_>| call.with_connection(|connection| run_fit(connection, fit));
+    let function = function_for(model, *key, query_features, &call.state.fits, run)?;
     PointScorer::new(Arc::clone(model), function)
 }
 
