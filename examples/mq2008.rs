@@ -22,7 +22,9 @@ fn main() -> ExitCode {
         (1..=5).map(|part| format!("S{part}.txt")).filter(|file| !folder.join(file).is_file()).collect();
     if !absent.is_empty() {
         eprintln!("mq2008: THE DATA ARE NOT THERE. Missing in {}: {}.", folder.display(), absent.join(", "));
-        eprintln!("Set LTR_DATA to the folder that holds mq2008/S1.txt to mq2008/S5.txt (LETOR 4.0, MQ2008).");
+        eprintln!(
+            "Set LTR_DATA to the folder that holds mq2008/S1.txt to mq2008/S5.txt (LETOR 4.0, MQ2008)."
+        );
         return ExitCode::FAILURE;
     }
     match run(&folder.display().to_string()) {

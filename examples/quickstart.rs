@@ -80,7 +80,9 @@ SELECT report ->> 'queries' AS queries, report ->> 'functions' AS functions,
  LIMIT 5",
     )?;
 
-    say("And on all the novel queries? Both rankers, mean NDCG@10 and mean reciprocal rank; higher is better.");
+    say(
+        "And on all the novel queries? Both rankers, mean NDCG@10 and mean reciprocal rank; higher is better.",
+    );
     show(
         &connection,
         "WITH models(model) AS (VALUES ('q_svm'), ('rank_svm'))
@@ -162,36 +164,32 @@ struct Query {
 
 impl Query {
     fn new(wish: usize, random: &mut Random) -> Self {
-        let feature = |number| if number == wish { 0.7 + 0.3 * random.uniform() } else { 0.3 * random.uniform() };
+        let feature =
+            |number| if number == wish { 0.7 + 0.3 * random.uniform() } else { 0.3 * random.uniform() };
         let [a, b, c, d] = [0, 1, 2, 3].map(feature);
         Self { features: [a, b, c, d] }
     }
 
-    /// Products with their relevance, in no order.
+    /// Products with their relevance.
     fn judged(&self, random: &mut Random) -> Vec<([f64; 3], u8)> {
-        let mut products: Vec<([f64; 3], f64)> = (0..PRODUCTS)
+        let products: Vec<([f64; 3], f64)> = (0..PRODUCTS)
             .map(|_| {
                 let product = [random.normal(), random.normal(), random.normal()];
-                let worth = self.worth(product) + 0.3 * random.normal();
-                (product, worth)
+                (product, self.worth(product) + 0.3 * random.normal())
             })
             .collect();
-        products.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let relevance = |place: usize| match place {
+        let relevance = |worth: f64| match products.iter().filter(|(_, other)| *other > worth).count() {
             0..2 => 3,
             2..6 => 2,
             6..12 => 1,
             _ => 0,
         };
-        let mut judged: Vec<([f64; 3], u8)> =
-            products.into_iter().enumerate().map(|(place, (product, _))| (product, relevance(place))).collect();
-        // The first product in the table should not give the answer away.
-        judged.sort_by(|a, b| a.0[2].total_cmp(&b.0[2]));
-        judged
+        products.iter().map(|(product, worth)| (*product, relevance(*worth))).collect()
     }
 
     fn worth(&self, product: [f64; 3]) -> f64 {
-        let of_wish = |worths: &[f64; 3]| -> f64 { worths.iter().zip(product).map(|(worth, x)| worth * x).sum() };
+        let of_wish =
+            |worths: &[f64; 3]| -> f64 { worths.iter().zip(product).map(|(worth, x)| worth * x).sum() };
         WISHES.iter().zip(self.features).map(|((_, worths), feature)| feature * of_wish(worths)).sum()
     }
 }

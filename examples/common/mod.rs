@@ -48,7 +48,7 @@ fn text(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => "NULL".to_owned(),
         ValueRef::Integer(value) => value.to_string(),
-        ValueRef::Real(value) => value.to_string(),
+        ValueRef::Real(value) => format!("{value:?}"),
         ValueRef::Text(value) => String::from_utf8_lossy(value).into_owned(),
         ValueRef::Blob(value) => format!("{} bytes", value.len()),
     }
