@@ -9,15 +9,15 @@ mod common;
 use common::Answer;
 use rusqlite::{Connection, Result, params};
 
-/// What shoppers may want: the name of the query feature that shows it, and what it makes price, age and rating worth.
+/// What shoppers may want: the name of the query feature that shows it, and what it makes price, age and stars worth.
 const WISHES: [(&str, [f64; 3]); 4] = [
     ("q_cheap", [-2.0, 0.0, 0.5]),
     ("q_luxury", [2.0, 0.0, 0.5]),
     ("q_new", [0.0, -2.0, 0.5]),
     ("q_vintage", [0.0, 2.0, 0.5]),
 ];
-const TRAINING_QUERIES: usize = 160;
-const NOVEL_QUERIES: usize = 80;
+const TRAINING_QUERIES: u32 = 160;
+const NOVEL_QUERIES: u32 = 80;
 const PRODUCTS: usize = 20;
 const SEED: u64 = 2008;
 
@@ -26,9 +26,9 @@ fn main() -> Result<()> {
     sqlite_ltr::register(&connection)?;
 
     say(
-        "A shop's search results, judged from 0 (useless) to 3 (just right). A product has a price, an age and a \
-         rating. A query has four features that tell how much its words ask for something cheap, luxurious, new or \
-         vintage. What is best for one query is worst for another: no single ranking can please them all.",
+        "A shop's search results, judged from 0 (useless) to 3 (just right). A product has a price, an age and \
+         stars, each measured against the shop's average. A query has four features that tell how much its words ask for \
+         something cheap, luxurious, new or vintage. What is best for one query is worst for another: no single ranking can please them all.",
     );
     make_data(&connection)?;
     show(&connection, "SELECT * FROM judgments LIMIT 3")?;
@@ -64,8 +64,7 @@ SELECT report ->> 'queries' AS queries, report ->> 'functions' AS functions,
     );
     show(
         &connection,
-        "SELECT r.rank, r.doc_id, round(r.score, 2) AS score,
-       round(n.price, 2) AS price, round(n.age, 2) AS age, round(n.rating, 2) AS rating, n.relevance AS judged
+        "SELECT r.rank, r.doc_id, round(r.score, 2) AS score, n.price, n.age, n.stars, n.relevance AS judged
   FROM ltr_rank('q_svm', 'novel') AS r JOIN novel AS n USING (query_id, doc_id)
  WHERE r.query_id = 1001
  ORDER BY r.rank LIMIT 8",
@@ -95,7 +94,7 @@ SELECT m.model,
     )?;
 
     say(
-        "rank_svm found what all queries have in common, the rating. q_svm found what each of them asks for. Next: the \
+        "rank_svm found what all queries have in common, the stars. q_svm found what each of them asks for. Next: the \
          README has a session for the sqlite3 shell, and SELECT * FROM ltr_options lists what a call may choose.",
     );
     Ok(())
@@ -133,8 +132,8 @@ fn show(connection: &Connection, sql: &str) -> Result<()> {
 /// Makes the tables `judgments` (queries 1 to 160) and `novel` (queries 1001 to 1080).
 ///
 /// A query has one wish, strong in its features (0.7 to 1) while the others are weak (0 to 0.3). Price, age and
-/// rating of a product are standard normal. What it is worth to the query is the sum, over the wishes, of the query's
-/// feature times the worth of price, age and rating, and some noise; the best 2 products have relevance 3, the next 4
+/// stars of a product are standard normal. What it is worth to the query is the sum, over the wishes, of the query's
+/// feature times the worth of price, age and stars, and some noise; the best 2 products have relevance 3, the next 4
 /// have 2, the next 6 have 1, the other 8 have 0.
 fn make_data(connection: &Connection) -> Result<()> {
     let names = WISHES.map(|(name, _)| name).join(", ");
@@ -142,16 +141,16 @@ fn make_data(connection: &Connection) -> Result<()> {
     connection.execute_batch("BEGIN")?;
     for (table, first, queries) in [("judgments", 1, TRAINING_QUERIES), ("novel", 1001, NOVEL_QUERIES)] {
         connection.execute_batch(&format!(
-            "CREATE TABLE {table} (query_id, doc_id, {names}, price, age, rating, relevance)"
+            "CREATE TABLE {table} (query_id, doc_id, {names}, price, age, stars, relevance)"
         ))?;
         let insert = format!("INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
         let mut insert = connection.prepare(&insert)?;
         for number in 0..queries {
-            let query = Query::new((number + 2) % WISHES.len(), &mut random);
-            for (doc, (product, relevance)) in query.judged(&mut random).into_iter().enumerate() {
-                let ([a, b, c, d], [price, age, rating]) = (query.features, product);
-                let id = first + number;
-                insert.execute(params![id, doc + 1, a, b, c, d, price, age, rating, relevance])?;
+            let query = Query::new((number as usize + 2) % WISHES.len(), &mut random);
+            for (doc, (product, relevance)) in (1..).zip(query.judged(&mut random)) {
+                let ([a, b, c, d], [price, age, stars]) = (query.features, product);
+                let (id, doc): (u32, u32) = (first + number, doc);
+                insert.execute(params![id, doc, a, b, c, d, price, age, stars, relevance])?;
             }
         }
     }
@@ -164,8 +163,7 @@ struct Query {
 
 impl Query {
     fn new(wish: usize, random: &mut Random) -> Self {
-        let feature =
-            |number| if number == wish { 0.7 + 0.3 * random.uniform() } else { 0.3 * random.uniform() };
+        let feature = |number| if number == wish { random.percent(70, 100) } else { random.percent(0, 30) };
         let [a, b, c, d] = [0, 1, 2, 3].map(feature);
         Self { features: [a, b, c, d] }
     }
@@ -206,13 +204,14 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform in [0, 1).
-    fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    /// A number of hundredths between these two, all equally likely.
+    fn percent(&mut self, low: u64, high: u64) -> f64 {
+        (low + self.next() % (high - low + 1)) as f64 / 100.0
     }
 
-    /// Close enough to standard normal: twelve uniform numbers minus 6.
+    /// Close enough to standard normal, in steps of 0.01: twelve uniform numbers minus their mean.
     fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+        let sum: u64 = (0..12).map(|_| self.next() % 100).sum();
+        (sum as f64 - 594.0) / 100.0
     }
 }
