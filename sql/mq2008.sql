@@ -112,8 +112,8 @@ SELECT rank, query_id, doc_id, round(score, 3) AS score, CAST(relevance AS INTEG
 
 -- The means over the five folds, beside other systems on the same files under the same rules. Their figures were measured for
 -- this project with the programs themselves, hyper-parameters chosen on the validation parts by NDCG@10. The standard error of
--- one fold is .031, so most rows lie within noise. indv_svm has no function for queries that it has not seen: its row is what a
--- ranking by document id is worth.
+-- one fold is .031, so differences of a few thousandths are noise. indv_svm has no function for queries that it has not seen: its
+-- row is what a ranking by document id is worth.
 WITH others(system, ndcg_1, ndcg_3, ndcg_5, ndcg_10, map, err) AS (
     VALUES ('CatBoost StochasticRank', .376, .420, .463, .507, .480, .308),  -- Prokhorenkova et al. 2018
            ('CatBoost YetiRank',       .365, .412, .460, .504, .479, .302),
