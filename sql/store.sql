@@ -8,4 +8,4 @@ SELECT ?1, coalesce(max(version), 0) + 1, ?2, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 
  UNION ALL
 SELECT name, version, '', 0, '', '', x'' FROM {schema}.ltr_models WHERE name = ?1 AND active
     ON CONFLICT (name, version) DO UPDATE SET active = 0
-RETURNING version, active, report;
+RETURNING version, active;

@@ -2,6 +2,7 @@
 //!
 //! Definitions and normalisation stand in the `definitions` block of `problems.json`; its optima were found by two
 //! independent methods.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

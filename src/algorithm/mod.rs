@@ -113,6 +113,9 @@ mod tests {
     #[test]
     fn an_unknown_algorithm_is_answered_with_the_nearest() {
         let error = find("qsvm").unwrap_err().to_string();
-        assert!(error.starts_with("unknown algorithm 'qsvm', did you mean 'q_svm'?; known: q_svm, knn_svm"), "{error}");
+        assert!(
+            error.starts_with("unknown algorithm 'qsvm', did you mean 'q_svm'?; known: q_svm, knn_svm"),
+            "{error}"
+        );
     }
 }

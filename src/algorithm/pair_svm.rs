@@ -17,13 +17,16 @@ use crate::control::Control;
 use crate::data::{Dataset, Matrix, QueryFeatureRule, Scaling};
 use crate::error::{Error, Result};
 use crate::loss;
-use crate::ranker::{Fitting, Function, JudgmentPool, Lending, Linear, Observed, QueryDependent, Ranker};
+use crate::ranker::{
+    Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, QueryDependent, Ranker,
+};
 use crate::select::{Folds, held_out_documents};
 use crate::smoothing::Kind;
 use crate::solve::{SolveReport, Stop};
 
 /// Options of this trainer besides those of every training.
-pub(super) const PARAMETERS: &[&str] = &["smoothing", "neighbors", "bandwidth", "loss", "lambda", "tolerance"];
+pub(super) const PARAMETERS: &[&str] =
+    &["smoothing", "neighbors", "bandwidth", "loss", "lambda", "tolerance"];
 
 /// Lambda where no judged query can be spared to choose it.
 const FALLBACK_LAMBDA: f64 = 0.01;
@@ -42,6 +45,13 @@ struct Session<'a> {
     control: &'a Control,
 }
 
+/// One fitted function; seconds since training began.
+struct Fit {
+    function: Function,
+    report: SolveReport,
+    ended: f64,
+}
+
 /// Fits the recipe.
 ///
 /// # Errors
@@ -53,26 +63,30 @@ pub(super) fn train(recipe: &Recipe, set: &TrainingSet, control: &Control) -> Re
     let (lambda, choice) = session.lambda(set.validation.as_ref(), &mut warnings)?;
     let fitting = Fitting { lambda, tolerance: recipe.tolerance };
     control.check()?;
-    let fits = session.fit_all(&fitting)?;
+    let fits = session.fit_all(&fitting, started)?;
     let unconverged =
-        fits.iter().filter(|(_, report)| !matches!(report.stop, Stop::Converged | Stop::Empty)).count();
-    let log = log(&fits, started);
+        fits.iter().filter(|fit| !matches!(fit.report.stop, Stop::Converged | Stop::Empty)).count();
+    let log = log(&fits);
     let functions = fits.len();
-    let (ranker, scaling) = session.ranker(fitting, fits.into_iter().map(|(function, _)| function).collect());
+    let (ranker, scaling) = session.ranker(fitting, fits.into_iter().map(|fit| fit.function).collect());
     Ok(Trained { ranker, scaling, lambda, choice, log, functions, unconverged, warnings })
 }
 
-fn log(fits: &[(Function, SolveReport)], started: Instant) -> Vec<LogStep> {
-    let seconds = started.elapsed().as_secs_f64();
+/// The steps of the solver where there is one fit, else one line per fit.
+fn log(fits: &[Fit]) -> Vec<LogStep> {
     match fits {
-        [(_, report)] => report
+        [Fit { report, ended, .. }] => report
             .steps
             .iter()
-            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds })
+            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: *ended })
             .collect(),
         _ => fits
             .iter()
-            .map(|(function, _)| LogStep { objective: function.objective, gap: function.gap, seconds })
+            .map(|Fit { function, ended, .. }| LogStep {
+                objective: function.objective,
+                gap: function.gap,
+                seconds: *ended,
+            })
             .collect(),
     }
 }
@@ -106,7 +120,11 @@ impl<'a> Session<'a> {
     }
 
     /// The lambda to fit with, and how it was chosen.
-    fn lambda(&self, validation: Option<&Dataset>, warnings: &mut Vec<String>) -> Result<(f64, Option<Choice>)> {
+    fn lambda(
+        &self,
+        validation: Option<&Dataset>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(f64, Option<Choice>)> {
         let lambdas = match &self.recipe.lambda {
             LambdaChoice::Fixed(lambda) => return Ok((*lambda, None)),
             LambdaChoice::Among(lambdas) => lambdas,
@@ -129,7 +147,8 @@ impl<'a> Session<'a> {
     }
 
     fn on_queries(&self, lambdas: &[f64], share: f64) -> Result<Choice> {
-        let judged: Vec<bool> = (0..self.data.n_queries()).map(|query| self.lending.pool.lends(query)).collect();
+        let judged: Vec<bool> =
+            (0..self.data.n_queries()).map(|query| self.lending.pool.lends(query)).collect();
         let folds = Folds::by_query(&self.data.query_ids, &judged, share, self.recipe.seed).held_out;
         let mut curve = Curve::new(self.recipe, lambdas);
         let judge = Judge { documents: &self.scaled, data: self.data };
@@ -147,7 +166,8 @@ impl<'a> Session<'a> {
 
     fn on_documents(&self, lambdas: &[f64]) -> Result<Choice> {
         let held_out = held_out_documents(self.data, HELD_OUT_DOCUMENTS, self.recipe.seed);
-        let rows = |held: bool| -> Vec<usize> { (0..held_out.len()).filter(|row| held_out[*row] == held).collect() };
+        let rows =
+            |held: bool| -> Vec<usize> { (0..held_out.len()).filter(|row| held_out[*row] == held).collect() };
         let (kept, held) = (rows(false), rows(true));
         let (train, judges) = (self.data.with_rows(&kept), self.data.with_rows(&held));
         let pool = pool(&train, &self.scaled.select_rows(&kept), self.recipe.smoothing.kind != Kind::Uniform);
@@ -174,7 +194,13 @@ impl<'a> Session<'a> {
             _ => self.lending.lenders(&features.row(query).to_vec()),
         });
         let mut curve = Curve::new(self.recipe, lambdas);
-        curve.add(self.recipe, &self.lending, Judge { documents: &documents, data: source }, &trials, self.control)?;
+        curve.add(
+            self.recipe,
+            &self.lending,
+            Judge { documents: &documents, data: source },
+            &trials,
+            self.control,
+        )?;
         Ok(curve.choice(self.recipe, format!("{} queries of the validation source", source.n_queries())))
     }
 
@@ -183,7 +209,7 @@ impl<'a> Session<'a> {
         &self,
         lending: &Lending,
         queries: &[usize],
-        lenders: impl Fn(usize) -> Vec<crate::ranker::Lender>,
+        lenders: impl Fn(usize) -> Vec<Lender>,
     ) -> Vec<Trial> {
         if self.recipe.smoothing.kind == Kind::Uniform {
             return vec![Trial { lenders: lending.lenders(&[]), queries: queries.to_vec() }];
@@ -196,20 +222,24 @@ impl<'a> Session<'a> {
     }
 
     /// One function for all queries, or one for each training query.
-    fn fit_all(&self, fitting: &Fitting) -> Result<Vec<(Function, SolveReport)>> {
-        let dim = self.scaled.columns();
+    fn fit_all(&self, fitting: &Fitting, started: Instant) -> Result<Vec<Fit>> {
         if self.recipe.smoothing.kind == Kind::Uniform {
-            return Ok(vec![self.lending.fit(&self.lending.lenders(&[]), dim, fitting, self.control)?]);
+            return Ok(vec![self.fit(&self.lending.lenders(&[]), fitting, started)?]);
         }
         self.control.expect(self.data.n_queries());
         (0..self.data.n_queries())
             .into_par_iter()
             .map(|query| {
-                let fit = self.lending.fit(&self.lending.lenders_of(query), dim, fitting, self.control);
+                let fit = self.fit(&self.lending.lenders_of(query), fitting, started);
                 self.control.step();
                 fit
             })
             .collect()
+    }
+
+    fn fit(&self, lenders: &[Lender], fitting: &Fitting, started: Instant) -> Result<Fit> {
+        let (function, report) = self.lending.fit(lenders, self.scaled.columns(), fitting, self.control)?;
+        Ok(Fit { function, report, ended: started.elapsed().as_secs_f64() })
     }
 
     fn ranker(self, fitting: Fitting, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {

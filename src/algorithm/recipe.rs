@@ -164,7 +164,9 @@ fn metric(given: Option<&Value>) -> Result<Metric> {
     match given {
         None => Metric::parse("ndcg@10"),
         Some(Value::String(name)) => Metric::parse(name),
-        Some(other) => Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\"")),
+        Some(other) => {
+            Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\""))
+        }
     }
 }
 

@@ -59,7 +59,10 @@ pub(super) struct Curve {
 impl Curve {
     /// A curve without values; `lambdas` largest first.
     pub fn new(recipe: &Recipe, lambdas: &[f64]) -> Self {
-        Self { means: vec![Mean::new(recipe.metric.def(), recipe.undefined); lambdas.len()], lambdas: lambdas.to_vec() }
+        Self {
+            means: vec![Mean::new(recipe.metric.def(), recipe.undefined); lambdas.len()],
+            lambdas: lambdas.to_vec(),
+        }
     }
 
     /// Adds the trials of one round.

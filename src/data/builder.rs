@@ -129,7 +129,13 @@ impl DatasetBuilder {
     ///
     /// # Errors
     /// A weight or query feature that differs from that of an earlier row of the query.
-    pub fn begin(&mut self, query: Id, doc: Option<Id>, relevance: Option<f64>, of_query: OfQuery) -> Result<()> {
+    pub fn begin(
+        &mut self,
+        query: Id,
+        doc: Option<Id>,
+        relevance: Option<f64>,
+        of_query: OfQuery,
+    ) -> Result<()> {
         let number = self.query_number(query);
         self.has_docs &= doc.is_some();
         self.query_sizes[number] += 1;
@@ -177,8 +183,7 @@ impl DatasetBuilder {
         }
         let differs = |(a, b): (&f64, &f64)| compare(*a, *b).is_ne();
         if let Some(index) = self.query_values[number].iter().zip(&of_query.features).position(differs) {
-            let column =
-                self.query_names.get(index).cloned().unwrap_or_else(|| "query_features".to_owned());
+            let column = self.query_names.get(index).cloned().unwrap_or_else(|| "query_features".to_owned());
             let problem = format!(
                 "{} differs from {} in an earlier row of the same query; a query feature belongs to the whole query",
                 of_query.features[index], self.query_values[number][index]
@@ -219,7 +224,8 @@ impl DatasetBuilder {
     pub fn blob(&mut self, bytes: &[u8]) -> Result<()> {
         let (chunks, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
-            let problem = format!("BLOB of {} bytes; its length must be a multiple of 4 (f32 values)", bytes.len());
+            let problem =
+                format!("BLOB of {} bytes; its length must be a multiple of 4 (f32 values)", bytes.len());
             return Err(self.vector_error(problem));
         }
         self.check_width(chunks.len())?;
@@ -227,14 +233,17 @@ impl DatasetBuilder {
             self.vectors = Vectors::F32(Vec::new());
         }
         let Vectors::F32(values) = &mut self.vectors else {
-            return Err(self.vector_error("a BLOB, but earlier rows have JSON; use one of the two".to_owned()));
+            return Err(
+                self.vector_error("a BLOB, but earlier rows have JSON; use one of the two".to_owned())
+            );
         };
         let start = values.len();
         values.extend(chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)));
         match values[start..].iter().position(|value| !value.is_finite()) {
             None => Ok(()),
             Some(at) => {
-                let problem = format!("value {} is {}; allowed are finite numbers", at + 1, values[start + at]);
+                let problem =
+                    format!("value {} is {}; allowed are finite numbers", at + 1, values[start + at]);
                 Err(self.vector_error(problem))
             }
         }
@@ -318,8 +327,7 @@ impl DatasetBuilder {
             let column = self.columns.get(index).cloned().unwrap_or_default();
             match column.first_other {
                 Some(row) if column.numeric || required => {
-                    let problem =
-                        "a value that is no number; allowed are numbers and text that is a well-formed number";
+                    let problem = "a value that is no number; allowed are numbers and text that is a well-formed number";
                     return Err(self.row_error(row, name, problem.to_owned()));
                 }
                 Some(_) => findings.ignored.push(name.clone()),
@@ -330,13 +338,12 @@ impl DatasetBuilder {
     }
 
     fn check_missing(&self, missing: Missing, kept: &[usize]) -> Result<()> {
-        let first = kept
-            .iter()
-            .filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index)))
-            .min();
+        let first =
+            kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
         match first {
             Some((row, index)) if missing == Missing::Error => {
-                let problem = "NULL; use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
+                let problem =
+                    "NULL; use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
                 Err(self.row_error(row, &self.names[index], problem.to_owned()))
             }
             _ => Ok(()),
@@ -446,7 +453,9 @@ impl DatasetBuilder {
         };
         let relevance = |row: usize| self.relevance.get(row).copied().unwrap_or(0.0);
         order.sort_by(|&a, &b| {
-            let docs = || if self.has_docs { self.row_doc[a].cmp(&self.row_doc[b]) } else { std::cmp::Ordering::Equal };
+            let docs = || {
+                if self.has_docs { self.row_doc[a].cmp(&self.row_doc[b]) } else { std::cmp::Ordering::Equal }
+            };
             rank[self.row_query[a]]
                 .cmp(&rank[self.row_query[b]])
                 .then_with(docs)

@@ -80,16 +80,16 @@ fn number(text: &str, what: &str) -> Result<f64> {
 }
 
 fn feature(word: &str, previous: usize) -> Result<(usize, f32)> {
-    let (index, value) = word
-        .split_once(':')
-        .ok_or_else(|| Error::Data(format!("found '{word}', expected 'index:value'")))?;
-    let index: usize = index
-        .parse()
-        .ok()
-        .filter(|index| (1..=HIGHEST_FEATURE).contains(index))
-        .ok_or_else(|| Error::Data(format!("feature number '{index}' is not between 1 and {HIGHEST_FEATURE}")))?;
+    let (index, value) =
+        word.split_once(':').ok_or_else(|| Error::Data(format!("found '{word}', expected 'index:value'")))?;
+    let index: usize =
+        index.parse().ok().filter(|index| (1..=HIGHEST_FEATURE).contains(index)).ok_or_else(|| {
+            Error::Data(format!("feature number '{index}' is not between 1 and {HIGHEST_FEATURE}"))
+        })?;
     if index <= previous {
-        return Err(Error::Data(format!("feature {index} follows feature {previous}; numbers must increase")));
+        return Err(Error::Data(format!(
+            "feature {index} follows feature {previous}; numbers must increase"
+        )));
     }
     let value = number(value, &format!("feature {index}"))? as f32;
     if value.is_finite() {

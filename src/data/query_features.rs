@@ -69,10 +69,16 @@ impl QueryFeatureRule {
         });
         let (names, columns) = match kind {
             QueryFeatureKind::Named if data.query_names.is_empty() => {
-                return Err(missing_kind("named", "the source has no column query_features and none named q_*"));
+                return Err(missing_kind(
+                    "named",
+                    "the source has no column query_features and none named q_*",
+                ));
             }
             QueryFeatureKind::Constant if constant.is_empty() => {
-                return Err(missing_kind("constant", "no feature is constant inside every query but differs between queries"));
+                return Err(missing_kind(
+                    "constant",
+                    "no feature is constant inside every query but differs between queries",
+                ));
             }
             QueryFeatureKind::Named => (data.query_names.clone(), Vec::new()),
             QueryFeatureKind::Constant => {
@@ -133,7 +139,11 @@ impl QueryFeatureRule {
     /// Names of the features in `data` that should be constant inside a query but are not; their mean is used.
     pub fn varying<'a>(&self, data: &'a Dataset) -> Vec<&'a str> {
         let varies = |column: usize| (0..data.n_queries()).any(|query| !constant_in(data, query, column));
-        self.columns.iter().filter(|column| varies(**column)).map(|column| data.names[*column].as_str()).collect()
+        self.columns
+            .iter()
+            .filter(|column| varies(**column))
+            .map(|column| data.names[*column].as_str())
+            .collect()
     }
 
     fn named(&self, data: &Dataset) -> Result<Array2<f64>> {

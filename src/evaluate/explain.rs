@@ -33,10 +33,15 @@ pub fn function_for(
     let Some(rule) = model.ranker.query_rule() else {
         if query_features.is_some() {
             let name = &model.card.algorithm;
-            return Err(Error::Unsupported(format!("the model '{name}' has one function for all queries and takes no query features")));
+            return Err(Error::Unsupported(format!(
+                "the model '{name}' has one function for all queries and takes no query features"
+            )));
         }
         let target = Target { id: None, features: &[] };
-        return model.ranker.stored(&target).ok_or_else(|| Error::Internal("a linear model without function".to_owned()));
+        return model
+            .ranker
+            .stored(&target)
+            .ok_or_else(|| Error::Internal("a linear model without function".to_owned()));
     };
     let Some(given) = query_features else {
         let names = rule.names.join(", ");
@@ -46,7 +51,10 @@ pub fn function_for(
     };
     let features = rule.scaled(given)?;
     if model.ranker.knows_only_stored() {
-        return Err(Error::Unsupported(format!("'{}' has functions for its training queries only; use ltr_rank", model.card.algorithm)));
+        return Err(Error::Unsupported(format!(
+            "'{}' has functions for its training queries only; use ltr_rank",
+            model.card.algorithm
+        )));
     }
     if let Some(function) = cache.get(key, &features) {
         return Ok(function);
@@ -73,7 +81,9 @@ pub fn parts(model: &Model, function: &Function, features: &[f64]) -> Result<Vec
     }
     if !model.capabilities().pointwise {
         let scale = model.scaling.name();
-        return Err(Error::Unsupported(format!("the model's scaling \"{scale}\" needs the whole query; use ltr_rank")));
+        return Err(Error::Unsupported(format!(
+            "the model's scaling \"{scale}\" needs the whole query; use ltr_rank"
+        )));
     }
     let scaled = model.scaling.document(features);
     let parts = model.card.features.iter().zip(features).zip(scaled.iter().zip(&function.weights));

@@ -24,7 +24,9 @@ impl PointScorer {
             return Ok(Self { model, function });
         }
         let scale = model.scaling.name();
-        Err(Error::Unsupported(format!("the model's scaling \"{scale}\" needs the whole query; use ltr_rank")))
+        Err(Error::Unsupported(format!(
+            "the model's scaling \"{scale}\" needs the whole query; use ltr_rank"
+        )))
     }
 
     /// Score of a document of `n` features, given one by one in the type of their source.
@@ -42,8 +44,14 @@ impl PointScorer {
         let score = dot_by(&self.function.weights, |place| {
             T::from_f64(scaling.value(place, feature(place).to_f64())).to_f64()
         });
-        if score.is_finite() { Ok(score) } else {
-            Err(Error::value("argument 'features'", "NaN, an infinity or a number too large", "finite numbers"))
+        if score.is_finite() {
+            Ok(score)
+        } else {
+            Err(Error::value(
+                "argument 'features'",
+                "NaN, an infinity or a number too large",
+                "finite numbers",
+            ))
         }
     }
 }

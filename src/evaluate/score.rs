@@ -45,7 +45,9 @@ pub fn score(model: &Model, key: Key, data: &Dataset, cache: &FitCache, control:
     if scored.scores.iter().all(|score| score.is_finite()) {
         Ok(scored)
     } else {
-        Err(Error::Data("a score is beyond the range of numbers; features are too large for this model".to_owned()))
+        Err(Error::Data(
+            "a score is beyond the range of numbers; features are too large for this model".to_owned(),
+        ))
     }
 }
 
@@ -64,7 +66,9 @@ fn functions(
             let varying = rule.varying(data);
             if !varying.is_empty() {
                 let list = varying.join(", ");
-                scored.warnings.push(format!("query features that vary within a query (their mean is used): {list}"));
+                scored
+                    .warnings
+                    .push(format!("query features that vary within a query (their mean is used): {list}"));
             }
             rule.features(data)?.rows().into_iter().map(|row| row.to_vec()).collect()
         }
@@ -102,7 +106,13 @@ fn without_fitting(model: &Model, key: Key, features: &[f64], cache: &FitCache) 
     cache.get(key, features)
 }
 
-fn fit(model: &Model, key: Key, features: &[f64], cache: &FitCache, control: &Control) -> Result<Arc<Function>> {
+fn fit(
+    model: &Model,
+    key: Key,
+    features: &[f64],
+    cache: &FitCache,
+    control: &Control,
+) -> Result<Arc<Function>> {
     let function = Arc::new(model.ranker.fit(features, control)?);
     cache.put(key, features, &function);
     control.step();

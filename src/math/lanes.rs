@@ -97,32 +97,38 @@ pub fn axpy(factor: f64, x: &[Lanes], y: &mut [Lanes]) {
 /// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are left alone.
 #[inline(always)]
 pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [Lanes]) {
-    for i in 0..n {
-        *get_mut(out, i) = dot(&a[i * width..(i + 1) * width], w);
+    // Eight rows at a time; their lanes are stored before they are folded so that they stay in wide registers.
+    let mut sums = [Lanes::ZERO; LANES];
+    for (block, target) in out.iter_mut().enumerate().take(blocks_for(n)) {
+        let count = LANES.min(n - block * LANES);
+        for (r, sum) in sums.iter_mut().enumerate().take(count) {
+            let i = block * LANES + r;
+            let mut lanes = Lanes::ZERO;
+            for (x, y) in a[i * width..(i + 1) * width].iter().zip(w) {
+                lanes.add_product(x, y);
+            }
+            *sum = lanes;
+        }
+        for (value, sum) in target.0.iter_mut().zip(sums).take(count) {
+            *value = sum.fold();
+        }
     }
 }
 
-/// out += A' g for the first `n` rows of A, shape `(n, 8 width)`; four rows are added up at a time.
+/// out += A' g for the first `n` rows of A, shape `(n, 8 width)`; even and odd rows are added up apart.
 #[inline(always)]
 pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut [Lanes]) {
-    let quads = n / 4;
-    for quad in 0..quads {
-        let i = 4 * quad;
-        let factor = [get(g, i), get(g, i + 1), get(g, i + 2), get(g, i + 3)];
-        let rows = &a[i * width..(i + 4) * width];
-        let (first, rest) = rows.split_at(width);
-        let (second, rest) = rest.split_at(width);
-        let (third, fourth) = rest.split_at(width);
-        for (j, target) in out[..width].iter_mut().enumerate() {
-            for lane in 0..LANES {
-                let low = factor[0] * first[j].0[lane] + factor[1] * second[j].0[lane];
-                let high = factor[2] * third[j].0[lane] + factor[3] * fourth[j].0[lane];
-                target.0[lane] += low + high;
-            }
+    for (j, target) in out.iter_mut().enumerate().take(width) {
+        let (mut even, mut odd) = (*target, Lanes::ZERO);
+        for pair in 0..n / 2 {
+            even.add_scaled(get(g, 2 * pair), &a[2 * pair * width + j]);
+            odd.add_scaled(get(g, 2 * pair + 1), &a[(2 * pair + 1) * width + j]);
         }
-    }
-    for i in 4 * quads..n {
-        axpy(get(g, i), &a[i * width..(i + 1) * width], out);
+        if n % 2 == 1 {
+            even.add_scaled(get(g, n - 1), &a[(n - 1) * width + j]);
+        }
+        even.add_scaled(1.0, &odd);
+        *target = even;
     }
 }
 

@@ -31,3 +31,30 @@ pub fn widest<K: Kernel>(kernel: K) -> K::Output {
 fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::lanes::{self, Lanes};
+
+    struct Gram<'a>(&'a [Lanes]);
+
+    impl Kernel for Gram<'_> {
+        type Output = Vec<Lanes>;
+
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn run(self) -> Vec<Lanes> {
+            let mut h = vec![Lanes::ZERO; 32];
+            lanes::add_gram(self.0, self.0, 2, self.0.len() / 2, &mut h);
+            h
+        }
+    }
+
+    #[test]
+    fn wide_registers_change_no_bit() {
+        let values: Vec<f64> = (0..800).map(|i| (f64::from(i) * 0.37).sin() / 3.0).collect();
+        let rows = lanes::from_slice(&values);
+        assert_eq!(widest(Gram(&rows)), Gram(&rows).run());
+    }
+}

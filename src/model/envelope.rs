@@ -73,7 +73,9 @@ pub(super) fn seal(model: &[u8], blocks: &[Vec<u8>]) -> Result<Vec<u8>> {
     let key = key_of(&bytes, &header);
     bytes.extend(key.to_le_bytes());
     bytes.extend(header);
-    blocks.iter().for_each(|block| bytes.extend(block));
+    for block in blocks {
+        bytes.extend(block);
+    }
     Ok(bytes)
 }
 

@@ -149,7 +149,10 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_is_refused() {
-        assert_eq!(message(r#"{"seed": 1, "seed": 2}"#), "option 'seed': got it twice, allowed is each key once");
+        assert_eq!(
+            message(r#"{"seed": 1, "seed": 2}"#),
+            "option 'seed': got it twice, allowed is each key once"
+        );
     }
 
     #[test]

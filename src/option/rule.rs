@@ -60,9 +60,9 @@ fn positive(x: f64) -> bool {
 }
 
 fn positives(value: &Value) -> bool {
-    value.as_array().is_some_and(|list| {
-        !list.is_empty() && list.iter().all(|item| item.as_f64().is_some_and(positive))
-    })
+    value
+        .as_array()
+        .is_some_and(|list| !list.is_empty() && list.iter().all(|item| item.as_f64().is_some_and(positive)))
 }
 
 fn texts(value: &Value) -> bool {

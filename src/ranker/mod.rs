@@ -54,6 +54,7 @@ pub struct Target<'a> {
 }
 
 /// What a ranker can do.
+#[allow(clippy::struct_excessive_bools, reason = "four independent abilities")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// It scores one document without the rest of its query.
@@ -117,7 +118,8 @@ pub trait Ranker: Send + Sync + Debug {
 pub type Decode = fn(&[u8], &[&[u8]]) -> Result<Box<dyn Ranker>>;
 
 /// Every form of ranker.
-pub const FORMS: &[(&str, Decode)] = &[(linear::FORM, linear::decode), (query_dependent::FORM, query_dependent::decode)];
+pub const FORMS: &[(&str, Decode)] =
+    &[(linear::FORM, linear::decode), (query_dependent::FORM, query_dependent::decode)];
 
 /// Reads a ranker of the named form.
 ///

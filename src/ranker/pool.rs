@@ -45,7 +45,8 @@ impl Judgments {
     fn block(&self, shared: bool) -> Option<&PairBlock> {
         let width = self.features.columns();
         let prepare = || {
-            let block = PairBlock::new(&self.features.rows_f64(0..self.features.rows()), &self.labels, width).ok()?;
+            let block =
+                PairBlock::new(&self.features.rows_f64(0..self.features.rows()), &self.labels, width).ok()?;
             Some(if shared && width <= WIDEST_WITH_MOMENT { block.with_moment() } else { block })
         };
         self.block.get_or_init(prepare).as_ref()

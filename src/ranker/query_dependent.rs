@@ -190,7 +190,9 @@ impl Ranker for QueryDependent {
 
     fn encode(&self) -> Result<Encoded> {
         // Only what a novel query needs is kept: nothing where novel queries have no function.
-        let kept = |query: usize| if self.knows_only_stored() { None } else { self.lending.pool.queries[query].as_ref() };
+        let kept = |query: usize| {
+            if self.knows_only_stored() { None } else { self.lending.pool.queries[query].as_ref() }
+        };
         let judgments: Vec<Option<&Judgments>> = (0..self.lending.pool.len()).map(kept).collect();
         let functions = &self.observed.functions;
         let header = Header {
@@ -203,8 +205,15 @@ impl Ranker for QueryDependent {
             width: self.width as u64,
             functions: functions.iter().flat_map(|function| function.weights.iter().copied()).collect(),
             objectives: functions.iter().map(|function| (function.objective, function.gap)).collect(),
-            documents: judgments.iter().map(|query| query.map_or(0, |query| query.labels.len() as u32)).collect(),
-            element_bytes: judgments.iter().flatten().next().map_or(8, |query| query.features.element_bytes() as u8),
+            documents: judgments
+                .iter()
+                .map(|query| query.map_or(0, |query| query.labels.len() as u32))
+                .collect(),
+            element_bytes: judgments
+                .iter()
+                .flatten()
+                .next()
+                .map_or(8, |query| query.features.element_bytes() as u8),
         };
         let blocks = judgments.into_iter().flatten().map(|query| {
             let mut block = Vec::new();
@@ -256,7 +265,10 @@ impl Header {
             (self.documents.iter().filter(|n| **n > 0).count() == blocks, "number of blocks"),
             (matches!(self.element_bytes, 4 | 8), "bytes of an element"),
             (finite(&self.features) && finite(&self.functions), "a number that is not finite"),
-            (self.objectives.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "an objective that is not finite"),
+            (
+                self.objectives.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()),
+                "an objective that is not finite",
+            ),
             (self.weights.iter().all(|weight| positive(*weight)), "a query weight that is not above 0"),
             (bandwidth_ok && self.smoothing.neighbors > 0, "the smoothing"),
             (positive(self.fitting.lambda) && self.fitting.tolerance > 0.0, "lambda or tolerance"),
@@ -313,5 +325,9 @@ fn read_judgments(block: &[u8], n: usize, width: usize, element_bytes: u8) -> Re
         Matrix::F64(crate::data::shaped(n, width, read_f64(features)))
     };
     let finite = labels.iter().all(|label| label.is_finite()) && features.is_finite();
-    if finite { Ok(Judgments::new(labels, features)) } else { Err(Error::Corrupt("a document that is not finite".to_owned())) }
+    if finite {
+        Ok(Judgments::new(labels, features))
+    } else {
+        Err(Error::Corrupt("a document that is not finite".to_owned()))
+    }
 }

@@ -25,7 +25,8 @@ impl Folds {
         if candidates.len() < 2 {
             return Self { held_out: Vec::new() };
         }
-        let size = (fraction * candidates.len() as f64).ceil().clamp(1.0, candidates.len() as f64 - 1.0) as usize;
+        let size =
+            (fraction * candidates.len() as f64).ceil().clamp(1.0, candidates.len() as f64 - 1.0) as usize;
         let folds = if candidates.len() <= FEW_QUERIES { candidates.len().div_ceil(size) } else { 1 };
         let fold = |number: usize| {
             let mut held_out = vec![false; ids.len()];

@@ -53,7 +53,11 @@ impl ScalarCall<'_> {
 ///
 /// # Errors
 /// Those of the database.
-pub fn register(connection: &Connection, function: &'static ScalarFunction, state: &Arc<State>) -> rusqlite::Result<()> {
+pub fn register(
+    connection: &Connection,
+    function: &'static ScalarFunction,
+    state: &Arc<State>,
+) -> rusqlite::Result<()> {
     for arity in function.arities {
         let state = Arc::clone(state);
         let flags = function.flags | FunctionFlags::SQLITE_UTF8;

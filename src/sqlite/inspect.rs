@@ -138,7 +138,9 @@ impl TableFunction for Neighbors {
         let Loaded { model, .. } = loaded(call)?;
         let Some(rule) = model.ranker.query_rule().filter(|_| !model.ranker.knows_only_stored()) else {
             let name = &model.card.algorithm;
-            return Err(Error::Unsupported(format!("the model '{name}' does not borrow judgments from neighbours")));
+            return Err(Error::Unsupported(format!(
+                "the model '{name}' does not borrow judgments from neighbours"
+            )));
         };
         let features = rule.scaled(&vector_argument("argument 'query_features'", argument(call, 1))?)?;
         let row = |lender: crate::ranker::Lender| {
@@ -172,7 +174,10 @@ impl TableFunction for TrainingLog {
                 let store = Store::new(call.connection, None)?;
                 let (_, _, report) = store.report(&String::from_utf8_lossy(name))?;
                 let report: Value = serde_json::from_str(&report).unwrap_or(Value::Null);
-                report["log_seconds"].as_array().map(|list| list.iter().map(Value::as_f64).collect()).unwrap_or_default()
+                report["log_seconds"]
+                    .as_array()
+                    .map(|list| list.iter().map(Value::as_f64).collect())
+                    .unwrap_or_default()
             }
             _ => Vec::new(),
         };

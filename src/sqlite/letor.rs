@@ -50,7 +50,9 @@ impl TableFunction for Letor {
             let (number, line) = line.map_err(|error| in_file(&named, &error))?;
             let highest = line.highest_feature();
             if highest > width {
-                let problem = format!("file '{named}', line {number}: feature {highest}, but option 'features' is {width}");
+                let problem = format!(
+                    "file '{named}', line {number}: feature {highest}, but option 'features' is {width}"
+                );
                 return Err(Error::Data(problem));
             }
             let size = sizes.entry(line.query.clone()).or_insert(0);

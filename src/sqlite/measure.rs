@@ -56,7 +56,8 @@ impl TableFunction for Evaluate {
             return Err(source.error("0 rows; there is nothing to evaluate"));
         }
         let fits = &call.state.fits;
-        let scored = terms.run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?;
+        let scored =
+            terms.run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?;
         call.state.set_warnings(scored.warnings);
         let evaluation = evaluate(&data, &scored.scores, &metrics, undefined);
         let means = std::iter::once((Output::Null, evaluation.means));

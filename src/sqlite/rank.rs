@@ -64,15 +64,20 @@ impl TableFunction for Rank {
         let loaded = model(call.connection, argument(call, 0), options.text("schema"), call.state)?;
         let text = text_argument("argument 'source'", argument(call, 1))?;
         let source = Source::resolve(call.connection, &text)?;
-        let wanted = Wanted { model: Some(&loaded.model), relevance: false, query: false, only: call.only.as_ref() };
+        let wanted =
+            Wanted { model: Some(&loaded.model), relevance: false, query: false, only: call.only.as_ref() };
         let Rows { data, .. } = read(call.connection, &source, wanted, &options, &terms)?;
         let fits = &call.state.fits;
         let scored = if data.n_docs() == 0 {
             None
         } else {
-            Some(terms.run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?)
+            Some(
+                terms
+                    .run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?,
+            )
         };
-        let (scores, warnings) = scored.map_or_else(Default::default, |scored| (scored.scores, scored.warnings));
+        let (scores, warnings) =
+            scored.map_or_else(Default::default, |scored| (scored.scores, scored.warnings));
         call.state.set_warnings(warnings);
         Ok(ranked(&data, &scores, options.count("k"), call.order == Some(BY_RANK)))
     }

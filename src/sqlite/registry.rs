@@ -44,7 +44,8 @@ impl TableFunction for Algorithms {
                 .filter(|option| algorithm.parameters.contains(&option.key))
                 .map(|option| {
                     let own = (option.key == "smoothing").then(|| json!(algorithm.smoothing.name()));
-                    let default = own.unwrap_or_else(|| serde_json::from_str(option.default).unwrap_or_default());
+                    let default =
+                        own.unwrap_or_else(|| serde_json::from_str(option.default).unwrap_or_default());
                     (option.key.to_owned(), json!({ "default": default, "range": option.rule.to_string() }))
                 })
                 .collect();
@@ -121,7 +122,13 @@ impl TableFunction for OptionTable {
         let row = |option: &crate::option::OptionDef| {
             let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
             let default = if option.default == "null" { Output::Null } else { text(option.default) };
-            vec![text(option.key), text(option.summary), default, text(option.rule.to_string()), text(functions.join(", "))]
+            vec![
+                text(option.key),
+                text(option.summary),
+                default,
+                text(option.rule.to_string()),
+                text(functions.join(", ")),
+            ]
         };
         Ok(all(OPTIONS.iter().map(row).collect()))
     }

@@ -25,7 +25,8 @@ const NAMES: &[(&str, &[&str])] = &[
 ];
 
 /// Keys of the option `columns`.
-const KEYS: &[&str] = &["query", "doc", "relevance", "features", "query_features", "weight", "slot", "ignore"];
+const KEYS: &[&str] =
+    &["query", "doc", "relevance", "features", "query_features", "weight", "slot", "ignore"];
 
 /// Where features come from; column numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,14 +96,16 @@ impl Roles {
         let features = match (given.listed("features")?, one("features")?) {
             (Some(list), _) => FeatureColumns::Wide(list),
             (None, Some(column)) => FeatureColumns::Vector(column),
-            (None, None) => FeatureColumns::Wide((0..names.len()).filter(|column| !taken.contains(column)).collect()),
+            (None, None) => {
+                FeatureColumns::Wide((0..names.len()).filter(|column| !taken.contains(column)).collect())
+            }
         };
         let used = |column: &usize| match &features {
             FeatureColumns::Vector(vector) => column == vector,
             FeatureColumns::Wide(wide) => wide.contains(column),
         };
         ignored.extend((0..names.len()).filter(|column| !taken.contains(column) && !used(column)));
-        Ok(Self { query, doc, relevance, weight, features, query_features, ignored, names })
+        Ok(Self { names, query, doc, relevance, weight, features, query_features, ignored })
     }
 
     /// The number of the column with this name, case-insensitively.
@@ -120,8 +123,12 @@ impl Roles {
                 json!(names.filter(|name| !ignored_too.iter().any(|other| other == name)).collect::<Vec<_>>())
             }
         };
-        let ignored: Vec<&str> =
-            self.ignored.iter().map(|column| self.names[*column].as_str()).chain(ignored_too.iter().map(String::as_str)).collect();
+        let ignored: Vec<&str> = self
+            .ignored
+            .iter()
+            .map(|column| self.names[*column].as_str())
+            .chain(ignored_too.iter().map(String::as_str))
+            .collect();
         json!({
             "query": name(self.query),
             "doc": name(self.doc),
@@ -206,7 +213,8 @@ impl Given<'_> {
         match value {
             Value::String(_) if key != "ignore" => Ok(None),
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
-                let lookup = |name: &Value| name.as_str().ok_or_else(refuse).and_then(|name| self.lookup(name));
+                let lookup =
+                    |name: &Value| name.as_str().ok_or_else(refuse).and_then(|name| self.lookup(name));
                 list.iter().map(lookup).collect::<Result<Vec<_>>>().map(Some)
             }
             _ => Err(refuse()),
@@ -218,7 +226,8 @@ impl Given<'_> {
         let begins = |name: &str| name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"));
         let claimed = self.claimed("query_features");
         let free = |column: &usize| !taken.contains(column) && !claimed.contains(column);
-        let columns: Vec<usize> = (0..self.names.len()).filter(free).filter(|column| begins(&self.names[*column])).collect();
+        let columns: Vec<usize> =
+            (0..self.names.len()).filter(free).filter(|column| begins(&self.names[*column])).collect();
         (!columns.is_empty()).then_some(FeatureColumns::Wide(columns))
     }
 }

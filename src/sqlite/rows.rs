@@ -105,7 +105,8 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Options, only:
     match options.get("params") {
         None if wanted == 0 => {}
         None => {
-            let problem = format!("the statement has {wanted} parameters; give their values with the option 'params'");
+            let problem =
+                format!("the statement has {wanted} parameters; give their values with the option 'params'");
             return Err(source.error(problem));
         }
         Some(Value::Array(values)) => {
@@ -120,10 +121,11 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Options, only:
         Some(Value::Object(values)) => {
             for (name, value) in values {
                 let bare = name.trim_start_matches([':', '@', '$']);
-                let index = [":", "@", "$"].iter().find_map(|sign| {
-                    statement.parameter_index(&format!("{sign}{bare}")).ok().flatten()
-                });
-                let index = index.ok_or_else(|| source.error(format!("option 'params': no parameter :{bare}")))?;
+                let index = [":", "@", "$"]
+                    .iter()
+                    .find_map(|sign| statement.parameter_index(&format!("{sign}{bare}")).ok().flatten());
+                let index =
+                    index.ok_or_else(|| source.error(format!("option 'params': no parameter :{bare}")))?;
                 statement.raw_bind_parameter(index, sql_value(value)?).map_err(host)?;
             }
             if values.len() != wanted {
@@ -145,9 +147,9 @@ fn sql_value(value: &Value) -> Result<rusqlite::types::Value> {
     Ok(match value {
         Value::Null => Sql::Null,
         Value::Bool(flag) => Sql::Integer(i64::from(*flag)),
-        Value::Number(number) => number
-            .as_i64()
-            .map_or_else(|| Sql::Real(number.as_f64().unwrap_or(0.0)), Sql::Integer),
+        Value::Number(number) => {
+            number.as_i64().map_or_else(|| Sql::Real(number.as_f64().unwrap_or(0.0)), Sql::Integer)
+        }
         Value::String(text) => Sql::Text(text.clone()),
         other => {
             let allowed = "numbers, texts, true, false and null";
@@ -193,7 +195,10 @@ impl<'a> Reader<'a> {
                 Some(rule) => Some(match &roles.query_features {
                     Some(vector @ FeatureColumns::Vector(_)) => vector.clone(),
                     _ => FeatureColumns::Wide(
-                        by_name(source, roles, &rule.names, "query feature")?.into_iter().map(|(column, _)| column).collect(),
+                        by_name(source, roles, &rule.names, "query feature")?
+                            .into_iter()
+                            .map(|(column, _)| column)
+                            .collect(),
                     ),
                 }),
             },
@@ -216,7 +221,7 @@ impl<'a> Reader<'a> {
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
             self.row(row, &mut builder)?;
-            if builder.rows() % 256 == 0 {
+            if builder.rows().is_multiple_of(256) {
                 self.check_limits(&builder)?;
             }
         }
@@ -254,8 +259,15 @@ impl<'a> Reader<'a> {
             return here(self.roles.query, "NULL; every row needs a query id".to_owned());
         }
         if let (Some(found), None) = (relevance, number) {
-            let advice = if matches!(found, ValueRef::Null) { " (coalesce(relevance, 0) makes unjudged rows irrelevant)" } else { "" };
-            return here(self.roles.relevance, format!("{}; allowed are finite numbers{advice}", describe(found)));
+            let advice = if matches!(found, ValueRef::Null) {
+                " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
+            } else {
+                ""
+            };
+            return here(
+                self.roles.relevance,
+                format!("{}; allowed are finite numbers{advice}", describe(found)),
+            );
         }
         self.features(row, builder)
     }
@@ -268,7 +280,8 @@ impl<'a> Reader<'a> {
                 ValueRef::Blob(bytes) => builder.blob(bytes),
                 ValueRef::Text(bytes) => builder.json(&String::from_utf8_lossy(bytes)),
                 other => {
-                    let problem = format!("{}; allowed are a BLOB of f32 values or a JSON array", describe(other));
+                    let problem =
+                        format!("{}; allowed are a BLOB of f32 values or a JSON array", describe(other));
                     Err(builder.row_error(builder.rows() - 1, &self.roles.names[column], problem))
                 }
             };
@@ -309,8 +322,9 @@ impl<'a> Reader<'a> {
             }
             Some(FeatureColumns::Vector(column)) => {
                 let name = &self.roles.names[*column];
-                of_query.features = super::value::vector_argument(&format!("column \"{name}\""), at(*column)?)
-                    .map_err(|error| self.source.error(error.to_string()))?;
+                of_query.features =
+                    super::value::vector_argument(&format!("column \"{name}\""), at(*column)?)
+                        .map_err(|error| self.source.error(error.to_string()))?;
             }
         }
         Ok(of_query)
@@ -320,8 +334,12 @@ impl<'a> Reader<'a> {
 /// The columns with these names, in their order.
 fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Result<Vec<WideColumn>> {
     let found: Vec<Option<usize>> = names.iter().map(|name| roles.column(name)).collect();
-    let missing: Vec<&str> =
-        names.iter().zip(&found).filter(|(_, column)| column.is_none()).map(|(name, _)| name.as_str()).collect();
+    let missing: Vec<&str> = names
+        .iter()
+        .zip(&found)
+        .filter(|(_, column)| column.is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
     if missing.is_empty() {
         return Ok(found.into_iter().flatten().enumerate().map(|(place, column)| (column, place)).collect());
     }

@@ -24,8 +24,12 @@ pub const SCORE: ScalarFunction =
     ScalarFunction { name: "ltr_score", arities: &[2], flags: FunctionFlags::empty(), run: score };
 
 /// The definition with three arguments.
-pub const SCORE_FOR_QUERY: ScalarFunction =
-    ScalarFunction { name: "ltr_score", arities: &[3], flags: FunctionFlags::SQLITE_DIRECTONLY, run: score_for_query };
+pub const SCORE_FOR_QUERY: ScalarFunction = ScalarFunction {
+    name: "ltr_score",
+    arities: &[3],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    run: score_for_query,
+};
 
 /// A scorer of a model, kept for the statement beside the argument it depends on.
 struct Kept {
@@ -45,13 +49,12 @@ fn score(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
-    let loaded = match call.context.get_aux::<Loaded>(0) {
-        Ok(Some(loaded)) => (*loaded).clone(),
-        _ => {
-            let loaded = load(call)?;
-            drop(call.context.set_aux(0, loaded.clone()));
-            loaded
-        }
+    let loaded = if let Ok(Some(loaded)) = call.context.get_aux::<Loaded>(0) {
+        (*loaded).clone()
+    } else {
+        let loaded = load(call)?;
+        drop(call.context.set_aux(0, loaded.clone()));
+        loaded
     };
     // Constant query features may meet a model that changes from row to row.
     if let Ok(Some(kept)) = call.context.get_aux::<Kept>(2)
@@ -78,13 +81,15 @@ fn scorer(loaded: &Loaded, query_features: Option<&[f64]>, call: &ScalarCall<'_>
 
 fn one(scorer: &PointScorer, call: &ScalarCall<'_>) -> Result<Output> {
     let score = match call.context.get_raw(1) {
-        ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {
-            (values, []) => scorer.score(values.len(), |place| f32::from_le_bytes(values[place])),
-            _ => {
+        ValueRef::Blob(bytes) => {
+            if let (values, []) = bytes.as_chunks::<4>() {
+                scorer.score(values.len(), |place| f32::from_le_bytes(values[place]))
+            } else {
                 let got = format!("a BLOB of {} bytes", bytes.len());
-                Err(Error::value("argument 'features'", got, "a multiple of 4 bytes (f32 values, as ltr_vec makes)"))
+                let allowed = "a multiple of 4 bytes (f32 values, as ltr_vec makes)";
+                Err(Error::value("argument 'features'", got, allowed))
             }
-        },
+        }
         other => {
             let values = vector_argument("argument 'features'", other)?;
             scorer.score(values.len(), |place| values[place])

@@ -51,9 +51,13 @@ impl Source {
                 Err(error) => return Err(from_host(&error, problem)),
             }
         }
-        if is_query(text) { Self::statement(connection, text, shown) } else { Err(problem(
+        if is_query(text) {
+            Self::statement(connection, text, &shown)
+        } else {
+            Err(problem(
             "no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES".to_owned(),
-        )) }
+        ))
+        }
     }
 
     fn table(connection: &Connection, shown: String, name: &str) -> Self {
@@ -63,8 +67,8 @@ impl Source {
         Self { shown, select: format!("SELECT * FROM {name}{order}"), from: name.to_owned(), by_rowid }
     }
 
-    fn statement(connection: &Connection, text: &str, shown: String) -> Result<Self> {
-        let problem = |problem: String| Error::Source { source_text: shown.clone(), problem };
+    fn statement(connection: &Connection, text: &str, shown: &str) -> Result<Self> {
+        let problem = |problem: String| Error::Source { source_text: shown.to_owned(), problem };
         let mut batch = Batch::new(connection, text);
         let first = batch.next().map_err(|error| from_host(&error, problem))?;
         let Some(first) = first else { return Err(problem("no statement in the text".to_owned())) };
@@ -73,10 +77,17 @@ impl Source {
         }
         drop(first);
         if !matches!(batch.next(), Ok(None)) {
-            return Err(problem("more than one statement; only one is allowed, with nothing behind it".to_owned()));
+            return Err(problem(
+                "more than one statement; only one is allowed, with nothing behind it".to_owned(),
+            ));
         }
         let bare = text.trim_end().trim_end_matches(';');
-        Ok(Self { select: text.to_owned(), from: format!("(\n{bare}\n)"), by_rowid: false, shown: shown.clone() })
+        Ok(Self {
+            select: text.to_owned(),
+            from: format!("(\n{bare}\n)"),
+            by_rowid: false,
+            shown: shown.to_owned(),
+        })
     }
 
     /// The statement that reads the rows of one query only, its id bound to [`QUERY_PARAMETER`].
@@ -175,7 +186,11 @@ mod tests {
 
     #[test]
     fn a_reading_statement_is_known_by_its_first_word() {
-        assert!(is_query("-- why\n /* and */ select 1") && is_query("VALUES (1)") && is_query("WITH a AS (SELECT 1) SELECT 1"));
+        assert!(
+            is_query("-- why\n /* and */ select 1")
+                && is_query("VALUES (1)")
+                && is_query("WITH a AS (SELECT 1) SELECT 1")
+        );
         assert!(!is_query("selection") && !is_query("DELETE FROM t") && !is_query("-- select"));
     }
 }

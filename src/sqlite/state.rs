@@ -86,7 +86,8 @@ impl State {
     /// Where one runs already: a source that trains would never end.
     pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
         if self.training.swap(true, Ordering::SeqCst) {
-            let problem = "a training is running on this connection; a source or trigger must not start another";
+            let problem =
+                "a training is running on this connection; a source or trigger must not start another";
             return Err(Error::Unsupported(problem.to_owned()));
         }
         Ok(TrainingMark(Arc::clone(self)))

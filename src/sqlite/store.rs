@@ -59,13 +59,16 @@ impl<'a> Store<'a> {
     /// A schema that is not attached.
     pub fn new(connection: &'a Connection, schema: Option<&str>) -> Result<Self> {
         let schema = schema.unwrap_or("main");
-        let mut statement = connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))?;
-        let names: Vec<String> = statement
-            .query_map([], |row| row.get(0))
-            .and_then(Iterator::collect)
-            .map_err(|e| host(&e))?;
+        let mut statement =
+            connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))?;
+        let names: Vec<String> =
+            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
         if !names.iter().any(|name| name.eq_ignore_ascii_case(schema)) {
-            return Err(Error::value("option 'schema'", format!("'{schema}'"), format!("one of {}", names.join(", "))));
+            return Err(Error::value(
+                "option 'schema'",
+                format!("'{schema}'"),
+                format!("one of {}", names.join(", ")),
+            ));
         }
         Ok(Self { connection, schema: schema.to_owned() })
     }
@@ -76,7 +79,11 @@ impl<'a> Store<'a> {
 
     fn exists(&self) -> Result<bool> {
         let sql = format!("SELECT 1 FROM {}.sqlite_master WHERE name = 'ltr_models'", quote(&self.schema));
-        self.connection.query_row(&sql, [], |_| Ok(())).optional().map(|row| row.is_some()).map_err(|e| host(&e))
+        self.connection
+            .query_row(&sql, [], |_| Ok(()))
+            .optional()
+            .map(|row| row.is_some())
+            .map_err(|e| host(&e))
     }
 
     /// Refuses, before any work, what could not be stored after it.
@@ -91,9 +98,14 @@ impl<'a> Store<'a> {
             return Err(Error::Unsupported(format!("the database '{}' is read-only{advice}", self.schema)));
         }
         if self.exists()? {
-            let sql = format!("SELECT name, version, algorithm, active, created_at, report, model FROM {} LIMIT 0", self.table());
+            let sql = format!(
+                "SELECT name, version, algorithm, active, created_at, report, model FROM {} LIMIT 0",
+                self.table()
+            );
             if let Err(error) = self.connection.prepare(&sql) {
-                return Err(Error::Host(format!("the table ltr_models has another shape ({error}); rename it or use the option 'schema'")));
+                return Err(Error::Host(format!(
+                    "the table ltr_models has another shape ({error}); rename it or use the option 'schema'"
+                )));
             }
         }
         if self.connection.is_autocommit() && self.outer_statement_reads() {
@@ -113,11 +125,18 @@ impl<'a> Store<'a> {
         unsafe { ffi::sqlite3_txn_state(self.connection.handle(), schema.as_ptr()) == ffi::SQLITE_TXN_READ }
     }
 
-    /// Stores a new version and makes it the active one; returns its report.
+    /// Stores a new version and makes it the active one; returns its number.
     ///
     /// # Errors
     /// Those of the database; the earlier version is then as it was.
-    pub fn put(&self, name: &str, algorithm: &str, report: &str, model: &[u8], keep: Option<usize>) -> Result<String> {
+    pub fn put(
+        &self,
+        name: &str,
+        algorithm: &str,
+        report: &str,
+        model: &[u8],
+        keep: Option<usize>,
+    ) -> Result<i64> {
         if !self.exists()? {
             let create = CREATE.replace("{schema}", &quote(&self.schema));
             self.connection.execute_batch(&create).map_err(|e| host(&e))?;
@@ -127,18 +146,18 @@ impl<'a> Store<'a> {
         let mut rows = statement.query((name, algorithm, report, model)).map_err(|e| host(&e))?;
         let mut stored = None;
         while let Some(row) = rows.next().map_err(|e| host(&e))? {
-            let (version, active, report): (i64, bool, String) =
-                (|| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))().map_err(|e| host(&e))?;
+            let (version, active): (i64, bool) =
+                row.get(0).and_then(|version| Ok((version, row.get(1)?))).map_err(|e| host(&e))?;
             if active {
-                stored = Some((version, report));
+                stored = Some(version);
             }
         }
-        let (version, report) = stored.ok_or_else(|| Error::Internal("the new version was not stored".to_owned()))?;
+        let version = stored.ok_or_else(|| Error::Internal("the new version was not stored".to_owned()))?;
         if let Some(keep) = keep {
             let sql = format!("DELETE FROM {} WHERE name = ?1 AND version <= ?2", self.table());
             self.connection.execute(&sql, (name, version - keep as i64)).map_err(|e| host(&e))?;
         }
-        Ok(report)
+        Ok(version)
     }
 
     /// The row that a name or `name@version` means.
@@ -151,12 +170,19 @@ impl<'a> Store<'a> {
         }
         let table = self.table();
         let find = |condition: &str, name: &str, version: i64| {
-            let sql = format!("SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1");
-            self.connection.query_row(&sql, (name, version), |row| row.get(0)).optional().map_err(|e| host(&e))
+            let sql = format!(
+                "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1"
+            );
+            self.connection
+                .query_row(&sql, (name, version), |row| row.get(0))
+                .optional()
+                .map_err(|e| host(&e))
         };
         if let Some((name, version)) = split_version(text) {
             let found = find("version = ?2", name, version)?;
-            return found.ok_or_else(|| Error::Model(format!("no version {version} of the model '{name}' in {table}")));
+            return found.ok_or_else(|| {
+                Error::Model(format!("no version {version} of the model '{name}' in {table}"))
+            });
         }
         if let Some(row) = find("active AND ?2 = 0", text, 0)? {
             return Ok(row);
@@ -167,8 +193,10 @@ impl<'a> Store<'a> {
                  UPDATE {table} SET active = (version = 1) WHERE name = '{text}'"
             )));
         }
-        let mut statement =
-            self.connection.prepare(&format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50")).map_err(|e| host(&e))?;
+        let mut statement = self
+            .connection
+            .prepare(&format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50"))
+            .map_err(|e| host(&e))?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
         Err(Error::unknown("model", text, names.iter().map(String::as_str)))
@@ -185,7 +213,9 @@ impl<'a> Store<'a> {
         let key = read_key(&start)?;
         state.model(key, || {
             let sql = format!("SELECT model FROM {} WHERE rowid = ?1", self.table());
-            let decode = |row: &rusqlite::Row<'_>| Ok(Model::from_bytes(row.get_ref(0)?.as_blob().unwrap_or_default()));
+            let decode = |row: &rusqlite::Row<'_>| {
+                Ok(Model::from_bytes(row.get_ref(0)?.as_blob().unwrap_or_default()))
+            };
             self.connection.query_row(&sql, [row], decode).map_err(|e| host(&e))?
         })
     }
@@ -197,7 +227,9 @@ impl<'a> Store<'a> {
     pub fn report(&self, text: &str) -> Result<(String, i64, String)> {
         let row = self.row_id(text)?;
         let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
-        self.connection.query_row(&sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(|e| host(&e))
+        self.connection
+            .query_row(&sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .map_err(|e| host(&e))
     }
 }
 
@@ -205,7 +237,12 @@ impl<'a> Store<'a> {
 ///
 /// # Errors
 /// No such model, none active, bytes that are not a model, an argument of another type.
-pub fn model(connection: &Connection, argument: ValueRef<'_>, schema: Option<&str>, state: &State) -> Result<Loaded> {
+pub fn model(
+    connection: &Connection,
+    argument: ValueRef<'_>,
+    schema: Option<&str>,
+    state: &State,
+) -> Result<Loaded> {
     match argument {
         // Every byte is hashed: a damaged copy of a model that is kept must not pass for it.
         ValueRef::Blob(bytes) => state.model(xxh3_128(bytes), || Model::from_bytes(bytes)),
@@ -219,8 +256,10 @@ pub fn model(connection: &Connection, argument: ValueRef<'_>, schema: Option<&st
                 other => other,
             })
         }
-        other => {
-            Err(Error::value("argument 'model'", describe(other), "the name of a model, 'name@version', or a model BLOB"))
-        }
+        other => Err(Error::value(
+            "argument 'model'",
+            describe(other),
+            "the name of a model, 'name@version', or a model BLOB",
+        )),
     }
 }

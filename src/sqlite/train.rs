@@ -23,8 +23,12 @@ use crate::model::{Model, Origin};
 use crate::option::{Options, Use};
 
 /// The definition of `ltr_train`.
-pub const TRAIN: ScalarFunction =
-    ScalarFunction { name: "ltr_train", arities: &[2, 3], flags: FunctionFlags::SQLITE_DIRECTONLY, run: train };
+pub const TRAIN: ScalarFunction = ScalarFunction {
+    name: "ltr_train",
+    arities: &[2, 3],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    run: train,
+};
 
 /// The definition of `ltr_fit`.
 pub const FIT: ScalarFunction =
@@ -53,12 +57,25 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let store = Store::new(connection, request.options.text("schema"))?;
         store.check_writable()?;
-        let mut outcome = request.outcome(connection)?;
-        outcome.report["name"] = json!(name);
-        let report = outcome.report.to_string();
+        let Outcome { bytes, report: rest } = request.outcome(connection)?;
+        let mut report = json!({ "name": name, "version": null });
+        merge(&mut report, rest);
         let keep = request.options.count("keep");
-        store.put(&name, request.algorithm.name, &report, &outcome.bytes, keep).map(Output::Text)
+        report["version"] =
+            json!(store.put(&name, request.algorithm.name, &report.to_string(), &bytes, keep)?);
+        Ok(Output::Json(shortened(report)))
     })
+}
+
+/// The report without its long lists, which stay in the stored one.
+fn shortened(mut report: Value) -> Value {
+    if let Some(validation) = report["validation"].as_object_mut() {
+        validation.remove("curve");
+    }
+    if let Some(report) = report.as_object_mut() {
+        report.remove("log_seconds");
+    }
+    report
 }
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
@@ -106,13 +123,18 @@ impl Request {
             "source": source.shown.trim_matches('\''),
             "roles": roles.report(&findings.ignored),
             "settings": recipe.settings(),
-            "duplicates": set.data.duplicates,
-            "missing_filled": findings.filled,
-            "warnings": warnings,
         });
-        merge(&mut report, &summary);
-        report["log_seconds"] = trained.log.iter().map(|step| step.seconds).collect();
-        report["seconds"] = json!({ "reading": read_seconds, "all": self.terms.seconds() });
+        merge(&mut report, summary.clone());
+        let log_seconds: Vec<f64> = trained.log.iter().map(|step| step.seconds).collect();
+        merge(
+            &mut report,
+            json!({
+                "missing_filled": findings.filled,
+                "warnings": warnings,
+                "seconds": { "reading": read_seconds, "all": self.terms.seconds() },
+                "log_seconds": log_seconds,
+            }),
+        );
         let origin = Origin {
             algorithm: self.algorithm,
             recipe,
@@ -133,9 +155,10 @@ impl Request {
     }
 }
 
-fn merge(report: &mut Value, more: &Value) {
-    if let (Some(report), Some(more)) = (report.as_object_mut(), more.as_object()) {
-        report.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+/// Appends the entries of one JSON object to another.
+fn merge(report: &mut Value, more: Value) {
+    if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
+        report.extend(more);
     }
 }
 
@@ -147,10 +170,8 @@ fn summary(data: &Dataset, trained: &Trained) -> Value {
         let curve: Vec<Value> = choice.curve.iter().map(|(lambda, value)| json!([lambda, value])).collect();
         json!({ "metric": choice.metric, "held_out": choice.held_out, "best": best, "curve": curve })
     });
-    let query_features = trained
-        .ranker
-        .query_rule()
-        .map(|rule| json!({ "kind": rule.kind.name(), "names": rule.names }));
+    let query_features =
+        trained.ranker.query_rule().map(|rule| json!({ "kind": rule.kind.name(), "names": rule.names }));
     let worst = trained
         .log
         .iter()

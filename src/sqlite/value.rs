@@ -132,9 +132,8 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
             (chunks, []) => chunks.iter().map(|chunk| f64::from(f32::from_le_bytes(*chunk))).collect(),
             _ => return Err(refuse(format!("a BLOB of {} bytes, no multiple of 4", bytes.len()))),
         },
-        ValueRef::Text(bytes) => {
-            serde_json::from_slice(bytes).map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?
-        }
+        ValueRef::Text(bytes) => serde_json::from_slice(bytes)
+            .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?,
         other => return Err(refuse(describe(other))),
     };
     match values.iter().position(|value| !value.is_finite()) {
@@ -149,7 +148,14 @@ mod tests {
 
     #[test]
     fn only_well_formed_numbers_are_numbers() {
-        for (text, number) in [("1", Some(1.0)), (" -2.5e1 ", Some(-25.0)), ("", None), ("inf", None), ("1x", None), ("nan", None)] {
+        for (text, number) in [
+            ("1", Some(1.0)),
+            (" -2.5e1 ", Some(-25.0)),
+            ("", None),
+            ("inf", None),
+            ("1x", None),
+            ("nan", None),
+        ] {
             assert_eq!(number_of(ValueRef::Text(text.as_bytes())), number, "{text}");
         }
     }

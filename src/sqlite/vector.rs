@@ -31,7 +31,9 @@ fn vec(call: &ScalarCall<'_>) -> Result<Output> {
                 let allowed = "numbers, BLOBs of f32 values and JSON arrays (coalesce(x, 0) makes NULL a 0)";
                 return Err(Error::value(what(), "NULL", allowed));
             }
-            None => vector_argument(&what(), value)?.into_iter().try_for_each(|x| push(x, &mut bytes, &what))?,
+            None => {
+                vector_argument(&what(), value)?.into_iter().try_for_each(|x| push(x, &mut bytes, &what))?
+            }
         }
     }
     Ok(Output::Blob(bytes))
@@ -61,7 +63,9 @@ fn to_json(call: &ScalarCall<'_>) -> Result<Output> {
         None => Ok(Output::Json(serde_json::Value::Array(
             values.iter().map(|value| serde_json::from_str(&shortest(*value)).unwrap_or_default()).collect(),
         ))),
-        Some(at) => Err(Error::value("argument 1", format!("{} as value {}", values[at], at + 1), "finite numbers")),
+        Some(at) => {
+            Err(Error::value("argument 1", format!("{} as value {}", values[at], at + 1), "finite numbers"))
+        }
     }
 }
 

@@ -131,7 +131,8 @@ impl Aux {
     }
 
     fn declaration(&self) -> Result<CString> {
-        let hidden = self.function.parameters().iter().map(|parameter| format!("\"{}\" HIDDEN", parameter.name));
+        let hidden =
+            self.function.parameters().iter().map(|parameter| format!("\"{}\" HIDDEN", parameter.name));
         let columns = self.function.columns().iter().map(|column| format!("\"{column}\""));
         let all: Vec<String> = columns.chain(hidden).collect();
         CString::new(format!("CREATE TABLE x({})", all.join(", ")))
@@ -160,11 +161,15 @@ impl Aux {
         if unusable {
             return Ok(false);
         }
-        let missing = parameters.iter().zip(&given).find(|(parameter, place)| parameter.required && place.is_none());
+        let missing =
+            parameters.iter().zip(&given).find(|(parameter, place)| parameter.required && place.is_none());
         if let Some((parameter, _)) = missing {
             let all: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
             let name = parameter.name;
-            return Err(Error::Unsupported(format!("argument '{name}' is missing; the arguments are ({})", all.join(", "))));
+            return Err(Error::Unsupported(format!(
+                "argument '{name}' is missing; the arguments are ({})",
+                all.join(", ")
+            )));
         }
         let mut bits: c_int = 0;
         let mut position = 0;
@@ -190,10 +195,11 @@ impl Aux {
     fn order(&self, info: &mut IndexInfo) -> c_int {
         let asked: Vec<(c_int, bool)> =
             info.order_bys().map(|order| (order.column(), order.is_order_by_desc())).collect();
-        let begins = |order: &&[c_int]| {
-            asked.len() <= order.len() && asked.iter().zip(*order).all(|((column, down), offer)| column == offer && !down)
+        let begins = |order: &[c_int]| {
+            asked.len() <= order.len()
+                && asked.iter().zip(order).all(|((column, down), offer)| column == offer && !down)
         };
-        let found = self.function.orders().iter().position(|order| begins(&order));
+        let found = self.function.orders().iter().position(|order| begins(order));
         match found {
             Some(place) if !asked.is_empty() => {
                 info.set_order_by_consumed(true);

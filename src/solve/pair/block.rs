@@ -1,13 +1,17 @@
 //! One query's documents, prepared once and shared by every problem that uses the query.
 //!
 //! Documents are sorted by label, high to low, ties in the given order. The pairs of document a are then the
-//! contiguous run start\[a\]..n of documents with a lower label. Only differences of documents matter, so features are
+//! contiguous run `start[a]..n` of documents with a lower label. Only differences of documents matter, so features are
 //! shifted to mean zero within the query; a constant feature becomes exactly zero.
 //!
-//! Sums over all pairs need no pair: with k_a the number of documents below a minus the number above,
-//!   m = sum of z = sum_a k_a x_a,          z = x_a - x_b,
-//! and with d_a the number of documents of another label, M the sum of all rows and M_y that of one label,
-//!   S = sum of z z' = sum_a x_a (d_a x_a - (M - M_y(a)))'.
+//! Sums over all pairs z = `x_a - x_b` need no pair: with `k_a` the number of documents below a minus the number
+//! above, `d_a` the number of documents of another label, M the sum of all rows and `M_y` that of one label,
+//!
+//! ```text
+//! m = sum of z    = sum_a k_a x_a
+//! S = sum of z z' = sum_a x_a (d_a x_a - (M - M_y(a)))'
+//! ```
+//!
 //! Cost n b for m, n b^2 / 2 for S.
 
 use crate::error::{Error, Result};
@@ -176,7 +180,7 @@ fn centred_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize) 
     rows
 }
 
-/// m = sum_a k_a x_a.
+/// m, the sum of `k_a x_a`.
 fn pair_sum(x: &[Lanes], width: usize, start: &[u32]) -> Vec<Lanes> {
     let n = start.len();
     let mut sum = vec![Lanes::ZERO; width];

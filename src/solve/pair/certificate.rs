@@ -3,7 +3,7 @@
 use super::PairProblem;
 use crate::math::lanes;
 
-/// P(w) = sum_g c_g sum over pairs of max(0, 1 - (s_a - s_b)) + lambda |w|^2, pair by pair. Cost T + m b.
+/// P(w), pair by pair: the sum of c max(0, 1 - margin) plus lambda |w|^2. Cost T + m b.
 pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
     let mut loss = 0.0;
     for (block, weight) in problem.blocks() {

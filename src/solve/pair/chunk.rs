@@ -18,7 +18,7 @@ pub(super) struct Sums {
     pub pull_scores: f64,
     /// g'Xd along the current direction.
     pub pull_along: f64,
-    /// Sum of |g_j (Xd)_j|, which bounds the rounding of `pull_along`.
+    /// Sum of |g (Xd)| over documents, which bounds the rounding of `pull_along`.
     pub pull_along_size: f64,
 }
 
@@ -64,6 +64,8 @@ pub(super) struct Chunk<'a> {
     along: Vec<Lanes>,
     /// g = c (row - column sums of p).
     pull: Vec<Lanes>,
+    /// Sums over the pairs of each document of one query.
+    rows: Vec<pass::RowSums>,
     /// Scores of one query over delta.
     scaled: Vec<Lanes>,
     /// Centres p0 of all pairs; empty while they are 1/2.
@@ -98,6 +100,7 @@ impl<'a> Chunk<'a> {
             accepted: padded,
             along: vec![Lanes::ZERO; scores],
             pull: vec![Lanes::ZERO; scores],
+            rows: Vec::new(),
             scaled: vec![Lanes::ZERO; longest],
             centres: Vec::new(),
             zone: Vec::new(),
@@ -192,7 +195,7 @@ impl Kernel for Pass<'_, '_> {
 
     #[inline(always)]
     fn run(self) -> Sums {
-        let Chunk { parts, accepted, scores, along, pull, scaled, centres, .. } = self.chunk;
+        let Chunk { parts, accepted, scores, along, pull, rows, scaled, centres, .. } = self.chunk;
         let inverse = 1.0 / self.delta;
         let mut sums = Sums::default();
         for part in parts.iter() {
@@ -207,9 +210,9 @@ impl Kernel for Pass<'_, '_> {
             pull.fill(Lanes::ZERO);
             let start = part.block.start();
             let (hinge, alpha) = if centres.is_empty() {
-                pass::pass(start, scaled, inverse, &mut Half, pull)
+                pass::pass(start, scaled, inverse, &mut Half, rows, pull)
             } else {
-                pass::pass(start, scaled, inverse, &mut Stored(&centres[part.pairs..]), pull)
+                pass::pass(start, scaled, inverse, &mut Stored(&centres[part.pairs..]), rows, pull)
             };
             sums.hinge += part.weight * (hinge * self.delta);
             sums.alpha += part.weight * alpha;
@@ -317,7 +320,7 @@ impl Kernel for UpdateCentres<'_, '_> {
 
     #[inline(always)]
     fn run(self) {
-        let Chunk { parts, pair_blocks, accepted, pull, scaled, centres, .. } = self.chunk;
+        let Chunk { parts, pair_blocks, accepted, pull, rows, scaled, centres, .. } = self.chunk;
         if centres.is_empty() {
             centres.resize(*pair_blocks, Half.get(0));
         }
@@ -326,7 +329,7 @@ impl Kernel for UpdateCentres<'_, '_> {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             let mut update = Update(&mut centres[part.pairs..]);
-            pass::pass(part.block.start(), scaled, inverse, &mut update, &mut pull[part.range()]);
+            pass::pass(part.block.start(), scaled, inverse, &mut update, rows, &mut pull[part.range()]);
         }
     }
 }

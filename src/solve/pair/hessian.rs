@@ -1,7 +1,7 @@
 //! Second-order matrices X' L X of one query, where L is the Laplacian of a graph of pairs.
 //!
 //! Newton's graph is the quadratic zone, usually a small share of all pairs. With fewer pairs than documents the rows
-//! z = x_a - x_b are formed and multiplied, Z' Z; with more, Y = L X is built from two row additions per pair and
+//! z = `x_a - x_b` are formed and multiplied, Z' Z; with more, Y = L X is built from two row additions per pair and
 //! multiplied with X. Both end in the same register-tiled product of cost m b^2 for m rows.
 #![allow(clippy::inline_always)]
 

@@ -2,12 +2,14 @@
 //!
 //! phi(t) is convex, so the sign of phi'(t) tells the side of the minimum. t = 1 is tried first; a step is accepted
 //! when |phi'(t)| <= 0.3 |phi'(0)|. Otherwise the next step is that of the secant, kept inside the middle of the
-//! bracket, or up to four times as long while there is no bracket. Cost one pass over the pairs per step.
+//! bracket, or up to four times as long while there is no bracket. A slope that jumps makes the secant slow; where the
+//! bracket has not been halved it is cut by force, to a tenth while its lower end is zero. Cost one pass over the
+//! pairs per step.
 
 /// Share of the first slope that may be left.
 const REMAINING_SLOPE: f64 = 0.3;
 /// Largest number of steps tried.
-const MOST_STEPS: usize = 25;
+const MOST_STEPS: usize = 50;
 
 /// Slope at a step, and the size below which it is rounding.
 #[derive(Debug, Clone, Copy)]
@@ -22,17 +24,24 @@ pub(super) fn search(slope_at_zero: f64, mut slope: impl FnMut(f64) -> Slope) ->
     let (mut low, mut low_slope) = (0.0, slope_at_zero);
     let mut high: Option<(f64, f64)> = None;
     let mut step = 1.0;
+    let mut slow = false;
     for _ in 0..MOST_STEPS {
         let Slope { value, noise } = slope(step);
         if value.abs() <= REMAINING_SLOPE * slope_at_zero.abs() || value.abs() <= noise {
             return Some(step);
         }
+        let length = high.map_or(f64::INFINITY, |(high, _)| high - low);
         if value > 0.0 {
             high = Some((step, value));
         } else {
             (low, low_slope) = (step, value);
         }
-        step = next_step(low, low_slope, high, slope_at_zero);
+        // Two cuts by force never follow each other.
+        slow = !slow && high.is_some_and(|(high, _)| high - low > 0.5 * length);
+        step = match high {
+            Some((high, _)) if slow => low + (high - low) * if low > 0.0 { 0.5 } else { 0.1 },
+            _ => next_step(low, low_slope, high, slope_at_zero),
+        };
         if !step.is_finite() {
             return None;
         }

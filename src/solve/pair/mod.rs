@@ -1,16 +1,27 @@
 //! Weighted pairwise hinge SVM with a linear kernel:
 //!
-//!   min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of max(0, 1 - (s_a - s_b)) + lambda |w|^2,
+//! ```text
+//! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of max(0, 1 - (s_a - s_b)) + lambda |w|^2
 //!
-//! s = X w the scores of documents, z = x_a - x_b a pair, T pairs, m documents, b features. Problem (3.7) of Dai and
-//! Wang (2019) has c_g = 2 pi_g / (n N_g (N_g - 1)); rank-SVM has equal pi_g. The dual in alpha, 0 <= alpha <= c, is
+//! s = X w                scores of the m documents; b features
+//! z = x_a - x_b          a pair; T pairs
+//! u = 1 - (s_a - s_b)    its violation
+//! ```
 //!
-//!   max D(alpha) = sum of alpha - |X'g|^2 / (4 lambda),   X'g = sum of alpha z,   g_j = (sum of alpha over the pairs
-//!   in which j is the better document) - (sum over those in which it is the worse one),
+//! Problem (3.7) of Dai and Wang (2019) has `c_g = 2 pi_g / (n N_g (N_g - 1))`; rank-SVM has equal `pi_g`. The dual is
 //!
-//! and every answer carries P - D of an explicit alpha. With u = 1 - (s_a - s_b),
+//! ```text
+//! max D(alpha) = sum of alpha - |X'g|^2 / (4 lambda)    over 0 <= alpha <= c
 //!
-//!   P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g|^2 / (4 lambda).
+//! g_j = (sum of alpha over the pairs in which j is the better document)
+//!     - (sum of alpha over the pairs in which it is the worse one),    so that X'g = sum of alpha z
+//! ```
+//!
+//! and every answer carries P - D of an explicit alpha:
+//!
+//! ```text
+//! P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g|^2 / (4 lambda)
+//! ```
 //!
 //! The method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
 //! gap, and with multipliers per pair at the end (see `newton`). A pass over all pairs touches no feature and stores
@@ -120,3 +131,6 @@ pub fn path(
     }
     Ok(fits)
 }
+
+#[cfg(test)]
+mod tests;

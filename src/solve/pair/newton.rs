@@ -3,8 +3,11 @@
 //! For a width delta the smoothed loss has the gradient 2 lambda w - X'g =: r and the Hessian
 //! H = 2 lambda I + sum over the zone of (c / delta) z z'. Its p gives alpha = c p and with it the gap
 //!
-//!   P(w) - D(alpha) = smoothing + steepness,
-//!   smoothing = sum of c max(u, 0) - sum of alpha u,    steepness = |r|^2 / (4 lambda).
+//! ```text
+//! P(w) - D(alpha) = smoothing + steepness
+//! smoothing = sum of c max(u, 0) - sum of alpha u
+//! steepness = |r|^2 / (4 lambda)
+//! ```
 //!
 //! **Smoothing rounds.** When Newton has settled (half of r'H^-1 r is below the smoothing part) the width shrinks so
 //! that the smoothing part should come to 0.4 of the gap allowed. Below 0.6 of it the width stays.
@@ -13,6 +16,10 @@
 //! every shrink would cost several steps. Then each pair keeps its p as the centre p0 of the next round, which is the
 //! method of multipliers (proximal point on the dual): it converges for any width and the last digits are nearly
 //! free. Needs eight bytes per pair.
+//!
+//! A zone with fewer pairs than features leaves H almost singular, and the step is a jump that the line search has to
+//! cut to nothing. So in vertex problems the last Hessian of the round before, which knows the pairs nearby, is added
+//! to H with a factor that falls from step to step.
 //!
 //! The best w and the best alpha are kept over all iterations, alpha also shortened by the factor that maximises
 //! D(theta alpha). Every loop has a limit.
@@ -35,9 +42,14 @@ const SMALL_PROBLEM: u64 = 1000;
 const TINY_OBJECTIVE: f64 = 1e-3;
 /// Bytes that the centres of all pairs may take.
 const CENTRE_BYTES: usize = 1 << 28;
+/// Factor of the width into the first multiplier round: wider, so that the zone keeps its pairs.
+const MULTIPLIER_START: f64 = 2.0;
 /// Factor of the width from one multiplier round to the next, and its smallest value.
 const MULTIPLIER_SHRINK: f64 = 0.5;
 const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
+/// Factor of the memory of the last round's Hessian from step to step, and where it is forgotten.
+const MEMORY_DECAY: f64 = 0.1;
+const MEMORY_END: f64 = 1e-6;
 /// Smallest width of a smoothing round.
 const SMALLEST_WIDTH: f64 = 1e-12;
 /// Newton steps after which a round ends whatever it has reached.
@@ -63,6 +75,8 @@ pub(super) struct Best {
     pub w: Vec<Lanes>,
     pub primal: f64,
     pub dual: f64,
+    /// Whether P was computed from scores that come from the features and not from steps.
+    pub is_fresh: bool,
 }
 
 /// What has been going on for how long.
@@ -92,6 +106,12 @@ pub(super) struct Solver<'a> {
     /// True in multiplier rounds.
     multipliers: bool,
     zone_pairs: u64,
+    /// The last Hessian of this round and that of the round before, with its factor.
+    hessian: Vec<Lanes>,
+    memory: Vec<Lanes>,
+    memory_factor: f64,
+    /// Whether a path's next start may be the last w times the ratio of lambdas.
+    pub(super) may_stretch: bool,
     /// Largest margin of the direction m, once known.
     pub(super) largest_margin: Option<f64>,
     solved: bool,
@@ -108,11 +128,15 @@ impl<'a> Solver<'a> {
             w: zero.clone(),
             residual: zero.clone(),
             point: Point::default(),
-            best: Best { w: zero, primal: 0.0, dual: 0.0 },
+            best: Best { w: zero, ..Best::default() },
             delta: 1.0,
             last_width: 1.0,
             multipliers: false,
             zone_pairs: 0,
+            hessian: Vec::new(),
+            memory: Vec::new(),
+            memory_factor: 0.0,
+            may_stretch: true,
             largest_margin: None,
             solved: false,
             counters: Counters::default(),
@@ -150,11 +174,12 @@ impl<'a> Solver<'a> {
     fn reset(&mut self, lambda: f64) {
         self.lambda = lambda;
         self.multipliers = false;
+        self.memory_factor = 0.0;
         self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
         let total = self.space.total_weight;
         let size = lanes::dot(&self.space.pair_sum, &self.space.pair_sum);
         let dual = self.shortened_dual(total, size);
-        self.best = Best { w: vec![Lanes::ZERO; self.space.width], primal: total, dual };
+        self.best = Best { w: vec![Lanes::ZERO; self.space.width], primal: total, dual, is_fresh: false };
     }
 
     /// max over 0 <= theta <= 1 of D(theta alpha), from the sum of alpha and |X'g|^2.
@@ -206,6 +231,9 @@ impl<'a> Solver<'a> {
     /// Computes P of the best w from fresh scores, because scores that were moved along drift by rounding. The fit
     /// goes on from there if the gap turns out to be larger than allowed.
     fn confirmed(&mut self) -> bool {
+        if self.best.is_fresh {
+            return self.gap() <= self.allowed_gap();
+        }
         self.w.clone_from(&self.best.w);
         self.best.primal = f64::INFINITY;
         self.look_again();
@@ -216,9 +244,8 @@ impl<'a> Solver<'a> {
     fn newton_step(&mut self) -> bool {
         self.counters.iterations += 1;
         self.counters.in_round += 1;
-        let (hessian, zone_pairs) = self.space.hessian(self.delta);
-        self.zone_pairs = zone_pairs;
-        let solution = regularised_solve(&hessian, self.space.dim, self.lambda, &self.residual);
+        (self.hessian, self.zone_pairs) = self.space.hessian(self.delta);
+        let solution = self.newton_direction();
         let Some((step, decrement)) = solution.and_then(|solution| self.move_against(solution)) else {
             self.counters.failures += 1;
             self.look_again();
@@ -229,10 +256,25 @@ impl<'a> Solver<'a> {
         self.has_settled(step, decrement) || self.counters.in_round >= MOST_STEPS_PER_ROUND
     }
 
+    /// H^-1 r, with the memory of the last round in H where the zone is small.
+    fn newton_direction(&mut self) -> Option<Vec<Lanes>> {
+        let factor = self.memory_factor;
+        self.memory_factor *= MEMORY_DECAY;
+        let (dim, lambda) = (self.space.dim, self.lambda);
+        if factor < MEMORY_END || !self.is_vertex_problem() {
+            return regularised_solve(&self.hessian, dim, lambda, &self.residual);
+        }
+        let mut damped = self.hessian.clone();
+        lanes::axpy(factor, &self.memory, &mut damped);
+        regularised_solve(&damped, dim, lambda, &self.residual)
+    }
+
     /// Searches along -`solution` and accepts the point found. Answers the step and half of r'H^-1 r.
     fn move_against(&mut self, solution: Vec<Lanes>) -> Option<(f64, f64)> {
         let mut direction = solution;
-        direction.iter_mut().for_each(|block| block.0 = block.0.map(|value| -value));
+        for block in &mut direction {
+            block.0 = block.0.map(|value| -value);
+        }
         let slope_at_zero = lanes::dot(&self.residual, &direction);
         if slope_at_zero >= 0.0 || !slope_at_zero.is_finite() {
             return None;
@@ -250,7 +292,7 @@ impl<'a> Solver<'a> {
         })?;
         self.space.accept();
         lanes::axpy(step, &direction, &mut self.w);
-        self.evaluate(&sums);
+        self.evaluate(&sums, false);
         Some((step, -0.5 * slope_at_zero))
     }
 
@@ -272,6 +314,8 @@ impl<'a> Solver<'a> {
     /// Shrinks the width or takes the multiplier step, then looks at the same w with new eyes.
     fn next_round(&mut self) {
         self.counters.in_round = 0;
+        self.memory_factor = if self.hessian.is_empty() { 0.0 } else { 1.0 };
+        self.memory = std::mem::take(&mut self.hessian);
         if self.multipliers {
             self.space.update_centres(self.delta);
             self.delta = (MULTIPLIER_SHRINK * self.delta).max(SMALLEST_MULTIPLIER_WIDTH);
@@ -279,7 +323,7 @@ impl<'a> Solver<'a> {
             self.last_width = self.delta;
             self.multipliers = true;
             self.space.update_centres(self.delta);
-            self.delta *= MULTIPLIER_SHRINK;
+            self.delta *= MULTIPLIER_START;
         } else {
             let smallest = if self.is_vertex_problem() { 0.3 } else { 0.1 };
             let shrink = (0.4 * self.allowed_gap() / self.point.smoothing).sqrt();
@@ -299,11 +343,11 @@ impl<'a> Solver<'a> {
     pub(super) fn look_again(&mut self) {
         self.space.set_point(&self.w);
         let sums = self.space.pass(0.0, self.delta);
-        self.evaluate(&sums);
+        self.evaluate(&sums, true);
     }
 
-    /// Gap and residual at w from the sums of a pass there.
-    fn evaluate(&mut self, sums: &Sums) {
+    /// Gap and residual at w from the sums of a pass there; `fresh` scores were computed from the features.
+    fn evaluate(&mut self, sums: &Sums, fresh: bool) {
         let pulled = self.space.pull_back();
         let penalty = self.lambda * lanes::dot(&self.w, &self.w);
         self.residual.clone_from(&pulled);
@@ -319,6 +363,7 @@ impl<'a> Solver<'a> {
         if primal < self.best.primal {
             self.best.primal = primal;
             self.best.w.clone_from(&self.w);
+            self.best.is_fresh = fresh;
         }
         let size = lanes::dot(&pulled, &pulled);
         let dual = sums.alpha - size / (4.0 * self.lambda);

@@ -1,8 +1,7 @@
 //! One pass over all pairs of a query, in score space.
 //!
-//! The hinge is Huberised with width delta: for a pair (a, b) with u = 1 - (s_a - s_b) and centre p0,
-//!   p = clamp(p0 + u / delta, 0, 1)
-//! is the derivative of the smoothed hinge, and alpha = c p lies in the box \[0, c\], so every pass gives a dual point.
+//! The hinge is Huberised with width delta: for a pair (a, b) with u = 1 - (`s_a - s_b`) and centre p0,
+//! p = clamp(p0 + u / delta, 0, 1) is the derivative of the smoothed hinge, and alpha = c p lies in the box \[0, c\], so every pass gives a dual point.
 //! With p0 = 1/2 the quadratic zone |u| < delta / 2 is centred on the kink, and a pass stores nothing per pair. The
 //! end game keeps p0 per pair: p of the previous round, which makes it the method of multipliers.
 //!
@@ -84,50 +83,87 @@ pub(super) fn pair_blocks(start: &[u32]) -> usize {
     start.iter().filter(|&&s| (s as usize) < start.len()).map(|&s| blocks - s as usize / LANES).sum()
 }
 
+/// Sums over the pairs of one document, lane by lane.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RowSums {
+    p: Lanes,
+    hinge: Lanes,
+}
+
 /// Sums of p by document: `pull[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the
-/// lower one. Answers (sum of max(u, 0) / delta, sum of p).
+/// lower one. Answers (sum of max(u, 0) / delta, sum of p). `rows` is memory for one entry per document; the lanes go
+/// through it because compilers keep sums in wide registers only if the whole of them is stored.
 #[inline(always)]
 pub(super) fn pass(
     start: &[u32],
     scaled: &[Lanes],
     one: f64,
     centre: &mut impl Centre,
+    rows: &mut Vec<RowSums>,
     pull: &mut [Lanes],
 ) -> (f64, f64) {
     let n = start.len();
-    let mut hinge = Lanes::ZERO;
-    let mut total = 0.0;
+    rows.resize(n, RowSums::default());
     let mut index = 0;
-    for (a, &first) in start.iter().enumerate() {
+    let mut used = 0;
+    for ((a, &first), sums) in start.iter().enumerate().zip(rows.iter_mut()) {
         let first = first as usize;
         if first >= n {
             break;
         }
+        used = a + 1;
         let shift = one - lanes::get(scaled, a);
-        let mut row = Lanes::ZERO;
-        let mut hide = &HIDE[first % LANES];
         let lower = first / LANES;
-        for (scores, column) in scaled[lower..].iter().zip(&mut pull[lower..]) {
-            let middle = centre.get(index);
-            let mut p = Lanes::ZERO;
-            for lane in 0..LANES {
-                let u = (shift + scores.0[lane]) + hide.0[lane];
-                let t = u + middle.0[lane];
-                let t = if t > 0.0 { t } else { 0.0 };
-                p.0[lane] = if t < 1.0 { t } else { 1.0 };
-                hinge.0[lane] += if u > 0.0 { u } else { 0.0 };
-                row.0[lane] += p.0[lane];
-                column.0[lane] -= p.0[lane];
-            }
-            centre.put(index, p);
-            index += 1;
-            hide = &HIDE[0];
+        let (scores, columns) = (&scaled[lower..], &mut pull[lower..scaled.len()]);
+        let mut row = RowSums::default();
+        let hidden = add(&scores[0], &HIDE[first % LANES]);
+        eight_pairs(shift, &hidden, centre, index, &mut columns[0], &mut row);
+        for (offset, (scores, column)) in scores.iter().zip(columns).enumerate().skip(1) {
+            eight_pairs(shift, scores, centre, index + offset, column, &mut row);
         }
-        let row = row.fold();
+        index += scores.len();
+        *sums = row;
+    }
+    let mut hinge = Lanes::ZERO;
+    let mut total = 0.0;
+    for (a, sums) in rows[..used].iter().enumerate() {
+        let row = sums.p.fold();
         *lanes::get_mut(pull, a) += row;
         total += row;
+        hinge = add(&hinge, &sums.hinge);
     }
     (hinge.fold(), total)
+}
+
+#[inline(always)]
+fn add(a: &Lanes, b: &Lanes) -> Lanes {
+    let mut sum = *a;
+    sum.0.iter_mut().zip(b.0).for_each(|(x, y)| *x += y);
+    sum
+}
+
+/// Eight pairs of one document.
+#[inline(always)]
+fn eight_pairs(
+    shift: f64,
+    scores: &Lanes,
+    centre: &mut impl Centre,
+    index: usize,
+    column: &mut Lanes,
+    row: &mut RowSums,
+) {
+    let middle = centre.get(index);
+    let mut p = Lanes::ZERO;
+    for lane in 0..LANES {
+        let u = shift + scores.0[lane];
+        let t = u + middle.0[lane];
+        let t = if t > 0.0 { t } else { 0.0 };
+        p.0[lane] = if t < 1.0 { t } else { 1.0 };
+        row.hinge.0[lane] += if u > 0.0 { u } else { 0.0 };
+        row.p.0[lane] += p.0[lane];
+        column.0[lane] -= p.0[lane];
+    }
+    centre.put(index, p);
 }
 
 /// Lists the pairs (a, b) of the quadratic zone, 0 < p0 + u / delta < 1.
@@ -151,9 +187,9 @@ pub(super) fn zone(
         for (block, scores) in scaled.iter().enumerate().skip(first / LANES) {
             let middle = centre.get(index);
             let mut inside = [0u64; LANES];
-            for lane in 0..LANES {
-                let t = ((shift + scores.0[lane]) + hide.0[lane]) + middle.0[lane];
-                inside[lane] = if t > 0.0 && t < 1.0 { 1 << lane } else { 0 };
+            for (lane, inside) in inside.iter_mut().enumerate() {
+                let t = (shift + (scores.0[lane] + hide.0[lane])) + middle.0[lane];
+                *inside = if t > 0.0 && t < 1.0 { 1 << lane } else { 0 };
             }
             let mut bits = inside.iter().fold(0, |bits, bit| bits | bit);
             while bits != 0 {
@@ -166,7 +202,7 @@ pub(super) fn zone(
     }
 }
 
-/// Largest margin s_a - s_b of a pair; minus infinity without pairs. Cost n.
+/// Largest margin `s_a - s_b` of a pair; minus infinity without pairs. Cost n.
 pub(super) fn largest_margin(start: &[u32], scores: &[Lanes]) -> f64 {
     let n = start.len();
     let mut lowest = vec![f64::INFINITY; n + 1];
@@ -211,7 +247,7 @@ mod tests {
             }
         }
         let mut pull = vec![Lanes::ZERO; 2];
-        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, &mut pull);
+        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, &mut Vec::new(), &mut pull);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
         (0..11).for_each(|i| assert!((lanes::get(&pull, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
@@ -219,7 +255,7 @@ mod tests {
         assert_eq!(found, zone_pairs);
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
-        let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), &mut again);
+        let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), &mut Vec::new(), &mut again);
         assert_eq!((sums, again), ((scaled_hinge, sum), pull));
     }
 
@@ -227,8 +263,8 @@ mod tests {
     fn the_largest_margin_is_that_of_the_plain_loops() {
         let scores = scores();
         let mut largest = f64::NEG_INFINITY;
-        for a in 0..11 {
-            for b in START[a] as usize..11 {
+        for (a, &first) in START.iter().enumerate() {
+            for b in first as usize..11 {
                 largest = largest.max(lanes::get(&scores, a) - lanes::get(&scores, b));
             }
         }

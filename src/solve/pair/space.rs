@@ -62,7 +62,7 @@ impl<'a> Space<'a> {
         let width = lanes::blocks_for(dim);
         let mut pair_sum = vec![Lanes::ZERO; width];
         useful().for_each(|(block, weight)| lanes::axpy(*weight, block.pair_sum(), &mut pair_sum));
-        let total_weight = useful().map(|(block, weight)| weight * block.pairs() as f64).sum();
+        let total_weight = useful().fold(0.0, |sum, (block, weight)| sum + weight * block.pairs() as f64);
         let pairs = useful().map(|(block, _)| block.pairs()).sum();
         Self { chunks, width, dim, total_weight, pairs, pair_sum }
     }
@@ -105,7 +105,7 @@ impl<'a> Space<'a> {
     pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
         let size = self.width * lanes::LANES * self.width;
         let matrix = self.folded(size, |chunk, out| widest(Hessian { chunk, delta, out }));
-        (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs()).sum())
+        (matrix, self.chunks.iter().map(Chunk::zone_pairs).sum())
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.

@@ -4,7 +4,8 @@
 //!    The largest margin of m tells the smallest such lambda, once for a whole path.
 //! 2. Otherwise the ridge solution: the hinge widened to delta = 4 around its kink has p = 3/4 - z'w / 4 as long as no
 //!    pair leaves the zone, so (2 lambda I + sum of c z z' / 4) w = 3/4 m.
-//! 3. On a path, the solution for the lambda before, as it is or times the ratio of lambdas.
+//! 3. On a path, the solution for the lambda before: times the ratio of lambdas, which follows 1, until the solution
+//!    as it is has been better once.
 
 use super::newton::Solver;
 use crate::math::cholesky;
@@ -85,13 +86,12 @@ impl Solver<'_> {
     pub(super) fn go_to_start(&mut self, previous: Option<(Vec<Lanes>, f64)>) {
         self.space.clear_centres();
         if let Some((w, lambda)) = previous {
-            self.delta = (4.0 * self.last_width).min(FIRST_WIDTH);
-            let longer = scaled(&w, lambda / self.lambda);
+            self.delta = self.last_width.min(FIRST_WIDTH);
             let plain = self.try_point(&w);
-            if self.try_point(&longer) <= plain {
-                return;
+            if self.may_stretch && self.try_point(&scaled(&w, lambda / self.lambda)) > plain {
+                self.may_stretch = false;
+                self.try_point(&w);
             }
-            self.try_point(&w);
             return;
         }
         self.delta = FIRST_WIDTH;
