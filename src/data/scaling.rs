@@ -16,17 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, Documents};
 use super::matrix::Matrix;
-<<<<<<< HEAD
 use super::quantiles::Quantiles;
-=======
-use super::normal;
 use crate::control::Control;
 use crate::error::Result;
-use crate::math::order::compare;
-
-/// At most this many quantiles of a feature are kept.
-const MOST_KNOTS: usize = 256;
->>>>>>> hosts
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,24 +65,6 @@ pub enum Scaling {
 }
 
 impl Scaling {
-<<<<<<< HEAD
-    /// Learns a scaling on the documents of `data`.
-    pub fn fit(kind: ScalingKind, data: &Dataset) -> Self {
-        let features = 0..data.features.columns();
-        let column = |feature: usize| -> Vec<f64> {
-            (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect()
-        };
-        let quantiles = || features.clone().map(|feature| Quantiles::fit(column(feature))).collect();
-        match kind {
-            ScalingKind::None => Self::None,
-            ScalingKind::QueryMinmax => Self::QueryMinmax,
-            ScalingKind::Quantile => Self::Quantile(quantiles()),
-            ScalingKind::Both => Self::Both(quantiles()),
-            ScalingKind::Standard => {
-                Self::Standard(features.map(|feature| mean_and_factor(&column(feature))).collect())
-            }
-        }
-=======
     /// Learns a scaling on the documents of `data`, feature by feature on all threads.
     ///
     /// # Errors
@@ -99,11 +73,10 @@ impl Scaling {
         Ok(match kind {
             ScalingKind::None => Self::None,
             ScalingKind::QueryMinmax => Self::QueryMinmax,
-            ScalingKind::Quantile => Self::Quantile(each_column(data, control, knots)?),
-            ScalingKind::Both => Self::Both(each_column(data, control, knots)?),
+            ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
+            ScalingKind::Both => Self::Both(each_column(data, control, Quantiles::fit)?),
             ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
         })
->>>>>>> hosts
     }
 
     /// The name in the option `scale`.

@@ -66,7 +66,11 @@ impl TableFunction for Rank {
         let source = Source::resolve(call.connection, &text)?;
         let wanted =
             Wanted { model: Some(&loaded.model), relevance: false, query: false, only: call.only.as_ref() };
-        let Rows { data, .. } = read(call.connection, &source, wanted, &options, &terms)?;
+        let Rows { data, roles, .. } = read(call.connection, &source, wanted, &options, &terms)?;
+        if call.only.is_some() && roles.query.is_none() {
+            // Without a query column every query_id is NULL, which equals nothing.
+            return Ok(Box::new(std::iter::empty()));
+        }
         let fits = &call.state.fits;
         let scored = if data.n_docs() == 0 {
             None
