@@ -7,6 +7,7 @@
 //! `LTR_REQUIRE_HOSTS=1` (as in `.ci/run`) it is a failure.
 
 #![allow(unsafe_code, reason = "loading a library is unsafe")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -50,10 +51,13 @@ fn library() -> &'static Path {
     })
 }
 
+fn required() -> bool {
+    std::env::var_os("LTR_REQUIRE_HOSTS").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
 /// Notes loudly that a host is absent, or fails where hosts are required.
 fn absent(what: &str, remedy: &str) {
-    let required = std::env::var_os("LTR_REQUIRE_HOSTS").is_some_and(|value| value != "0");
-    assert!(!required, "{what}: {remedy}");
+    assert!(!required(), "{what}: {remedy}");
     // Not the macro, whose output `cargo test` keeps to itself.
     let note = format!("\n*** NOT TESTED: {what}. {remedy} ***\n");
     std::io::stderr().write_all(note.as_bytes()).expect("stderr");
@@ -261,8 +265,8 @@ fn python_runs_the_session_and_can_stop_a_training() {
 
 /// A host of old SQLite, built from its package under `tests/hosts`, if hosts are required.
 fn old_host(package: &str) -> Option<PathBuf> {
-    if std::env::var_os("LTR_REQUIRE_HOSTS").is_none() {
-        absent(package, "it is compiled from source, so only with LTR_REQUIRE_HOSTS=1");
+    if !required() {
+        absent(package, "This host is compiled from source, so it runs only with LTR_REQUIRE_HOSTS=1");
         return None;
     }
     let target = target().join("hosts").join(package);

@@ -18,9 +18,6 @@ use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
 use crate::option::{Options, Use};
 
-/// Lines between two looks at the host.
-const STRETCH: usize = 1024;
-
 /// The function.
 pub struct Letor;
 
@@ -44,8 +41,7 @@ impl TableFunction for Letor {
         let width = if let Some(width) = options.count("features") {
             width
         } else {
-            let terms = Terms::new(&options);
-            highest_feature(&path, || terms.may_go_on(call.connection))?
+            highest_feature(&path, Terms::new(&options).watch(call.connection))?
         };
         if width == 0 {
             return Err(Error::Data(format!("file '{path}' has no feature")));
@@ -78,13 +74,11 @@ fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<
     Ok(lines(BufReader::new(file)))
 }
 
-/// The first pass; `may_go_on` is asked every [`STRETCH`] lines, since no statement runs that the host could stop.
+/// The first pass; `may_go_on` is asked at every line, since no statement runs that the host could stop.
 fn highest_feature(path: &str, may_go_on: impl Fn() -> Result<()>) -> Result<usize> {
     open(path)?.try_fold(0, |highest: usize, line| {
-        let (number, line) = line.map_err(|error| in_file(path, &error))?;
-        if number % STRETCH == 0 {
-            may_go_on()?;
-        }
+        may_go_on()?;
+        let (_, line) = line.map_err(|error| in_file(path, &error))?;
         Ok(highest.max(line.highest_feature()))
     })
 }

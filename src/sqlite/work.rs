@@ -5,6 +5,7 @@
 //! and then. That statement fails once the host has called `sqlite3_interrupt` or its progress handler says stop,
 //! which is how both are noticed on every version of SQLite.
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -114,6 +115,18 @@ impl Terms {
                 self.show(control);
             }
         })
+    }
+
+    /// For work on the calling thread: looks at the host as often as [`Self::run`] does, however often it is called.
+    pub fn watch(self, connection: &Connection) -> impl Fn() -> Result<()> {
+        let last = Cell::new(Instant::now());
+        move || {
+            if last.get().elapsed() < PATIENCE {
+                return Ok(());
+            }
+            last.set(Instant::now());
+            self.may_go_on(connection)
+        }
     }
 
     /// An error once the host wants the call to stop or the time limit has passed.
