@@ -4,7 +4,7 @@
 //! column, or one vector. What can be wrong with a row is found here and named with source, row and column; what can
 //! only be judged over all rows (text columns, missing values) is settled in [`DatasetBuilder::finish`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,6 @@ pub enum Cell {
     Number(f64),
     /// NULL.
     Missing,
-    /// Anything else.
-    Other,
 }
 
 /// What a missing feature counts as.
@@ -51,7 +49,8 @@ enum Vectors {
 #[derive(Debug, Clone, Default)]
 struct Column {
     numeric: bool,
-    first_other: Option<usize>,
+    /// The first row with something else than a number or NULL, and what it is.
+    first_other: Option<(usize, String)>,
     first_missing: Option<usize>,
 }
 
@@ -162,9 +161,17 @@ impl DatasetBuilder {
 
     fn of_query(&mut self, number: usize, of_query: OfQuery) -> Result<()> {
         if number == self.weights.len() {
+            let (found, expected) = (
+                of_query.features.len(),
+                self.query_values.first().map_or(of_query.features.len(), Vec::len),
+            );
             self.weights.push(of_query.weight);
             self.query_values.push(of_query.features);
-            return Ok(());
+            if found == expected {
+                return Ok(());
+            }
+            let problem = format!("{found} query features, but {expected} in earlier rows");
+            return Err(self.row_error(self.rows() - 1, "query_features", problem));
         }
         if compare(self.weights[number], of_query.weight).is_ne() {
             let problem = format!(
@@ -207,13 +214,18 @@ impl DatasetBuilder {
                 state.first_missing.get_or_insert(row);
                 f64::NAN
             }
-            Cell::Other => {
-                state.first_other.get_or_insert(row);
-                f64::NAN
-            }
         };
         if let Vectors::F64(values) = &mut self.vectors {
             values.push(value);
+        }
+    }
+
+    /// The next feature of the row, for column number `column`, is no number but `found`.
+    pub fn no_number(&mut self, column: usize, found: impl FnOnce() -> String) {
+        let row = self.row_query.len() - 1;
+        self.columns[column].first_other.get_or_insert_with(|| (row, found()));
+        if let Vectors::F64(values) = &mut self.vectors {
+            values.push(f64::NAN);
         }
     }
 
@@ -308,17 +320,21 @@ impl DatasetBuilder {
         required: bool,
         means: Option<&[f64]>,
     ) -> Result<(Dataset, Findings)> {
-        if self.names.is_empty() {
+        let vector = self.names.is_empty();
+        if vector {
             self.names = (1..=self.width.unwrap_or(0)).map(|number| number.to_string()).collect();
         }
         let mut findings = Findings::default();
         let kept = self.kept_columns(required, &mut findings)?;
-        self.check_missing(missing, &kept)?;
+        self.check_missing(missing, &kept, vector)?;
         let matrix = self.take_matrix();
         let matrix = if kept.len() == matrix.columns() { matrix } else { matrix.select_columns(&kept) };
         self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
-        let matrix = self.fill(matrix, missing, means, &mut findings)?;
-        Ok((self.in_canonical_order(matrix), findings))
+        self.check_names()?;
+        let rank = self.query_ranks();
+        let order = self.canonical_rows(&matrix, &rank);
+        let matrix = self.fill(matrix, &order, missing, means, &mut findings)?;
+        Ok((self.in_canonical_order(matrix, &rank, &order), findings))
     }
 
     fn kept_columns(&self, required: bool, findings: &mut Findings) -> Result<Vec<usize>> {
@@ -326,9 +342,11 @@ impl DatasetBuilder {
         for (index, name) in self.names.iter().enumerate() {
             let column = self.columns.get(index).cloned().unwrap_or_default();
             match column.first_other {
-                Some(row) if column.numeric || required => {
-                    let problem = "a value that is no number; allowed are numbers and text that is a well-formed number";
-                    return Err(self.row_error(row, name, problem.to_owned()));
+                Some((row, found)) if column.numeric || required => {
+                    let problem = format!(
+                        "{found} is no number; allowed are numbers and text that is a well-formed number"
+                    );
+                    return Err(self.row_error(row, name, problem));
                 }
                 Some(_) => findings.ignored.push(name.clone()),
                 None => kept.push(index),
@@ -337,14 +355,32 @@ impl DatasetBuilder {
         Ok(kept)
     }
 
-    fn check_missing(&self, missing: Missing, kept: &[usize]) -> Result<()> {
+    /// Features are found by name where a model is used, so no two may share one.
+    fn check_names(&self) -> Result<()> {
+        let mut seen = HashSet::new();
+        match self.names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
+            None => Ok(()),
+            Some(name) => Err(Error::Source {
+                source_text: self.source.clone(),
+                problem: format!("two feature columns are named \"{name}\"; give one another name with AS"),
+            }),
+        }
+    }
+
+    fn check_missing(&self, missing: Missing, kept: &[usize], vector: bool) -> Result<()> {
         let first =
             kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
         match first {
             Some((row, index)) if missing == Missing::Error => {
-                let problem =
-                    "NULL; use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
-                Err(self.row_error(row, &self.names[index], problem.to_owned()))
+                let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
+                if vector {
+                    return Err(self.row_error(
+                        row,
+                        "features",
+                        format!("value {} is null; {advice}", index + 1),
+                    ));
+                }
+                Err(self.row_error(row, &self.names[index], format!("NULL; {advice}")))
             }
             _ => Ok(()),
         }
@@ -358,17 +394,18 @@ impl DatasetBuilder {
         }
     }
 
-    /// Replaces missing values and refuses infinite ones.
+    /// Replaces missing values and refuses infinite ones. Means are formed in the canonical order of rows.
     fn fill(
         &self,
         mut matrix: Matrix,
+        order: &[usize],
         missing: Missing,
         means: Option<&[f64]>,
         findings: &mut Findings,
     ) -> Result<Matrix> {
         findings.means = match &matrix {
-            Matrix::F32(array) => column_means(array),
-            Matrix::F64(array) => column_means(array),
+            Matrix::F32(array) => column_means(array, order),
+            Matrix::F64(array) => column_means(array, order),
         };
         let Matrix::F64(array) = &mut matrix else { return Ok(matrix) };
         let means = means.unwrap_or(&findings.means);
@@ -386,9 +423,7 @@ impl DatasetBuilder {
         Ok(matrix)
     }
 
-    fn in_canonical_order(self, matrix: Matrix) -> Dataset {
-        let rank = self.query_ranks();
-        let order = self.canonical_rows(&matrix, &rank);
+    fn in_canonical_order(self, matrix: Matrix, rank: &[usize], order: &[usize]) -> Dataset {
         let same_place = |a: usize, b: usize| self.row_query[a] == self.row_query[b];
         let duplicates = order
             .windows(2)
@@ -415,7 +450,7 @@ impl DatasetBuilder {
         };
         Dataset {
             names: self.names,
-            features: if sorted { matrix } else { matrix.select_rows(&order) },
+            features: if sorted { matrix } else { matrix.select_rows(order) },
             offsets,
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
             doc_ids: order.iter().map(|&row| self.row_doc[row].clone()).collect(),
@@ -481,11 +516,11 @@ impl Default for OfQuery {
     }
 }
 
-/// Mean of each column over the values that are not missing; 0 where all are.
-fn column_means<T: Element>(array: &Array2<T>) -> Vec<f64> {
+/// Mean of each column over the values that are not missing, added in this order of rows; 0 where all are.
+fn column_means<T: Element>(array: &Array2<T>, order: &[usize]) -> Vec<f64> {
     let mut sums = vec![(0.0, 0u64); array.ncols()];
-    for row in array.rows() {
-        for (sum, value) in sums.iter_mut().zip(row) {
+    for &row in order {
+        for (sum, value) in sums.iter_mut().zip(array.row(row)) {
             let value = value.to_f64();
             if !value.is_nan() {
                 sum.0 += value;

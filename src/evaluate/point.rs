@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::data::Scaling;
 use crate::error::{Error, Result};
-use crate::math::dense::{Element, dot_by};
+use crate::math::dense::{Element, dot, dot_by};
 use crate::model::Model;
 use crate::ranker::Function;
 
@@ -29,29 +30,41 @@ impl PointScorer {
         )))
     }
 
-    /// Score of a document of `n` features, given one by one in the type of their source.
+    /// Score of a document in the type of its source.
     ///
-    /// The scaled features are rounded to that type, as they are where whole queries are ranked.
+    /// Scaled features are rounded to that type, as they are where whole queries are ranked.
     ///
     /// # Errors
     /// Another number of features than in training; a score that is not finite.
-    pub fn score<T: Element>(&self, n: usize, feature: impl Fn(usize) -> T) -> Result<f64> {
-        let expected = self.model.card.features.len();
-        if n != expected {
-            return Err(Error::Shape { what: "number of features".to_owned(), found: n, expected });
+    pub fn score<T: Element>(&self, features: &[T]) -> Result<f64> {
+        let (found, expected) = (features.len(), self.function.weights.len());
+        if found != expected {
+            return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
         }
-        let scaling = &self.model.scaling;
-        let score = dot_by(&self.function.weights, |place| {
-            T::from_f64(scaling.value(place, feature(place).to_f64())).to_f64()
-        });
+        let score = self.weighted_sum(features);
         if score.is_finite() {
             Ok(score)
         } else {
-            Err(Error::value(
-                "argument 'features'",
-                "NaN, an infinity or a number too large",
-                "finite numbers",
-            ))
+            let got = "NaN, an infinity or a number too large";
+            Err(Error::value("argument 'features'", got, "finite numbers"))
+        }
+    }
+
+    fn weighted_sum<T: Element>(&self, features: &[T]) -> f64 {
+        let weights = &self.function.weights[..features.len()];
+        let rounded = |value: f64| T::from_f64(value).to_f64();
+        match &self.model.scaling {
+            Scaling::Standard(moments) => {
+                let moments = &moments[..features.len()];
+                dot_by(weights, |place| {
+                    rounded((features[place].to_f64() - moments[place].0) * moments[place].1)
+                })
+            }
+            Scaling::Quantile(quantiles) | Scaling::Both(quantiles) => {
+                let quantiles = &quantiles[..features.len()];
+                dot_by(weights, |place| rounded(quantiles[place].normal_score(features[place].to_f64())))
+            }
+            Scaling::None | Scaling::QueryMinmax => dot(features, weights),
         }
     }
 }

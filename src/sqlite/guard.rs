@@ -17,8 +17,13 @@ pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Resul
 fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
     match error {
         Error::Interrupted => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None),
-        _ => rusqlite::Error::UserFunctionError(format!("{name}: {error}").into()),
+        _ => rusqlite::Error::UserFunctionError(shown(name, error).into()),
     }
+}
+
+/// The message of an error. Hosts end texts at a zero byte, and rusqlite would lose such a message whole.
+fn shown(name: &str, error: &Error) -> String {
+    format!("{name}: {error}").replace('\0', "\\0")
 }
 
 /// The text of a panic's payload.

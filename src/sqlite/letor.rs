@@ -12,10 +12,14 @@ use std::io::BufReader;
 use super::rank::argument;
 use super::value::{Output, optional_text, text_argument};
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::work::Terms;
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
 use crate::option::{Options, Use};
+
+/// Lines between two looks at the host.
+const STRETCH: usize = 1024;
 
 /// The function.
 pub struct Letor;
@@ -37,9 +41,11 @@ impl TableFunction for Letor {
         let path = text_argument("argument 'path'", argument(call, 0))?;
         let options = optional_text("argument 'options'", call.arguments[1])?;
         let options = Options::parse(options.as_deref(), Use::Letor)?;
-        let width = match options.count("features") {
-            Some(width) => width,
-            None => highest_feature(&path)?,
+        let width = if let Some(width) = options.count("features") {
+            width
+        } else {
+            let terms = Terms::new(&options);
+            highest_feature(&path, || terms.may_go_on(call.connection))?
         };
         if width == 0 {
             return Err(Error::Data(format!("file '{path}' has no feature")));
@@ -72,9 +78,13 @@ fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<
     Ok(lines(BufReader::new(file)))
 }
 
-fn highest_feature(path: &str) -> Result<usize> {
+/// The first pass; `may_go_on` is asked every [`STRETCH`] lines, since no statement runs that the host could stop.
+fn highest_feature(path: &str, may_go_on: impl Fn() -> Result<()>) -> Result<usize> {
     open(path)?.try_fold(0, |highest: usize, line| {
-        let (_, line) = line.map_err(|error| in_file(path, &error))?;
+        let (number, line) = line.map_err(|error| in_file(path, &error))?;
+        if number % STRETCH == 0 {
+            may_go_on()?;
+        }
         Ok(highest.max(line.highest_feature()))
     })
 }

@@ -74,6 +74,7 @@ impl Roles {
         let columns = options.get("columns").and_then(Value::as_object);
         let given = Given { source, names: &names, columns };
         given.check_keys()?;
+        given.check_claims()?;
         let one = |role: &str| given.one(role);
         let (query, doc, relevance) = (one("query")?, one("doc")?, one("relevance")?);
         let (weight, slot) = (one("weight")?, one("slot")?);
@@ -146,6 +147,35 @@ impl Given<'_> {
         for key in self.columns.into_iter().flat_map(Map::keys) {
             if !KEYS.contains(&key.as_str()) {
                 return Err(Error::unknown("key in the option 'columns'", key, KEYS.iter().copied()));
+            }
+        }
+        Ok(())
+    }
+
+    /// No column may have two roles, but that a document feature may be a query feature too.
+    fn check_claims(&self) -> Result<()> {
+        let mut claims: Vec<(&str, &str)> = Vec::new();
+        for (key, value) in self.columns.into_iter().flatten() {
+            let names = match value {
+                Value::String(name) => vec![name.as_str()],
+                Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+                _ => Vec::new(),
+            };
+            for name in names {
+                let both =
+                    |other: &str| [key.as_str(), other].map(|key| key.ends_with("features")) == [true; 2];
+                let same = claims.iter().find(|(other, claimed)| {
+                    claimed.eq_ignore_ascii_case(name) && (*other == key || !both(other))
+                });
+                if let Some((other, _)) = same {
+                    let problem = if *other == key {
+                        format!("option 'columns' names the column \"{name}\" twice for '{key}'")
+                    } else {
+                        format!("option 'columns' gives the column \"{name}\" to both '{other}' and '{key}'")
+                    };
+                    return Err(self.source.error(problem));
+                }
+                claims.push((key, name));
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::roles::{FeatureColumns, Roles};
 use super::source::{QUERY_PARAMETER, Source};
-use super::value::{describe, id_of, id_value, number_of};
+use super::value::{describe, id_of, id_value, number_of, vector_argument};
 use super::work::Terms;
 use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery};
 use crate::error::{Error, Result};
@@ -105,13 +105,14 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Options, only:
     match options.get("params") {
         None if wanted == 0 => {}
         None => {
-            let problem =
-                format!("the statement has {wanted} parameters; give their values with the option 'params'");
+            let problem = format!(
+                "the statement has parameters ({wanted}); give their values with the option 'params'"
+            );
             return Err(source.error(problem));
         }
         Some(Value::Array(values)) => {
             if values.len() != wanted {
-                let problem = format!("option 'params' has {} values for {wanted} parameters", values.len());
+                let problem = wrong_number(values.len(), wanted);
                 return Err(source.error(problem));
             }
             for (index, value) in values.iter().enumerate() {
@@ -129,7 +130,7 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Options, only:
                 statement.raw_bind_parameter(index, sql_value(value)?).map_err(host)?;
             }
             if values.len() != wanted {
-                let problem = format!("option 'params' has {} values for {wanted} parameters", values.len());
+                let problem = wrong_number(values.len(), wanted);
                 return Err(source.error(problem));
             }
         }
@@ -140,6 +141,10 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Options, only:
         statement.raw_bind_parameter(index, value).map_err(host)?;
     }
     Ok(())
+}
+
+fn wrong_number(given: usize, wanted: usize) -> String {
+    format!("number of values in the option 'params': got {given}, the statement has parameters for {wanted}")
 }
 
 fn sql_value(value: &Value) -> Result<rusqlite::types::Value> {
@@ -250,7 +255,16 @@ impl<'a> Reader<'a> {
             Some(column) => Some(at(column)?),
         };
         let number = relevance.and_then(number_of).filter(|value| value.is_finite());
-        builder.begin(query, doc, relevance.map(|_| number.unwrap_or(0.0)), self.of_query(row)?)?;
+        let of_query = self.of_query(row).map_err(|problem| match problem {
+            OfQueryProblem::Host(error) => error,
+            OfQueryProblem::Column(column, problem) => {
+                let document = doc.as_ref().map_or_else(String::new, |doc| format!(", document {doc}"));
+                let row = format!("row {} (query {query}{document})", builder.rows() + 1);
+                let column = self.roles.names[column].clone();
+                Error::Row { source_text: self.source.shown.clone(), row, column, problem }
+            }
+        })?;
+        builder.begin(query, doc, relevance.map(|_| number.unwrap_or(0.0)), of_query)?;
         let here = |column: Option<usize>, problem: String| {
             let name = column.map_or("", |column| &self.roles.names[column]);
             Err(builder.row_error(builder.rows() - 1, name, problem))
@@ -287,48 +301,57 @@ impl<'a> Reader<'a> {
             };
         };
         for &(column, place) in wide {
-            let cell = match at(column)? {
-                ValueRef::Real(value) => Cell::Number(value),
-                ValueRef::Null => Cell::Missing,
-                other => number_of(other).map_or(Cell::Other, Cell::Number),
-            };
-            builder.cell(place, cell);
+            match at(column)? {
+                ValueRef::Real(value) => builder.cell(place, Cell::Number(value)),
+                ValueRef::Null => builder.cell(place, Cell::Missing),
+                other => match number_of(other) {
+                    Some(value) => builder.cell(place, Cell::Number(value)),
+                    None => builder.no_number(place, || describe(other)),
+                },
+            }
         }
         Ok(())
     }
 
-    fn of_query(&self, row: &Row<'_>) -> Result<OfQuery> {
-        let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
-        let mut of_query = OfQuery::default();
-        let number = |column: usize, allowed: &str| {
+    fn of_query(&self, row: &Row<'_>) -> Result<OfQuery, OfQueryProblem> {
+        let at = |column: usize| {
+            row.get_ref(column).map_err(|error| OfQueryProblem::Host(self.source.host_error(&error)))
+        };
+        let number = |column: usize, accepts: fn(f64) -> bool, allowed: &str| {
             let found = at(column)?;
-            number_of(found).filter(|value| value.is_finite()).ok_or_else(|| {
-                let name = &self.roles.names[column];
-                self.source.error(format!("column \"{name}\": {}; allowed are {allowed}", describe(found)))
+            number_of(found).filter(|value| accepts(*value)).ok_or_else(|| {
+                OfQueryProblem::Column(column, format!("{}; allowed are {allowed}", describe(found)))
             })
         };
+        let mut of_query = OfQuery::default();
         if let Some(column) = self.roles.weight {
-            of_query.weight = number(column, "numbers above 0")?;
-            if of_query.weight <= 0.0 {
-                let problem = format!("column \"weight\": {}; allowed are numbers above 0", of_query.weight);
-                return Err(self.source.error(problem));
-            }
+            of_query.weight = number(column, |value| value > 0.0 && value.is_finite(), "numbers above 0")?;
         }
         match &self.query_features {
             None => {}
             Some(FeatureColumns::Wide(columns)) => {
-                let values = columns.iter().map(|column| number(*column, "finite numbers"));
-                of_query.features = values.collect::<Result<_>>()?;
+                let values = columns.iter().map(|column| number(*column, f64::is_finite, "finite numbers"));
+                of_query.features = values.collect::<Result<_, _>>()?;
             }
             Some(FeatureColumns::Vector(column)) => {
-                let name = &self.roles.names[*column];
-                of_query.features =
-                    super::value::vector_argument(&format!("column \"{name}\""), at(*column)?)
-                        .map_err(|error| self.source.error(error.to_string()))?;
+                of_query.features = vector_argument("", at(*column)?).map_err(|error| match error {
+                    Error::Value { got, allowed, .. } => {
+                        OfQueryProblem::Column(*column, format!("{got}; allowed is {allowed}"))
+                    }
+                    other => OfQueryProblem::Host(other),
+                })?;
             }
         }
         Ok(of_query)
     }
+}
+
+/// What is wrong with the part of a row that belongs to its query.
+enum OfQueryProblem {
+    /// The value of this column.
+    Column(usize, String),
+    /// Anything else.
+    Host(Error),
 }
 
 /// The columns with these names, in their order.
@@ -340,6 +363,11 @@ fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Resu
         .filter(|(_, column)| column.is_none())
         .map(|(name, _)| name.as_str())
         .collect();
+    let twice =
+        |name: &&String| roles.names.iter().filter(|other| other.eq_ignore_ascii_case(name)).count() > 1;
+    if let Some(name) = names.iter().find(twice) {
+        return Err(source.error(format!("two columns are named \"{name}\"; give one another name with AS")));
+    }
     if missing.is_empty() {
         return Ok(found.into_iter().flatten().enumerate().map(|(place, column)| (column, place)).collect());
     }

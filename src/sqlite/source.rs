@@ -9,6 +9,7 @@
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ErrorCode};
 
+use super::value::message;
 use crate::error::{Error, Result};
 use crate::option::shorten;
 
@@ -44,10 +45,11 @@ impl Source {
         if text.contains('\0') {
             return Err(problem("a zero byte in the name".to_owned()));
         }
-        for name in std::iter::once(quote(text)).chain(schema_and_name(text)) {
+        let exact = std::iter::once((quote(text), text.to_owned()));
+        for (name, plain) in exact.chain(schema_and_name(text)) {
             match connection.prepare(&format!("SELECT * FROM {name} LIMIT 0")) {
                 Ok(_) => return Ok(Self::table(connection, shown, &name)),
-                Err(error) if is_missing(&error) => {}
+                Err(error) if is_missing(&error, &plain) => {}
                 Err(error) => return Err(from_host(&error, problem)),
             }
         }
@@ -81,7 +83,7 @@ impl Source {
                 "more than one statement; only one is allowed, with nothing behind it".to_owned(),
             ));
         }
-        let bare = text.trim_end().trim_end_matches(';');
+        let bare = &text[..statement_end(text)];
         Ok(Self {
             select: text.to_owned(),
             from: format!("(\n{bare}\n)"),
@@ -93,7 +95,9 @@ impl Source {
     /// The statement that reads the rows of one query only, its id bound to [`QUERY_PARAMETER`].
     pub fn of_query(&self, query_column: &str) -> String {
         let order = if self.by_rowid { " ORDER BY rowid" } else { "" };
-        format!("SELECT * FROM {} WHERE {} = {QUERY_PARAMETER}{order}", self.from, quote(query_column))
+        let column = quote(query_column);
+        // Ids compare BINARY, whatever the column's own collation.
+        format!("SELECT * FROM {} WHERE {column} = {QUERY_PARAMETER} COLLATE BINARY{order}", self.from)
     }
 
     /// An error about this source.
@@ -111,13 +115,14 @@ impl Source {
 fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
-        _ => otherwise(error.to_string()),
+        _ => otherwise(message(error)),
     }
 }
 
-fn is_missing(error: &rusqlite::Error) -> bool {
-    let text = error.to_string();
-    text.contains("no such table") || text.contains("unknown database")
+/// True where there is no table or view of this name, rather than of a name inside its definition.
+fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
+    let text = message(error);
+    text == format!("no such table: {name}") || text.starts_with("unknown database")
 }
 
 fn is_view(connection: &Connection, name: &str) -> bool {
@@ -145,11 +150,34 @@ fn is_query(text: &str) -> bool {
     ["SELECT", "WITH", "VALUES"].contains(&word.to_ascii_uppercase().as_str())
 }
 
-/// `schema.name` as two quoted identifiers, if the text is that.
-fn schema_and_name(text: &str) -> Option<String> {
+/// Where the first statement of a text ends: its semicolon outside of quotes and comments, or the end of the text.
+fn statement_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    // Length of what begins at `from` and ends with `end`, searched from `skip` bytes on.
+    let until = |from: usize, skip: usize, end: &[u8]| {
+        let rest = bytes.get(from + skip..).unwrap_or_default();
+        let found = rest.windows(end.len()).position(|window| window == end);
+        found.map_or(bytes.len() - from, |place| skip + place + end.len())
+    };
+    let mut at = 0;
+    while at < bytes.len() {
+        at += match &bytes[at..] {
+            [b';', ..] => return at,
+            [quote @ (b'\'' | b'"' | b'`'), ..] => until(at, 1, &[*quote]),
+            [b'[', ..] => until(at, 1, b"]"),
+            [b'-', b'-', ..] => until(at, 2, b"\n"),
+            [b'/', b'*', ..] => until(at, 2, b"*/"),
+            _ => 1,
+        };
+    }
+    bytes.len()
+}
+
+/// `schema.name` as two quoted identifiers and as SQLite shows it, if the text is that.
+fn schema_and_name(text: &str) -> Option<(String, String)> {
     let (schema, rest) = identifier(text.trim())?;
     let (name, rest) = identifier(rest.strip_prefix('.')?)?;
-    rest.is_empty().then(|| format!("{}.{}", quote(&schema), quote(&name)))
+    rest.is_empty().then(|| (format!("{}.{}", quote(&schema), quote(&name)), format!("{schema}.{name}")))
 }
 
 /// The identifier at the start of a text, bare or double-quoted, and what follows it.
@@ -178,8 +206,9 @@ mod tests {
 
     #[test]
     fn schema_and_name_may_be_bare_or_quoted() {
-        assert_eq!(schema_and_name("main.t").as_deref(), Some("\"main\".\"t\""));
-        assert_eq!(schema_and_name("\"a.b\".\"c\"\"d\"").as_deref(), Some("\"a.b\".\"c\"\"d\""));
+        let quoted = |text: &str| schema_and_name(text).map(|(quoted, _)| quoted);
+        assert_eq!(quoted("main.t").as_deref(), Some("\"main\".\"t\""));
+        assert_eq!(quoted("\"a.b\".\"c\"\"d\"").as_deref(), Some("\"a.b\".\"c\"\"d\""));
         assert_eq!(schema_and_name("a.b.c"), None);
         assert_eq!(schema_and_name("t"), None);
     }
@@ -192,5 +221,16 @@ mod tests {
                 && is_query("WITH a AS (SELECT 1) SELECT 1")
         );
         assert!(!is_query("selection") && !is_query("DELETE FROM t") && !is_query("-- select"));
+    }
+
+    #[test]
+    fn a_statement_ends_at_its_own_semicolon() {
+        for text in
+            ["SELECT ';--' AS \"/*;\"", "SELECT [;] -- ;\n, `;` /* ; */", "SELECT 1 /* ;", "SELECT '", "é"]
+        {
+            assert_eq!(statement_end(text), text.len(), "{text}");
+            assert_eq!(statement_end(&format!("{text}\n*/'\"; -- ;")) > text.len(), true, "{text}");
+        }
+        assert_eq!(statement_end("SELECT 1; -- all"), 8);
     }
 }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::quote;
 use super::state::{Loaded, State};
-use super::value::describe;
+use super::value::{describe, message};
 use crate::error::{Error, Result};
 use crate::model::{KEY_END, Model, read_key};
 
@@ -29,7 +29,7 @@ pub struct Store<'a> {
 fn host(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => Error::Interrupted,
-        _ => Error::Host(error.to_string()),
+        _ => Error::Host(message(error)),
     }
 }
 
@@ -38,7 +38,8 @@ fn host(error: &rusqlite::Error) -> Error {
 /// # Errors
 /// An empty name, or one that ends like a version.
 pub fn check_name(name: &str) -> Result<()> {
-    if name.is_empty() || split_version(name).is_some() {
+    let like_version = name.rsplit_once('@').is_some_and(|(_, digits)| is_digits(digits));
+    if name.is_empty() || like_version {
         let allowed = "a text that is not empty and does not end in '@' and digits";
         return Err(Error::value("option 'name'", format!("'{name}'"), allowed));
     }
@@ -48,8 +49,11 @@ pub fn check_name(name: &str) -> Result<()> {
 /// `name@3` as its two parts.
 fn split_version(text: &str) -> Option<(&str, i64)> {
     let (name, digits) = text.rsplit_once('@')?;
-    let is_version = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_version { digits.parse().ok().map(|version| (name, version)) } else { None }
+    if is_digits(digits) { digits.parse().ok().map(|version| (name, version)) } else { None }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl<'a> Store<'a> {
@@ -98,20 +102,18 @@ impl<'a> Store<'a> {
             return Err(Error::Unsupported(format!("the database '{}' is read-only{advice}", self.schema)));
         }
         if self.exists()? {
-            let sql = format!(
-                "SELECT name, version, algorithm, active, created_at, report, model FROM {} LIMIT 0",
-                self.table()
-            );
+            let sql = INSERT.replace("{schema}", &quote(&self.schema));
             if let Err(error) = self.connection.prepare(&sql) {
                 return Err(Error::Host(format!(
-                    "the table ltr_models has another shape ({error}); rename it or use the option 'schema'"
+                    "the table ltr_models has another shape ({}); rename it or use the option 'schema'",
+                    message(&error)
                 )));
             }
         }
         if self.connection.is_autocommit() && self.outer_statement_reads() {
             return Err(Error::Unsupported(format!(
                 "an outer statement is reading this database, so the model could not be stored after training; \
-                 call it in a SELECT without FROM{advice}"
+                 call it in a SELECT without FROM while no other statement of the connection is open{advice}"
             )));
         }
         Ok(())
@@ -199,6 +201,11 @@ impl<'a> Store<'a> {
             .map_err(|e| host(&e))?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+        if names.is_empty() {
+            return Err(Error::Model(format!(
+                "no model '{text}': {table} is empty; train one with ltr_train"
+            )));
+        }
         Err(Error::unknown("model", text, names.iter().map(String::as_str)))
     }
 

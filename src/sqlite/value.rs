@@ -97,6 +97,14 @@ pub fn describe(value: ValueRef<'_>) -> String {
     }
 }
 
+/// What SQLite says is wrong, without the text of the statement.
+pub fn message(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// A text argument.
 ///
 /// # Errors

@@ -25,16 +25,15 @@ fn vec(call: &ScalarCall<'_>) -> Result<Output> {
     for place in 0..call.context.len() {
         let value = call.context.get_raw(place);
         let what = || format!("argument {}", place + 1);
-        match number_of(value) {
-            Some(number) => push(number, &mut bytes, &what)?,
+        let numbers = match number_of(value) {
+            Some(number) => vec![number],
             None if value == ValueRef::Null => {
                 let allowed = "numbers, BLOBs of f32 values and JSON arrays (coalesce(x, 0) makes NULL a 0)";
                 return Err(Error::value(what(), "NULL", allowed));
             }
-            None => {
-                vector_argument(&what(), value)?.into_iter().try_for_each(|x| push(x, &mut bytes, &what))?
-            }
-        }
+            None => vector_argument(&what(), value)?,
+        };
+        numbers.into_iter().try_for_each(|number| push(number, &mut bytes, &what))?;
     }
     Ok(Output::Blob(bytes))
 }

@@ -15,7 +15,9 @@ use rusqlite::{Connection, ErrorCode};
 use super::guard::panic_text;
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::evaluate::Fit;
 use crate::option::Options;
+use crate::ranker::Function;
 
 /// How long the calling thread waits between two looks at the host.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -31,6 +33,14 @@ pub struct Terms {
     started: Instant,
     time_limit: Option<f64>,
     progress: bool,
+}
+
+/// Fits one function as a call without options would: on all cores, until the host says stop.
+///
+/// # Errors
+/// Those of the fit, an interruption.
+pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
+    Terms::new(&Options::default()).run(connection, |control| fit(control))
 }
 
 impl Terms {
@@ -106,7 +116,11 @@ impl Terms {
         })
     }
 
-    fn may_go_on(&self, connection: &Connection) -> Result<()> {
+    /// An error once the host wants the call to stop or the time limit has passed.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], [`Error::TimeLimit`].
+    pub fn may_go_on(&self, connection: &Connection) -> Result<()> {
         self.check_time()?;
         match connection.query_row(PROBE, [], |_| Ok(())) {
             Err(problem) if problem.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {

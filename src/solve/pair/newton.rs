@@ -19,7 +19,8 @@
 //!
 //! A zone with fewer pairs than features leaves H almost singular, and the step is a jump that the line search has to
 //! cut to nothing. So in vertex problems the last Hessian of the round before, which knows the pairs nearby, is added
-//! to H with a factor that falls from step to step.
+//! to H with a factor that falls from step to step. Where steps stay short nevertheless, Newton is going to and fro
+//! between zones: the width grows again until steps are long, and shrinks more carefully from there.
 //!
 //! The best w and the best alpha are kept over all iterations, alpha also shortened by the factor that maximises
 //! D(theta alpha). Every loop has a limit.
@@ -30,6 +31,8 @@ use super::line::{self, Slope};
 use super::space::Space;
 use super::start::regularised_solve;
 use crate::math::lanes::{self, Lanes};
+use std::time::Instant;
+
 use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
 /// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
@@ -50,12 +53,21 @@ const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
 /// Factor of the memory of the last round's Hessian from step to step, and where it is forgotten.
 const MEMORY_DECAY: f64 = 0.1;
 const MEMORY_END: f64 = 1e-6;
+/// Steps below this length are short; after so many in a row the width grows by the factor, up to a limit.
+const SHORT_STEP: f64 = 0.1;
+const SHORT_STEPS: u32 = 3;
+const GROWTH: f64 = 4.0;
+const LARGEST_WIDTH: f64 = 8.0;
+/// Smallest factor of the width from round to round after it had to grow.
+const CAREFUL_SHRINK: f64 = 0.5;
+/// Times that the width may grow in one fit.
+const MOST_GROWTHS: u32 = 8;
 /// Smallest width of a smoothing round.
 const SMALLEST_WIDTH: f64 = 1e-12;
 /// Newton steps after which a round ends whatever it has reached.
 const MOST_STEPS_PER_ROUND: u32 = 40;
 /// Iterations without a gap smaller by a hundredth after which rounding is to blame.
-const PATIENCE: u32 = 60;
+const PATIENCE: u32 = 100;
 /// Line searches that may fail one after the other.
 const MOST_FAILURES: u32 = 4;
 /// Times that scores are computed anew because the gap was not confirmed.
@@ -85,6 +97,8 @@ struct Counters {
     iterations: u32,
     in_round: u32,
     idle: u32,
+    short: u32,
+    growths: u32,
     failures: u32,
     refreshes: u32,
     last_gap: f64,
@@ -199,6 +213,7 @@ impl<'a> Solver<'a> {
 
     /// Newton steps and rounds until there is a reason to stop.
     fn descend(&mut self, steps: &mut Vec<Step>, cancelled: &(dyn Fn() -> bool + Sync)) -> Stop {
+        let began = Instant::now();
         loop {
             if self.gap() <= self.allowed_gap() {
                 if self.confirmed() {
@@ -224,7 +239,8 @@ impl<'a> Solver<'a> {
             if self.newton_step() {
                 self.next_round();
             }
-            steps.push(Step { objective: self.best.primal, gap: self.gap() });
+            let seconds = began.elapsed().as_secs_f64();
+            steps.push(Step { objective: self.best.primal, gap: self.gap(), seconds });
         }
     }
 
@@ -253,6 +269,12 @@ impl<'a> Solver<'a> {
         };
         self.counters.failures = 0;
         self.track_gap();
+        self.counters.short = if step < SHORT_STEP { self.counters.short + 1 } else { 0 };
+        let lost = self.counters.short >= SHORT_STEPS && !self.multipliers;
+        if lost && self.delta < LARGEST_WIDTH && self.counters.growths < MOST_GROWTHS {
+            self.widen();
+            return false;
+        }
         self.has_settled(step, decrement) || self.counters.in_round >= MOST_STEPS_PER_ROUND
     }
 
@@ -311,6 +333,18 @@ impl<'a> Solver<'a> {
         self.zone_pairs < VERTEX_FACTOR * self.space.dim as u64
     }
 
+    /// Makes the zone wider, so that more pairs shape the next step, and goes back to the best w: short steps have
+    /// often led to margins that no zone reaches.
+    fn widen(&mut self) {
+        self.counters.short = 0;
+        self.counters.idle = 0;
+        self.counters.growths += 1;
+        self.counters.in_round = 0;
+        self.delta = (GROWTH * self.delta).min(LARGEST_WIDTH);
+        self.w.clone_from(&self.best.w);
+        self.look_again();
+    }
+
     /// Shrinks the width or takes the multiplier step, then looks at the same w with new eyes.
     fn next_round(&mut self) {
         self.counters.in_round = 0;
@@ -325,7 +359,11 @@ impl<'a> Solver<'a> {
             self.space.update_centres(self.delta);
             self.delta *= MULTIPLIER_START;
         } else {
-            let smallest = if self.is_vertex_problem() { 0.3 } else { 0.1 };
+            let smallest = match (self.counters.growths, self.is_vertex_problem()) {
+                (0, false) => 0.1,
+                (0, true) => 0.3,
+                _ => CAREFUL_SHRINK,
+            };
             let shrink = (0.4 * self.allowed_gap() / self.point.smoothing).sqrt();
             self.delta = (self.delta * shrink.clamp(smallest, 1.0)).max(SMALLEST_WIDTH);
             self.last_width = self.delta;

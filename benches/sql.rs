@@ -1,0 +1,172 @@
+//! What the SQL surface costs, as ratios in one run: `cargo bench --bench sql`.
+//!
+//! Each figure is the median of some repetitions; the two sides of a ratio alternate, so that a busy machine slows
+//! both. With LTR_DATA (default ../shared/data) present, training on real data is timed too.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rusqlite::{Connection, types::ValueRef};
+
+const ROWS: usize = 120_000;
+const FEATURES: usize = 136;
+const DOCUMENTS_PER_QUERY: usize = 100;
+const REPETITIONS: usize = 5;
+
+/// Numbers between -1 and 1 that look random: Weyl's sequence.
+fn number(index: usize) -> f64 {
+    (index as f64 * 0.618_033_988_749_895).fract() * 2.0 - 1.0
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let started = Instant::now();
+    work();
+    started.elapsed().as_secs_f64()
+}
+
+fn database() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    sqlite_ltr::register(&connection).unwrap();
+    let columns: Vec<String> = (1..=FEATURES).map(|number| format!("f{number} REAL")).collect();
+    connection
+        .execute_batch(&format!(
+            "CREATE TABLE wide (query_id INTEGER, doc_id INTEGER, relevance INTEGER, {});
+             CREATE TABLE narrow (query_id INTEGER, doc_id INTEGER, relevance INTEGER, features BLOB);
+             BEGIN",
+            columns.join(", ")
+        ))
+        .unwrap();
+    let marks = vec!["?"; 3 + FEATURES].join(", ");
+    let mut wide = connection.prepare(&format!("INSERT INTO wide VALUES ({marks})")).unwrap();
+    let mut narrow = connection.prepare("INSERT INTO narrow VALUES (?, ?, ?, ?)").unwrap();
+    for row in 0..ROWS {
+        let features: Vec<f64> = (0..FEATURES).map(|feature| number(row * FEATURES + feature)).collect();
+        let relevance = i64::from(features[0] + 0.3 * features[1] > 0.6);
+        let (query, doc) = ((row / DOCUMENTS_PER_QUERY) as i64, (row % DOCUMENTS_PER_QUERY) as i64);
+        wide.raw_bind_parameter(1, query).unwrap();
+        wide.raw_bind_parameter(2, doc).unwrap();
+        wide.raw_bind_parameter(3, relevance).unwrap();
+        for (place, value) in features.iter().enumerate() {
+            wide.raw_bind_parameter(4 + place, value).unwrap();
+        }
+        wide.raw_execute().unwrap();
+        let blob: Vec<u8> = features.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect();
+        narrow.execute((query, doc, relevance, blob)).unwrap();
+    }
+    drop((wide, narrow));
+    connection.execute_batch("COMMIT").unwrap();
+    connection
+}
+
+/// Seconds that training says it read for.
+fn reading(connection: &Connection, source: &str) -> f64 {
+    let options = r#"{"lambda": 100, "tolerance": 0.1, "scale": "none"}"#;
+    let sql = "SELECT ltr_train('rank_svm', ?1, ?2) ->> '$.seconds.reading'";
+    connection.query_row(sql, (source, options), |row| row.get(0)).unwrap()
+}
+
+fn plain_wide(connection: &Connection) -> f64 {
+    let mut values = Vec::new();
+    let taken = seconds(|| {
+        let mut statement = connection.prepare("SELECT * FROM wide").unwrap();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            for column in 0..3 + FEATURES {
+                values.push(row.get::<_, f64>(column).unwrap());
+            }
+        }
+    });
+    assert_eq!(values.len(), ROWS * (3 + FEATURES));
+    taken
+}
+
+fn plain_narrow(connection: &Connection) -> f64 {
+    let mut values: Vec<f32> = Vec::new();
+    let mut ids = Vec::new();
+    let taken = seconds(|| {
+        let mut statement = connection.prepare("SELECT * FROM narrow").unwrap();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            ids.push([row.get::<_, f64>(0).unwrap(), row.get(1).unwrap(), row.get(2).unwrap()]);
+            let ValueRef::Blob(bytes) = row.get_ref(3).unwrap() else { panic!("a BLOB") };
+            values.extend(bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)));
+        }
+    });
+    assert_eq!((values.len(), ids.len()), (ROWS * FEATURES, ROWS));
+    taken
+}
+
+fn compare(what: &str, mut ours: impl FnMut() -> f64, mut plain: impl FnMut() -> f64) {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for _ in 0..REPETITIONS {
+        first.push(ours());
+        second.push(plain());
+    }
+    let (ours, plain) = (median(first), median(second));
+    println!("{what}: {:.0} ms, plain loop {:.0} ms, ratio {:.2}", ours * 1e3, plain * 1e3, ours / plain);
+}
+
+fn scoring(connection: &Connection, scale: &str) {
+    let options = format!(r#"{{"lambda": 1, "tolerance": 0.1, "scale": "{scale}", "name": "scorer"}}"#);
+    connection.query_row("SELECT ltr_train('rank_svm', 'narrow', ?1)", [options], |_| Ok(())).unwrap();
+    let sql = "SELECT sum(ltr_score('scorer', features)) FROM narrow";
+    let taken =
+        (0..REPETITIONS).map(|_| seconds(|| connection.query_row(sql, [], |_| Ok(())).unwrap())).collect();
+    println!(
+        "ltr_score, BLOB of {FEATURES}, scale {scale}: {:.2} million rows/s",
+        ROWS as f64 / median(taken) / 1e6
+    );
+}
+
+fn real_data(connection: &Connection) {
+    let folder = std::env::var_os("LTR_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let folder = folder.join("mq2008");
+    if !folder.join("S1.txt").exists() {
+        println!("MQ2008 is not in {}: training on real data is NOT timed (set LTR_DATA)", folder.display());
+        return;
+    }
+    for part in 1..=3 {
+        let path = folder.join(format!("S{part}.txt")).display().to_string();
+        let sql = if part == 1 { "CREATE TABLE fold AS" } else { "INSERT INTO fold" };
+        let sql = format!("{sql} SELECT query_id, doc_id, relevance, features FROM ltr_letor('{path}')");
+        connection.execute_batch(&sql).unwrap();
+    }
+    for (algorithm, options) in [
+        ("rank_svm", r#"{"lambda": 0.01}"#),
+        ("rank_svm", "{}"),
+        ("q_svm", r#"{"lambda": 0.01}"#),
+        ("q_svm", "{}"),
+        ("knn_svm", r#"{"lambda": 0.01}"#),
+        ("indv_svm", r#"{"lambda": 0.01}"#),
+    ] {
+        let sql = "SELECT ltr_train(?1, 'fold', ?2)";
+        let taken = (0..REPETITIONS)
+            .map(|_| seconds(|| connection.query_row(sql, (algorithm, options), |_| Ok(())).unwrap()))
+            .collect();
+        println!("MQ2008 fold 1, {algorithm} {options}: {:.3} s", median(taken));
+    }
+}
+
+fn main() {
+    // `cargo test --benches` and `cargo bench -- --test` only ask whether this builds and starts.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let connection = database();
+    real_data(&connection);
+    compare(
+        "reading 120,000 x 136 REAL columns",
+        || reading(&connection, "wide"),
+        || plain_wide(&connection),
+    );
+    compare("reading 120,000 BLOBs of 136", || reading(&connection, "narrow"), || plain_narrow(&connection));
+    for scale in ["none", "standard", "quantile"] {
+        scoring(&connection, scale);
+    }
+}
