@@ -1,6 +1,6 @@
 //! Example 1, scenario III of Dai & Wang (2019) through SQL, against an independent implementation
 //! (tests/golden/qsvm/ex1_III_seed1_*): 40 queries, 8 of them novel, 40 features, 10 training documents each.
-#![allow(clippy::float_cmp)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Real data: MQ2008 in five folds, against the figures of other systems on the same files and in the same convention.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
 

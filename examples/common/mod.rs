@@ -10,6 +10,7 @@ pub struct Answer {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
     /// From the first step to the last row.
+    #[allow(dead_code, reason = "the test of the README prints no times")]
     pub took: Duration,
 }
 

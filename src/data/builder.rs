@@ -335,14 +335,12 @@ impl DatasetBuilder {
         self.check_names()?;
         let rank = self.query_ranks();
         let order = self.canonical_rows(&matrix, &rank);
-        may_go_on()?;
         findings.means = match &matrix {
             Matrix::F32(array) => column_means(array, &order, may_go_on)?,
             Matrix::F64(array) => column_means(array, &order, may_go_on)?,
         };
         let matrix = self.fill(matrix, missing, means, &mut findings, may_go_on)?;
-        let matrix = if order.is_sorted() { matrix } else { matrix.try_select_rows(&order, may_go_on)? };
-        Ok((self.in_canonical_order(matrix, &rank, &order), findings))
+        Ok((self.in_canonical_order(matrix, &rank, &order, may_go_on)?, findings))
     }
 
     fn kept_columns(&self, required: bool, findings: &mut Findings) -> Result<Vec<usize>> {
@@ -428,7 +426,13 @@ impl DatasetBuilder {
         Ok(matrix)
     }
 
-    fn in_canonical_order(self, matrix: Matrix, rank: &[usize], order: &[usize]) -> Dataset {
+    fn in_canonical_order(
+        self,
+        matrix: Matrix,
+        rank: &[usize],
+        order: &[usize],
+        may_go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Dataset> {
         let same_place = |a: usize, b: usize| self.row_query[a] == self.row_query[b];
         let duplicates = order
             .windows(2)
@@ -444,6 +448,7 @@ impl DatasetBuilder {
         for &query in &queries {
             offsets.push(offsets[offsets.len() - 1] + self.query_sizes[query] as usize);
         }
+        let sorted = order.is_sorted();
         let per_query = self.query_values.first().map_or(0, Vec::len);
         let query_values: Vec<f64> =
             queries.iter().flat_map(|&query| self.query_values[query].iter().copied()).collect();
@@ -452,9 +457,9 @@ impl DatasetBuilder {
         } else {
             (1..=per_query).map(|number| format!("query_features[{number}]")).collect()
         };
-        Dataset {
+        Ok(Dataset {
             names: self.names,
-            features: matrix,
+            features: if sorted { matrix } else { matrix.try_select_rows(order, may_go_on)? },
             offsets,
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
             doc_ids: order.iter().map(|&row| self.row_doc[row].clone()).collect(),
@@ -464,7 +469,7 @@ impl DatasetBuilder {
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
             duplicates,
-        }
+        })
     }
 
     /// The place of each query in the order of ids.

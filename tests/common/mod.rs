@@ -1,5 +1,6 @@
 //! What several test files share.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
 
 use std::path::PathBuf;
 
