@@ -7,6 +7,10 @@ use crate::math::dense::{Element, dot_by};
 use crate::model::Model;
 use crate::ranker::Function;
 
+/// What is said of scores that are not finite.
+pub(super) const BEYOND: &str =
+    "a score is beyond the range of numbers; features are too large for this model";
+
 /// A pointwise model with the function of one query, ready to score.
 #[derive(Debug, Clone)]
 pub struct PointScorer {
@@ -34,24 +38,21 @@ impl PointScorer {
     /// The scaled features are rounded to that type, as they are where whole queries are ranked.
     ///
     /// # Errors
-    /// Another number of features than in training; a score that is not finite.
+    /// Another number of features than in training; features or a score that are not finite.
     pub fn score<T: Element>(&self, n: usize, feature: impl Fn(usize) -> T) -> Result<f64> {
         let expected = self.model.card.features.len();
         if n != expected {
             return Err(Error::Shape { what: "number of features".to_owned(), found: n, expected });
         }
+        // A quantile would make a number of anything.
+        if let Some(place) = (0..n).find(|place| !feature(*place).to_f64().is_finite()) {
+            let got = format!("{} as value {}", feature(place).to_f64(), place + 1);
+            return Err(Error::value("argument 'features'", got, "finite numbers"));
+        }
         let scaling = &self.model.scaling;
         let score = dot_by(&self.function.weights, |place| {
             T::from_f64(scaling.value(place, feature(place).to_f64())).to_f64()
         });
-        if score.is_finite() {
-            Ok(score)
-        } else {
-            Err(Error::value(
-                "argument 'features'",
-                "NaN, an infinity or a number too large",
-                "finite numbers",
-            ))
-        }
+        if score.is_finite() { Ok(score) } else { Err(Error::Data(BEYOND.to_owned())) }
     }
 }
