@@ -116,8 +116,12 @@ fn scoring(connection: &Connection, scale: &str) {
     let options = format!(r#"{{"lambda": 1, "tolerance": 0.1, "scale": "{scale}", "name": "scorer"}}"#);
     connection.query_row("SELECT ltr_train('rank_svm', 'narrow', ?1)", [options], |_| Ok(())).unwrap();
     let sql = "SELECT sum(ltr_score('scorer', features)) FROM narrow";
-    let taken = (0..REPETITIONS).map(|_| seconds(|| connection.query_row(sql, [], |_| Ok(())).unwrap())).collect();
-    println!("ltr_score, BLOB of {FEATURES}, scale {scale}: {:.2} million rows/s", ROWS as f64 / median(taken) / 1e6);
+    let taken =
+        (0..REPETITIONS).map(|_| seconds(|| connection.query_row(sql, [], |_| Ok(())).unwrap())).collect();
+    println!(
+        "ltr_score, BLOB of {FEATURES}, scale {scale}: {:.2} million rows/s",
+        ROWS as f64 / median(taken) / 1e6
+    );
 }
 
 fn real_data(connection: &Connection) {
@@ -156,7 +160,11 @@ fn main() {
     }
     let connection = database();
     real_data(&connection);
-    compare("reading 120,000 x 136 REAL columns", || reading(&connection, "wide"), || plain_wide(&connection));
+    compare(
+        "reading 120,000 x 136 REAL columns",
+        || reading(&connection, "wide"),
+        || plain_wide(&connection),
+    );
     compare("reading 120,000 BLOBs of 136", || reading(&connection, "narrow"), || plain_narrow(&connection));
     for scale in ["none", "standard", "quantile"] {
         scoring(&connection, scale);
