@@ -98,6 +98,15 @@ pub enum Error {
     Internal(String),
 }
 
+/// A text short enough for an error message.
+pub fn shorten(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().nth(LONGEST).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST).chain("...".chars()).collect()
+}
+
 fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean '{name}'?"))
 }
@@ -106,6 +115,7 @@ impl Error {
     /// An unknown name, with the nearest of the known ones.
     pub fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
+        let name = &shorten(name);
         let nearest = known
             .iter()
             .map(|candidate| (strsim::damerau_levenshtein(&name.to_lowercase(), candidate), *candidate))

@@ -196,7 +196,7 @@ fn bad_settings_are_refused() {
     let found = refusal(r#"ltr_ap(a, b, '{"tie": "best"}')"#, RANKED);
     assert!(found.starts_with("ltr_ap: unknown option 'tie', did you mean 'ties'?"), "{found}");
     let found = refusal("ltr_ap(a, b, '{ties}')", RANKED);
-    assert!(found.starts_with("ltr_ap: options: got {ties}, allowed is a JSON object"), "{found}");
+    assert!(found.starts_with("ltr_ap: options: got '{ties}', allowed is a JSON object"), "{found}");
 }
 
 #[test]

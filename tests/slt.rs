@@ -19,7 +19,8 @@ fn cell(value: ValueRef<'_>) -> (Type, String) {
         ValueRef::Text([]) => (Type::Text, "(empty)".to_owned()),
         ValueRef::Text(bytes) => (Type::Text, String::from_utf8_lossy(bytes).into_owned()),
         ValueRef::Blob(bytes) => {
-            (Type::Any, format!("x'{}'", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+            let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            (Type::Any, format!("x'{}'", digits.concat()))
         }
     }
 }
@@ -70,8 +71,9 @@ fn columns_agree(found: &Vec<Type>, expected: &Vec<Type>) -> bool {
 
 fn files() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
-    let entries = std::fs::read_dir(directory).unwrap();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let entries = std::fs::read_dir(directory).expect("the folder of tests");
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.expect("an entry of the folder").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "slt"));
     files.sort();
     files

@@ -8,6 +8,10 @@ use crate::math::dense::{Element, dot, dot_by};
 use crate::model::Model;
 use crate::ranker::Function;
 
+/// What is said of scores that are not finite.
+pub(super) const BEYOND: &str =
+    "a score is beyond the range of numbers; features are too large for this model";
+
 /// A pointwise model with the function of one query, ready to score.
 #[derive(Debug, Clone)]
 pub struct PointScorer {
@@ -35,18 +39,28 @@ impl PointScorer {
     /// Scaled features are rounded to that type, as they are where whole queries are ranked.
     ///
     /// # Errors
-    /// Another number of features than in training; a score that is not finite.
+    /// Another number of features than in training; features or a score that are not finite.
     pub fn score<T: Element>(&self, features: &[T]) -> Result<f64> {
         let (found, expected) = (features.len(), self.function.weights.len());
         if found != expected {
             return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
         }
         let score = self.weighted_sum(features);
-        if score.is_finite() {
-            Ok(score)
-        } else {
-            let got = "NaN, an infinity or a number too large";
-            Err(Error::value("argument 'features'", got, "finite numbers"))
+        // NaN and infinities make a score that is neither, but a quantile makes a number of anything.
+        let hidden = matches!(self.model.scaling, Scaling::Quantile(_));
+        if !score.is_finite() || hidden {
+            Self::check_finite(features)?;
+        }
+        if score.is_finite() { Ok(score) } else { Err(Error::Data(BEYOND.to_owned())) }
+    }
+
+    fn check_finite<T: Element>(features: &[T]) -> Result<()> {
+        match features.iter().position(|value| !value.to_f64().is_finite()) {
+            None => Ok(()),
+            Some(place) => {
+                let got = format!("{} as value {}", features[place].to_f64(), place + 1);
+                Err(Error::value("argument 'features'", got, "finite numbers"))
+            }
         }
     }
 

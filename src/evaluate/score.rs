@@ -45,9 +45,7 @@ pub fn score(model: &Model, key: Key, data: &Dataset, cache: &FitCache, control:
     if scored.scores.iter().all(|score| score.is_finite()) {
         Ok(scored)
     } else {
-        Err(Error::Data(
-            "a score is beyond the range of numbers; features are too large for this model".to_owned(),
-        ))
+        Err(Error::Data(super::point::BEYOND.to_owned()))
     }
 }
 

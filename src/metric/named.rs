@@ -1,6 +1,6 @@
 //! A metric ready for use: its definition, a cutoff and options, all checked. Written `ndcg@10`, `map`, ...
 
-use super::def::{METRICS, MetricDef, SubtopicDef};
+use super::def::{METRICS, MetricDef, SUBTOPIC_METRICS, SubtopicDef};
 use super::options::{MetricOptions, Ties};
 use super::subtopics::Subtopics;
 use crate::error::{Error, Result};
@@ -33,6 +33,10 @@ impl Metric {
     /// An unknown name; a cutoff that is no whole number from 1 or where there is none.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, cutoff) = text.split_once('@').map_or((text, None), |(name, k)| (name, Some(k)));
+        if let Some(def) = SUBTOPIC_METRICS.iter().find(|def| def.name == name) {
+            let advice = format!("it is over subtopics, not relevance; use the aggregate {}", def.function);
+            return Err(Error::Unsupported(format!("metric '{name}': {advice}")));
+        }
         let def = METRICS.iter().find(|def| def.name == name);
         let def = def.ok_or_else(|| Error::unknown("metric", name, METRICS.iter().map(|def| def.name)))?;
         let cutoff = cutoff.map(|k| parse_cutoff(def, k)).transpose()?;

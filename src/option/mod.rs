@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
+pub use crate::error::shorten;
+
 pub use rule::Rule;
 pub use table::{OPTIONS, OptionDef, Use};
 
@@ -31,7 +33,11 @@ impl Options {
     pub fn parse(text: Option<&str>, used: Use) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::default()) };
         let Entries(entries) = serde_json::from_str(text).map_err(|problem| {
-            Error::value("options", shorten(text), format!("a JSON object such as {{\"k\": 10}} ({problem})"))
+            Error::value(
+                "options",
+                format!("'{}'", shorten(text)),
+                format!("a JSON object such as {{\"k\": 10}} ({problem})"),
+            )
         })?;
         let mut given = Map::new();
         for (key, value) in entries {
@@ -88,15 +94,6 @@ fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
     accepted()
         .find(|def| def.key == key)
         .ok_or_else(|| Error::unknown("option", key, accepted().map(|def| def.key)))
-}
-
-/// A text short enough for an error message.
-pub fn shorten(text: &str) -> String {
-    const LONGEST: usize = 60;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST).chain("...".chars()).collect()
 }
 
 /// The entries of a JSON object in their order, repeated keys kept.
@@ -158,7 +155,7 @@ mod tests {
     #[test]
     fn text_that_is_no_object_is_refused() {
         for text in ["", "[]", "{", "7", r#"{"seed": 1e999}"#, "{} x"] {
-            assert!(message(text).starts_with("options: got "), "{text}");
+            assert!(message(text).starts_with("options: got '"), "{text}");
         }
     }
 

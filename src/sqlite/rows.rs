@@ -371,6 +371,13 @@ fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Resu
     if missing.is_empty() {
         return Ok(found.into_iter().flatten().enumerate().map(|(place, column)| (column, place)).collect());
     }
+    let of_vectors = names.iter().enumerate().all(|(place, name)| *name == (place + 1).to_string());
+    if of_vectors && missing.len() == names.len() {
+        return Err(source.error(format!(
+            "the model was trained on vectors of {} features; give one column \"features\" (ltr_vec makes such vectors)",
+            names.len()
+        )));
+    }
     Err(source.error(format!(
         "the model needs {what} columns that are not there: {}; the columns are {}",
         missing.join(", "),

@@ -229,7 +229,6 @@ mod tests {
             ["SELECT ';--' AS \"/*;\"", "SELECT [;] -- ;\n, `;` /* ; */", "SELECT 1 /* ;", "SELECT '", "é"]
         {
             assert_eq!(statement_end(text), text.len(), "{text}");
-            assert_eq!(statement_end(&format!("{text}\n*/'\"; -- ;")) > text.len(), true, "{text}");
         }
         assert_eq!(statement_end("SELECT 1; -- all"), 8);
     }

@@ -105,7 +105,7 @@ impl<'a> Store<'a> {
             let sql = INSERT.replace("{schema}", &quote(&self.schema));
             if let Err(error) = self.connection.prepare(&sql) {
                 return Err(Error::Host(format!(
-                    "the table ltr_models has another shape ({}); rename it or use the option 'schema'",
+                    "the table ltr_models cannot take a new version ({}); rename it or use the option 'schema'",
                     message(&error)
                 )));
             }
@@ -215,7 +215,7 @@ impl<'a> Store<'a> {
         let blob = self.connection.blob_open(self.schema.as_str(), "ltr_models", "model", row, true);
         let read = blob.and_then(|blob| blob.read_at(&mut start, 0).map(|read| read == KEY_END));
         if !read.unwrap_or(false) {
-            start.fill(0);
+            return Err(Error::Corrupt("the column model holds no BLOB of a model".to_owned()));
         }
         let key = read_key(&start)?;
         state.model(key, || {

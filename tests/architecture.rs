@@ -1,0 +1,165 @@
+//! The rooms of `src` and who may use whom: a room uses only rooms that stand before it in [`ROOMS`].
+
+use std::path::{Path, PathBuf};
+
+/// The rooms, each of which may use those before it.
+const ROOMS: &[&str] = &[
+    "error",
+    "control",
+    "math",
+    "metric",
+    "smoothing",
+    "loss",
+    "option",
+    "data",
+    "solve",
+    "ranker",
+    "select",
+    "algorithm",
+    "model",
+    "evaluate",
+    "sqlite",
+];
+
+/// No file is longer than this (lines).
+const LONGEST_FILE: usize = 600;
+
+struct Source {
+    path: String,
+    room: String,
+    code: String,
+}
+
+fn files_under(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("a readable folder");
+    let paths = entries.map(|entry| entry.expect("a readable entry").path());
+    let mut files: Vec<PathBuf> =
+        paths.flat_map(|path| if path.is_dir() { files_under(&path) } else { vec![path] }).collect();
+    files.sort();
+    files
+}
+
+/// Every source file without its comments.
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = files_under(&root).into_iter().filter(|file| file.extension().is_some_and(|e| e == "rs"));
+    files
+        .map(|file| {
+            let path = file.strip_prefix(&root).expect("a file of src").to_string_lossy().replace('\\', "/");
+            let first = path.split('/').next().unwrap_or_default();
+            let text = std::fs::read_to_string(&file).expect("a readable file");
+            let code: Vec<&str> =
+                text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect();
+            Source { room: first.trim_end_matches(".rs").to_owned(), code: code.join("\n"), path }
+        })
+        .collect()
+}
+
+fn place(room: &str) -> Option<usize> {
+    ROOMS.iter().position(|known| *known == room)
+}
+
+/// Names behind `crate::` in the code, those of a list `crate::{a, b::c}` too.
+fn used(code: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let mut names = Vec::new();
+    for part in code.split("crate::").skip(1) {
+        match part.strip_prefix('{') {
+            None => names.push(name(part)),
+            Some(list) => {
+                let mut depth = 0;
+                let mut item = String::new();
+                for c in list.chars() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => names.push(name(&std::mem::take(&mut item))),
+                        _ => item.push(c),
+                    }
+                }
+                names.push(name(&item));
+            }
+        }
+    }
+    names
+}
+
+/// Names reached through as many `super::` as lead from the file to the crate's root.
+fn above(source: &Source) -> Vec<String> {
+    let depth = source.path.split('/').filter(|part| *part != "mod.rs").count();
+    let climb = "super::".repeat(depth);
+    used(&source.code.replace(&climb, "crate::"))
+}
+
+#[test]
+fn a_room_uses_only_rooms_before_it() {
+    let mut violations = Vec::new();
+    for source in sources().iter().filter(|source| source.path != "lib.rs") {
+        let Some(own) = place(&source.room) else {
+            violations.push(format!("{}: the room '{}' has no place in the order", source.path, source.room));
+            continue;
+        };
+        for name in used(&source.code).into_iter().chain(above(source)) {
+            if place(&name).is_some_and(|other| other > own) {
+                violations.push(format!("{}: uses {name}, which stands below {}", source.path, source.room));
+            }
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn every_room_is_there() {
+    let sources = sources();
+    for room in ROOMS {
+        assert!(sources.iter().any(|source| source.room == *room), "{room}");
+    }
+    assert_eq!(
+        used("use crate::{math::dense, data::{Id, Matrix}, loss};\ncrate::solve::x()"),
+        ["math", "data", "loss", "solve"]
+    );
+}
+
+#[test]
+fn only_the_rim_names_the_database() {
+    for source in sources() {
+        let names_it = source.code.contains("rusqlite") || source.code.contains("libsqlite3");
+        let may = source.room == "sqlite" || source.path == "lib.rs";
+        assert!(may || !names_it, "{}", source.path);
+    }
+}
+
+#[test]
+fn one_file_names_the_codec() {
+    let naming: Vec<String> = sources()
+        .into_iter()
+        .filter(|source| source.code.contains("bincode"))
+        .map(|source| source.path)
+        .collect();
+    assert_eq!(naming, ["ranker/bytes.rs"]);
+}
+
+#[test]
+fn no_file_is_too_long() {
+    for directory in ["src", "tests"] {
+        for file in files_under(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)) {
+            if file.extension().is_some_and(|extension| extension == "rs") {
+                let lines = std::fs::read_to_string(&file).expect("a readable file").lines().count();
+                assert!(lines <= LONGEST_FILE, "{}: {lines} lines", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn long_computations_use_no_global_threads() {
+    // A global pool hangs forked children; the pool belongs to the call.
+    for source in sources() {
+        assert!(!source.code.contains("build_global"), "{}", source.path);
+        let may = source.path == "sqlite/work.rs" || source.path.ends_with("tests.rs");
+        assert!(may || !source.code.contains("ThreadPoolBuilder"), "{}", source.path);
+    }
+}

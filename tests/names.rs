@@ -1,0 +1,153 @@
+//! The exact functions and modules that registration adds: an accidental rename, removal or addition fails here.
+
+use std::collections::BTreeSet;
+
+use rusqlite::Connection;
+
+/// Each function with its numbers of arguments; -1 stands for any.
+const FUNCTIONS: &[&str] = &[
+    "ltr_alpha_ndcg/2",
+    "ltr_alpha_ndcg/3",
+    "ltr_alpha_ndcg/4",
+    "ltr_ap/2",
+    "ltr_ap/3",
+    "ltr_ap/4",
+    "ltr_dcg/2",
+    "ltr_dcg/3",
+    "ltr_dcg/4",
+    "ltr_debug/0",
+    "ltr_err/2",
+    "ltr_err/3",
+    "ltr_err/4",
+    "ltr_eru/4",
+    "ltr_eru/5",
+    "ltr_fit/2",
+    "ltr_fit/3",
+    "ltr_info/1",
+    "ltr_kendall_tau/2",
+    "ltr_kendall_tau/3",
+    "ltr_mre/2",
+    "ltr_mre/3",
+    "ltr_ndcg/2",
+    "ltr_ndcg/3",
+    "ltr_ndcg/4",
+    "ltr_precision/2",
+    "ltr_precision/3",
+    "ltr_precision/4",
+    "ltr_recall/2",
+    "ltr_recall/3",
+    "ltr_recall/4",
+    "ltr_rr/2",
+    "ltr_rr/3",
+    "ltr_rr/4",
+    "ltr_score/2",
+    "ltr_score/3",
+    "ltr_subtopic_recall/2",
+    "ltr_subtopic_recall/3",
+    "ltr_subtopic_recall/4",
+    "ltr_train/2",
+    "ltr_train/3",
+    "ltr_vec/-1",
+    "ltr_vec_to_json/1",
+    "ltr_version/0",
+    "ltr_wta/2",
+    "ltr_wta/3",
+];
+
+/// The table-valued functions.
+const MODULES: &[&str] = &[
+    "ltr_algorithms",
+    "ltr_evaluate",
+    "ltr_explain",
+    "ltr_letor",
+    "ltr_metrics",
+    "ltr_neighbors",
+    "ltr_options",
+    "ltr_rank",
+    "ltr_training_log",
+    "ltr_weights",
+];
+
+/// Names that come later; until then there is no stub of them.
+const LATER: &[&str] = &[
+    "ltr_update",
+    "ltr_recommend",
+    "ltr_compare",
+    "ltr_cross_validate",
+    "ltr_tune",
+    "ltr_plot",
+    "ltr_report",
+    "ltr_export",
+    "ltr_import",
+    "ltr_fts",
+    "ltr_fts_names",
+];
+
+fn listed(connection: &Connection, sql: &str) -> BTreeSet<String> {
+    let mut statement = connection.prepare(sql).expect("a list that SQLite has");
+    let rows = statement.query_map([], |row| row.get(0)).expect("its rows");
+    rows.collect::<Result<_, _>>().expect("texts")
+}
+
+const LIST_FUNCTIONS: &str = "SELECT name || '/' || narg FROM pragma_function_list";
+const LIST_MODULES: &str = "SELECT name FROM pragma_module_list";
+
+/// What registration adds to a connection.
+fn added(list: &str) -> Vec<String> {
+    let connection = Connection::open_in_memory().expect("a database");
+    let before = listed(&connection, list);
+    sqlite_ltr::register(&connection).expect("registration");
+    listed(&connection, list).difference(&before).cloned().collect()
+}
+
+#[test]
+fn the_functions_are_exactly_these() {
+    assert_eq!(added(LIST_FUNCTIONS), FUNCTIONS);
+}
+
+#[test]
+fn the_modules_are_exactly_these() {
+    assert_eq!(added(LIST_MODULES), MODULES);
+}
+
+#[test]
+fn names_that_come_later_are_absent() {
+    let all: Vec<String> = [added(LIST_FUNCTIONS), added(LIST_MODULES)].concat();
+    for name in LATER {
+        assert!(all.iter().all(|known| known.split('/').next() != Some(name)), "{name}");
+    }
+}
+
+#[test]
+fn registering_twice_does_no_harm() {
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("registration");
+    sqlite_ltr::register(&connection).expect("registration again");
+    let version: String =
+        connection.query_row("SELECT ltr_version()", [], |row| row.get(0)).expect("a version");
+    assert_eq!(version, env!("CARGO_PKG_VERSION"));
+}
+
+/// Flags in `pragma_function_list`: 0x800 deterministic, `0x200000` innocuous, `0x80000` direct only.
+#[test]
+fn each_function_has_the_flags_it_should() {
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("registration");
+    let with = |flag: u32| {
+        let sql = format!(
+            "SELECT DISTINCT name || '/' || narg FROM pragma_function_list WHERE name LIKE 'ltr!_%' ESCAPE '!' AND flags & {flag}"
+        );
+        listed(&connection, &sql)
+    };
+    let direct_only: Vec<String> = with(0x0008_0000).into_iter().collect();
+    assert_eq!(
+        direct_only,
+        ["ltr_debug/0", "ltr_fit/2", "ltr_fit/3", "ltr_info/1", "ltr_score/3", "ltr_train/2", "ltr_train/3"]
+    );
+    let innocuous = with(0x0020_0000);
+    let neither = FUNCTIONS
+        .iter()
+        .filter(|name| !innocuous.contains(**name) && !direct_only.contains(&(**name).to_owned()));
+    assert_eq!(neither.collect::<Vec<_>>(), [&"ltr_score/2"]);
+    assert!(innocuous.is_subset(&with(0x800)), "what is innocuous here is deterministic too");
+}
