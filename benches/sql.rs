@@ -47,7 +47,7 @@ fn database() -> Connection {
     let mut narrow = connection.prepare("INSERT INTO narrow VALUES (?, ?, ?, ?)").unwrap();
     for row in 0..ROWS {
         let features: Vec<f64> = (0..FEATURES).map(|feature| number(row * FEATURES + feature)).collect();
-        let relevance = if features[0] + 0.3 * features[1] > 0.6 { 1 } else { 0 };
+        let relevance = i64::from(features[0] + 0.3 * features[1] > 0.6);
         let (query, doc) = ((row / DOCUMENTS_PER_QUERY) as i64, (row % DOCUMENTS_PER_QUERY) as i64);
         wide.raw_bind_parameter(1, query).unwrap();
         wide.raw_bind_parameter(2, doc).unwrap();

@@ -1,4 +1,4 @@
-//! Learning to rank inside SQLite.
+#![doc = include_str!("../README.md")]
 
 pub mod algorithm;
 pub mod control;

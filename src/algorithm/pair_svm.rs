@@ -49,6 +49,7 @@ struct Session<'a> {
 struct Fit {
     function: Function,
     report: SolveReport,
+    began: f64,
     ended: f64,
 }
 
@@ -75,10 +76,10 @@ pub(super) fn train(recipe: &Recipe, set: &TrainingSet, control: &Control) -> Re
 /// The steps of the solver where there is one fit, else one line per fit.
 fn log(fits: &[Fit]) -> Vec<LogStep> {
     match fits {
-        [Fit { report, ended, .. }] => report
+        [Fit { report, began, .. }] => report
             .steps
             .iter()
-            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: *ended })
+            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: began + step.seconds })
             .collect(),
         _ => fits
             .iter()
@@ -93,8 +94,8 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 
 impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, data: &'a Dataset, control: &'a Control) -> Result<Self> {
-        let scaling = Scaling::fit(recipe.scale, data);
-        let scaled = scaling.matrix(&data.features, &data.offsets);
+        let scaling = Scaling::fit(recipe.scale, data, control)?;
+        let scaled = scaling.matrix(&data.features, &data.offsets, control)?;
         let uniform = recipe.smoothing.kind == Kind::Uniform;
         let rule = if uniform {
             None
@@ -105,6 +106,7 @@ impl<'a> Session<'a> {
             Some(rule) => rule.features(data)?,
             None => Array2::zeros((data.n_queries(), 0)),
         };
+        control.check()?;
         let pool = pool(data, &scaled, !uniform);
         if (0..pool.len()).all(|query| !pool.lends(query)) {
             return Err(nothing_to_learn(data.n_queries()));
@@ -157,7 +159,7 @@ impl<'a> Session<'a> {
             let lending = Lending { held_out: Arc::new(held_out.clone()), ..self.lending.clone() };
             let chosen: Vec<usize> = (0..held_out.len()).filter(|query| held_out[*query]).collect();
             queries += chosen.len();
-            let trials = self.trials(&lending, &chosen, |query| lending.lenders(&self.features(query)));
+            let trials = self.trials(&lending, &chosen, |query| lending.lenders(&self.features(query)))?;
             curve.add(self.recipe, &lending, judge, &trials, self.control)?;
         }
         let sentence = format!("{queries} of {} queries, in {} folds", self.data.n_queries(), folds.len());
@@ -174,7 +176,7 @@ impl<'a> Session<'a> {
         let lending = Lending { pool: Arc::new(pool), ..self.lending.clone() };
         let documents = self.scaled.select_rows(&held);
         let queries: Vec<usize> = (0..self.data.n_queries()).collect();
-        let trials = self.trials(&lending, &queries, |query| lending.lenders_of(query));
+        let trials = self.trials(&lending, &queries, |query| lending.lenders_of(query))?;
         let mut curve = Curve::new(self.recipe, lambdas);
         let judge = Judge { documents: &documents, data: &judges };
         curve.add(self.recipe, &lending, judge, &trials, self.control)?;
@@ -182,7 +184,7 @@ impl<'a> Session<'a> {
     }
 
     fn on_source(&self, lambdas: &[f64], source: &Dataset) -> Result<Choice> {
-        let documents = self.scaling.matrix(&source.features, &source.offsets);
+        let documents = self.scaling.matrix(&source.features, &source.offsets, self.control)?;
         let features = match &self.rule {
             Some(rule) => rule.features(source)?,
             None => Array2::zeros((source.n_queries(), 0)),
@@ -192,7 +194,7 @@ impl<'a> Session<'a> {
         let trials = self.trials(&self.lending, &queries, |query| match self.recipe.smoothing.kind {
             Kind::Individual => own(query).map_or(Vec::new(), |own| self.lending.lenders_of(own)),
             _ => self.lending.lenders(&features.row(query).to_vec()),
-        });
+        })?;
         let mut curve = Curve::new(self.recipe, lambdas);
         curve.add(
             self.recipe,
@@ -209,12 +211,16 @@ impl<'a> Session<'a> {
         &self,
         lending: &Lending,
         queries: &[usize],
-        lenders: impl Fn(usize) -> Vec<Lender>,
-    ) -> Vec<Trial> {
+        lenders: impl Fn(usize) -> Vec<crate::ranker::Lender> + Sync,
+    ) -> Result<Vec<Trial>> {
         if self.recipe.smoothing.kind == Kind::Uniform {
-            return vec![Trial { lenders: lending.lenders(&[]), queries: queries.to_vec() }];
+            return Ok(vec![Trial { lenders: lending.lenders(&[]), queries: queries.to_vec() }]);
         }
-        queries.iter().map(|&query| Trial { lenders: lenders(query), queries: vec![query] }).collect()
+        let trial = |query: &usize| {
+            self.control.check()?;
+            Ok(Trial { lenders: lenders(*query), queries: vec![*query] })
+        };
+        queries.par_iter().map(trial).collect()
     }
 
     fn features(&self, query: usize) -> Vec<f64> {
@@ -238,8 +244,9 @@ impl<'a> Session<'a> {
     }
 
     fn fit(&self, lenders: &[Lender], fitting: &Fitting, started: Instant) -> Result<Fit> {
+        let began = started.elapsed().as_secs_f64();
         let (function, report) = self.lending.fit(lenders, self.scaled.columns(), fitting, self.control)?;
-        Ok(Fit { function, report, ended: started.elapsed().as_secs_f64() })
+        Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
     }
 
     fn ranker(self, fitting: Fitting, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {

@@ -16,7 +16,7 @@ use crate::select::winner;
 use crate::solve::{PairProblem, SolveOptions, path};
 
 /// Fits that only serve the choice of lambda end at this relative gap.
-const TOLERANCE: f64 = 1e-3;
+const TOLERANCE: f64 = 1e-4;
 
 /// How lambda was chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,9 +96,9 @@ impl Curve {
 
     /// The choice that the values support.
     pub fn choice(self, recipe: &Recipe, held_out: String) -> Choice {
-        let values: Vec<Option<f64>> = self.means.iter().map(Mean::value).collect();
-        let winner = winner(&values, recipe.metric.def().higher_is_better);
-        let curve = self.lambdas.into_iter().zip(values).collect();
+        let values = self.means.iter().map(Mean::value);
+        let curve: Vec<(f64, Option<f64>)> = self.lambdas.into_iter().zip(values).collect();
+        let winner = winner(&curve, recipe.metric.def().higher_is_better);
         Choice { metric: recipe.metric.name(), held_out, curve, winner }
     }
 }

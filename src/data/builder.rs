@@ -311,6 +311,7 @@ impl DatasetBuilder {
     ///
     /// `required`: every column must be numeric (ranking); otherwise columns without any number are left out.
     /// `means`: what missing values become under [`Missing::Mean`]; the means of these rows unless given.
+    /// `may_go_on` is asked for every row in every pass; its error ends the work.
     ///
     /// # Errors
     /// Text in a column that has numbers too, or in a required one; missing values under [`Missing::Error`]; infinities.
@@ -319,6 +320,7 @@ impl DatasetBuilder {
         missing: Missing,
         required: bool,
         means: Option<&[f64]>,
+        may_go_on: &dyn Fn() -> Result<()>,
     ) -> Result<(Dataset, Findings)> {
         let vector = self.names.is_empty();
         if vector {
@@ -333,8 +335,12 @@ impl DatasetBuilder {
         self.check_names()?;
         let rank = self.query_ranks();
         let order = self.canonical_rows(&matrix, &rank);
-        let matrix = self.fill(matrix, &order, missing, means, &mut findings)?;
-        Ok((self.in_canonical_order(matrix, &rank, &order), findings))
+        findings.means = match &matrix {
+            Matrix::F32(array) => column_means(array, &order, may_go_on)?,
+            Matrix::F64(array) => column_means(array, &order, may_go_on)?,
+        };
+        let matrix = self.fill(matrix, missing, means, &mut findings, may_go_on)?;
+        Ok((self.in_canonical_order(matrix, &rank, &order, may_go_on)?, findings))
     }
 
     fn kept_columns(&self, required: bool, findings: &mut Findings) -> Result<Vec<usize>> {
@@ -398,18 +404,15 @@ impl DatasetBuilder {
     fn fill(
         &self,
         mut matrix: Matrix,
-        order: &[usize],
         missing: Missing,
         means: Option<&[f64]>,
         findings: &mut Findings,
+        may_go_on: &dyn Fn() -> Result<()>,
     ) -> Result<Matrix> {
-        findings.means = match &matrix {
-            Matrix::F32(array) => column_means(array, order),
-            Matrix::F64(array) => column_means(array, order),
-        };
         let Matrix::F64(array) = &mut matrix else { return Ok(matrix) };
         let means = means.unwrap_or(&findings.means);
         for (row, mut values) in array.rows_mut().into_iter().enumerate() {
+            may_go_on()?;
             for (column, value) in values.iter_mut().enumerate() {
                 if value.is_nan() {
                     *value = if missing == Missing::Mean { means[column] } else { 0.0 };
@@ -423,7 +426,13 @@ impl DatasetBuilder {
         Ok(matrix)
     }
 
-    fn in_canonical_order(self, matrix: Matrix, rank: &[usize], order: &[usize]) -> Dataset {
+    fn in_canonical_order(
+        self,
+        matrix: Matrix,
+        rank: &[usize],
+        order: &[usize],
+        may_go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Dataset> {
         let same_place = |a: usize, b: usize| self.row_query[a] == self.row_query[b];
         let duplicates = order
             .windows(2)
@@ -448,9 +457,9 @@ impl DatasetBuilder {
         } else {
             (1..=per_query).map(|number| format!("query_features[{number}]")).collect()
         };
-        Dataset {
+        Ok(Dataset {
             names: self.names,
-            features: if sorted { matrix } else { matrix.select_rows(order) },
+            features: if sorted { matrix } else { matrix.try_select_rows(order, may_go_on)? },
             offsets,
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
             doc_ids: order.iter().map(|&row| self.row_doc[row].clone()).collect(),
@@ -460,7 +469,7 @@ impl DatasetBuilder {
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
             duplicates,
-        }
+        })
     }
 
     /// The place of each query in the order of ids.
@@ -517,9 +526,14 @@ impl Default for OfQuery {
 }
 
 /// Mean of each column over the values that are not missing, added in this order of rows; 0 where all are.
-fn column_means<T: Element>(array: &Array2<T>, order: &[usize]) -> Vec<f64> {
+fn column_means<T: Element>(
+    array: &Array2<T>,
+    order: &[usize],
+    may_go_on: &dyn Fn() -> Result<()>,
+) -> Result<Vec<f64>> {
     let mut sums = vec![(0.0, 0u64); array.ncols()];
     for &row in order {
+        may_go_on()?;
         for (sum, value) in sums.iter_mut().zip(array.row(row)) {
             let value = value.to_f64();
             if !value.is_nan() {
@@ -528,5 +542,5 @@ fn column_means<T: Element>(array: &Array2<T>, order: &[usize]) -> Vec<f64> {
             }
         }
     }
-    sums.into_iter().map(|(sum, count)| if count == 0 { 0.0 } else { sum / count as f64 }).collect()
+    Ok(sums.into_iter().map(|(sum, count)| if count == 0 { 0.0 } else { sum / count as f64 }).collect())
 }

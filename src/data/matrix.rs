@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, Axis, s};
 
+use crate::error::Result;
 use crate::math::dense::{Element, dot};
 
 /// A dense row-major matrix of documents by features: `f32` from BLOBs, `f64` from columns and JSON.
@@ -84,6 +85,17 @@ impl Matrix {
         }
     }
 
+    /// As [`Self::select_rows`], asking before each row whether to go on.
+    ///
+    /// # Errors
+    /// That of `may_go_on`.
+    pub fn try_select_rows(&self, rows: &[usize], may_go_on: &dyn Fn() -> Result<()>) -> Result<Self> {
+        Ok(match self {
+            Self::F32(array) => Self::F32(try_select(array, rows, may_go_on)?),
+            Self::F64(array) => Self::F64(try_select(array, rows, may_go_on)?),
+        })
+    }
+
     /// The columns in another order, or some of them.
     #[must_use]
     pub fn select_columns(&self, columns: &[usize]) -> Self {
@@ -106,6 +118,19 @@ impl Matrix {
             Self::F64(_) => Self::F64(shaped(rows, columns, values.to_vec())),
         }
     }
+}
+
+fn try_select<T: Copy>(
+    array: &Array2<T>,
+    rows: &[usize],
+    may_go_on: &dyn Fn() -> Result<()>,
+) -> Result<Array2<T>> {
+    let mut values = Vec::with_capacity(rows.len() * array.ncols());
+    for &row in rows {
+        may_go_on()?;
+        values.extend(array.row(row));
+    }
+    Ok(shaped(rows.len(), array.ncols(), values))
 }
 
 /// An array from row-major values whose number is known to fit.

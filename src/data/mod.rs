@@ -6,6 +6,7 @@ mod id;
 pub mod letor;
 mod matrix;
 mod normal;
+mod quantiles;
 mod query_features;
 mod scaling;
 

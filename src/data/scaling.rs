@@ -11,15 +11,14 @@
 //! The last two need the whole query, so a model with them cannot score a document alone. Scaled values keep the type
 //! of the matrix they come from.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, Documents};
 use super::matrix::Matrix;
-use super::normal;
-use crate::math::order::compare;
-
-/// At most this many quantiles of a feature are kept.
-const MOST_KNOTS: usize = 256;
+use super::quantiles::Quantiles;
+use crate::control::Control;
+use crate::error::Result;
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,41 +49,34 @@ impl ScalingKind {
     }
 }
 
-/// Quantiles of one feature: pairs of a value and its normal score, both strictly increasing.
-type Knots = Vec<(f64, f64)>;
-
 /// A learned scaling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Scaling {
     /// No change.
     None,
     /// Quantiles per feature.
-    Quantile(Vec<Knots>),
+    Quantile(Vec<Quantiles>),
     /// Mean and factor (1 / standard deviation, or 0) per feature.
     Standard(Vec<(f64, f64)>),
     /// Min-max within the query.
     QueryMinmax,
     /// Quantiles per feature, then min-max within the query.
-    Both(Vec<Knots>),
+    Both(Vec<Quantiles>),
 }
 
 impl Scaling {
-    /// Learns a scaling on the documents of `data`.
-    pub fn fit(kind: ScalingKind, data: &Dataset) -> Self {
-        let features = 0..data.features.columns();
-        let column = |feature: usize| -> Vec<f64> {
-            (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect()
-        };
-        let knots = || features.clone().map(|feature| knots(column(feature))).collect();
-        match kind {
+    /// Learns a scaling on the documents of `data`, feature by feature on all threads.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn fit(kind: ScalingKind, data: &Dataset, control: &Control) -> Result<Self> {
+        Ok(match kind {
             ScalingKind::None => Self::None,
             ScalingKind::QueryMinmax => Self::QueryMinmax,
-            ScalingKind::Quantile => Self::Quantile(knots()),
-            ScalingKind::Both => Self::Both(knots()),
-            ScalingKind::Standard => {
-                Self::Standard(features.map(|feature| mean_and_factor(&column(feature))).collect())
-            }
-        }
+            ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
+            ScalingKind::Both => Self::Both(each_column(data, control, Quantiles::fit)?),
+            ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
+        })
     }
 
     /// The name in the option `scale`.
@@ -131,11 +123,7 @@ impl Scaling {
     pub fn is_sound(&self) -> bool {
         match self {
             Self::None | Self::QueryMinmax => true,
-            Self::Quantile(features) | Self::Both(features) => features.iter().all(|knots| {
-                !knots.is_empty()
-                    && knots.iter().all(|(x, z)| x.is_finite() && z.is_finite())
-                    && knots.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1)
-            }),
+            Self::Quantile(features) | Self::Both(features) => features.iter().all(Quantiles::is_sound),
             Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && f.is_finite()),
         }
     }
@@ -144,7 +132,7 @@ impl Scaling {
     #[inline]
     pub fn value(&self, feature: usize, x: f64) -> f64 {
         match self {
-            Self::Quantile(knots) | Self::Both(knots) => normal_score(&knots[feature], x),
+            Self::Quantile(knots) | Self::Both(knots) => knots[feature].normal_score(x),
             Self::Standard(moments) => (x - moments[feature].0) * moments[feature].1,
             Self::None | Self::QueryMinmax => x,
         }
@@ -155,30 +143,60 @@ impl Scaling {
         features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
     }
 
-    /// All documents of a matrix scaled, given where each query's rows start and end.
-    pub fn matrix(&self, features: &Matrix, offsets: &[usize]) -> Matrix {
+    /// All documents of a matrix scaled on all threads, given where each query's rows start and end.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn matrix(&self, features: &Matrix, offsets: &[usize], control: &Control) -> Result<Matrix> {
         if matches!(self, Self::None) {
-            return features.clone();
+            return Ok(features.clone());
         }
         let width = self.width(features.columns());
-        let mut values = Vec::with_capacity(features.rows() * width);
+        let mut values = vec![0.0; features.rows() * width];
+        let mut rest = &mut values[..];
+        let mut queries = Vec::with_capacity(offsets.len());
         for bounds in offsets.windows(2) {
-            self.query(&Documents { features, start: bounds[0], end: bounds[1] }, &mut values);
+            let (place, after) = rest.split_at_mut((bounds[1] - bounds[0]) * width);
+            queries.push((Documents { features, start: bounds[0], end: bounds[1] }, place));
+            rest = after;
         }
-        features.like(features.rows(), width, &values)
+        queries.into_par_iter().try_for_each(|(documents, place)| {
+            control.check()?;
+            self.query(&documents, place);
+            Ok(())
+        })?;
+        Ok(features.like(features.rows(), width, &values))
     }
 
-    /// Appends the scaled documents of one query, row-major.
-    fn query(&self, documents: &Documents<'_>, out: &mut Vec<f64>) {
+    /// The scaled documents of one query, row-major.
+    fn query(&self, documents: &Documents<'_>, out: &mut [f64]) {
         let ranges = if self.pointwise() { Vec::new() } else { ranges(documents) };
-        for row in documents.range() {
+        let width = self.width(documents.features.columns());
+        for (row, out) in documents.range().zip(out.chunks_exact_mut(width.max(1))) {
             let raw = documents.features.row_f64(row);
-            if !matches!(self, Self::QueryMinmax) {
-                out.extend(self.document(&raw));
+            let global = if matches!(self, Self::QueryMinmax) { Vec::new() } else { self.document(&raw) };
+            let within = ranges.iter().zip(&raw).map(|((low, factor), x)| (x - low) * factor);
+            for (out, value) in out.iter_mut().zip(global.into_iter().chain(within)) {
+                *out = value;
             }
-            out.extend(ranges.iter().zip(&raw).map(|((low, factor), x)| (x - low) * factor));
         }
     }
+}
+
+/// What `learn` makes of each feature's values.
+fn each_column<T: Send>(
+    data: &Dataset,
+    control: &Control,
+    learn: impl Fn(Vec<f64>) -> T + Sync,
+) -> Result<Vec<T>> {
+    let column = |feature| (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect();
+    (0..data.features.columns())
+        .into_par_iter()
+        .map(|feature| {
+            control.check()?;
+            Ok(learn(column(feature)))
+        })
+        .collect()
 }
 
 /// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.
@@ -206,51 +224,4 @@ fn mean_and_factor(values: &[f64]) -> (f64, f64) {
     // Rounding leaves a spread of a few units in the last place where all values are equal.
     let constant = spread <= 1e-14 * mean.abs();
     (mean, if constant { 0.0 } else { inverse(spread) })
-}
-
-/// Quantiles of one feature: each different value with the normal score of its mid-rank, thinned to `MOST_KNOTS`.
-fn knots(mut values: Vec<f64>) -> Knots {
-    values.sort_by(|a, b| compare(*a, *b));
-    let n = values.len() as f64;
-    let mut below = 0.0;
-    let all: Knots = values
-        .chunk_by(|a, b| compare(*a, *b).is_eq())
-        .map(|tie| {
-            let count = tie.len() as f64;
-            let share = (below + 0.5 * count) / n;
-            below += count;
-            (tie[0], normal::quantile(share))
-        })
-        .collect();
-    thin(all)
-}
-
-/// Keeps the ends and, between them, knots about equally far apart in rank and in normal score.
-fn thin(all: Knots) -> Knots {
-    if all.len() <= MOST_KNOTS {
-        return all;
-    }
-    let last = all.len() - 1;
-    let place = |z: f64| 0.5 * z / all[last].1.abs().max(all[0].1.abs()) + 0.5 * libm::erf(z * 0.5f64.sqrt());
-    let (low, high) = (place(all[0].1), place(all[last].1));
-    let step = (high - low) / (MOST_KNOTS - 1) as f64;
-    let mut kept = Vec::with_capacity(MOST_KNOTS);
-    let mut next = low;
-    for (index, &(x, z)) in all.iter().enumerate() {
-        if index == last || place(z) >= next {
-            kept.push((x, z));
-            next = (next + step).max(place(z) + 0.5 * step);
-        }
-    }
-    kept
-}
-
-/// The normal score of x: linear between knots, constant outside.
-fn normal_score(knots: &[(f64, f64)], x: f64) -> f64 {
-    let above = knots.partition_point(|(value, _)| *value <= x);
-    match (above.checked_sub(1).map(|below| knots[below]), knots.get(above)) {
-        (Some((x0, z0)), Some((x1, z1))) => z0 + (z1 - z0) * ((x - x0) / (x1 - x0)),
-        (Some((_, z)), None) | (None, Some(&(_, z))) => z,
-        (None, None) => 0.0,
-    }
 }

@@ -19,7 +19,12 @@ pub struct Part {
     pub contribution: f64,
 }
 
+/// A fit of one function that is still to be run.
+pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
+
 /// The function for a target given by its query features alone (`None` where the caller gave none).
+///
+/// `run` is called only where the function must be fitted; it decides on which threads and how it can be stopped.
 ///
 /// # Errors
 /// Query features that are missing, too many or not wanted; a model without functions for novel queries.
@@ -28,7 +33,7 @@ pub fn function_for(
     key: Key,
     query_features: Option<&[f64]>,
     cache: &FitCache,
-    control: &Control,
+    run: impl FnOnce(&Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
     let Some(rule) = model.ranker.query_rule() else {
         if query_features.is_some() {
@@ -59,7 +64,7 @@ pub fn function_for(
     if let Some(function) = cache.get(key, &features) {
         return Ok(function);
     }
-    let function = Arc::new(model.ranker.fit(&features, control)?);
+    let function = Arc::new(run(&|control| model.ranker.fit(&features, control))?);
     cache.put(key, &features, &function);
     Ok(function)
 }

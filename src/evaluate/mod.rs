@@ -7,7 +7,7 @@ mod point;
 mod score;
 
 pub use cache::FitCache;
-pub use explain::{Part, function_for, function_weights, parts};
+pub use explain::{Fit, Part, function_for, function_weights, parts};
 pub use measure::{Evaluation, evaluate};
 pub use point::PointScorer;
 pub use score::{Scored, score};

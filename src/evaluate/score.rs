@@ -35,7 +35,7 @@ pub fn score(model: &Model, key: Key, data: &Dataset, cache: &FitCache, control:
     }
     let mut scored = Scored { scores: Vec::new(), seen: 0, fitted: 0, warnings: Vec::new() };
     let functions = functions(model, key, data, cache, control, &mut scored)?;
-    let scaled = model.scaling.matrix(&data.features, &data.offsets);
+    let scaled = model.scaling.matrix(&data.features, &data.offsets, control)?;
     let per_query = |query: usize| {
         let documents =
             Documents { features: &scaled, start: data.offsets[query], end: data.offsets[query + 1] };

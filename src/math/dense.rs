@@ -4,6 +4,10 @@
 //! the end. The order is part of the result, so it is the same on every machine whatever the vector width; no fused
 //! multiply-add is used.
 
+#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+
+use super::simd::{Kernel, widest};
+
 /// Number of partial sums.
 const LANES: usize = 8;
 
@@ -16,18 +20,34 @@ pub trait Element: Copy + Send + Sync + 'static {
 }
 
 impl Element for f64 {
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self
     }
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value
     }
 }
 
+/// The little-endian bytes of an `f32`, as they stand in a BLOB at any alignment.
+impl Element for [u8; 4] {
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(f32::from_le_bytes(self))
+    }
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        (value as f32).to_le_bytes()
+    }
+}
+
 impl Element for f32 {
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
     }
@@ -39,38 +59,42 @@ fn fold_lanes(lanes: [f64; LANES]) -> f64 {
     ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
 }
 
-/// Dot product; both slices have the same length.
-#[inline]
-pub fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f64 {
-    debug_assert_eq!(a.len(), b.len());
-    let mut lanes = [0.0; LANES];
-    let (blocks_a, rest_a) = a.as_chunks::<LANES>();
-    let (blocks_b, rest_b) = b.as_chunks::<LANES>();
-    for (block_a, block_b) in blocks_a.iter().zip(blocks_b) {
-        for lane in 0..LANES {
-            lanes[lane] += block_a[lane].to_f64() * block_b[lane].to_f64();
-        }
-    }
-    for (lane, (x, y)) in rest_a.iter().zip(rest_b).enumerate() {
-        lanes[lane] += x.to_f64() * y.to_f64();
-    }
-    fold_lanes(lanes)
+/// The work of [`dot`] and [`dot_by`]: the sum of `value(i) * weights[i]`.
+struct WeightedSum<'a, F> {
+    weights: &'a [f64],
+    value: F,
 }
 
-/// Sum of `value(i) * weights[i]`, in the order of [`dot`].
+impl<F: Fn(usize) -> f64> Kernel for WeightedSum<'_, F> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let mut lanes = [0.0; LANES];
+        let (blocks, rest) = self.weights.as_chunks::<LANES>();
+        for (number, block) in blocks.iter().enumerate() {
+            for lane in 0..LANES {
+                lanes[lane] += (self.value)(number * LANES + lane) * block[lane];
+            }
+        }
+        for (lane, weight) in rest.iter().enumerate() {
+            lanes[lane] += (self.value)(blocks.len() * LANES + lane) * weight;
+        }
+        fold_lanes(lanes)
+    }
+}
+
+/// Sum of `value(i) * weights[i]` in the order of [`dot`]; `value` should be `#[inline(always)]` code.
 #[inline]
 pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
-    let mut lanes = [0.0; LANES];
-    let (blocks, rest) = weights.as_chunks::<LANES>();
-    for (number, block) in blocks.iter().enumerate() {
-        for lane in 0..LANES {
-            lanes[lane] += value(number * LANES + lane) * block[lane];
-        }
-    }
-    for (lane, weight) in rest.iter().enumerate() {
-        lanes[lane] += value(blocks.len() * LANES + lane) * weight;
-    }
-    fold_lanes(lanes)
+    widest(WeightedSum { weights, value })
+}
+
+/// Dot product; both slices have the same length.
+#[inline]
+pub fn dot<T: Element>(values: &[T], weights: &[f64]) -> f64 {
+    let values = &values[..weights.len()];
+    dot_by(weights, |place| values[place].to_f64())
 }
 
 /// Euclidean distance; both slices have the same length.

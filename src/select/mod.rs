@@ -6,42 +6,64 @@ pub use split::{Folds, held_out_documents};
 
 use crate::math::order::compare;
 
-/// The winner of a curve of validated values, one per candidate; `None` where no value is defined.
+/// Values of candidates within this factor of each other (half a decade) are averaged.
+const NEAR: f64 = 3.2;
+
+/// The winner of a curve of candidates (> 0) with their validated values; `None` where no value is defined.
 ///
-/// The curve is smoothed over three neighbouring candidates first, because single values are noisy; among equals the
-/// earliest candidate wins. Candidates stand in order, the most cautious (largest lambda) first.
-pub fn winner(curve: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
+/// Single values are noisy, so each candidate is judged by the mean over the candidates near it; among equals the
+/// earliest wins. Candidates stand in order, the most cautious (largest lambda) first.
+pub fn winner(curve: &[(f64, Option<f64>)], higher_is_better: bool) -> Option<usize> {
     let sign = if higher_is_better { 1.0 } else { -1.0 };
-    let smoothed = |index: usize| {
-        let from = index.saturating_sub(1);
-        let near: Vec<f64> = curve[from..(index + 2).min(curve.len())].iter().flatten().copied().collect();
-        curve[index].map(|_| sign * near.iter().sum::<f64>() / near.len() as f64)
+    let near = |a: f64, b: f64| a <= NEAR * b && b <= NEAR * a;
+    let smoothed = |place: usize| {
+        let (candidate, value) = curve[place];
+        let values: Vec<f64> = curve
+            .iter()
+            .filter(|(other, _)| near(*other, candidate))
+            .filter_map(|(_, value)| *value)
+            .collect();
+        value.map(|_| sign * values.iter().sum::<f64>() / values.len() as f64)
     };
     let mut best: Option<(usize, f64)> = None;
-    for index in 0..curve.len() {
-        let Some(value) = smoothed(index) else { continue };
+    for place in 0..curve.len() {
+        let Some(value) = smoothed(place) else { continue };
         // Means of the same values in another order differ in the last digits; that is no advantage.
         if best.is_none_or(|(_, best)| compare(value, best + 1e-12 * best.abs()).is_gt()) {
-            best = Some((index, value));
+            best = Some((place, value));
         }
     }
-    best.map(|(index, _)| index)
+    best.map(|(place, _)| place)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn decades(values: &[f64]) -> Vec<(f64, Option<f64>)> {
+        values.iter().enumerate().map(|(place, value)| (10f64.powi(-(place as i32)), Some(*value))).collect()
+    }
+
     #[test]
     fn the_earliest_of_equals_wins() {
-        assert_eq!(winner(&[Some(0.5), Some(0.5), Some(0.5)], true), Some(0));
-        assert_eq!(winner(&[None, None], true), None);
+        assert_eq!(winner(&decades(&[0.5, 0.5, 0.5]), true), Some(0));
+        assert_eq!(winner(&[(1.0, None), (0.1, None)], true), None);
+    }
+
+    #[test]
+    fn candidates_far_apart_are_judged_alone() {
+        assert_eq!(winner(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), true), Some(1));
+        assert_eq!(winner(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), false), Some(0));
     }
 
     #[test]
     fn a_lone_peak_loses_against_a_plateau() {
-        let curve = [0.1, 0.5, 0.1, 0.4, 0.4, 0.4, 0.1].map(Some);
-        assert_eq!(winner(&curve, true), Some(4));
-        assert_eq!(winner(&curve.map(|value| value.map(|value: f64| -value)), false), Some(4));
+        let values = [0.1, 0.5, 0.1, 0.1, 0.4, 0.4, 0.4, 0.4, 0.1];
+        let curve: Vec<_> = values
+            .iter()
+            .enumerate()
+            .map(|(place, value)| (2f64.powi(-(place as i32)), Some(*value)))
+            .collect();
+        assert!((4..=6).contains(&winner(&curve, true).unwrap()));
     }
 }

@@ -39,6 +39,8 @@ pub struct Step {
     pub objective: f64,
     /// Best certified gap so far, absolute.
     pub gap: f64,
+    /// Seconds since the solver began; the only part that differs between runs.
+    pub seconds: f64,
 }
 
 /// How a solver ended.

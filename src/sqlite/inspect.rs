@@ -10,9 +10,9 @@ use super::state::Loaded;
 use super::store::{Store, model};
 use super::value::{Output, vector_argument};
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::control::Control;
+use super::work::run_fit;
 use crate::error::{Error, Result};
-use crate::evaluate::{function_for, function_weights, parts};
+use crate::evaluate::{Fit, function_for, function_weights, parts};
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
 pub const INFO: ScalarFunction =
@@ -83,7 +83,8 @@ impl TableFunction for Weights {
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
         let Loaded { model, key } = loaded(call)?;
         let query = optional_vector(call, 1)?;
-        let function = function_for(&model, key, query.as_deref(), &call.state.fits, &Control::default())?;
+        let run = |fit: &Fit<'_>| run_fit(call.connection, fit);
+        let function = function_for(&model, key, query.as_deref(), &call.state.fits, run)?;
         let weights = function_weights(&model, &function).into_iter();
         Ok(all(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
     }
@@ -109,7 +110,8 @@ impl TableFunction for Explain {
         let Loaded { model, key } = loaded(call)?;
         let features = vector_argument("argument 'features'", argument(call, 1))?;
         let query = optional_vector(call, 2)?;
-        let function = function_for(&model, key, query.as_deref(), &call.state.fits, &Control::default())?;
+        let run = |fit: &Fit<'_>| run_fit(call.connection, fit);
+        let function = function_for(&model, key, query.as_deref(), &call.state.fits, run)?;
         let parts = parts(&model, &function, &features)?.into_iter();
         let row = |part: crate::evaluate::Part| {
             vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]

@@ -12,6 +12,7 @@ use std::io::BufReader;
 use super::rank::argument;
 use super::value::{Output, optional_text, text_argument};
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::work::Terms;
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
@@ -37,9 +38,10 @@ impl TableFunction for Letor {
         let path = text_argument("argument 'path'", argument(call, 0))?;
         let options = optional_text("argument 'options'", call.arguments[1])?;
         let options = Options::parse(options.as_deref(), Use::Letor)?;
-        let width = match options.count("features") {
-            Some(width) => width,
-            None => highest_feature(&path)?,
+        let width = if let Some(width) = options.count("features") {
+            width
+        } else {
+            highest_feature(&path, Terms::new(&options).watch(call.connection))?
         };
         if width == 0 {
             return Err(Error::Data(format!("file '{path}' has no feature")));
@@ -72,8 +74,10 @@ fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<
     Ok(lines(BufReader::new(file)))
 }
 
-fn highest_feature(path: &str) -> Result<usize> {
+/// The first pass; `may_go_on` is asked at every line, since no statement runs that the host could stop.
+fn highest_feature(path: &str, may_go_on: impl Fn() -> Result<()>) -> Result<usize> {
     open(path)?.try_fold(0, |highest: usize, line| {
+        may_go_on()?;
         let (_, line) = line.map_err(|error| in_file(path, &error))?;
         Ok(highest.max(line.highest_feature()))
     })

@@ -18,7 +18,7 @@ use super::work::Terms;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::evaluate::score;
-use crate::math::order::descending;
+use crate::math::order::compare;
 use crate::option::{Options, Use};
 
 /// The function.
@@ -99,9 +99,12 @@ fn ranked(data: &Dataset, scores: &[f64], k: Option<usize>, by_rank: bool) -> Ou
     let mut places: Vec<(usize, Place)> = Vec::with_capacity(scores.len());
     for query in 0..data.n_queries() {
         let rows = data.rows(query);
-        let order = descending(&scores[rows.clone()]);
+        let mut order: Vec<usize> = rows.collect();
+        order.sort_by(|&a, &b| {
+            compare(scores[b], scores[a]).then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b]))
+        });
         let best = order.into_iter().take(k.unwrap_or(usize::MAX)).enumerate();
-        places.extend(best.map(|(index, document)| (query, (rows.start + document, index + 1))));
+        places.extend(best.map(|(index, document)| (query, (document, index + 1))));
     }
     if by_rank {
         places.sort_by_key(|(query, (_, rank))| (*rank, *query));

@@ -84,7 +84,7 @@ pub fn read(
         let reader = Reader::new(source, &roles, wanted, options, terms)?;
         let builder = reader.rows(&mut statement)?;
         let means = wanted.model.map(|model| &model.card.means[..]);
-        builder.finish(missing, wanted.model.is_some(), means)?
+        builder.finish(missing, wanted.model.is_some(), means, &terms.watch(connection))?
     };
     Ok(Rows { data, roles, findings })
 }

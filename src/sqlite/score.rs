@@ -14,9 +14,9 @@ use super::function::{ScalarCall, ScalarFunction};
 use super::state::Loaded;
 use super::store::model;
 use super::value::{Output, vector_argument};
-use crate::control::Control;
+use super::work::run_fit;
 use crate::error::{Error, Result};
-use crate::evaluate::{PointScorer, function_for};
+use crate::evaluate::{Fit, PointScorer, function_for};
 use crate::model::Key;
 
 /// The definition with two arguments: it never fits, so a view of a trusted schema may use it.
@@ -75,7 +75,8 @@ fn load(call: &ScalarCall<'_>) -> Result<Loaded> {
 
 fn scorer(loaded: &Loaded, query_features: Option<&[f64]>, call: &ScalarCall<'_>) -> Result<PointScorer> {
     let Loaded { model, key } = loaded;
-    let function = function_for(model, *key, query_features, &call.state.fits, &Control::default())?;
+    let run = |fit: &Fit<'_>| call.with_connection(|connection| run_fit(connection, fit));
+    let function = function_for(model, *key, query_features, &call.state.fits, run)?;
     PointScorer::new(Arc::clone(model), function)
 }
 
@@ -83,17 +84,14 @@ fn one(scorer: &PointScorer, call: &ScalarCall<'_>) -> Result<Output> {
     let score = match call.context.get_raw(1) {
         ValueRef::Blob(bytes) => {
             if let (values, []) = bytes.as_chunks::<4>() {
-                scorer.score(values.len(), |place| f32::from_le_bytes(values[place]))
+                scorer.score(values)
             } else {
                 let got = format!("a BLOB of {} bytes", bytes.len());
                 let allowed = "a multiple of 4 bytes (f32 values, as ltr_vec makes)";
                 Err(Error::value("argument 'features'", got, allowed))
             }
         }
-        other => {
-            let values = vector_argument("argument 'features'", other)?;
-            scorer.score(values.len(), |place| values[place])
-        }
+        other => scorer.score(&vector_argument("argument 'features'", other)?),
     };
     score.map(Output::Real)
 }

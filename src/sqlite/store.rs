@@ -113,7 +113,7 @@ impl<'a> Store<'a> {
         if self.connection.is_autocommit() && self.outer_statement_reads() {
             return Err(Error::Unsupported(format!(
                 "an outer statement is reading this database, so the model could not be stored after training; \
-                 call it in a SELECT without FROM{advice}"
+                 call it in a SELECT without FROM while no other statement of the connection is open{advice}"
             )));
         }
         Ok(())
@@ -201,6 +201,11 @@ impl<'a> Store<'a> {
             .map_err(|e| host(&e))?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+        if names.is_empty() {
+            return Err(Error::Model(format!(
+                "no model '{text}': {table} is empty; train one with ltr_train"
+            )));
+        }
         Err(Error::unknown("model", text, names.iter().map(String::as_str)))
     }
 

@@ -98,10 +98,15 @@ pub fn describe(value: ValueRef<'_>) -> String {
 }
 
 /// What SQLite says is wrong, without the text of the statement.
+///
+/// rusqlite appends ` in <statement> at offset <n>` where it knows the place. Its variant for that exists with the
+/// feature `modern_sqlite` only, which the loadable build must not have, so the text is cut.
 pub fn message(error: &rusqlite::Error) -> String {
-    match error {
-        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
-        other => other.to_string(),
+    let text = error.to_string();
+    let place = text.rsplit_once(" at offset ").filter(|(_, n)| n.bytes().all(|byte| byte.is_ascii_digit()));
+    match place.and_then(|(front, _)| front.split_once(" in ")) {
+        Some((message, _)) => message.to_owned(),
+        None => text,
     }
 }
 

@@ -295,12 +295,15 @@ unsafe impl VTabCursor for Cursor<'_> {
     }
 
     fn column(&self, context: &mut Context, column: c_int) -> rusqlite::Result<()> {
-        // Hidden columns read as NULL: their values were consumed by `filter`.
-        let value = usize::try_from(column).ok().and_then(|column| self.current.as_ref()?.get(column));
-        match value {
-            Some(value) => context.set_result(&Borrowed(value)),
-            None => context.set_result(&Value::Null),
-        }
+        guard(self.aux.function.name(), || {
+            // Hidden columns read as NULL: their values were consumed by `filter`.
+            let value = usize::try_from(column).ok().and_then(|column| self.current.as_ref()?.get(column));
+            let outcome = match value {
+                Some(value) => context.set_result(&Borrowed(value)),
+                None => context.set_result(&Value::Null),
+            };
+            outcome.map_err(|error| Error::Host(error.to_string()))
+        })
     }
 
     fn rowid(&self) -> rusqlite::Result<i64> {
@@ -314,5 +317,52 @@ struct Borrowed<'a>(&'a Output);
 impl ToSql for Borrowed<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         self.0.to_sql()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function that panics where its argument says.
+    struct Panics;
+
+    impl TableFunction for Panics {
+        fn name(&self) -> &'static str {
+            "panics"
+        }
+
+        fn columns(&self) -> &'static [&'static str] {
+            &["a"]
+        }
+
+        fn parameters(&self) -> &'static [Parameter] {
+            &[Parameter { name: "place", required: false }]
+        }
+
+        fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+            match call.arguments[0] {
+                Some(ValueRef::Integer(0)) => panic!("at the start"),
+                Some(ValueRef::Integer(last)) => Ok(Box::new((1..9).map(move |row| {
+                    assert!(row < last, "at row {row}");
+                    Ok(vec![Output::Integer(row)])
+                }))),
+                _ => Ok(Box::new(std::iter::empty())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error_and_the_connection_goes_on() {
+        let connection = Connection::open_in_memory().unwrap();
+        register(&connection, &Panics, &State::new()).unwrap();
+        let sum = |place: i64| {
+            connection.query_row("SELECT sum(a) FROM panics(?1)", [place], |row| row.get::<_, i64>(0))
+        };
+        for (place, text) in [(0, "at the start"), (1, "at row 1"), (5, "at row 5")] {
+            let error = sum(place).unwrap_err().to_string();
+            assert!(error.contains(&format!("panics: internal error: {text}; please report it")), "{error}");
+            assert_eq!(sum(9), Ok(36));
+        }
     }
 }

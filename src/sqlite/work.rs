@@ -5,6 +5,7 @@
 //! and then. That statement fails once the host has called `sqlite3_interrupt` or its progress handler says stop,
 //! which is how both are noticed on every version of SQLite.
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -15,7 +16,9 @@ use rusqlite::{Connection, ErrorCode};
 use super::guard::panic_text;
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::evaluate::Fit;
 use crate::option::Options;
+use crate::ranker::Function;
 
 /// How long the calling thread waits between two looks at the host.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -31,6 +34,14 @@ pub struct Terms {
     started: Instant,
     time_limit: Option<f64>,
     progress: bool,
+}
+
+/// Fits one function as a call without options would: on all cores, until the host says stop.
+///
+/// # Errors
+/// Those of the fit, an interruption.
+pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
+    Terms::new(&Options::default()).run(connection, |control| fit(control))
 }
 
 impl Terms {
@@ -106,7 +117,23 @@ impl Terms {
         })
     }
 
-    fn may_go_on(&self, connection: &Connection) -> Result<()> {
+    /// For work on the calling thread: looks at the host as often as [`Self::run`] does, however often it is called.
+    pub fn watch(self, connection: &Connection) -> impl Fn() -> Result<()> {
+        let last = Cell::new(Instant::now());
+        move || {
+            if last.get().elapsed() < PATIENCE {
+                return Ok(());
+            }
+            last.set(Instant::now());
+            self.may_go_on(connection)
+        }
+    }
+
+    /// An error once the host wants the call to stop or the time limit has passed.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], [`Error::TimeLimit`].
+    pub fn may_go_on(&self, connection: &Connection) -> Result<()> {
         self.check_time()?;
         match connection.query_row(PROBE, [], |_| Ok(())) {
             Err(problem) if problem.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {

@@ -31,6 +31,8 @@ use super::line::{self, Slope};
 use super::space::Space;
 use super::start::regularised_solve;
 use crate::math::lanes::{self, Lanes};
+use std::time::Instant;
+
 use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
 /// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
@@ -211,6 +213,7 @@ impl<'a> Solver<'a> {
 
     /// Newton steps and rounds until there is a reason to stop.
     fn descend(&mut self, steps: &mut Vec<Step>, cancelled: &(dyn Fn() -> bool + Sync)) -> Stop {
+        let began = Instant::now();
         loop {
             if self.gap() <= self.allowed_gap() {
                 if self.confirmed() {
@@ -236,7 +239,8 @@ impl<'a> Solver<'a> {
             if self.newton_step() {
                 self.next_round();
             }
-            steps.push(Step { objective: self.best.primal, gap: self.gap() });
+            let seconds = began.elapsed().as_secs_f64();
+            steps.push(Step { objective: self.best.primal, gap: self.gap(), seconds });
         }
     }
 

@@ -1,0 +1,121 @@
+//! Quantiles of one feature and the normal score of a value among them.
+//!
+//! Kept are pairs (x, z) of a training value and the normal score of its mid-rank; between them the score is linear.
+
+use serde::{Deserialize, Serialize};
+
+use super::normal;
+use crate::math::order::compare;
+
+/// At most this many quantiles of a feature are kept.
+const MOST: usize = 256;
+
+/// Quantiles of one feature, ready for look-up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
+pub struct Quantiles {
+    /// Values, strictly increasing.
+    x: Vec<f64>,
+    /// For each value its score and the slope towards the next (0 after the last).
+    lines: Vec<(f64, f64)>,
+}
+
+impl From<Vec<(f64, f64)>> for Quantiles {
+    fn from(pairs: Vec<(f64, f64)>) -> Self {
+        let slope = |index: usize| {
+            let ((x0, z0), next) = (pairs[index], pairs.get(index + 1));
+            next.map_or(0.0, |(x1, z1)| (z1 - z0) / (x1 - x0))
+        };
+        let lines = (0..pairs.len()).map(|index| (pairs[index].1, slope(index))).collect();
+        Self { x: pairs.into_iter().map(|(x, _)| x).collect(), lines }
+    }
+}
+
+impl From<Quantiles> for Vec<(f64, f64)> {
+    fn from(quantiles: Quantiles) -> Self {
+        quantiles.x.into_iter().zip(quantiles.lines).map(|(x, (z, _))| (x, z)).collect()
+    }
+}
+
+impl Quantiles {
+    /// The quantiles of these training values, at least one.
+    pub fn fit(mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(|a, b| compare(*a, *b));
+        let n = values.len() as f64;
+        let mut below = 0.0;
+        let all: Vec<(f64, f64)> = values
+            .chunk_by(|a, b| compare(*a, *b).is_eq())
+            .map(|tie| {
+                let count = tie.len() as f64;
+                let share = (below + 0.5 * count) / n;
+                below += count;
+                (tie[0], normal::quantile(share))
+            })
+            .collect();
+        thin(all).into()
+    }
+
+    /// True where all numbers are finite and both values and scores increase.
+    pub fn is_sound(&self) -> bool {
+        !self.x.is_empty()
+            && self.x.iter().all(|x| x.is_finite())
+            && self.lines.iter().all(|(z, slope)| z.is_finite() && slope.is_finite() && *slope >= 0.0)
+            && self.x.windows(2).all(|pair| pair[0] < pair[1])
+    }
+
+    /// The normal score of a value: linear between quantiles, constant outside.
+    #[inline]
+    pub fn normal_score(&self, value: f64) -> f64 {
+        let place = self.x.partition_point(|x| *x <= value).saturating_sub(1);
+        let (z, slope) = self.lines[place];
+        // Below the first quantile the distance is taken as 0.
+        z + slope * (value - self.x[place]).max(0.0)
+    }
+}
+
+/// Keeps the ends and, between them, quantiles about equally far apart in rank and in normal score.
+fn thin(all: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    if all.len() <= MOST {
+        return all;
+    }
+    let last = all.len() - 1;
+    let widest = all[last].1.abs().max(all[0].1.abs());
+    let place = |z: f64| 0.5 * z / widest + 0.5 * libm::erf(z * 0.5f64.sqrt());
+    let step = (place(all[last].1) - place(all[0].1)) / (MOST - 1) as f64;
+    let mut next = place(all[0].1);
+    let mut kept = Vec::with_capacity(MOST);
+    for (index, &(x, z)) in all.iter().enumerate() {
+        if index == last || place(z) >= next {
+            kept.push((x, z));
+            next = (next + step).max(place(z) + 0.5 * step);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_symmetric_monotone_and_constant_outside() {
+        let quantiles = Quantiles::fit((0..1001).map(f64::from).collect());
+        assert!(quantiles.is_sound() && quantiles.x.len() <= MOST + 1);
+        assert!(quantiles.normal_score(500.0).abs() < 1e-3);
+        assert!((quantiles.normal_score(-7.0) + quantiles.normal_score(2000.0)).abs() < 1e-12);
+        let scores: Vec<f64> = (-10..1100).map(|x| quantiles.normal_score(f64::from(x))).collect();
+        assert!(scores.is_sorted());
+    }
+
+    #[test]
+    fn the_score_of_a_tie_is_that_of_its_middle_rank() {
+        let quantiles = Quantiles::fit(vec![0.0, 0.0, 0.0, 1.0]);
+        assert!((quantiles.normal_score(0.0) - normal::quantile(0.375)).abs() < 1e-15);
+        assert!((quantiles.normal_score(1.0) - normal::quantile(0.875)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn equal_values_have_the_score_zero() {
+        assert!(Quantiles::fit(vec![3.0; 9]).normal_score(17.0).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,317 @@
+//! The real shared library in real hosts: the newest SQLite, Debian's shell and Python, and hosts of old SQLite.
+//!
+//! The library is built as `cargo ext` builds it. All hosts run the same session, `tests/hosts/session.sql`, and must list
+//! the same functions and tables, `tests/hosts/surface.txt`.
+//!
+//! A host that is not installed is passed over with a note on stderr, so that `cargo test` needs nothing but Rust; with
+//! `LTR_REQUIRE_HOSTS=1` (as in `.ci/run`) it is a failure.
+
+#![allow(unsafe_code, reason = "loading a library is unsafe")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use rusqlite::{Connection, LoadExtensionGuard};
+
+/// Lists what a library adds; the names are those of `tests/hosts/surface.txt`.
+const SURFACE: &str = "SELECT 'function ' || name || '/' || narg || CASE type WHEN 's' THEN '' ELSE ' window' END \
+     || iif(flags & 0x800, ' deterministic', '') || iif(flags & 0x80000, ' directonly', '') \
+     || iif(flags & 0x200000, ' innocuous', '') AS line FROM pragma_function_list \
+     UNION SELECT 'table ' || name FROM pragma_module_list";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The directory that all builds share.
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp")
+}
+
+/// The loadable library, built once per run.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        // The arguments of the alias `cargo ext`.
+        let arguments = "rustc --release --lib --crate-type cdylib --features loadable --locked --quiet";
+        let status = Command::new(env!("CARGO"))
+            .current_dir(root())
+            .args(arguments.split(' '))
+            .arg("--target-dir")
+            .arg(target())
+            .status()
+            .expect("cargo");
+        assert!(status.success(), "cargo {arguments}");
+        let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+        target().join("release").join(format!("{prefix}sqlite_ltr{suffix}"))
+    })
+}
+
+fn required() -> bool {
+    std::env::var_os("LTR_REQUIRE_HOSTS").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Notes loudly that a host is absent, or fails where hosts are required.
+fn absent(what: &str, remedy: &str) {
+    assert!(!required(), "{what}: {remedy}");
+    // Not the macro, whose output `cargo test` keeps to itself.
+    let note = format!("\n*** NOT TESTED: {what}. {remedy} ***\n");
+    std::io::stderr().write_all(note.as_bytes()).expect("stderr");
+}
+
+/// What a program prints when it is fed `input`; its exit must be a success, else its stderr is shown.
+fn run(command: &mut Command, input: &str) -> Output {
+    let command =
+        command.current_dir(root()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // A program that refuses the library reads nothing.
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    output
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(root().join("tests/hosts").join(name)).unwrap()
+}
+
+/// A statement of the session and what it gives.
+struct Step {
+    line: usize,
+    sql: String,
+    /// The row, `None` for no row, or the message of an error.
+    expected: Result<Option<String>, String>,
+}
+
+/// The session of `tests/hosts/session.sql`, whose first lines say how it is written.
+fn session() -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for (index, line) in read("session.sql").lines().enumerate() {
+        if let Some(row) = line.strip_prefix("--> ") {
+            steps.last_mut().unwrap().expected = Ok(Some(row.to_owned()));
+        } else if let Some(message) = line.strip_prefix("--! ") {
+            steps.last_mut().unwrap().expected = Err(message.to_owned());
+        } else if !line.is_empty() && !line.starts_with("--") {
+            steps.push(Step { line: index + 1, sql: line.to_owned(), expected: Ok(None) });
+        }
+    }
+    steps
+}
+
+/// The session as `tests/hosts/host.rs` prints it.
+fn transcript() -> String {
+    session().into_iter().fold(String::new(), |mut text, step| {
+        match step.expected {
+            Ok(row) => writeln!(text, "{}", row.unwrap_or_default()).unwrap(),
+            Err(message) => writeln!(text, "error: {message}").unwrap(),
+        }
+        text
+    })
+}
+
+fn load(connection: &Connection) {
+    // SAFETY: the library is this crate's.
+    unsafe {
+        let _guard = LoadExtensionGuard::new(connection).unwrap();
+        connection.load_extension(library(), None::<&str>).unwrap();
+    }
+}
+
+fn lines(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn newest_host_gets_exactly_the_pinned_functions_and_tables() {
+    let connections = [(); 2].map(|()| Connection::open_in_memory().unwrap());
+    for connection in &connections {
+        let before = lines(connection, SURFACE);
+        load(connection);
+        let after = lines(connection, SURFACE);
+        let added: Vec<_> = after.iter().filter(|line| !before.contains(line)).map(String::as_str).collect();
+        assert_eq!(added, read("surface.txt").lines().collect::<Vec<_>>(), "\n{}", added.join("\n"));
+        assert!(before.iter().all(|line| after.contains(line)), "a function of the host was replaced");
+        load(connection);
+        assert_eq!(lines(connection, SURFACE), after, "loading twice");
+    }
+    // Each connection keeps working when another one closes.
+    let [first, second] = connections;
+    first.close().unwrap();
+    assert_eq!(lines(&second, "SELECT ltr_version()"), [env!("CARGO_PKG_VERSION")]);
+}
+
+#[test]
+fn newest_host_runs_the_session() {
+    let connection = Connection::open_in_memory().unwrap();
+    load(&connection);
+    // `cargo test` starts this program in the package's root, where the session's file is.
+    for step in session() {
+        let found = one_row(&connection, &step.sql).map_err(|error| message(&error));
+        assert_eq!(found, step.expected, "line {}: {}", step.line, step.sql);
+    }
+}
+
+/// The only row of a statement, its columns separated by `|`.
+fn one_row(connection: &Connection, sql: &str) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare(sql)?;
+    let columns = statement.column_count();
+    let mut rows = statement.query([])?;
+    let mut found = None;
+    while let Some(row) = rows.next()? {
+        assert!(found.is_none(), "two rows: {sql}");
+        let texts =
+            (0..columns).map(|column| row.get_ref(column).map(shown)).collect::<Result<Vec<_>, _>>()?;
+        found = Some(texts.join("|"));
+    }
+    Ok(found)
+}
+
+fn shown(value: rusqlite::types::ValueRef<'_>) -> String {
+    match value {
+        rusqlite::types::ValueRef::Integer(value) => value.to_string(),
+        rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// SQLite's own message, without what rusqlite adds.
+fn message(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The `sqlite3` shell, if it is there and can load extensions.
+fn shell() -> Option<&'static str> {
+    let remedy = "Debian's package `sqlite3` has one; it must be 3.38 or newer and able to load extensions";
+    let sql = "SELECT sqlite_compileoption_used('OMIT_LOAD_EXTENSION') = 0 AND '.load' <> ''; \
+               SELECT CAST(substr(sqlite_version(), 3) AS REAL) >= 38;\n";
+    let output = Command::new("sqlite3").args([":memory:", sql]).output();
+    if output.is_ok_and(|output| stdout(&output) == "1\n1\n") {
+        Some("sqlite3")
+    } else {
+        absent("the sqlite3 shell", remedy);
+        None
+    }
+}
+
+#[test]
+fn shell_runs_the_session() {
+    let Some(shell) = shell() else { return };
+    let load = format!(".load {}", library().with_extension("").display());
+    let output = run(
+        Command::new(shell).args(["-batch", "-cmd", &load, "-cmd", ".nullvalue NULL", ":memory:"]),
+        &read("session.sql"),
+    );
+    let errors = stderr(&output);
+    let mut errors = errors.lines();
+    let mut rows = String::new();
+    for step in session() {
+        match step.expected {
+            Ok(row) => rows.extend(row.map(|row| row + "\n")),
+            Err(message) => {
+                let found = errors.by_ref().find(|line| line.contains(&format!("near line {}:", step.line)));
+                assert!(found.is_some_and(|line| line.contains(&message)), "line {}: {found:?}", step.line);
+            }
+        }
+    }
+    assert_eq!(stdout(&output), rows, "stderr: {}", stderr(&output));
+}
+
+#[test]
+fn shell_gets_the_pinned_functions_and_tables() {
+    let Some(shell) = shell() else { return };
+    let sql = format!("SELECT line FROM ({SURFACE}) WHERE line LIKE '% ltr!_%' ESCAPE '!';");
+    let load = format!(".load {}", library().with_extension("").display());
+    let output = run(Command::new(shell).args(["-batch", "-cmd", &load, ":memory:"]), &sql);
+    assert_eq!(stdout(&output), read("surface.txt"), "{}", stderr(&output));
+}
+
+#[test]
+fn python_runs_the_session_and_can_stop_a_training() {
+    // Not the first python3 of PATH: many are built without the loading of extensions.
+    let python = "/usr/bin/python3";
+    let probe = "import sqlite3; sqlite3.Connection.enable_load_extension";
+    if !Command::new(python).args(["-c", probe]).output().is_ok_and(|output| output.status.success()) {
+        absent(
+            "the system's Python",
+            "Debian's package `python3` gives it; it must be able to load extensions",
+        );
+        return;
+    }
+    let output = run(Command::new(python).arg("tests/hosts/python.py").arg(library()), "");
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    // Measured times are worth reading.
+    std::io::stderr().write_all(&output.stdout).unwrap();
+}
+
+/// A host of old SQLite, built from its package under `tests/hosts`, if hosts are required.
+fn old_host(package: &str) -> Option<PathBuf> {
+    if !required() {
+        absent(package, "This host is compiled from source, so it runs only with LTR_REQUIRE_HOSTS=1");
+        return None;
+    }
+    let target = target().join("hosts").join(package);
+    let status = Command::new(env!("CARGO"))
+        .current_dir(root().join("tests/hosts").join(package))
+        .args(["build", "--locked", "--quiet", "--target-dir"])
+        .arg(&target)
+        .status()
+        .expect("cargo");
+    assert!(status.success(), "tests/hosts/{package} does not build");
+    Some(target.join("debug").join(format!("host{}", std::env::consts::EXE_SUFFIX)))
+}
+
+#[test]
+fn oldest_host_runs_the_session() {
+    let Some(host) = old_host("sqlite-3.38") else { return };
+    let input: String = session().iter().map(|step| step.sql.clone() + "\n").collect();
+    let output = run(Command::new(host).arg(library()), &input);
+    assert_eq!(stdout(&output), format!("3.38.2\n{}", transcript()), "{}", stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn older_host_refuses_with_a_message_and_lives_on() {
+    let Some(host) = old_host("sqlite-3.33") else { return };
+    let output = run(Command::new(host).arg(library()), "SELECT ltr_version()\n");
+    let message =
+        "refused: error during initialization: sqlite_ltr needs SQLite 3.38.0 or newer, this is 3.33.0";
+    assert_eq!(stdout(&output), format!("3.33.0\n{message}\n"));
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn library_exports_its_entry_points_and_needs_no_sqlite() {
+    let Ok(output) = Command::new("nm").arg("-D").arg(library()).output() else {
+        return absent("nm", "Debian's package `binutils` gives it");
+    };
+    let symbols = stdout(&output);
+    let kinds = |kind: &str| -> Vec<&str> {
+        let lines = symbols.lines().filter(|line| line.contains("sqlite3_"));
+        lines.filter_map(|line| line.split_once(kind).map(|(_, name)| name)).collect()
+    };
+    assert_eq!(kinds(" T "), ["sqlite3_extension_init", "sqlite3_sqliteltr_init"]);
+    assert!(!symbols.contains("U sqlite3_"), "symbols of SQLite are left to the linker:\n{symbols}");
+    let defined = symbols.lines().filter(|line| line.contains(" T ")).count();
+    assert_eq!(defined, 2, "more than the entry points is exported:\n{symbols}");
+}
