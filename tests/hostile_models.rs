@@ -1,0 +1,566 @@
+//! A model BLOB is untrusted input: whatever it holds, SQL answers with an error or uses a valid model. Never a panic,
+//! never an allocation that only the BLOB's own claims ask for.
+//!
+//! Damage is found by checksums. Blobs of the second kind have right checksums and wrong contents; they are made by
+//! writing the envelope (`src/model/envelope.rs`) and the headers inside it anew.
+#![allow(unsafe_code, reason = "the allocator that watches sizes")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
+use sqlite_ltr::model::Model;
+use sqlite_ltr::ranker::{Fitting, decode_header, encode_header};
+use sqlite_ltr::smoothing::{Bandwidth, Smoothing};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Counts the largest request.
+struct Watching;
+
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's own contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's own contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching;
+
+/// The blobs here are below 100 kB; nothing they say justifies more than this.
+const MOST_BYTES: usize = 32 << 20;
+
+fn assert_modest() {
+    let largest = LARGEST.load(Ordering::Relaxed);
+    assert!(largest < MOST_BYTES, "an allocation of {largest} bytes");
+}
+
+const SCHEMA: &str = "
+CREATE TABLE judged(query_id, doc_id, relevance, a REAL, b REAL);
+WITH RECURSIVE
+  queries(q) AS (VALUES (1) UNION ALL SELECT q + 1 FROM queries WHERE q < 4),
+  documents(d) AS (VALUES (1) UNION ALL SELECT d + 1 FROM documents WHERE d < 4)
+INSERT INTO judged SELECT q, d, (5 * d + q) % 3, ((7 * d + 3 * q) % 11) / 11.0, ((5 * d + 4 * q) % 13) / 13.0 FROM queries, documents;
+";
+
+/// One model of each form and scaling.
+const MODELS: &[(&str, &str)] = &[
+    ("rank_svm", r#"{"lambda": 0.01}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "scale": "standard"}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "scale": "both"}"#),
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3}"#),
+    ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
+    ("indv_svm", r#"{"lambda": 0.01}"#),
+];
+
+fn connect() -> Connection {
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("registration");
+    connection.execute_batch(SCHEMA).expect("the toy set");
+    connection
+}
+
+fn fit(connection: &Connection, (algorithm, options): (&str, &str)) -> Vec<u8> {
+    let sql = "SELECT ltr_fit(?1, 'judged', ?2)";
+    connection.query_row(sql, (algorithm, options), |row| row.get(0)).expect("a model")
+}
+
+fn models(connection: &Connection) -> Vec<Vec<u8>> {
+    MODELS.iter().map(|model| fit(connection, *model)).collect()
+}
+
+/// Every SQL function that takes a model, on a query that was seen and one that was not.
+const USES: &[&str] = &[
+    "SELECT count(*) FROM ltr_rank(?1, 'judged')",
+    "SELECT count(*) FROM ltr_rank(?1, 'SELECT 77 AS query_id, doc_id, b AS a, a AS b FROM judged')",
+    "SELECT count(*) FROM ltr_evaluate(?1, 'judged')",
+    "SELECT ltr_score(?1, '[0.5, 0.25]')",
+    "SELECT ltr_score(?1, ltr_vec(0.5, 0.25), '[0.5, 0.25]')",
+    "SELECT count(*) FROM ltr_weights(?1)",
+    "SELECT count(*) FROM ltr_weights(?1, '[0.5, 0.25]')",
+    "SELECT count(*) FROM ltr_explain(?1, '[0.5, 0.25]')",
+    "SELECT count(*) FROM ltr_neighbors(?1, '[0.5, 0.25]')",
+    "SELECT count(*) FROM ltr_training_log(?1)",
+];
+
+/// Asks SQL what a blob is: an error text, or none for a model. A panic would show as an internal error.
+fn refusal(connection: &Connection, blob: &[u8]) -> Option<String> {
+    let outcome = connection.query_row("SELECT ltr_info(?1)", [blob], |row| row.get::<_, String>(0));
+    assert_modest();
+    let problem = outcome.err()?.to_string();
+    assert!(problem.starts_with("ltr_info: model is damaged or not a model: "), "{problem}");
+    Some(problem)
+}
+
+/// Uses a blob in every way; errors are allowed, panics are not.
+fn use_it(connection: &Connection, blob: &[u8], what: &str) {
+    for sql in USES {
+        if let Err(problem) = connection.query_row(sql, [blob], |_| Ok(())) {
+            let problem = problem.to_string();
+            assert!(
+                problem.starts_with("ltr_") && !problem.contains("internal error"),
+                "{what}: {sql}: {problem}"
+            );
+        }
+    }
+    assert_modest();
+}
+
+#[test]
+fn every_changed_byte_is_found() {
+    let connection = connect();
+    for (number, model) in models(&connection).into_iter().enumerate() {
+        let mut damaged = model.clone();
+        for at in 0..model.len() {
+            for change in 1..=255u8 {
+                damaged[at] = model[at] ^ change;
+                // All changes of the small models, one bit at a time of the others.
+                if number < 2 || change.is_power_of_two() {
+                    assert!(
+                        Model::from_bytes(&damaged).is_err(),
+                        "model {number}: byte {at} changed by {change}"
+                    );
+                }
+            }
+            damaged[at] = model[at] ^ (1 << (at % 8));
+            assert!(refusal(&connection, &damaged).is_some(), "model {number}: byte {at}");
+            damaged[at] = model[at];
+        }
+        assert_eq!(refusal(&connection, &model), None);
+    }
+    assert_modest();
+}
+
+#[test]
+fn every_cut_and_every_addition_is_found() {
+    let connection = connect();
+    for model in models(&connection) {
+        for length in 0..model.len() {
+            assert!(refusal(&connection, &model[..length]).is_some(), "cut at {length}");
+        }
+        for tail in [&[0][..], &[255], &[0; 1000], &model] {
+            let longer = [&model[..], tail].concat();
+            assert!(refusal(&connection, &longer).is_some(), "{} bytes added", tail.len());
+        }
+    }
+}
+
+#[test]
+fn spliced_models_are_found() {
+    let connection = connect();
+    let models = models(&connection);
+    for (number, a) in models.iter().enumerate() {
+        for b in models.iter().skip(number + 1) {
+            for cut in (1..a.len().min(b.len())).step_by(7) {
+                for spliced in [[&a[..cut], &b[cut..]].concat(), [&b[..cut], &a[cut..]].concat()] {
+                    if spliced != *a && spliced != *b {
+                        assert!(refusal(&connection, &spliced).is_some(), "cut at {cut}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_that_lie_are_found() {
+    let connection = connect();
+    for model in models(&connection) {
+        for length in [0, 1, 1 << 30, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 63, u64::MAX] {
+            for at in [16, 24] {
+                let mut damaged = model.clone();
+                damaged[at..at + 8].copy_from_slice(&length.to_le_bytes());
+                assert!(refusal(&connection, &damaged).is_some(), "length {length} at {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stored_model_that_is_damaged_is_refused_by_name() {
+    let connection = connect();
+    connection.query_row("SELECT ltr_train('rank_svm', 'judged')", [], |_| Ok(())).expect("a model");
+    let model: Vec<u8> =
+        connection.query_row("SELECT model FROM ltr_models", [], |row| row.get(0)).expect("the model");
+    for at in (0..model.len()).step_by(13) {
+        let mut damaged = model.clone();
+        damaged[at] ^= 1;
+        connection.execute("UPDATE ltr_models SET model = ?1", [&damaged]).expect("an update");
+        let problem = connection
+            .query_row("SELECT ltr_score('rank_svm', '[1, 2]')", [], |_| Ok(()))
+            .expect_err("damaged")
+            .to_string();
+        assert!(problem.starts_with("ltr_score: model is damaged or not a model: 'rank_svm': "), "{problem}");
+    }
+}
+
+// What is inside a blob, as `src/model` and `src/ranker` write it.
+
+#[derive(Serialize, Deserialize)]
+struct Index {
+    index: Vec<(u64, u64)>,
+    model: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Card {
+    algorithm: String,
+    features: Vec<String>,
+    missing: Missing,
+    means: Vec<f64>,
+    settings: String,
+    summary: String,
+    log: Vec<(f64, f64)>,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Parts {
+    card: Card,
+    scaling: Scaling,
+    form: String,
+    ranker: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Linear {
+    weights: Vec<f64>,
+    objective: f64,
+    gap: f64,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Rule {
+    kind: QueryFeatureKind,
+    names: Vec<String>,
+    columns: Vec<usize>,
+    scale: Vec<(f64, f64)>,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Dependent {
+    smoothing: Smoothing,
+    fitting: Fitting,
+    rule: Rule,
+    ids: Vec<Id>,
+    weights: Vec<f64>,
+    features: Vec<f64>,
+    width: u64,
+    functions: Vec<f64>,
+    objectives: Vec<(f64, f64)>,
+    documents: Vec<u32>,
+    element_bytes: u8,
+}
+
+/// A blob with right checksums around these bytes.
+fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
+    let mut bytes = b"ltrmodel\x01\0\0\0\0\0\0\0".to_vec();
+    bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
+    bytes.extend((header.len() as u64).to_le_bytes());
+    let mut hasher = Xxh3::new();
+    hasher.update(&bytes);
+    hasher.update(header);
+    bytes.extend(hasher.digest128().to_le_bytes());
+    [&bytes, header, blocks].concat()
+}
+
+/// A model taken apart.
+#[derive(Clone)]
+struct Opened {
+    parts: Parts,
+    blocks: Vec<Vec<u8>>,
+}
+
+impl Opened {
+    fn new(blob: &[u8]) -> Self {
+        let length = u64::from_le_bytes(blob[24..32].try_into().expect("eight bytes")) as usize;
+        let (header, mut rest) = blob[48..].split_at(length);
+        let Index { index, model } = decode_header(header).expect("an index");
+        let blocks = index.iter().map(|(length, _)| {
+            let (block, after) = rest.split_at(*length as usize);
+            rest = after;
+            block.to_vec()
+        });
+        Self { blocks: blocks.collect(), parts: decode_header(&model).expect("the parts") }
+    }
+
+    fn seal(&self) -> Vec<u8> {
+        let model = encode_header(&self.parts).expect("bytes");
+        let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
+        seal(&encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
+    }
+
+    fn linear(&self) -> Linear {
+        decode_header(&self.parts.ranker).expect("a linear ranker")
+    }
+
+    fn dependent(&self) -> Dependent {
+        decode_header(&self.parts.ranker).expect("a query-dependent ranker")
+    }
+}
+
+#[test]
+fn what_is_taken_apart_and_sealed_again_is_the_same() {
+    let connection = connect();
+    for model in models(&connection) {
+        assert!(Opened::new(&model).seal() == model, "the layout in this test is that of the library");
+    }
+}
+
+/// Sealed blobs made from a linear model by wrong contents, with what is wrong.
+fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
+    let mut wrong = Vec::new();
+    let mut card = |what, change: fn(&mut Opened)| {
+        let mut other = opened.clone();
+        change(&mut other);
+        wrong.push((what, other));
+    };
+    card("an unknown algorithm", |o| "rank_swm".clone_into(&mut o.parts.card.algorithm));
+    card("an unknown form", |o| "tree".clone_into(&mut o.parts.form));
+    card("the form of another ranker", |o| "query_dependent".clone_into(&mut o.parts.form));
+    card("no features", |o| o.parts.card.features.clear());
+    card("a feature too many", |o| o.parts.card.features.push("c".to_owned()));
+    card("a mean too few", |o| o.parts.card.means.truncate(1));
+    card("a mean that is NaN", |o| o.parts.card.means[0] = f64::NAN);
+    card("settings that are no JSON", |o| "{".clone_into(&mut o.parts.card.settings));
+    card("settings that are no object", |o| "[]".clone_into(&mut o.parts.card.settings));
+    card("deep settings", |o| o.parts.card.settings = "[".repeat(100_000));
+    card("a summary that is no JSON", |o| o.parts.card.summary.clear());
+    card("an infinite log", |o| o.parts.card.log.push((f64::INFINITY, 0.0)));
+    card("a block that nothing asks for", |o| o.blocks.push(vec![1, 2, 3]));
+    card("a scaling without features", |o| o.parts.scaling = Scaling::Quantile(Vec::new()));
+    card("a scaling without quantiles", |o| o.parts.scaling = Scaling::Quantile(vec![Vec::new().into(); 2]));
+    card("quantiles that fall", |o| {
+        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (0.0, 1.0)].into(); 2])
+    });
+    card("quantiles that stand still", |o| {
+        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (1.0, 1.0)].into(); 2])
+    });
+    card("a quantile that is NaN", |o| {
+        o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)].into(); 2])
+    });
+    card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
+    card("a scaling of another width", |o| o.parts.scaling = Scaling::Both(vec![vec![(0.0, 0.0)].into(); 2]));
+    card("an empty ranker", |o| o.parts.ranker.clear());
+    card("a ranker that goes on", |o| o.parts.ranker.push(0));
+    card("a ranker that claims 2^62 weights", |o| {
+        // 253: an eight-byte number follows.
+        o.parts.ranker = [&[253][..], &(1u64 << 62).to_le_bytes()].concat();
+    });
+    card("a ranker that claims 2^26 weights", |o| {
+        o.parts.ranker = [&[252][..], &(1u32 << 26).to_le_bytes()].concat();
+    });
+    let linear = opened.linear();
+    let changes: [(&str, fn(&mut Linear)); 5] = [
+        ("a weight that is NaN", |l| l.weights[0] = f64::NAN),
+        ("a weight that is infinite", |l| l.weights[0] = f64::NEG_INFINITY),
+        ("a weight too many", |l| l.weights.push(0.0)),
+        ("no weights", |l| l.weights.clear()),
+        ("an objective that is NaN", |l| l.objective = f64::NAN),
+    ];
+    for (what, change) in changes {
+        let (mut other, mut linear) = (opened.clone(), linear.clone());
+        change(&mut linear);
+        other.parts.ranker = encode_header(&linear).expect("bytes");
+        wrong.push((what, other));
+    }
+    wrong
+}
+
+#[test]
+fn sealed_linear_models_with_wrong_contents_are_refused() {
+    let connection = connect();
+    let opened = Opened::new(&fit(&connection, MODELS[0]));
+    for (what, wrong) in wrong_linear(&opened) {
+        assert!(refusal(&connection, &wrong.seal()).is_some(), "{what}");
+    }
+}
+
+/// Changes of a query-dependent ranker that make it wrong.
+const WRONG_DEPENDENT: &[(&str, fn(&mut Dependent))] = &[
+    ("no neighbours", |d| d.smoothing.neighbors = 0),
+    ("a bandwidth of 0", |d| d.smoothing.bandwidth = Bandwidth::Fixed(0.0)),
+    ("a bandwidth that is NaN", |d| d.smoothing.bandwidth = Bandwidth::Fixed(f64::NAN)),
+    ("a negative lambda", |d| d.fitting.lambda = -1.0),
+    ("a lambda of 0", |d| d.fitting.lambda = 0.0),
+    ("an infinite lambda", |d| d.fitting.lambda = f64::INFINITY),
+    ("a tolerance of 0", |d| d.fitting.tolerance = 0.0),
+    ("a tolerance that is NaN", |d| d.fitting.tolerance = f64::NAN),
+    ("query features of another number", |d| d.rule.names.push("c".to_owned())),
+    ("a scale too few", |d| d.rule.scale.truncate(1)),
+    ("a scale that is NaN", |d| d.rule.scale[0].1 = f64::NAN),
+    ("a column that is not there", |d| {
+        d.rule.kind = QueryFeatureKind::Constant;
+        d.rule.columns = vec![0, 1 << 40];
+    }),
+    ("columns of the wrong kind", |d| d.rule.columns = vec![0]),
+    ("no queries", |d| d.ids.clear()),
+    ("an id twice", |d| d.ids[1] = d.ids[0].clone()),
+    ("ids out of order", |d| d.ids.swap(0, 1)),
+    ("a weight of 0", |d| d.weights[0] = 0.0),
+    ("a weight that is NaN", |d| d.weights[0] = f64::NAN),
+    ("a weight too few", |d| d.weights.truncate(3)),
+    ("a query feature that is NaN", |d| d.features[0] = f64::NAN),
+    ("a query feature too many", |d| d.features.push(0.0)),
+    ("a width of 0", |d| d.width = 0),
+    ("a huge width", |d| d.width = u64::MAX),
+    ("a width whose product overflows", |d| d.width = 1 << 62),
+    ("a function too short", |d| d.functions.truncate(3)),
+    ("a function that is NaN", |d| d.functions[0] = f64::NAN),
+    ("an objective too few", |d| d.objectives.truncate(3)),
+    ("an objective that is infinite", |d| d.objectives[0].1 = f64::INFINITY),
+    ("huge blocks", |d| d.documents.fill(u32::MAX)),
+    ("a block too few", |d| d.documents[0] = 0),
+    ("documents too many", |d| d.documents[0] += 1),
+    ("elements of 3 bytes", |d| d.element_bytes = 3),
+    ("elements of 4 bytes", |d| d.element_bytes = 4),
+];
+
+#[test]
+fn sealed_query_dependent_models_with_wrong_contents_are_refused() {
+    let connection = connect();
+    let opened = Opened::new(&fit(&connection, MODELS[3]));
+    for (what, change) in WRONG_DEPENDENT {
+        let (mut other, mut dependent) = (opened.clone(), opened.dependent());
+        change(&mut dependent);
+        other.parts.ranker = encode_header(&dependent).expect("bytes");
+        assert!(refusal(&connection, &other.seal()).is_some(), "{what}");
+    }
+    for (what, at, value) in
+        [("a label", 0, f64::NAN), ("a feature", 4 * 8, f64::INFINITY), ("a last feature", 11 * 8, f64::NAN)]
+    {
+        let mut other = opened.clone();
+        other.blocks[0][at..at + 8].copy_from_slice(&value.to_le_bytes());
+        assert!(refusal(&connection, &other.seal()).is_some(), "{what} that is {value}");
+    }
+    let mut other = opened.clone();
+    other.blocks.pop();
+    assert!(refusal(&connection, &other.seal()).is_some(), "a block that is missing");
+}
+
+#[test]
+fn sealed_indexes_that_lie_are_refused() {
+    let connection = connect();
+    let opened = Opened::new(&fit(&connection, MODELS[3]));
+    let model = encode_header(&opened.parts).expect("bytes");
+    let blocks = opened.blocks.concat();
+    let honest: Vec<(u64, u64)> =
+        opened.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
+    for (entry, length) in [(0, u64::MAX), (0, 1 << 40), (1, 0), (3, 1), (2, blocks.len() as u64)] {
+        let mut index = honest.clone();
+        index[entry].0 = length;
+        let header = encode_header(&Index { index, model: model.clone() }).expect("bytes");
+        assert!(refusal(&connection, &seal(&header, &blocks)).is_some(), "block {entry} of {length} bytes");
+    }
+    for header in [
+        &[][..],
+        &[0],
+        &[253, 255, 255, 255, 255, 255, 255, 255, 127],
+        &[252, 255, 255, 255, 255, 0, 0],
+        &[255; 64],
+    ] {
+        assert!(refusal(&connection, &seal(header, &[])).is_some(), "{header:?}");
+    }
+}
+
+/// Values that are allowed but extreme: every use ends, with a result or an error.
+#[test]
+fn extreme_models_are_used_without_harm() {
+    let connection = connect();
+    let opened = Opened::new(&fit(&connection, MODELS[3]));
+    let changes: [(&str, fn(&mut Dependent)); 8] = [
+        ("a tiny lambda", |d| d.fitting.lambda = 5e-324),
+        ("a huge lambda", |d| d.fitting.lambda = 1.7e308),
+        ("a tiny tolerance", |d| d.fitting.tolerance = 5e-324),
+        ("an infinite tolerance", |d| d.fitting.tolerance = f64::INFINITY),
+        ("huge weights of queries", |d| d.weights.fill(1.7e308)),
+        ("tiny weights of queries", |d| d.weights.fill(5e-324)),
+        ("huge functions", |d| d.functions.fill(1.7e308)),
+        ("countless neighbours", |d| d.smoothing.neighbors = usize::MAX),
+    ];
+    for (what, change) in changes {
+        let (mut other, mut dependent) = (opened.clone(), opened.dependent());
+        change(&mut dependent);
+        other.parts.ranker = encode_header(&dependent).expect("bytes");
+        use_it(&connection, &other.seal(), what);
+    }
+    for value in [1.7e308, -1.7e308, 5e-324] {
+        let mut other = opened.clone();
+        for block in &mut other.blocks {
+            block
+                .as_chunks_mut::<8>()
+                .0
+                .iter_mut()
+                .step_by(3)
+                .for_each(|number| *number = f64::to_le_bytes(value));
+        }
+        use_it(&connection, &other.seal(), &format!("numbers of {value:e} in the judgments"));
+    }
+}
+
+/// A small generator of numbers, so that failures can be repeated.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % limit
+    }
+}
+
+#[test]
+fn sealed_random_damage_is_refused_or_gives_a_model() {
+    let connection = connect();
+    let mut numbers = Numbers(1);
+    let mut models_found = 0;
+    for (number, blob) in models(&connection).iter().enumerate() {
+        let opened = Opened::new(blob);
+        for round in 0..3000 {
+            let mut other = opened.clone();
+            let mut model = encode_header(&other.parts).expect("bytes");
+            for _ in 0..=numbers.below(3) {
+                // Mostly the ranker's own bytes, sometimes the card, sometimes a block.
+                let target = match numbers.below(4) {
+                    0 => &mut model,
+                    1 if !other.blocks.is_empty() => {
+                        let block = numbers.below(other.blocks.len());
+                        &mut other.blocks[block]
+                    }
+                    _ => &mut other.parts.ranker,
+                };
+                let at = numbers.below(target.len());
+                match numbers.below(4) {
+                    0 => target[at] = [0, 255, 251, 252, 253][numbers.below(5)],
+                    1 => target.truncate(at.max(1)),
+                    2 => target.insert(at, numbers.below(256) as u8),
+                    _ => target[at] ^= 1 << numbers.below(8),
+                }
+            }
+            if other.parts.ranker != opened.parts.ranker {
+                model = encode_header(&other.parts).expect("bytes");
+            }
+            let index = other.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
+            let blob = seal(&encode_header(&Index { index, model }).expect("bytes"), &other.blocks.concat());
+            if refusal(&connection, &blob).is_none() {
+                models_found += 1;
+                if models_found % 4 == 0 {
+                    use_it(&connection, &blob, &format!("model {number}, round {round}"));
+                }
+            }
+        }
+    }
+    assert!(
+        models_found > 100,
+        "only {models_found} blobs were models: the damage is too coarse to test much"
+    );
+}

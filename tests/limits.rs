@@ -1,0 +1,208 @@
+//! Stopping, limits and databases that cannot be written: nothing is left behind, and what can work does.
+
+#![allow(unsafe_code, reason = "progress handlers are set through the C interface")]
+
+use std::ffi::{c_int, c_void};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
+
+/// Enough judged rows that a training takes seconds.
+const LARGE: &str = "
+CREATE TABLE judged AS
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+SELECT i / 50 AS query_id, i AS doc_id, (i * 7919) % 5 AS relevance, ((i * 104729) % 1009) / 1009.0 AS a,
+       ((i * 1299709) % 997) / 997.0 AS b, ((i * 15485863) % 991) / 991.0 AS c, ((i * 32452843) % 983) / 983.0 AS d FROM n";
+
+/// Interruptions are noticed within this time, with room for a loaded machine.
+const SOON: Duration = Duration::from_secs(2);
+
+const TRAIN: &str = "SELECT ltr_train('q_svm', 'judged', '{\"tolerance\": 1e-12}')";
+
+fn connect() -> Connection {
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("registration");
+    connection
+}
+
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<String> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+fn tables(connection: &Connection) -> i64 {
+    let sql = "SELECT count(*) FROM sqlite_master WHERE name = 'ltr_models'";
+    connection.query_row(sql, [], |row| row.get(0)).expect("a count")
+}
+
+/// What an interrupted statement leaves: the code that hosts look for, no model, a connection that works.
+fn assert_interrupted(connection: &Connection, outcome: &rusqlite::Result<String>) {
+    let problem = outcome.as_ref().expect_err("interrupted");
+    assert_eq!(problem.sqlite_error_code(), Some(ErrorCode::OperationInterrupted), "{problem}");
+    assert_eq!(tables(connection), 0);
+    assert!(connection.is_autocommit());
+    let again =
+        "SELECT ltr_train('rank_svm', 'SELECT * FROM judged WHERE query_id < 20', '{\"lambda\": 0.1}')";
+    run(connection, again).expect("the connection still trains");
+}
+
+#[test]
+fn an_interrupt_stops_training_and_leaves_nothing() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    let handle = connection.get_interrupt_handle();
+    let sent = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        handle.interrupt();
+        Instant::now()
+    });
+    let outcome = run(&connection, TRAIN);
+    let ended = Instant::now();
+    assert!(ended.duration_since(sent.join().expect("the thread")) < SOON);
+    assert_interrupted(&connection, &outcome);
+}
+
+/// A progress handler that asks to stop once the instant it is given has come.
+unsafe extern "C" fn stop_after(deadline: *mut c_void) -> c_int {
+    // SAFETY: the argument is the instant that the test keeps alive.
+    let deadline = unsafe { *deadline.cast::<Instant>() };
+    c_int::from(Instant::now() > deadline)
+}
+
+#[test]
+fn a_progress_handler_stops_training_and_leaves_nothing() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    let mut deadline = Instant::now() + Duration::from_millis(300);
+    // SAFETY: a live connection; the handler goes before the instant does.
+    unsafe {
+        ffi::sqlite3_progress_handler(
+            connection.handle(),
+            1000,
+            Some(stop_after),
+            (&raw mut deadline).cast(),
+        );
+    }
+    let outcome = run(&connection, TRAIN);
+    // SAFETY: a live connection.
+    unsafe { ffi::sqlite3_progress_handler(connection.handle(), 0, None, std::ptr::null_mut()) };
+    assert!(Instant::now() < deadline + SOON);
+    assert_interrupted(&connection, &outcome);
+}
+
+#[test]
+fn a_time_limit_stops_training_and_leaves_nothing() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    let started = Instant::now();
+    let outcome = run(
+        &connection,
+        "SELECT ltr_train('q_svm', 'judged', '{\"time_limit\": 0.3, \"tolerance\": 1e-12}')",
+    );
+    assert!(started.elapsed() < SOON);
+    let problem = outcome.expect_err("too long").to_string();
+    assert_eq!(problem, "ltr_train: time limit of 0.3 seconds reached; nothing was stored");
+    assert_eq!(tables(&connection), 0);
+}
+
+#[test]
+fn an_interrupt_stops_a_ranking() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    let small = "SELECT ltr_train('q_svm', 'SELECT * FROM judged WHERE query_id < 60', '{\"lambda\": 1e-6, \"neighbors\": 60}')";
+    run(&connection, small).expect("a model");
+    let handle = connection.get_interrupt_handle();
+    let sent = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        handle.interrupt();
+        Instant::now()
+    });
+    // Many novel queries: all rows, over and over.
+    let sql = "SELECT count(*) FROM ltr_rank('q_svm', 'SELECT query_id + 1000 * n AS query_id, doc_id, a + n AS a, b, c, d FROM judged, (WITH RECURSIVE s(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM s WHERE n < 500) SELECT n FROM s)')";
+    let outcome = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let ended = Instant::now();
+    assert!(ended.duration_since(sent.join().expect("the thread")) < SOON);
+    let code = outcome.expect_err("interrupted").sqlite_error_code();
+    assert_eq!(code, Some(ErrorCode::OperationInterrupted));
+}
+
+/// A database file of this test alone, removed when the test ends.
+struct File(std::path::PathBuf);
+
+impl File {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("sqlite-ltr-{}-{name}.db", std::process::id()));
+        drop(std::fs::remove_file(&path));
+        Self(path)
+    }
+
+    fn open(&self, flags: OpenFlags) -> Connection {
+        let connection = Connection::open_with_flags(&self.0, flags).expect("a database file");
+        sqlite_ltr::register(&connection).expect("registration");
+        connection
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
+#[test]
+fn a_read_only_database_ranks_scores_evaluates_and_fits() {
+    let file = File::new("read-only");
+    let writer = file.open(OpenFlags::default());
+    writer.execute_batch("CREATE TABLE j(query_id, doc_id, relevance, a); INSERT INTO j VALUES (1, 1, 0, 0.1), (1, 2, 1, 0.9), (2, 1, 1, 0.8), (2, 2, 0, 0.3)").expect("a toy set");
+    run(&writer, "SELECT ltr_train('rank_svm', 'j', '{\"lambda\": 0.1}')").expect("a model");
+    drop(writer);
+    let reader = file.open(OpenFlags::SQLITE_OPEN_READ_ONLY);
+    for sql in [
+        "SELECT count(*) || '' FROM ltr_rank('rank_svm', 'j')",
+        "SELECT ltr_score('rank_svm', '[0.5]') || ''",
+        "SELECT count(*) || '' FROM ltr_evaluate('rank_svm', 'j')",
+        "SELECT hex(ltr_fit('rank_svm', 'j'))",
+    ] {
+        run(&reader, sql).unwrap_or_else(|problem| panic!("{sql}: {problem}"));
+    }
+    let problem = run(&reader, "SELECT ltr_train('rank_svm', 'j')").expect_err("read-only").to_string();
+    assert_eq!(
+        problem,
+        "ltr_train: the database 'main' is read-only; ltr_fit returns the model as a BLOB and writes nothing"
+    );
+}
+
+#[test]
+fn a_database_with_models_opens_without_this_crate() {
+    let file = File::new("plain");
+    let writer = file.open(OpenFlags::default());
+    writer.execute_batch("CREATE TABLE j(query_id, doc_id, relevance, a); INSERT INTO j VALUES (1, 1, 0, 0.1), (1, 2, 1, 0.9)").expect("a toy set");
+    for _ in 0..2 {
+        run(&writer, "SELECT ltr_train('rank_svm', 'j', '{\"lambda\": 0.1}')").expect("a model");
+    }
+    drop(writer);
+    let plain = Connection::open(&file.0).expect("the file");
+    let rolled_back =
+        plain.execute("UPDATE ltr_models SET active = (version = 1) WHERE name = 'rank_svm'", []);
+    assert_eq!(rolled_back.expect("plain SQL"), 2);
+    assert_eq!(run(&plain, "PRAGMA integrity_check").expect("a check"), "ok");
+}
+
+/// While one connection trains, another may write; the training notices a database that is busy only when it stores.
+#[test]
+fn training_holds_no_lock_while_it_computes() {
+    let file = File::new("unlocked");
+    let trainer = file.open(OpenFlags::default());
+    trainer.execute_batch(LARGE).expect("a large set");
+    let other = Connection::open(&file.0).expect("a second connection");
+    other.busy_timeout(Duration::ZERO).expect("no waiting");
+    let training = std::thread::spawn(move || {
+        run(&trainer, "SELECT ltr_train('q_svm', 'judged', '{\"time_limit\": 1.5, \"tolerance\": 1e-12}')")
+            .map(drop)
+    });
+    std::thread::sleep(Duration::from_millis(700));
+    let written = other.execute_batch("CREATE TABLE meanwhile(a); INSERT INTO meanwhile VALUES (1)");
+    let still_computing = !training.is_finished();
+    drop(training.join().expect("the thread"));
+    assert!(still_computing, "the training was too short to test anything");
+    written.expect("a write while the other connection computes");
+}
