@@ -339,16 +339,18 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("an infinite log", |o| o.parts.card.log.push((f64::INFINITY, 0.0)));
     card("a block that nothing asks for", |o| o.blocks.push(vec![1, 2, 3]));
     card("a scaling without features", |o| o.parts.scaling = Scaling::Quantile(Vec::new()));
-    card("a scaling without quantiles", |o| o.parts.scaling = Scaling::Quantile(vec![Vec::new(); 2]));
+    card("a scaling without quantiles", |o| o.parts.scaling = Scaling::Quantile(vec![Vec::new().into(); 2]));
     card("quantiles that fall", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (0.0, 1.0)]; 2])
+        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (0.0, 1.0)].into(); 2])
     });
     card("quantiles that stand still", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (1.0, 1.0)]; 2])
+        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (1.0, 1.0)].into(); 2])
     });
-    card("a quantile that is NaN", |o| o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)]; 2]));
+    card("a quantile that is NaN", |o| {
+        o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)].into(); 2])
+    });
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
-    card("a scaling of another width", |o| o.parts.scaling = Scaling::Both(vec![vec![(0.0, 0.0)]; 2]));
+    card("a scaling of another width", |o| o.parts.scaling = Scaling::Both(vec![vec![(0.0, 0.0)].into(); 2]));
     card("an empty ranker", |o| o.parts.ranker.clear());
     card("a ranker that goes on", |o| o.parts.ranker.push(0));
     card("a ranker that claims 2^62 weights", |o| {
