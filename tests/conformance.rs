@@ -168,7 +168,9 @@ fn scores_follow_their_documents() {
         // Other names for the same documents: their order inside the query changes, their scores do not.
         let renamed = "SELECT query_id, 7 - doc_id AS doc_id, a, b, c, q_mood FROM candidates";
         let mut found = scores(&connect(), &model, renamed, 2);
-        found.iter_mut().for_each(|(_, document, _)| *document = 7 - *document);
+        for (_, document, _) in &mut found {
+            *document = 7 - *document;
+        }
         found.sort_by_key(|(query, document, _)| (*query, *document));
         assert_same_bits(&expected, &found, &case.name());
     }
@@ -303,7 +305,7 @@ fn ranks(connection: &Connection, model: &[u8], source: &str, what: &str) {
     match connection.query_row(sql, (model, source), |row| Ok((row.get::<_, f64>(0)?, row.get::<_, f64>(1)?)))
     {
         Ok((rows, finite)) => {
-            assert!(rows > 0.0 && rows.total_cmp(&finite).is_eq(), "{what}: {finite} of {rows}")
+            assert!(rows > 0.0 && rows.total_cmp(&finite).is_eq(), "{what}: {finite} of {rows}");
         }
         Err(problem) => {
             let problem = problem.to_string();
