@@ -73,10 +73,10 @@ pub(super) fn train(recipe: &Recipe, set: &TrainingSet, control: &Control) -> Re
     Ok(Trained { ranker, scaling, lambda, choice, log, functions, unconverged, warnings })
 }
 
-/// The steps of the solver where there is one fit, else one line per fit.
+/// The steps of the solver where there is one fit that took any, else one line per fit.
 fn log(fits: &[Fit]) -> Vec<LogStep> {
     match fits {
-        [Fit { report, began, .. }] => report
+        [Fit { report, began, .. }] if !report.steps.is_empty() => report
             .steps
             .iter()
             .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: began + step.seconds })

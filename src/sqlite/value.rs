@@ -99,15 +99,19 @@ pub fn describe(value: ValueRef<'_>) -> String {
 
 /// What SQLite says is wrong, without the text of the statement.
 ///
-/// rusqlite appends ` in <statement> at offset <n>` where it knows the place. Its variant for that exists with the
-/// feature `modern_sqlite` only, which the loadable build must not have, so the text is cut.
+/// Static builds of rusqlite add ` in <statement> at offset <number>`; the loadable one, whose bindings are older, does
+/// not, nor does it have the variant of the error that could be matched here.
 pub fn message(error: &rusqlite::Error) -> String {
-    let text = error.to_string();
-    let place = text.rsplit_once(" at offset ").filter(|(_, n)| n.bytes().all(|byte| byte.is_ascii_digit()));
-    match place.and_then(|(front, _)| front.split_once(" in ")) {
-        Some((message, _)) => message.to_owned(),
-        None => text,
+    let mut text = error.to_string();
+    let starts = |rest: &str| {
+        let rest = rest.trim_start().to_ascii_uppercase();
+        ["SELECT", "WITH", "VALUES", "--", "/*", "INSERT", "DELETE"].iter().any(|word| rest.starts_with(word))
+    };
+    let statement = text.match_indices(" in ").find(|(place, word)| starts(&text[place + word.len()..]));
+    if let (Some((place, _)), Some(_)) = (statement, text.rfind(" at offset ")) {
+        text.truncate(place);
     }
+    text
 }
 
 /// A text argument.
@@ -158,6 +162,22 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_lose_the_statement_but_nothing_else() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        for (sql, expected) in [
+            ("SELECT nope", "no such column: nope"),
+            ("SELECT 1 ORDER BY 2", "1st ORDER BY term out of range - should be between 1 and 1"),
+            (
+                "SELECT 1 AS a UNION SELECT 2 ORDER BY a + 1",
+                "1st ORDER BY term does not match any column in the result set",
+            ),
+            ("SELECT * FROM nowhere WHERE 'x in y at offset 1'", "no such table: nowhere"),
+        ] {
+            assert_eq!(message(&connection.prepare(sql).unwrap_err()), expected);
+        }
+    }
 
     #[test]
     fn only_well_formed_numbers_are_numbers() {

@@ -96,9 +96,9 @@ SELECT * FROM ltr_rank('nobody', 'candidates');
 SELECT * FROM ltr_rank('q_svm');
 --! ltr_rank: argument 'source' is missing; the arguments are (model, source, options)
 SELECT * FROM ltr_rank('q_svm' || char(0), 'candidates');
---! ltr_rank: unknown model 'q_svm␀', did you mean 'q_svm'?; known: knn_svm, letor, q_svm, uniform
+--! ltr_rank: unknown model 'q_svm\0', did you mean 'q_svm'?; known: knn_svm, letor, q_svm, uniform
 SELECT ltr_info('q_svm' || char(0));
---! ltr_info: unknown model 'q_svm␀', did you mean 'q_svm'?; known: knn_svm, letor, q_svm, uniform
+--! ltr_info: unknown model 'q_svm\0', did you mean 'q_svm'?; known: knn_svm, letor, q_svm, uniform
 SELECT ltr_score(x'00', x'00');
 --! ltr_score: model is damaged or not a model: 1 bytes that do not begin like a model
 
