@@ -262,6 +262,9 @@ struct Dependent {
     element_bytes: u8,
 }
 
+/// What is changed, and how.
+type Change<T> = (&'static str, fn(&mut T));
+
 /// A blob with right checksums around these bytes.
 fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
     let mut bytes = b"ltrmodel\x01\0\0\0\0\0\0\0".to_vec();
@@ -341,13 +344,13 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("a scaling without features", |o| o.parts.scaling = Scaling::Quantile(Vec::new()));
     card("a scaling without quantiles", |o| o.parts.scaling = Scaling::Quantile(vec![Vec::new().into(); 2]));
     card("quantiles that fall", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (0.0, 1.0)].into(); 2])
+        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (0.0, 1.0)].into(); 2]);
     });
     card("quantiles that stand still", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (1.0, 1.0)].into(); 2])
+        o.parts.scaling = Scaling::Quantile(vec![vec![(1.0, 0.0), (1.0, 1.0)].into(); 2]);
     });
     card("a quantile that is NaN", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)].into(); 2])
+        o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)].into(); 2]);
     });
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
     card("a scaling of another width", |o| o.parts.scaling = Scaling::Both(vec![vec![(0.0, 0.0)].into(); 2]));
@@ -361,7 +364,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
         o.parts.ranker = [&[252][..], &(1u32 << 26).to_le_bytes()].concat();
     });
     let linear = opened.linear();
-    let changes: [(&str, fn(&mut Linear)); 5] = [
+    let changes: [Change<Linear>; 5] = [
         ("a weight that is NaN", |l| l.weights[0] = f64::NAN),
         ("a weight that is infinite", |l| l.weights[0] = f64::NEG_INFINITY),
         ("a weight too many", |l| l.weights.push(0.0)),
@@ -387,7 +390,7 @@ fn sealed_linear_models_with_wrong_contents_are_refused() {
 }
 
 /// Changes of a query-dependent ranker that make it wrong.
-const WRONG_DEPENDENT: &[(&str, fn(&mut Dependent))] = &[
+const WRONG_DEPENDENT: &[Change<Dependent>] = &[
     ("no neighbours", |d| d.smoothing.neighbors = 0),
     ("a bandwidth of 0", |d| d.smoothing.bandwidth = Bandwidth::Fixed(0.0)),
     ("a bandwidth that is NaN", |d| d.smoothing.bandwidth = Bandwidth::Fixed(f64::NAN)),
@@ -478,7 +481,7 @@ fn sealed_indexes_that_lie_are_refused() {
 fn extreme_models_are_used_without_harm() {
     let connection = connect();
     let opened = Opened::new(&fit(&connection, MODELS[3]));
-    let changes: [(&str, fn(&mut Dependent)); 8] = [
+    let changes: [Change<Dependent>; 8] = [
         ("a tiny lambda", |d| d.fitting.lambda = 5e-324),
         ("a huge lambda", |d| d.fitting.lambda = 1.7e308),
         ("a tiny tolerance", |d| d.fitting.tolerance = 5e-324),

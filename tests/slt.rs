@@ -110,6 +110,10 @@ fn every_file_gives_what_it_says() {
         problems.extend(outcome.err());
     }
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    assert!(
+        !update,
+        "the files were rewritten, nothing was tested; read the difference and run again without SLT_UPDATE"
+    );
 }
 
 /// Waits for a future that never sleeps: SQLite runs on this thread.

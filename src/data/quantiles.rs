@@ -24,7 +24,8 @@ impl From<Vec<(f64, f64)>> for Quantiles {
     fn from(pairs: Vec<(f64, f64)>) -> Self {
         let slope = |index: usize| {
             let ((x0, z0), next) = (pairs[index], pairs.get(index + 1));
-            next.map_or(0.0, |(x1, z1)| (z1 - z0) / (x1 - x0))
+            // Between values of 1e-310, say, the quotient is beyond all numbers.
+            next.map_or(0.0, |(x1, z1)| (z1 - z0) / (x1 - x0)).min(f64::MAX)
         };
         let lines = (0..pairs.len()).map(|index| (pairs[index].1, slope(index))).collect();
         Self { x: pairs.into_iter().map(|(x, _)| x).collect(), lines }
