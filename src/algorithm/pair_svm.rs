@@ -31,6 +31,9 @@ pub(super) const PARAMETERS: &[&str] =
 /// Lambda where no judged query can be spared to choose it.
 const FALLBACK_LAMBDA: f64 = 0.01;
 
+/// More pairs of one query are refused: one pass over so many takes about 0.1 s, and nothing stops it.
+const MOST_PAIRS: u64 = 500_000_000;
+
 /// Share of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
 
@@ -111,6 +114,7 @@ impl<'a> Session<'a> {
         if (0..pool.len()).all(|query| !pool.lends(query)) {
             return Err(nothing_to_learn(data.n_queries()));
         }
+        check_pairs(data)?;
         let lending = Lending {
             smoothing: recipe.smoothing,
             features: Arc::new(features),
@@ -261,6 +265,22 @@ impl<'a> Session<'a> {
         };
         (ranker, self.scaling)
     }
+}
+
+/// Refuses queries whose pairs would take too long: a fit goes through all of them many times.
+fn check_pairs(data: &Dataset) -> Result<()> {
+    for query in 0..data.n_queries() {
+        let pairs = loss::pairs(data.labels(query));
+        if pairs > MOST_PAIRS {
+            return Err(Error::Data(format!(
+                "query {} has {} documents with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
+                 one query are allowed, so leave out some of its less relevant documents",
+                data.query_ids[query],
+                data.rows(query).len(),
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The judgments of every query that has a pair of documents of different relevance.

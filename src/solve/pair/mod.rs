@@ -96,14 +96,15 @@ fn check_lambda(lambda: f64) -> Result<()> {
     Err(Error::value("lambda", lambda.to_string(), "a finite number above 0"))
 }
 
-/// Solves one problem; answers w and how it was reached. `cancelled` is asked before every iteration.
+/// Solves one problem; answers w and how it was reached. `cancelled` is asked before every part of a pass;
+/// once true it must stay true.
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options);
-    let report = solver.run(problem.lambda, cancelled);
+    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options, cancelled);
+    let report = solver.run(problem.lambda);
     (lanes::to_vec(solver.w(), problem.dim), report)
 }
 
@@ -119,10 +120,10 @@ pub fn path(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
-    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options);
+    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options, cancelled);
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
-        let report = solver.run(lambda, cancelled);
+        let report = solver.run(lambda);
         let stop = report.stop;
         fits.push((lanes::to_vec(solver.w(), problem.dim), report));
         if stop == super::Stop::Interrupted {

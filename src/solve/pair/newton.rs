@@ -28,7 +28,7 @@
 use super::PairBlock;
 use super::chunk::Sums;
 use super::line::{self, Slope};
-use super::space::Space;
+use super::space::{Cancelled, Space};
 use super::start::regularised_solve;
 use crate::math::lanes::{self, Lanes};
 use std::time::Instant;
@@ -106,6 +106,7 @@ struct Counters {
 
 /// The state of a fit; kept from one lambda of a path to the next.
 pub(super) struct Solver<'a> {
+    cancelled: Cancelled<'a>,
     pub(super) space: Space<'a>,
     options: SolveOptions,
     pub(super) lambda: f64,
@@ -133,11 +134,17 @@ pub(super) struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)], options: SolveOptions) -> Self {
-        let space = Space::new(dim, blocks);
+    pub(super) fn new(
+        dim: usize,
+        blocks: &[(&'a PairBlock, f64)],
+        options: SolveOptions,
+        cancelled: Cancelled<'a>,
+    ) -> Self {
+        let space = Space::new(dim, blocks, cancelled);
         let zero = vec![Lanes::ZERO; space.width];
         Self {
             options,
+            cancelled,
             lambda: 1.0,
             w: zero.clone(),
             residual: zero.clone(),
@@ -164,7 +171,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Solves for one lambda, from the solution of the run before if there is one.
-    pub(super) fn run(&mut self, lambda: f64, cancelled: &(dyn Fn() -> bool + Sync)) -> SolveReport {
+    pub(super) fn run(&mut self, lambda: f64) -> SolveReport {
         let previous = self.solved.then(|| (self.best.w.clone(), self.lambda));
         self.reset(lambda);
         let mut steps = Vec::new();
@@ -173,13 +180,13 @@ impl<'a> Solver<'a> {
         } else if self.solve_linear_regime() {
             self.solved = true;
             Stop::Converged
-        } else if cancelled() {
-            Stop::Interrupted
         } else {
             self.go_to_start(previous);
             self.solved = true;
-            self.descend(&mut steps, cancelled)
+            self.descend(&mut steps)
         };
+        // Once cancelled, sums over pairs are worthless, and with them every other reason to stop.
+        let stop = if (self.cancelled)() { Stop::Interrupted } else { stop };
         let (iterations, objective, gap) = (self.counters.iterations, self.best.primal, self.gap());
         SolveReport { stop, iterations, objective, gap, steps }
     }
@@ -212,7 +219,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Newton steps and rounds until there is a reason to stop.
-    fn descend(&mut self, steps: &mut Vec<Step>, cancelled: &(dyn Fn() -> bool + Sync)) -> Stop {
+    fn descend(&mut self, steps: &mut Vec<Step>) -> Stop {
         let began = Instant::now();
         loop {
             if self.gap() <= self.allowed_gap() {
@@ -225,7 +232,7 @@ impl<'a> Solver<'a> {
             let stuck = counters.idle > PATIENCE
                 || counters.failures > MOST_FAILURES
                 || counters.refreshes > MOST_REFRESHES;
-            let stop = if cancelled() {
+            let stop = if (self.cancelled)() {
                 Some(Stop::Interrupted)
             } else if counters.iterations >= self.options.max_iterations {
                 Some(Stop::IterationLimit)

@@ -18,9 +18,14 @@ const MOST_CHUNKS: u64 = 64;
 /// Bytes that the chunks' Hessians may take together.
 const HESSIAN_BYTES: u64 = 1 << 26;
 
+/// Tells whether the work should stop; once true it stays true.
+pub(super) type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// Score space of a problem.
 pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
+    /// Asked before every chunk: once it is true, chunks are skipped and every result is worthless.
+    cancelled: Cancelled<'a>,
     /// Blocks per vector of features.
     pub width: usize,
     /// Number of features.
@@ -40,7 +45,7 @@ fn work(block: &PairBlock) -> u64 {
 
 impl<'a> Space<'a> {
     /// Score space of the queries with a positive weight and at least one pair.
-    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)]) -> Self {
+    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)], cancelled: Cancelled<'a>) -> Self {
         let useful = || blocks.iter().filter(|(block, weight)| *weight > 0.0 && block.pairs() > 0);
         let total: u64 = useful().map(|(block, _)| work(block)).sum();
         let square = (8 * dim * dim).max(1) as u64;
@@ -64,7 +69,7 @@ impl<'a> Space<'a> {
         useful().for_each(|(block, weight)| lanes::axpy(*weight, block.pair_sum(), &mut pair_sum));
         let total_weight = useful().fold(0.0, |sum, (block, weight)| sum + weight * block.pairs() as f64);
         let pairs = useful().map(|(block, _)| block.pairs()).sum();
-        Self { chunks, width, dim, total_weight, pairs, pair_sum }
+        Self { chunks, cancelled, width, dim, total_weight, pairs, pair_sum }
     }
 
     /// Bytes that one centre per pair would take.
@@ -129,8 +134,10 @@ impl<'a> Space<'a> {
         self.each(|chunk| chunk.largest_margin()).into_iter().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The results of all chunks in chunk order.
-    fn each<R: Send>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
+    /// The results of all chunks in chunk order; defaults once the work is cancelled.
+    fn each<R: Send + Default>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
+        let cancelled = self.cancelled;
+        let work = |chunk: &mut Chunk<'a>| if cancelled() { R::default() } else { work(chunk) };
         if let [chunk] = &mut self.chunks[..] {
             return vec![work(chunk)];
         }
@@ -146,9 +153,9 @@ impl<'a> Space<'a> {
         let results = self.each(|chunk| {
             let mut out = vec![Lanes::ZERO; size];
             work(chunk, &mut out);
-            out
+            Some(out)
         });
-        let mut results = results.into_iter();
+        let mut results = results.into_iter().flatten();
         let mut total = results.next().unwrap_or_else(|| vec![Lanes::ZERO; size]);
         results.for_each(|part| lanes::axpy(1.0, &part, &mut total));
         total
