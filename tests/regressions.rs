@@ -1,0 +1,59 @@
+//! Mistakes that a review found, each with the statement that showed it.
+
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Result};
+
+/// Twelve queries of ten documents with two features.
+const JUDGMENTS: &str = "
+    CREATE TABLE judgments(query_id, doc_id, relevance, a REAL, b REAL);
+    WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 119)
+    INSERT INTO judgments
+    SELECT 'Q' || char(65 + i / 10), i % 10, (i * 7 + i / 10) % 3,
+           ((i * 37) % 101) / 30.0 + (i * 7) % 3, ((i * 53) % 97) / 40.0 + i / 10
+      FROM step;";
+
+fn judgments() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    sqlite_ltr::register(&connection).unwrap();
+    connection.execute_batch(JUDGMENTS).unwrap();
+    connection
+}
+
+fn one<T: FromSql>(connection: &Connection, sql: &str) -> Result<T> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+fn refusal(connection: &Connection, sql: &str) -> String {
+    one::<rusqlite::types::Value>(connection, sql).unwrap_err().to_string()
+}
+
+#[test]
+fn a_seen_query_is_recognised_without_the_ids_of_its_documents() {
+    let connection = judgments();
+    one::<String>(&connection, "SELECT ltr_train('q_svm', 'judgments')").unwrap();
+    let different: i64 = one(
+        &connection,
+        "SELECT count(*) FROM ltr_rank('q_svm', 'judgments') AS x
+           JOIN ltr_rank('q_svm', 'SELECT query_id, a, b FROM judgments') AS y USING (query_id, rank)
+          WHERE x.score <> y.score",
+    )
+    .unwrap();
+    assert_eq!(different, 0);
+    let fitted: i64 = one(&connection, "SELECT ltr_debug() ->> 'fits_kept'").unwrap();
+    assert_eq!(fitted, 0);
+}
+
+#[test]
+fn a_comparison_of_query_id_keeps_its_collation() {
+    let connection = judgments();
+    one::<String>(&connection, "SELECT ltr_train('rank_svm', 'judgments')").unwrap();
+    for (condition, rows) in [
+        ("query_id = 'qa'", 0),
+        ("query_id = 'QA'", 10),
+        ("query_id = 'qa' COLLATE NOCASE", 10),
+        ("query_id IN ('QA', 'QB')", 20),
+    ] {
+        let sql = format!("SELECT count(*) FROM ltr_rank('rank_svm', 'judgments') WHERE {condition}");
+        assert_eq!(one::<i64>(&connection, &sql).unwrap(), rows, "{condition}");
+    }
+}
