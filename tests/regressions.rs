@@ -57,3 +57,31 @@ fn a_comparison_of_query_id_keeps_its_collation() {
         assert_eq!(one::<i64>(&connection, &sql).unwrap(), rows, "{condition}");
     }
 }
+
+#[test]
+fn a_training_whose_model_would_not_open_is_refused() {
+    let connection = judgments();
+    for (source, options, problem) in [
+        (
+            "SELECT query_id, relevance, ''x'' || relevance AS title FROM judgments",
+            "{}",
+            "no column is left for features: no row of title is a number",
+        ),
+        ("SELECT query_id, relevance, a * 2e307 AS a FROM judgments", "{}", "a mean that is not finite"),
+        (
+            "SELECT query_id, relevance, a * 2e307 AS a FROM judgments",
+            r#"{"scale": "standard"}"#,
+            r#"features are too large for the option 'scale' "standard""#,
+        ),
+    ] {
+        let sql = format!("SELECT ltr_train('rank_svm', '{source}', '{options}')");
+        let message = refusal(&connection, &sql);
+        assert!(message.contains(problem), "{message}");
+    }
+    let card: String = one(
+        &connection,
+        "SELECT ltr_info(ltr_fit('rank_svm', 'SELECT query_id, relevance, iif(a > 2, 5e-324, 0) AS a, b FROM judgments'))",
+    )
+    .unwrap();
+    assert!(card.contains(r#""lambda""#));
+}

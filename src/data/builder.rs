@@ -358,6 +358,13 @@ impl DatasetBuilder {
                 None => kept.push(index),
             }
         }
+        if kept.is_empty() && !findings.ignored.is_empty() {
+            let problem = format!(
+                "no column is left for features: no row of {} is a number",
+                findings.ignored.join(", ")
+            );
+            return Err(Error::Source { source_text: self.source.clone(), problem });
+        }
         Ok(kept)
     }
 

@@ -103,8 +103,13 @@ impl Model {
     /// The BLOB.
     ///
     /// # Errors
-    /// More than the format can hold.
+    /// More than the format can hold; what [`Model::from_bytes`] would refuse.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if let Some(problem) = self.problem() {
+            return Err(Error::Data(format!(
+                "the model cannot be stored: {problem}; are features too large?"
+            )));
+        }
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
         let form = self.ranker.form().to_owned();
         let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), form, ranker };
