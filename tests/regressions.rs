@@ -85,3 +85,11 @@ fn a_training_whose_model_would_not_open_is_refused() {
     .unwrap();
     assert!(card.contains(r#""lambda""#));
 }
+
+#[test]
+fn more_features_than_the_solver_takes_are_refused() {
+    let connection = judgments();
+    let wide = "SELECT query_id, relevance, zeroblob(400000) AS features FROM judgments LIMIT 20";
+    let sql = format!("SELECT ltr_fit('rank_svm', '{wide}')");
+    assert!(refusal(&connection, &sql).contains("100000 scaled features are too many"));
+}
