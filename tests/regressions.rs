@@ -93,3 +93,21 @@ fn more_features_than_the_solver_takes_are_refused() {
     let sql = format!("SELECT ltr_fit('rank_svm', '{wide}')");
     assert!(refusal(&connection, &sql).contains("100000 scaled features are too many"));
 }
+
+#[test]
+fn keep_counts_versions_not_numbers() {
+    let connection = judgments();
+    let train = |options: &str| {
+        let sql = format!("SELECT ltr_train('rank_svm', 'judgments', '{options}')");
+        one::<String>(&connection, &sql).unwrap();
+    };
+    for _ in 0..3 {
+        train(r#"{"lambda": 1}"#);
+    }
+    connection.execute("DELETE FROM ltr_models WHERE version = 2", []).unwrap();
+    train(r#"{"lambda": 1, "keep": 3}"#);
+    let kept = "SELECT group_concat(version) FROM (SELECT version FROM ltr_models ORDER BY version)";
+    assert_eq!(one::<String>(&connection, kept).unwrap(), "1,3,4");
+    train(r#"{"lambda": 1, "keep": 2}"#);
+    assert_eq!(one::<String>(&connection, kept).unwrap(), "4,5");
+}

@@ -156,8 +156,11 @@ impl<'a> Store<'a> {
         }
         let version = stored.ok_or_else(|| Error::Internal("the new version was not stored".to_owned()))?;
         if let Some(keep) = keep {
-            let sql = format!("DELETE FROM {} WHERE name = ?1 AND version <= ?2", self.table());
-            self.connection.execute(&sql, (name, version - keep as i64)).map_err(|e| host(&e))?;
+            let table = self.table();
+            let newest =
+                format!("SELECT version FROM {table} WHERE name = ?1 ORDER BY version DESC LIMIT ?2");
+            let sql = format!("DELETE FROM {table} WHERE name = ?1 AND version NOT IN ({newest})");
+            self.connection.execute(&sql, (name, keep as i64)).map_err(|e| host(&e))?;
         }
         Ok(version)
     }
