@@ -165,7 +165,7 @@ impl Scaling {
             self.query(&documents, place);
             Ok(())
         })?;
-        Ok(features.like(features.rows(), width, &values))
+        Ok(features.like(features.rows(), width, values))
     }
 
     /// The scaled documents of one query, row-major.
