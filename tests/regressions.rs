@@ -111,3 +111,15 @@ fn keep_counts_versions_not_numbers() {
     train(r#"{"lambda": 1, "keep": 2}"#);
     assert_eq!(one::<String>(&connection, kept).unwrap(), "4,5");
 }
+
+#[test]
+fn the_contributions_of_single_precision_features_add_up_to_the_score() {
+    let connection = judgments();
+    one::<String>(&connection, "SELECT ltr_train('rank_svm', 'judgments')").unwrap();
+    for features in ["ltr_vec(0.3, 0.1)", "'[0.3, 0.1]'"] {
+        let sql = format!(
+            "SELECT sum(contribution) - ltr_score('rank_svm', {features}) FROM ltr_explain('rank_svm', {features})"
+        );
+        assert!(one::<f64>(&connection, &sql).unwrap().abs() < 1e-14, "{features}");
+    }
+}

@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
         let scaling = Scaling::fit(recipe.scale, data, control)?;
         let scaled = scaling.matrix(&data.features, &data.offsets, control)?;
         if !scaled.is_finite() {
-            let scale = scaling.name();
+            let scale = recipe.scale.name();
             return Err(Error::Data(format!("features are too large for the option 'scale' \"{scale}\"")));
         }
         let uniform = recipe.smoothing.kind == Kind::Uniform;

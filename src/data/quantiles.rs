@@ -70,7 +70,7 @@ impl Quantiles {
         let place = self.x.partition_point(|x| *x <= value).saturating_sub(1);
         let (z, slope) = self.lines[place];
         // Below the first quantile the distance is taken as 0; an infinite one would meet a slope of 0.
-        z + slope * (value - self.x[place]).max(0.0).min(f64::MAX)
+        z + slope * (value - self.x[place]).clamp(0.0, f64::MAX)
     }
 }
 

@@ -90,6 +90,20 @@ impl Model {
         Capabilities { pointwise: ranker.pointwise && self.scaling.pointwise(), ..ranker }
     }
 
+    /// Refuses to score a document without the rest of its query where the scaling needs it.
+    ///
+    /// # Errors
+    /// A model that is not pointwise.
+    pub fn check_pointwise(&self) -> Result<()> {
+        if self.capabilities().pointwise {
+            return Ok(());
+        }
+        let scale = self.scaling.kind().name();
+        Err(Error::Unsupported(format!(
+            "the model's scaling \"{scale}\" needs the whole query; use ltr_rank"
+        )))
+    }
+
     /// The recipe's choices.
     pub fn settings(&self) -> Value {
         serde_json::from_str(&self.card.settings).unwrap_or(Value::Null)
