@@ -96,7 +96,10 @@ impl Kind {
             Self::Rectangular => f64::from(u8::from(inside)),
             Self::Gaussian => libm::exp(-0.5 * u * u),
             Self::Epanechnikov if inside => 0.75 * (1.0 - u * u),
-            Self::Tricube if inside => 70.0 / 81.0 * (1.0 - u * u * u).powi(3),
+            Self::Tricube if inside => {
+                let share = 1.0 - u * u * u;
+                70.0 / 81.0 * (share * share * share)
+            }
             Self::Epanechnikov | Self::Tricube => 0.0,
         }
     }

@@ -99,6 +99,10 @@ impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, data: &'a Dataset, control: &'a Control) -> Result<Self> {
         let scaling = Scaling::fit(recipe.scale, data, control)?;
         let scaled = scaling.matrix(&data.features, &data.offsets, control)?;
+        if !scaled.is_finite() {
+            let scale = recipe.scale.name();
+            return Err(Error::Data(format!("features are too large for the option 'scale' \"{scale}\"")));
+        }
         let uniform = recipe.smoothing.kind == Kind::Uniform;
         let rule = if uniform {
             None

@@ -110,13 +110,7 @@ impl Recipe {
             "smoothing": self.smoothing.kind.name(),
             "loss": self.loss.name,
             "kernel": "linear",
-            "scale": match self.scale {
-                ScalingKind::Quantile => "quantile",
-                ScalingKind::Standard => "standard",
-                ScalingKind::None => "none",
-                ScalingKind::QueryMinmax => "query_minmax",
-                ScalingKind::Both => "both",
-            },
+            "scale": self.scale.name(),
             "tolerance": self.tolerance,
         });
         if self.smoothing.kind.uses_distance() {

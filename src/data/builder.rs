@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shorten};
 use crate::math::dense::Element;
 use crate::math::order::compare;
 
@@ -267,7 +267,7 @@ impl DatasetBuilder {
     /// Text that is no array of numbers, a length that differs from earlier rows, a mix with BLOBs.
     pub fn json(&mut self, text: &str) -> Result<()> {
         let list: Vec<Option<f64>> = serde_json::from_str(text).map_err(|problem| {
-            let found = crate::option::shorten(text);
+            let found = shorten(text);
             self.vector_error(format!("text '{found}' is no JSON array of numbers ({problem})"))
         })?;
         self.check_width(list.len())?;
@@ -357,6 +357,13 @@ impl DatasetBuilder {
                 Some(_) => findings.ignored.push(name.clone()),
                 None => kept.push(index),
             }
+        }
+        if kept.is_empty() && !findings.ignored.is_empty() {
+            let problem = format!(
+                "no column is left for features: no row of {} is a number",
+                findings.ignored.join(", ")
+            );
+            return Err(Error::Source { source_text: self.source.clone(), problem });
         }
         Ok(kept)
     }

@@ -51,7 +51,7 @@ fn compare_mixed(integer: i64, real: f64) -> Ordering {
         return Ordering::Greater;
     }
     let whole = real.trunc();
-    integer.cmp(&(whole as i64)).then_with(|| whole.total_cmp(&(real + 0.0)))
+    integer.cmp(&(whole as i64)).then_with(|| (whole + 0.0).total_cmp(&(real + 0.0)))
 }
 
 impl Ord for Id {
@@ -137,5 +137,7 @@ mod tests {
         assert_ne!(Id::Integer((1 << 53) + 1), Id::Real((1u64 << 53) as f64));
         let set: std::collections::HashSet<Id> = [Id::Integer(2), Id::Real(2.0), Id::text("2")].into();
         assert_eq!(set.len(), 2);
+        let zeros: std::collections::HashSet<Id> = [Id::Integer(0), Id::Real(-0.0), Id::Real(0.0)].into();
+        assert_eq!(zeros.len(), 1);
     }
 }

@@ -1,12 +1,15 @@
 //! LETOR / SVMlight text: `grade qid:ID index:value ... # comment`, features numbered from 1, missing ones 0.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use super::id::Id;
 use crate::error::{Error, Result};
 
 /// Feature numbers above this are taken for damage.
 const HIGHEST_FEATURE: usize = 1_000_000;
+
+/// Bytes of the longest line, which is room for all features.
+const LONGEST_LINE: u64 = 1 << 26;
 
 /// One line of a LETOR file.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +44,7 @@ impl Line {
 
 /// Lines of a LETOR text with their numbers (from 1); blank lines and lines of comment alone are left out.
 pub fn lines<R: BufRead>(reader: R) -> impl Iterator<Item = Result<(usize, Line)>> {
-    reader.split(b'\n').enumerate().filter_map(|(index, bytes)| {
+    pieces(reader).enumerate().filter_map(|(index, bytes)| {
         let number = index + 1;
         let read = bytes
             .map_err(|problem| Error::Host(format!("line {number}: {problem}")))
@@ -51,6 +54,21 @@ pub fn lines<R: BufRead>(reader: R) -> impl Iterator<Item = Result<(usize, Line)
                 other => other,
             });
         read.map(|line| line.map(|line| (number, line))).transpose()
+    })
+}
+
+/// Lines as they stand; one that is too long is an error, so that a file without any does not fill the memory.
+fn pieces<R: BufRead>(mut reader: R) -> impl Iterator<Item = std::io::Result<Vec<u8>>> {
+    std::iter::from_fn(move || {
+        let mut bytes = Vec::new();
+        match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes) {
+            Ok(0) => None,
+            Ok(_) if bytes.len() as u64 == LONGEST_LINE => {
+                Some(Err(std::io::Error::other(format!("longer than {LONGEST_LINE} bytes"))))
+            }
+            Ok(_) => Some(Ok(bytes)),
+            Err(problem) => Some(Err(problem)),
+        }
     })
 }
 
@@ -133,6 +151,13 @@ mod tests {
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].0, 3);
         assert_eq!(all[0].1.dense(3), [0.0, 3.0, 0.0]);
+    }
+
+    #[test]
+    fn a_text_without_lines_is_refused_before_it_fills_the_memory() {
+        let endless = std::io::BufReader::new(std::io::repeat(b'1'));
+        let error = lines(endless).next().unwrap().unwrap_err().to_string();
+        assert_eq!(error, "line 1: longer than 67108864 bytes");
     }
 
     #[test]

@@ -69,10 +69,8 @@ impl Matrix {
     pub fn row_dot(&self, row: usize, w: &[f64]) -> f64 {
         on_array!(self, array => {
             let row = array.row(row);
-            row.as_slice().map_or_else(
-                || row.iter().zip(w).map(|(x, y)| x.to_f64() * y).sum(),
-                |row| dot(row, w),
-            )
+            // In the same order of additions however the array lies in memory.
+            row.as_slice().map_or_else(|| dot(&row.to_vec(), w), |row| dot(row, w))
         })
     }
 
@@ -110,12 +108,12 @@ impl Matrix {
     /// # Panics
     /// Where the number of values is not rows times columns.
     #[must_use]
-    pub fn like(&self, rows: usize, columns: usize, values: &[f64]) -> Self {
+    pub fn like(&self, rows: usize, columns: usize, values: Vec<f64>) -> Self {
         match self {
             Self::F32(_) => {
-                Self::F32(shaped(rows, columns, values.iter().map(|value| *value as f32).collect()))
+                Self::F32(shaped(rows, columns, values.into_iter().map(|value| value as f32).collect()))
             }
-            Self::F64(_) => Self::F64(shaped(rows, columns, values.to_vec())),
+            Self::F64(_) => Self::F64(shaped(rows, columns, values)),
         }
     }
 }

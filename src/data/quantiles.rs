@@ -24,8 +24,8 @@ impl From<Vec<(f64, f64)>> for Quantiles {
     fn from(pairs: Vec<(f64, f64)>) -> Self {
         let slope = |index: usize| {
             let ((x0, z0), next) = (pairs[index], pairs.get(index + 1));
-            // Between values of 1e-310, say, the quotient is beyond all numbers.
-            next.map_or(0.0, |(x1, z1)| (z1 - z0) / (x1 - x0)).min(f64::MAX)
+            // Values that are next to one another among the subnormal numbers have no finite slope.
+            next.map_or(0.0, |(x1, z1)| ((z1 - z0) / (x1 - x0)).min(f64::MAX))
         };
         let lines = (0..pairs.len()).map(|index| (pairs[index].1, slope(index))).collect();
         Self { x: pairs.into_iter().map(|(x, _)| x).collect(), lines }
@@ -69,8 +69,8 @@ impl Quantiles {
     pub fn normal_score(&self, value: f64) -> f64 {
         let place = self.x.partition_point(|x| *x <= value).saturating_sub(1);
         let (z, slope) = self.lines[place];
-        // Below the first quantile the distance is taken as 0.
-        z + slope * (value - self.x[place]).max(0.0)
+        // Below the first quantile the distance is taken as 0; an infinite one would meet a slope of 0.
+        z + slope * (value - self.x[place]).clamp(0.0, f64::MAX)
     }
 }
 
@@ -113,6 +113,17 @@ mod tests {
         let quantiles = Quantiles::fit(vec![0.0, 0.0, 0.0, 1.0]);
         assert!((quantiles.normal_score(0.0) - normal::quantile(0.375)).abs() < 1e-15);
         assert!((quantiles.normal_score(1.0) - normal::quantile(0.875)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn values_at_the_ends_of_the_range_have_finite_scores() {
+        for ends in [[0.0, 5e-324], [-f64::MAX, f64::MAX], [f64::MAX; 2], [-f64::MAX; 2]] {
+            let quantiles = Quantiles::fit(ends.to_vec());
+            assert!(quantiles.is_sound(), "{ends:?}");
+            for x in [-f64::MAX, 0.0, 5e-324, 1e308, f64::MAX] {
+                assert!(quantiles.normal_score(x).is_finite(), "{ends:?}: {x}");
+            }
+        }
     }
 
     #[test]

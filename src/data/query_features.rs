@@ -193,18 +193,25 @@ fn constant_columns(data: &Dataset) -> Vec<usize> {
 fn means(data: &Dataset, columns: &[usize]) -> Array2<f64> {
     let mut means = Array2::zeros((data.n_queries(), columns.len()));
     for query in 0..data.n_queries() {
-        let rows = data.rows(query);
-        let n = rows.len().max(1) as f64;
         for (target, &column) in means.row_mut(query).iter_mut().zip(columns) {
-            // A constant is its own mean, exactly: a seen query must be recognised by equal features.
-            *target = if !rows.is_empty() && constant_in(data, query, column) {
-                data.features.at(rows.start, column)
-            } else {
-                rows.clone().map(|row| data.features.at(row, column)).sum::<f64>() / n
-            };
+            *target = mean_in(data, query, column);
         }
     }
     means
+}
+
+/// Mean of a feature over the documents of a query, 0 without any.
+///
+/// A seen query is recognised by equal features, so these are the same bits in every order of the documents (which
+/// follows their ids, where there are any), and a constant is its own mean, exactly.
+fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
+    let mut values: Vec<f64> = data.rows(query).map(|row| data.features.at(row, column) + 0.0).collect();
+    values.sort_unstable_by(|a, b| compare(*a, *b));
+    match values[..] {
+        [] => 0.0,
+        [low, .., high] if compare(low, high).is_lt() => values.iter().sum::<f64>() / values.len() as f64,
+        [constant, ..] => constant,
+    }
 }
 
 /// Mean and 1 / standard deviation (0 where constant) of each column.

@@ -38,14 +38,20 @@ pub enum ScalingKind {
 impl ScalingKind {
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "quantile" => Self::Quantile,
-            "standard" => Self::Standard,
-            "none" => Self::None,
-            "query_minmax" => Self::QueryMinmax,
-            "both" => Self::Both,
-            _ => return None,
-        })
+        [Self::Quantile, Self::Standard, Self::None, Self::QueryMinmax, Self::Both]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+
+    /// The name in the option `scale`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quantile => "quantile",
+            Self::Standard => "standard",
+            Self::None => "none",
+            Self::QueryMinmax => "query_minmax",
+            Self::Both => "both",
+        }
     }
 }
 
@@ -79,14 +85,14 @@ impl Scaling {
         })
     }
 
-    /// The name in the option `scale`.
-    pub fn name(&self) -> &'static str {
+    /// What kind it is.
+    pub fn kind(&self) -> ScalingKind {
         match self {
-            Self::None => "none",
-            Self::Quantile(_) => "quantile",
-            Self::Standard(_) => "standard",
-            Self::QueryMinmax => "query_minmax",
-            Self::Both(_) => "both",
+            Self::None => ScalingKind::None,
+            Self::Quantile(_) => ScalingKind::Quantile,
+            Self::Standard(_) => ScalingKind::Standard,
+            Self::QueryMinmax => ScalingKind::QueryMinmax,
+            Self::Both(_) => ScalingKind::Both,
         }
     }
 
@@ -165,7 +171,7 @@ impl Scaling {
             self.query(&documents, place);
             Ok(())
         })?;
-        Ok(features.like(features.rows(), width, &values))
+        Ok(features.like(features.rows(), width, values))
     }
 
     /// The scaled documents of one query, row-major.

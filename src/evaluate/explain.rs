@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::cache::FitCache;
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::math::dense::Element;
 use crate::model::{Key, Model};
 use crate::ranker::{Function, Target};
 
@@ -75,28 +76,22 @@ pub fn function_weights(model: &Model, function: &Function) -> Vec<(String, f64)
     names.into_iter().zip(function.weights.iter().copied()).collect()
 }
 
-/// The parts of the score of one document, given by its features before scaling.
+/// The parts of the score of one document, given by its features before scaling, in the type of their source.
+///
+/// Scaled features are rounded to that type, as they are in the score.
 ///
 /// # Errors
 /// A model that does not score documents one by one; another number of features than in training.
-pub fn parts(model: &Model, function: &Function, features: &[f64]) -> Result<Vec<Part>> {
+pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> Result<Vec<Part>> {
     let (found, expected) = (features.len(), model.card.features.len());
     if found != expected {
         return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
     }
-    if !model.capabilities().pointwise {
-        let scale = model.scaling.name();
-        return Err(Error::Unsupported(format!(
-            "the model's scaling \"{scale}\" needs the whole query; use ltr_rank"
-        )));
-    }
-    let scaled = model.scaling.document(features);
-    let parts = model.card.features.iter().zip(features).zip(scaled.iter().zip(&function.weights));
-    Ok(parts
-        .map(|((feature, value), (scaled, weight))| Part {
-            feature: feature.clone(),
-            value: *value,
-            contribution: scaled * weight,
-        })
-        .collect())
+    model.check_pointwise()?;
+    let part = |(place, (name, value)): (usize, (&String, &T))| {
+        let value = value.to_f64();
+        let scaled = T::from_f64(model.scaling.value(place, value)).to_f64();
+        Part { feature: name.clone(), value, contribution: scaled * function.weights[place] }
+    };
+    Ok(model.card.features.iter().zip(features).enumerate().map(part).collect())
 }

@@ -25,13 +25,8 @@ impl PointScorer {
     /// # Errors
     /// A model that does not score documents one by one.
     pub fn new(model: Arc<Model>, function: Arc<Function>) -> Result<Self> {
-        if model.capabilities().pointwise {
-            return Ok(Self { model, function });
-        }
-        let scale = model.scaling.name();
-        Err(Error::Unsupported(format!(
-            "the model's scaling \"{scale}\" needs the whole query; use ltr_rank"
-        )))
+        model.check_pointwise()?;
+        Ok(Self { model, function })
     }
 
     /// Score of a document in the type of its source.

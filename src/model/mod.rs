@@ -90,6 +90,20 @@ impl Model {
         Capabilities { pointwise: ranker.pointwise && self.scaling.pointwise(), ..ranker }
     }
 
+    /// Refuses to score a document without the rest of its query where the scaling needs it.
+    ///
+    /// # Errors
+    /// A model that is not pointwise.
+    pub fn check_pointwise(&self) -> Result<()> {
+        if self.capabilities().pointwise {
+            return Ok(());
+        }
+        let scale = self.scaling.kind().name();
+        Err(Error::Unsupported(format!(
+            "the model's scaling \"{scale}\" needs the whole query; use ltr_rank"
+        )))
+    }
+
     /// The recipe's choices.
     pub fn settings(&self) -> Value {
         serde_json::from_str(&self.card.settings).unwrap_or(Value::Null)
@@ -103,8 +117,13 @@ impl Model {
     /// The BLOB.
     ///
     /// # Errors
-    /// More than the format can hold.
+    /// More than the format can hold; what [`Model::from_bytes`] would refuse.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if let Some(problem) = self.problem() {
+            return Err(Error::Data(format!(
+                "the model cannot be stored: {problem}; are features too large?"
+            )));
+        }
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
         let form = self.ranker.form().to_owned();
         let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), form, ranker };

@@ -12,9 +12,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
-
-pub use crate::error::shorten;
+use crate::error::{Error, Result, shorten};
 
 pub use rule::Rule;
 pub use table::{OPTIONS, OptionDef, Use};

@@ -53,8 +53,13 @@ pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool>
     held_out
 }
 
+/// Equal for equal ids, also for an INTEGER and a REAL of one value.
 fn hash(id: &Id, number: usize, seed: u64) -> u64 {
-    let mut bytes = format!("{id}").into_bytes();
+    let mut bytes = match id {
+        Id::Blob(bytes) => bytes.to_vec(),
+        Id::Real(value) if Id::Integer(*value as i64) == *id => format!("{}", *value as i64).into_bytes(),
+        _ => format!("{id}").into_bytes(),
+    };
     bytes.extend((number as u64).to_le_bytes());
     xxh3_64_with_seed(&bytes, seed)
 }
@@ -82,6 +87,14 @@ mod tests {
         assert_eq!(first.len(), 1);
         assert_eq!(first[0].iter().filter(|held| **held).count(), 200);
         assert_ne!(first, Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1).held_out);
+    }
+
+    #[test]
+    fn ids_of_every_class_are_told_apart_and_equal_ones_are_not() {
+        let blob = |n: u8| Id::Blob([7, n].into());
+        assert_ne!(hash(&blob(1), 0, 0), hash(&blob(2), 0, 0));
+        assert_ne!(hash(&Id::Real(0.5), 0, 0), hash(&Id::Real(0.25), 0, 0));
+        assert_eq!(hash(&Id::Real(3.0), 0, 0), hash(&Id::Integer(3), 0, 0));
     }
 
     #[test]

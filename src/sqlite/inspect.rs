@@ -112,11 +112,16 @@ impl TableFunction for Explain {
         let query = optional_vector(call, 2)?;
         let run = |fit: &Fit<'_>| run_fit(call.connection, fit);
         let function = function_for(&model, key, query.as_deref(), &call.state.fits, run)?;
-        let parts = parts(&model, &function, &features)?.into_iter();
+        let parts = if matches!(argument(call, 1), ValueRef::Blob(_)) {
+            let features: Vec<f32> = features.into_iter().map(|value| value as f32).collect();
+            parts(&model, &function, &features)?
+        } else {
+            parts(&model, &function, &features)?
+        };
         let row = |part: crate::evaluate::Part| {
             vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]
         };
-        Ok(all(parts.map(row).collect()))
+        Ok(all(parts.into_iter().map(row).collect()))
     }
 }
 

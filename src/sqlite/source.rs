@@ -10,8 +10,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ErrorCode};
 
 use super::value::message;
-use crate::error::{Error, Result};
-use crate::option::shorten;
+use crate::error::{Error, Result, shorten};
 
 /// A source that is known to exist.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@
 //! 3. A new version is stored by one statement; inside a transaction it follows that transaction.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, ffi};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, ffi};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::quote;
@@ -28,7 +28,7 @@ pub struct Store<'a> {
 
 fn host(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::OperationInterrupted) => Error::Interrupted,
+        Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
         _ => Error::Host(message(error)),
     }
 }
@@ -156,8 +156,11 @@ impl<'a> Store<'a> {
         }
         let version = stored.ok_or_else(|| Error::Internal("the new version was not stored".to_owned()))?;
         if let Some(keep) = keep {
-            let sql = format!("DELETE FROM {} WHERE name = ?1 AND version <= ?2", self.table());
-            self.connection.execute(&sql, (name, version - keep as i64)).map_err(|e| host(&e))?;
+            let table = self.table();
+            let newest =
+                format!("SELECT version FROM {table} WHERE name = ?1 ORDER BY version DESC LIMIT ?2");
+            let sql = format!("DELETE FROM {table} WHERE name = ?1 AND version NOT IN ({newest})");
+            self.connection.execute(&sql, (name, keep as i64)).map_err(|e| host(&e))?;
         }
         Ok(version)
     }
@@ -213,9 +216,13 @@ impl<'a> Store<'a> {
     fn load(&self, row: i64, state: &State) -> Result<Loaded> {
         let mut start = [0; KEY_END];
         let blob = self.connection.blob_open(self.schema.as_str(), "ltr_models", "model", row, true);
-        let read = blob.and_then(|blob| blob.read_at(&mut start, 0).map(|read| read == KEY_END));
-        if !read.unwrap_or(false) {
-            return Err(Error::Corrupt("the column model holds no BLOB of a model".to_owned()));
+        match blob.and_then(|blob| blob.read_at(&mut start, 0)) {
+            Ok(KEY_END) => {}
+            // NULL, a number or a short BLOB have no code of their own; a lock or a failing disk has.
+            Err(error) if error.sqlite_error_code().is_some_and(|code| code != ErrorCode::Unknown) => {
+                return Err(host(&error));
+            }
+            _ => return Err(Error::Corrupt("the column model holds no BLOB of a model".to_owned())),
         }
         let key = read_key(&start)?;
         state.model(key, || {

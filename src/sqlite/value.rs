@@ -4,8 +4,7 @@ use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use crate::data::Id;
-use crate::error::{Error, Result};
-use crate::option::shorten;
+use crate::error::{Error, Result, shorten};
 
 /// A value that an SQL function returns.
 #[derive(Debug, Clone)]

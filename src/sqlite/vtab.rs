@@ -65,7 +65,8 @@ pub trait TableFunction: Send + Sync + 'static {
     fn direct_only(&self) -> bool {
         true
     }
-    /// True where a comparison of column 0 with a value is handed to [`Call::only`] and not checked again.
+    /// True where a comparison of column 0 with a value (collation BINARY) is handed to [`Call::only`] and not checked
+    /// again.
     fn takes_only(&self) -> bool {
         false
     }
@@ -149,7 +150,7 @@ impl Aux {
             let equal = constraint.operator() == IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ;
             let place = match usize::try_from(column) {
                 Ok(column) if column >= columns => column - columns,
-                Ok(0) if self.function.takes_only() => parameters.len(),
+                Ok(0) if self.function.takes_only() && is_binary(info, index) => parameters.len(),
                 _ => continue,
             };
             if equal && constraint.is_usable() {
@@ -208,6 +209,11 @@ impl Aux {
             _ => 0,
         }
     }
+}
+
+/// True where a constraint compares as identifiers do; SQLite itself checks those of other collations.
+fn is_binary(info: &IndexInfo, constraint: usize) -> bool {
+    info.collation(constraint).is_ok_and(|name| name.eq_ignore_ascii_case("BINARY"))
 }
 
 // SAFETY: `Table` is repr(C) and begins with `sqlite3_vtab`.

@@ -44,6 +44,10 @@ use super::{SolveOptions, SolveReport};
 use crate::error::{Error, Result};
 use crate::math::lanes;
 
+/// More features are refused: a fit needs several matrices of 8 b^2 bytes and an iteration takes b^3 / 3
+/// multiplications, so it would end for want of memory or not at all.
+const MOST_FEATURES: usize = 10_000;
+
 /// A weighted sum of queries with a penalty.
 #[derive(Debug, Clone)]
 pub struct PairProblem<'a> {
@@ -56,8 +60,13 @@ impl<'a> PairProblem<'a> {
     /// The problem with the given queries, each with its weight c >= 0, and lambda > 0.
     ///
     /// # Errors
-    /// When a query has another number of features, or a weight or lambda is out of range.
+    /// When a query has another number of features, there are too many, or a weight or lambda is out of range.
     pub fn new(dim: usize, blocks: Vec<(&'a PairBlock, f64)>, lambda: f64) -> Result<Self> {
+        if dim > MOST_FEATURES {
+            return Err(Error::Unsupported(format!(
+                "{dim} scaled features are too many for this solver, which takes {MOST_FEATURES}"
+            )));
+        }
         if let Some((block, _)) = blocks.iter().find(|(block, _)| block.dim() != dim) {
             let what = "number of features of a query".to_owned();
             return Err(Error::Shape { what, found: block.dim(), expected: dim });

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::settings::{Layout, Settings};
 use crate::error::{Error, Result};
 use crate::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
-use crate::option::shorten;
+use crate::sqlite::value::{describe, number_of};
 
 /// A kind of aggregate: how it reads a judgment and what it makes of the rows.
 pub(super) trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
@@ -126,27 +126,11 @@ fn numbered(number: f64) -> Topic {
 
 /// A finite number, or a text that is a well-formed one.
 pub(super) fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
-    let number = match value {
-        ValueRef::Integer(number) => Some(number as f64),
-        ValueRef::Real(number) => Some(number),
-        ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()),
-        ValueRef::Null | ValueRef::Blob(_) => None,
-    };
-    number.filter(|number| number.is_finite()).ok_or_else(|| Error::value(what(), describe(value), allowed))
+    let number = number_of(value).filter(|number| number.is_finite());
+    number.ok_or_else(|| Error::value(what(), describe(value), allowed))
 }
 
 /// The name of an argument in a row.
 pub(super) fn in_row(argument: &str, row: usize) -> String {
     format!("{argument} in row {row} of the group")
-}
-
-/// A value in words, for error messages.
-pub(super) fn describe(value: ValueRef<'_>) -> String {
-    match value {
-        ValueRef::Null => "NULL".to_owned(),
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
-        ValueRef::Text(text) => format!("text '{}'", shorten(&String::from_utf8_lossy(text))),
-        ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
-    }
 }

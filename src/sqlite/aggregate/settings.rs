@@ -2,10 +2,11 @@
 
 use rusqlite::types::ValueRef;
 
-use super::judgment::{describe, number};
+use super::judgment::number;
 use crate::error::{Error, Result};
 use crate::metric::{Gain, MetricOptions, Ties};
 use crate::option::{Options, Use};
+use crate::sqlite::value::describe;
 
 /// The arguments of one function.
 #[derive(Debug, Clone, Copy)]

@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use rusqlite::functions::{Aggregate, Context, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
 
-use super::judgment::{Kind, describe, in_row, number};
+use super::judgment::{Kind, in_row, number};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::sqlite::guard::guard;
+use crate::sqlite::value::describe;
 
 /// One SQL function.
 pub(super) struct Measure<K> {

@@ -1,0 +1,125 @@
+//! Mistakes that a review found, each with the statement that showed it.
+
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Result};
+
+/// Twelve queries of ten documents with two features.
+const JUDGMENTS: &str = "
+    CREATE TABLE judgments(query_id, doc_id, relevance, a REAL, b REAL);
+    WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 119)
+    INSERT INTO judgments
+    SELECT 'Q' || char(65 + i / 10), i % 10, (i * 7 + i / 10) % 3,
+           ((i * 37) % 101) / 30.0 + (i * 7) % 3, ((i * 53) % 97) / 40.0 + i / 10
+      FROM step;";
+
+fn judgments() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    sqlite_ltr::register(&connection).unwrap();
+    connection.execute_batch(JUDGMENTS).unwrap();
+    connection
+}
+
+fn one<T: FromSql>(connection: &Connection, sql: &str) -> Result<T> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+fn refusal(connection: &Connection, sql: &str) -> String {
+    one::<rusqlite::types::Value>(connection, sql).unwrap_err().to_string()
+}
+
+#[test]
+fn a_seen_query_is_recognised_without_the_ids_of_its_documents() {
+    let connection = judgments();
+    one::<String>(&connection, "SELECT ltr_train('q_svm', 'judgments')").unwrap();
+    let different: i64 = one(
+        &connection,
+        "SELECT count(*) FROM ltr_rank('q_svm', 'judgments') AS x
+           JOIN ltr_rank('q_svm', 'SELECT query_id, a, b FROM judgments') AS y USING (query_id, rank)
+          WHERE x.score <> y.score",
+    )
+    .unwrap();
+    assert_eq!(different, 0);
+    let fitted: i64 = one(&connection, "SELECT ltr_debug() ->> 'fits_kept'").unwrap();
+    assert_eq!(fitted, 0);
+}
+
+#[test]
+fn a_comparison_of_query_id_keeps_its_collation() {
+    let connection = judgments();
+    one::<String>(&connection, "SELECT ltr_train('rank_svm', 'judgments')").unwrap();
+    for (condition, rows) in [
+        ("query_id = 'qa'", 0),
+        ("query_id = 'QA'", 10),
+        ("query_id = 'qa' COLLATE NOCASE", 10),
+        ("query_id IN ('QA', 'QB')", 20),
+    ] {
+        let sql = format!("SELECT count(*) FROM ltr_rank('rank_svm', 'judgments') WHERE {condition}");
+        assert_eq!(one::<i64>(&connection, &sql).unwrap(), rows, "{condition}");
+    }
+}
+
+#[test]
+fn a_training_whose_model_would_not_open_is_refused() {
+    let connection = judgments();
+    for (source, options, problem) in [
+        (
+            "SELECT query_id, relevance, ''x'' || relevance AS title FROM judgments",
+            "{}",
+            "no column is left for features: no row of title is a number",
+        ),
+        ("SELECT query_id, relevance, a * 2e307 AS a FROM judgments", "{}", "a mean that is not finite"),
+        (
+            "SELECT query_id, relevance, a * 2e307 AS a FROM judgments",
+            r#"{"scale": "standard"}"#,
+            r#"features are too large for the option 'scale' "standard""#,
+        ),
+    ] {
+        let sql = format!("SELECT ltr_train('rank_svm', '{source}', '{options}')");
+        let message = refusal(&connection, &sql);
+        assert!(message.contains(problem), "{message}");
+    }
+    let card: String = one(
+        &connection,
+        "SELECT ltr_info(ltr_fit('rank_svm', 'SELECT query_id, relevance, iif(a > 2, 5e-324, 0) AS a, b FROM judgments'))",
+    )
+    .unwrap();
+    assert!(card.contains(r#""lambda""#));
+}
+
+#[test]
+fn more_features_than_the_solver_takes_are_refused() {
+    let connection = judgments();
+    let wide = "SELECT query_id, relevance, zeroblob(400000) AS features FROM judgments LIMIT 20";
+    let sql = format!("SELECT ltr_fit('rank_svm', '{wide}')");
+    assert!(refusal(&connection, &sql).contains("100000 scaled features are too many"));
+}
+
+#[test]
+fn keep_counts_versions_not_numbers() {
+    let connection = judgments();
+    let train = |options: &str| {
+        let sql = format!("SELECT ltr_train('rank_svm', 'judgments', '{options}')");
+        one::<String>(&connection, &sql).unwrap();
+    };
+    for _ in 0..3 {
+        train(r#"{"lambda": 1}"#);
+    }
+    connection.execute("DELETE FROM ltr_models WHERE version = 2", []).unwrap();
+    train(r#"{"lambda": 1, "keep": 3}"#);
+    let kept = "SELECT group_concat(version) FROM (SELECT version FROM ltr_models ORDER BY version)";
+    assert_eq!(one::<String>(&connection, kept).unwrap(), "1,3,4");
+    train(r#"{"lambda": 1, "keep": 2}"#);
+    assert_eq!(one::<String>(&connection, kept).unwrap(), "4,5");
+}
+
+#[test]
+fn the_contributions_of_single_precision_features_add_up_to_the_score() {
+    let connection = judgments();
+    one::<String>(&connection, "SELECT ltr_train('rank_svm', 'judgments')").unwrap();
+    for features in ["ltr_vec(0.3, 0.1)", "'[0.3, 0.1]'"] {
+        let sql = format!(
+            "SELECT sum(contribution) - ltr_score('rank_svm', {features}) FROM ltr_explain('rank_svm', {features})"
+        );
+        assert!(one::<f64>(&connection, &sql).unwrap().abs() < 1e-14, "{features}");
+    }
+}
