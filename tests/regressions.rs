@@ -14,9 +14,9 @@ const JUDGMENTS: &str = "
       FROM step;";
 
 fn judgments() -> Connection {
-    let connection = Connection::open_in_memory().unwrap();
-    sqlite_ltr::register(&connection).unwrap();
-    connection.execute_batch(JUDGMENTS).unwrap();
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("all functions");
+    connection.execute_batch(JUDGMENTS).expect("a toy set");
     connection
 }
 
@@ -25,7 +25,7 @@ fn one<T: FromSql>(connection: &Connection, sql: &str) -> Result<T> {
 }
 
 fn refusal(connection: &Connection, sql: &str) -> String {
-    one::<rusqlite::types::Value>(connection, sql).unwrap_err().to_string()
+    one::<rusqlite::types::Value>(connection, sql).expect_err("a refusal").to_string()
 }
 
 #[test]
