@@ -88,7 +88,7 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
     /// The option `time_limit` ran out.
-    #[error("time limit of {0} seconds reached; nothing was stored")]
+    #[error("time limit of {0} seconds reached")]
     TimeLimit(f64),
     /// The database refused something.
     #[error("{0}")]

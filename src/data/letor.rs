@@ -118,7 +118,9 @@ fn feature(word: &str, previous: usize) -> Result<(usize, f32)> {
 }
 
 fn id(text: &str) -> Id {
-    text.parse::<i64>().map_or_else(|_| Id::text(text), Id::Integer)
+    // '007' is not 7.
+    let whole = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
+    whole.map_or_else(|| Id::text(text), Id::Integer)
 }
 
 /// The document id in comments such as `docid = GX008-86-4444840 inc = 1`.

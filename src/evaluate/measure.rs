@@ -1,6 +1,10 @@
 //! Metrics of scored queries and their means.
 
+use rayon::prelude::*;
+
+use crate::control::Control;
 use crate::data::Dataset;
+use crate::error::Result;
 use crate::metric::{Mean, Metric, Undefined};
 
 /// Values of some metrics on some queries.
@@ -12,13 +16,24 @@ pub struct Evaluation {
     pub means: Vec<Option<f64>>,
 }
 
-/// Evaluates scores (one per document) by metrics.
-pub fn evaluate(data: &Dataset, scores: &[f64], metrics: &[Metric], undefined: Undefined) -> Evaluation {
+/// Evaluates scores (one per document) by metrics, queries in parallel.
+///
+/// # Errors
+/// [`crate::Error::Interrupted`] when cancelled.
+pub fn evaluate(
+    data: &Dataset,
+    scores: &[f64],
+    metrics: &[Metric],
+    undefined: Undefined,
+    control: &Control,
+) -> Result<Evaluation> {
     let of_query = |query: usize| {
+        control.check()?;
         let rows = data.rows(query);
-        metrics.iter().map(|metric| metric.value(data.labels(query), &scores[rows.clone()])).collect()
+        Ok(metrics.iter().map(|metric| metric.value(data.labels(query), &scores[rows.clone()])).collect())
     };
-    let values: Vec<Vec<Option<f64>>> = (0..data.n_queries()).map(of_query).collect();
+    let values: Vec<Vec<Option<f64>>> =
+        (0..data.n_queries()).into_par_iter().map(of_query).collect::<Result<_>>()?;
     let mean = |(number, metric): (usize, &Metric)| {
         let mut mean = Mean::new(metric.def(), undefined);
         for (query, values) in values.iter().enumerate() {
@@ -27,5 +42,5 @@ pub fn evaluate(data: &Dataset, scores: &[f64], metrics: &[Metric], undefined: U
         mean.value()
     };
     let means = metrics.iter().enumerate().map(mean).collect();
-    Evaluation { values, means }
+    Ok(Evaluation { values, means })
 }

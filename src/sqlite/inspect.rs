@@ -5,11 +5,10 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::function::{ScalarCall, ScalarFunction};
-use super::rank::argument;
 use super::state::Loaded;
 use super::store::{Store, model};
 use super::value::{Output, vector_argument};
-use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use super::work::run_fit;
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, function_for, function_weights, parts};
@@ -50,18 +49,14 @@ const MODEL: Parameter = Parameter { name: "model", required: true };
 const QUERY_FEATURES: Parameter = Parameter { name: "query_features", required: false };
 
 fn loaded(call: &Call<'_>) -> Result<Loaded> {
-    model(call.connection, argument(call, 0), None, call.state)
+    model(call.connection, call.argument(0), None, call.state)
 }
 
 fn optional_vector(call: &Call<'_>, place: usize) -> Result<Option<Vec<f64>>> {
-    match argument(call, place) {
+    match call.argument(place) {
         ValueRef::Null => Ok(None),
         value => vector_argument("argument 'query_features'", value).map(Some),
     }
-}
-
-fn all(rows: Vec<Vec<Output>>) -> OutputRows {
-    Box::new(rows.into_iter().map(Ok))
 }
 
 /// `ltr_weights(model [, query_features])`: rows `feature, weight` of the function of a query.
@@ -86,7 +81,7 @@ impl TableFunction for Weights {
         let run = |fit: &Fit<'_>| run_fit(call.connection, fit);
         let function = function_for(&model, key, query.as_deref(), &call.state.fits, run)?;
         let weights = function_weights(&model, &function).into_iter();
-        Ok(all(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
+        Ok(ready(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
     }
 }
 
@@ -108,11 +103,11 @@ impl TableFunction for Explain {
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
         let Loaded { model, key } = loaded(call)?;
-        let features = vector_argument("argument 'features'", argument(call, 1))?;
+        let features = vector_argument("argument 'features'", call.argument(1))?;
         let query = optional_vector(call, 2)?;
         let run = |fit: &Fit<'_>| run_fit(call.connection, fit);
         let function = function_for(&model, key, query.as_deref(), &call.state.fits, run)?;
-        let parts = if matches!(argument(call, 1), ValueRef::Blob(_)) {
+        let parts = if matches!(call.argument(1), ValueRef::Blob(_)) {
             let features: Vec<f32> = features.into_iter().map(|value| value as f32).collect();
             parts(&model, &function, &features)?
         } else {
@@ -121,7 +116,7 @@ impl TableFunction for Explain {
         let row = |part: crate::evaluate::Part| {
             vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]
         };
-        Ok(all(parts.into_iter().map(row).collect()))
+        Ok(ready(parts.into_iter().map(row).collect()))
     }
 }
 
@@ -149,12 +144,12 @@ impl TableFunction for Neighbors {
                 "the model '{name}' does not borrow judgments from neighbours"
             )));
         };
-        let features = rule.scaled(&vector_argument("argument 'query_features'", argument(call, 1))?)?;
+        let features = rule.scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
         let row = |lender: crate::ranker::Lender| {
             let id = model.ranker.training_id(lender.query).cloned().unwrap_or_default();
             vec![Output::Id(id), Output::Real(lender.distance), Output::Real(lender.weight)]
         };
-        Ok(all(model.ranker.lenders(&features).into_iter().map(row).collect()))
+        Ok(ready(model.ranker.lenders(&features).into_iter().map(row).collect()))
     }
 }
 
@@ -176,7 +171,7 @@ impl TableFunction for TrainingLog {
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
         let Loaded { model, .. } = loaded(call)?;
-        let seconds: Vec<Option<f64>> = match argument(call, 0) {
+        let seconds: Vec<Option<f64>> = match call.argument(0) {
             ValueRef::Text(name) => {
                 let store = Store::new(call.connection, None)?;
                 let (_, _, report) = store.report(&String::from_utf8_lossy(name))?;
@@ -196,6 +191,6 @@ impl TableFunction for TrainingLog {
                 Output::from(seconds.get(index).copied().flatten()),
             ]
         });
-        Ok(all(steps.collect()))
+        Ok(ready(steps.collect()))
     }
 }

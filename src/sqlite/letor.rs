@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 
-use super::rank::argument;
 use super::value::{Output, optional_text, text_argument};
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
 use super::work::Terms;
@@ -35,7 +34,7 @@ impl TableFunction for Letor {
     }
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let path = text_argument("argument 'path'", argument(call, 0))?;
+        let path = text_argument("argument 'path'", call.argument(0))?;
         let options = optional_text("argument 'options'", call.arguments[1])?;
         let options = Options::parse(options.as_deref(), Use::Letor)?;
         let width = if let Some(width) = options.count("features") {

@@ -6,7 +6,6 @@
 use serde_json::Value;
 
 use super::aggregate::metric_options;
-use super::rank::argument;
 use super::rows::{Rows, Wanted, read};
 use super::source::Source;
 use super::store::model;
@@ -47,8 +46,8 @@ impl TableFunction for Evaluate {
         let metrics = metrics(&options)?;
         let undefined = options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
         let terms = Terms::new(&options);
-        let loaded = model(call.connection, argument(call, 0), options.text("schema"), call.state)?;
-        let text = text_argument("argument 'source'", argument(call, 1))?;
+        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+        let text = text_argument("argument 'source'", call.argument(1))?;
         let source = Source::resolve(call.connection, &text)?;
         let wanted = Wanted { model: Some(&loaded.model), relevance: true, query: true, only: None };
         let Rows { data, .. } = read(call.connection, &source, wanted, &options, &terms)?;
@@ -56,10 +55,12 @@ impl TableFunction for Evaluate {
             return Err(source.error("0 rows; there is nothing to evaluate"));
         }
         let fits = &call.state.fits;
-        let scored =
-            terms.run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?;
-        call.state.set_warnings(scored.warnings);
-        let evaluation = evaluate(&data, &scored.scores, &metrics, undefined);
+        let (warnings, evaluation) = terms.run(call.connection, |control| {
+            let scored = score(&loaded.model, loaded.key, &data, fits, control)?;
+            let evaluation = evaluate(&data, &scored.scores, &metrics, undefined, control)?;
+            Ok((scored.warnings, evaluation))
+        })?;
+        call.state.set_warnings(warnings);
         let means = std::iter::once((Output::Null, evaluation.means));
         let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
         let names: Vec<String> = metrics.iter().map(Metric::name).collect();

@@ -61,8 +61,8 @@ impl TableFunction for Rank {
         let options = optional_text("argument 'options'", call.arguments[2])?;
         let options = Options::parse(options.as_deref(), Use::Rank)?;
         let terms = Terms::new(&options);
-        let loaded = model(call.connection, argument(call, 0), options.text("schema"), call.state)?;
-        let text = text_argument("argument 'source'", argument(call, 1))?;
+        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+        let text = text_argument("argument 'source'", call.argument(1))?;
         let source = Source::resolve(call.connection, &text)?;
         let wanted =
             Wanted { model: Some(&loaded.model), relevance: false, query: false, only: call.only.as_ref() };
@@ -85,11 +85,6 @@ impl TableFunction for Rank {
         call.state.set_warnings(warnings);
         Ok(ranked(&data, &scores, options.count("k"), call.order == Some(BY_RANK)))
     }
-}
-
-/// An argument that the adapter has checked to be given.
-pub(super) fn argument<'a>(call: &Call<'a>, place: usize) -> rusqlite::types::ValueRef<'a> {
-    call.arguments[place].unwrap_or(rusqlite::types::ValueRef::Null)
 }
 
 /// One row of the ranking: number of the document and its rank.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::value::Output;
-use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::algorithm::ALGORITHMS;
 use crate::error::Result;
 use crate::metric::{METRICS, SUBTOPIC_METRICS};
@@ -11,10 +11,6 @@ use crate::option::OPTIONS;
 
 fn text(text: impl Into<String>) -> Output {
     Output::Text(text.into())
-}
-
-fn all(rows: Vec<Vec<Output>>) -> OutputRows {
-    Box::new(rows.into_iter().map(Ok))
 }
 
 /// The table of algorithms.
@@ -57,7 +53,7 @@ impl TableFunction for Algorithms {
                 Output::Json(Value::Object(parameters)),
             ]
         };
-        Ok(all(ALGORITHMS.iter().map(row).collect()))
+        Ok(ready(ALGORITHMS.iter().map(row).collect()))
     }
 }
 
@@ -94,7 +90,7 @@ impl TableFunction for Metrics {
         let subtopics = SUBTOPIC_METRICS.iter().map(|metric| {
             line([metric.name, metric.function, metric.summary, metric.formula, metric.source], true, true)
         });
-        Ok(all(relevance.chain(subtopics).collect()))
+        Ok(ready(relevance.chain(subtopics).collect()))
     }
 }
 
@@ -130,6 +126,6 @@ impl TableFunction for OptionTable {
                 text(functions.join(", ")),
             ]
         };
-        Ok(all(OPTIONS.iter().map(row).collect()))
+        Ok(ready(OPTIONS.iter().map(row).collect()))
     }
 }

@@ -53,8 +53,8 @@ impl State {
     /// # Errors
     /// Those of `decode`.
     pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Loaded> {
-        if let Some(loaded) = lock(&self.models).iter().find(|loaded| loaded.key == key) {
-            return Ok(loaded.clone());
+        if let Some(loaded) = self.kept(key) {
+            return Ok(loaded);
         }
         let loaded = Loaded { model: Arc::new(decode()?), key };
         let mut models = lock(&self.models);
@@ -63,6 +63,15 @@ impl State {
             models.pop_front();
         }
         Ok(loaded)
+    }
+
+    /// A model that is kept; it becomes the last to be dropped.
+    fn kept(&self, key: Key) -> Option<Loaded> {
+        let mut models = lock(&self.models);
+        let place = models.iter().position(|loaded| loaded.key == key)?;
+        let loaded = models.remove(place)?;
+        models.push_back(loaded.clone());
+        Some(loaded)
     }
 
     /// Number of models kept.

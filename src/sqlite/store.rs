@@ -82,7 +82,10 @@ impl<'a> Store<'a> {
     }
 
     fn exists(&self) -> Result<bool> {
-        let sql = format!("SELECT 1 FROM {}.sqlite_master WHERE name = 'ltr_models'", quote(&self.schema));
+        let sql = format!(
+            "SELECT 1 FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE",
+            quote(&self.schema)
+        );
         self.connection
             .query_row(&sql, [], |_| Ok(()))
             .optional()
@@ -131,14 +134,7 @@ impl<'a> Store<'a> {
     ///
     /// # Errors
     /// Those of the database; the earlier version is then as it was.
-    pub fn put(
-        &self,
-        name: &str,
-        algorithm: &str,
-        report: &str,
-        model: &[u8],
-        keep: Option<usize>,
-    ) -> Result<i64> {
+    pub fn put(&self, name: &str, algorithm: &str, report: &str, model: &[u8]) -> Result<i64> {
         if !self.exists()? {
             let create = CREATE.replace("{schema}", &quote(&self.schema));
             self.connection.execute_batch(&create).map_err(|e| host(&e))?;
@@ -155,14 +151,18 @@ impl<'a> Store<'a> {
             }
         }
         let version = stored.ok_or_else(|| Error::Internal("the new version was not stored".to_owned()))?;
-        if let Some(keep) = keep {
-            let table = self.table();
-            let newest =
-                format!("SELECT version FROM {table} WHERE name = ?1 ORDER BY version DESC LIMIT ?2");
-            let sql = format!("DELETE FROM {table} WHERE name = ?1 AND version NOT IN ({newest})");
-            self.connection.execute(&sql, (name, keep as i64)).map_err(|e| host(&e))?;
-        }
         Ok(version)
+    }
+
+    /// Drops all but the newest `keep` versions of a name.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn drop_older(&self, name: &str, keep: usize) -> Result<()> {
+        let table = self.table();
+        let newest = format!("SELECT version FROM {table} WHERE name = ?1 ORDER BY version DESC LIMIT ?2");
+        let sql = format!("DELETE FROM {table} WHERE name = ?1 AND version NOT IN ({newest})");
+        self.connection.execute(&sql, (name, keep as i64)).map(drop).map_err(|e| host(&e))
     }
 
     /// The row that a name or `name@version` means.

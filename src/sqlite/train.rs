@@ -60,9 +60,15 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
         let Outcome { bytes, report: rest } = request.outcome(connection)?;
         let mut report = json!({ "name": name, "version": null });
         merge(&mut report, rest);
-        let keep = request.options.count("keep");
-        report["version"] =
-            json!(store.put(&name, request.algorithm.name, &report.to_string(), &bytes, keep)?);
+        let version = store.put(&name, request.algorithm.name, &report.to_string(), &bytes)?;
+        report["version"] = json!(version);
+        // The new version is stored and active; that older ones stay is no reason to say otherwise.
+        if let Some(keep) = request.options.count("keep")
+            && let Err(error) = store.drop_older(&name, keep)
+            && let Some(warnings) = report["warnings"].as_array_mut()
+        {
+            warnings.push(json!(format!("older versions could not be dropped: {error}")));
+        }
         Ok(Output::Json(shortened(report)))
     })
 }
@@ -120,7 +126,7 @@ impl Request {
         let summary = summary(&set.data, &trained);
         let mut report = json!({
             "algorithm": self.algorithm.name,
-            "source": source.shown.trim_matches('\''),
+            "source": self.source,
             "roles": roles.report(&findings.ignored),
             "settings": recipe.settings(),
         });

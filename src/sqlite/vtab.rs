@@ -53,6 +53,18 @@ pub struct Call<'a> {
     pub order: Option<usize>,
 }
 
+impl<'a> Call<'a> {
+    /// An argument; NULL where it is not given.
+    pub fn argument(&self, place: usize) -> ValueRef<'a> {
+        self.arguments[place].unwrap_or(ValueRef::Null)
+    }
+}
+
+/// Rows that are all there.
+pub fn ready(rows: Vec<Vec<Output>>) -> OutputRows {
+    Box::new(rows.into_iter().map(Ok))
+}
+
 /// A table-valued function.
 pub trait TableFunction: Send + Sync + 'static {
     /// Its name in SQL.
