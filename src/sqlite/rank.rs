@@ -4,10 +4,12 @@
 //! 1. Columns `query_id, doc_id, score, rank, slot`; rank 1 is best, ties go by document; slot is NULL here.
 //! 2. Queries that the model has not seen are fitted, on all threads, once per connection.
 //! 3. A comparison of `query_id` with a value (IN too) is bound into the reading of the source, whose own affinity
-//!    decides; ORDER BY rank, or query_id and rank, needs no sorter.
+//!    decides; one under another collation than BINARY is left to SQLite. ORDER BY rank, or query_id and rank, needs
+//!    no sorter.
 //! 4. A query's scores are the same bits alone or in company.
 
 use std::ffi::{CStr, c_int};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::rows::{Rows, Wanted, read};
 use super::source::Source;
@@ -51,6 +53,13 @@ impl TableFunction for Rank {
 
     fn orders(&self) -> &'static [&'static [c_int]] {
         ORDERS
+    }
+
+    fn row_id(&self, row: &[Output]) -> Option<i64> {
+        let [Output::Id(query), _, _, Output::Integer(rank), _] = row else { return None };
+        let mut hasher = DefaultHasher::new();
+        (query, rank).hash(&mut hasher);
+        Some(hasher.finish() as i64)
     }
 
     fn plan(&self) -> &'static CStr {

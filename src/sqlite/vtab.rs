@@ -86,6 +86,11 @@ pub trait TableFunction: Send + Sync + 'static {
     fn orders(&self) -> &'static [&'static [c_int]] {
         &[]
     }
+    /// A number of a row that does not depend on which rows were asked for, where [`Self::takes_only`] lets SQLite ask
+    /// for few: FULL JOIN tells rows apart by it.
+    fn row_id(&self, _row: &[Output]) -> Option<i64> {
+        None
+    }
     /// What EXPLAIN QUERY PLAN shows.
     fn plan(&self) -> &'static CStr {
         c""
@@ -174,16 +179,6 @@ impl Aux {
         if unusable {
             return Ok(false);
         }
-        let missing =
-            parameters.iter().zip(&given).find(|(parameter, place)| parameter.required && place.is_none());
-        if let Some((parameter, _)) = missing {
-            let all: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
-            let name = parameter.name;
-            return Err(Error::Unsupported(format!(
-                "argument '{name}' is missing; the arguments are ({})",
-                all.join(", ")
-            )));
-        }
         let mut bits: c_int = 0;
         let mut position = 0;
         for (place, constraint) in given.iter().enumerate() {
@@ -199,9 +194,32 @@ impl Aux {
         bits |= self.order(info) << given.len();
         info.set_idx_num(bits);
         info.set_idx_cstr(self.function.plan());
-        info.set_estimated_cost(if only { 1_000.0 } else { 100_000.0 });
+        // SQLite also plans the parts of an OR one by one, without the arguments. Such a plan must lose, not fail.
+        let complete =
+            parameters.iter().zip(&given).all(|(parameter, place)| !parameter.required || place.is_some());
+        info.set_estimated_cost(match (complete, only) {
+            (false, _) => 1e90,
+            (true, true) => 1_000.0,
+            (true, false) => 100_000.0,
+        });
         info.set_estimated_rows(if only { 100 } else { 10_000 });
         Ok(true)
+    }
+
+    /// Refuses a call without a required argument.
+    fn check_given(&self, bits: c_int) -> Result<()> {
+        let parameters = self.function.parameters();
+        let missing = parameters
+            .iter()
+            .enumerate()
+            .find(|(place, parameter)| parameter.required && bits & (1 << place) == 0);
+        let Some((_, parameter)) = missing else { return Ok(()) };
+        let all: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+        Err(Error::Unsupported(format!(
+            "argument '{}' is missing; the arguments are ({})",
+            parameter.name,
+            all.join(", ")
+        )))
     }
 
     /// The number (from 1) of an order that begins as asked for, told to SQLite; 0 for none.
@@ -272,6 +290,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
 
 impl Cursor<'_> {
     fn start(&mut self, bits: c_int, values: &Filters<'_>) -> Result<()> {
+        self.aux.check_given(bits)?;
         let parameters = self.aux.function.parameters().len();
         let mut values = values.iter();
         let mut take = |place: usize| if bits & (1 << place) == 0 { None } else { values.next() };
@@ -325,7 +344,8 @@ unsafe impl VTabCursor for Cursor<'_> {
     }
 
     fn rowid(&self) -> rusqlite::Result<i64> {
-        Ok(self.row_id)
+        let own = self.current.as_ref().and_then(|row| self.aux.function.row_id(row));
+        Ok(own.unwrap_or(self.row_id))
     }
 }
 
