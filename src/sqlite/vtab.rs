@@ -146,7 +146,7 @@ impl Aux {
     }
 
     /// Chooses what is handed to `filter`; false where SQLite must plan differently.
-    fn plan(&self, info: &mut IndexInfo) -> Result<bool> {
+    fn plan(&self, info: &mut IndexInfo) -> bool {
         let (columns, parameters) = (self.function.columns().len(), self.function.parameters());
         let mut given: Vec<Option<usize>> = vec![None; parameters.len() + 1];
         let mut unusable = false;
@@ -165,7 +165,7 @@ impl Aux {
             }
         }
         if unusable {
-            return Ok(false);
+            return false;
         }
         let mut bits: c_int = 0;
         let mut position = 0;
@@ -191,7 +191,7 @@ impl Aux {
             (true, false) => 100_000.0,
         });
         info.set_estimated_rows(if only { 100 } else { 10_000 });
-        Ok(true)
+        true
     }
 
     /// Refuses a call without a required argument.
@@ -260,7 +260,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
     }
 
     fn best_index(&self, info: &mut IndexInfo) -> rusqlite::Result<bool> {
-        self.aux.guard(|| self.aux.plan(info))
+        self.aux.guard(|| Ok(self.aux.plan(info)))
     }
 
     fn open(&'vtab mut self) -> rusqlite::Result<Cursor<'vtab>> {
