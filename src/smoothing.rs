@@ -121,8 +121,13 @@ impl Smoothing {
     pub fn weights(&self, distances: &[Option<f64>], h: f64) -> Vec<(usize, f64)> {
         let mut near: Vec<(usize, f64)> =
             distances.iter().enumerate().filter_map(|(index, d)| d.map(|d| (index, d))).collect();
-        near.sort_by(|a, b| compare(a.1, b.1).then(a.0.cmp(&b.0)));
-        near.truncate(self.neighbors);
+        let nearer = |a: &(usize, f64), b: &(usize, f64)| compare(a.1, b.1).then(a.0.cmp(&b.0));
+        // Of many queries few count: only these are put in order.
+        if self.neighbors < near.len() {
+            near.select_nth_unstable_by(self.neighbors, nearer);
+            near.truncate(self.neighbors);
+        }
+        near.sort_unstable_by(nearer);
         near.into_iter()
             .map(|(index, d)| (index, self.kind.at(if d > 0.0 { d / h } else { 0.0 })))
             .filter(|(_, weight)| *weight > 0.0)
@@ -147,6 +152,21 @@ mod tests {
         let smoothing = Smoothing { kind: Kind::Knn, neighbors: 2, bandwidth: Bandwidth::Median };
         let near = smoothing.weights(&[Some(1.0), None, Some(0.5), Some(1.0)], 1.0);
         assert_eq!(near, [(2, 1.0), (0, 1.0)]);
+    }
+
+    #[test]
+    fn the_nearest_are_those_of_the_whole_order() {
+        let distances: Vec<Option<f64>> =
+            (0..101_u32).map(|i| (i % 9 > 0).then(|| f64::from(i * 37 % 23))).collect();
+        let with = |neighbors| {
+            Smoothing { kind: Kind::Gaussian, neighbors, bandwidth: Bandwidth::Median }
+                .weights(&distances, 9.0)
+        };
+        let all = with(1000);
+        assert!(all.is_sorted_by(|a, b| a.1 > b.1 || (a.1 >= b.1 && a.0 < b.0)));
+        for neighbors in 1..all.len() {
+            assert_eq!(with(neighbors), all[..neighbors]);
+        }
     }
 
     #[test]

@@ -97,10 +97,36 @@ pub fn dot<T: Element>(values: &[T], weights: &[f64]) -> f64 {
     dot_by(weights, |place| values[place].to_f64())
 }
 
+/// The work of [`distance`].
+struct SquaredDistance<'a> {
+    a: &'a [f64],
+    b: &'a [f64],
+}
+
+impl Kernel for SquaredDistance<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let mut lanes = [0.0; LANES];
+        let square = |lane: &mut f64, x: f64, y: f64| *lane += (x - y) * (x - y);
+        let ((blocks_a, rest_a), (blocks_b, rest_b)) =
+            (self.a.as_chunks::<LANES>(), self.b.as_chunks::<LANES>());
+        for (x, y) in blocks_a.iter().zip(blocks_b) {
+            for lane in 0..LANES {
+                square(&mut lanes[lane], x[lane], y[lane]);
+            }
+        }
+        for (lane, (x, y)) in rest_a.iter().zip(rest_b).enumerate() {
+            square(&mut lanes[lane], *x, *y);
+        }
+        fold_lanes(lanes)
+    }
+}
+
 /// Euclidean distance; both slices have the same length.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let difference: Vec<f64> = a.iter().zip(b).map(|(x, y)| x - y).collect();
-    dot(&difference, &difference).sqrt()
+    widest(SquaredDistance { a, b }).sqrt()
 }
 
 /// y += factor * x.

@@ -16,14 +16,17 @@ pub fn compare(a: f64, b: f64) -> Ordering {
 
 /// Median; the mean of the two middle values when their number is even. `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(|a, b| compare(*a, *b));
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(sorted[middle]),
-        _ => Some(0.5 * (sorted[middle - 1] + sorted[middle])),
+    let mut values = values.to_vec();
+    let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));
+    if values.is_empty() {
+        return None;
     }
+    let (lower, &mut upper_middle, _) = values.select_nth_unstable_by(middle, |a, b| compare(*a, *b));
+    if !even {
+        return Some(upper_middle);
+    }
+    let lower_middle = lower.iter().copied().max_by(|a, b| compare(*a, *b))?;
+    Some(0.5 * (lower_middle + upper_middle))
 }
 
 #[cfg(test)]
@@ -38,6 +41,8 @@ mod tests {
     #[test]
     fn the_median_of_an_even_number_is_the_mean_of_the_middle() {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median(&[2.0, 1.0]), Some(1.5));
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[]), None);
     }
 }

@@ -70,7 +70,11 @@ impl Lending {
         }
         let distances: Vec<(usize, f64)> = self
             .present()
-            .map(|query| (query, distance(&self.features.row(query).to_vec(), features)))
+            .map(|query| {
+                let row = self.features.row(query);
+                let to = |row: &[f64]| distance(row, features);
+                (query, row.as_slice().map_or_else(|| to(&row.to_vec()), to))
+            })
             .collect();
         let all: Vec<f64> = distances.iter().map(|(_, distance)| *distance).collect();
         let h = self.smoothing.bandwidth(&all);
