@@ -86,7 +86,19 @@ pub fn read(
         let means = wanted.model.map(|model| &model.card.means[..]);
         builder.finish(missing, wanted.model.is_some(), means, &terms.watch(connection))?
     };
+    check_width(source, &data, wanted.model)?;
     Ok(Rows { data, roles, findings })
+}
+
+/// Refuses vectors of another length than those that the model was trained on.
+fn check_width(source: &Source, data: &Dataset, model: Option<&Model>) -> Result<()> {
+    let found = data.features.columns();
+    match model.map(|model| model.card.features.len()) {
+        Some(expected) if data.n_docs() > 0 && found != expected => {
+            Err(source.error(format!("vectors of {found} features; the model needs {expected}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a missing feature counts as: as the call says, else as in training.
