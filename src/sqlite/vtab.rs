@@ -126,6 +126,8 @@ struct Cursor<'vtab> {
     database: *mut ffi::sqlite3,
     rows: Option<OutputRows>,
     current: Option<Vec<Output>>,
+    /// What the hidden columns read as: the arguments of the call; BLOBs read as NULL, for a model may be large.
+    hidden: Vec<Output>,
     row_id: i64,
     phantom: PhantomData<&'vtab ()>,
 }
@@ -282,6 +284,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
             database: self.database,
             rows: None,
             current: None,
+            hidden: Vec::new(),
             row_id: 0,
             phantom: PhantomData,
         })
@@ -302,6 +305,11 @@ impl Cursor<'_> {
             .map_err(|error| Error::Host(error.to_string()))?;
         let call =
             Call { state: &self.aux.state, connection: &connection, arguments: &arguments, only, order };
+        let hidden = |value: &Option<ValueRef<'_>>| match value {
+            None | Some(ValueRef::Blob(_)) => Output::Null,
+            Some(value) => Output::Id(id_of(*value)),
+        };
+        self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
         self.rows = Some(self.aux.function.rows(&call)?);
         self.advance()
@@ -333,8 +341,10 @@ unsafe impl VTabCursor for Cursor<'_> {
 
     fn column(&self, context: &mut Context, column: c_int) -> rusqlite::Result<()> {
         guard(self.aux.function.name(), || {
-            // Hidden columns read as NULL: their values were consumed by `filter`.
-            let value = usize::try_from(column).ok().and_then(|column| self.current.as_ref()?.get(column));
+            let value = usize::try_from(column).ok().and_then(|column| {
+                let hidden = column.checked_sub(self.aux.function.columns().len());
+                hidden.map_or_else(|| self.current.as_ref()?.get(column), |hidden| self.hidden.get(hidden))
+            });
             let outcome = match value {
                 Some(value) => context.set_result(&Borrowed(value)),
                 None => context.set_result(&Value::Null),
