@@ -10,14 +10,24 @@ use crate::math::order::compare;
 /// At most this many quantiles of a feature are kept.
 const MOST: usize = 256;
 
+/// Cells of equal width between the first and the last quantile, from which a look-up starts.
+const CELLS: usize = 256;
+
+/// Quantiles that a look-up compares with at once, ahead of where it starts.
+const AHEAD: usize = 4;
+
 /// Quantiles of one feature, ready for look-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
 pub struct Quantiles {
-    /// Values, strictly increasing.
+    /// Values, strictly increasing, and behind them `AHEAD` infinities.
     x: Vec<f64>,
     /// For each value its score and the slope towards the next (0 after the last).
     lines: Vec<(f64, f64)>,
+    /// For each cell the last quantile in a cell before it, or the first.
+    starts: Vec<u16>,
+    /// Cells per unit of the feature.
+    cells_per_unit: f64,
 }
 
 impl From<Vec<(f64, f64)>> for Quantiles {
@@ -28,7 +38,18 @@ impl From<Vec<(f64, f64)>> for Quantiles {
             next.map_or(0.0, |(x1, z1)| ((z1 - z0) / (x1 - x0)).min(f64::MAX))
         };
         let lines = (0..pairs.len()).map(|index| (pairs[index].1, slope(index))).collect();
-        Self { x: pairs.into_iter().map(|(x, _)| x).collect(), lines }
+        let range = pairs.last().map_or(0.0, |last| last.0) - pairs.first().map_or(0.0, |first| first.0);
+        let cells_per_unit = CELLS as f64 / range;
+        let usable = cells_per_unit.is_finite();
+        let infinities = std::iter::repeat_n(f64::INFINITY, AHEAD);
+        let mut quantiles = Self {
+            x: pairs.into_iter().map(|(x, _)| x).chain(infinities).collect(),
+            lines,
+            starts: vec![0; CELLS],
+            cells_per_unit: if usable { cells_per_unit } else { 0.0 },
+        };
+        quantiles.set_starts();
+        quantiles
     }
 }
 
@@ -58,16 +79,43 @@ impl Quantiles {
 
     /// True where all numbers are finite and both values and scores increase.
     pub fn is_sound(&self) -> bool {
-        !self.x.is_empty()
-            && self.x.iter().all(|x| x.is_finite())
+        let x = &self.x[..self.lines.len()];
+        !x.is_empty()
+            && x.len() <= MOST + 1
+            && x.iter().all(|x| x.is_finite())
             && self.lines.iter().all(|(z, slope)| z.is_finite() && slope.is_finite() && *slope >= 0.0)
-            && self.x.windows(2).all(|pair| pair[0] < pair[1])
+            && x.windows(2).all(|pair| pair[0] < pair[1])
+    }
+
+    fn set_starts(&mut self) {
+        let mut place = 0;
+        for cell in 0..CELLS {
+            while place + 1 < self.lines.len() && self.cell(self.x[place + 1]) < cell {
+                place += 1;
+            }
+            self.starts[cell] = place.min(usize::from(u16::MAX)) as u16;
+        }
+    }
+
+    /// The cell of a value; never falls as the value rises.
+    #[inline]
+    fn cell(&self, value: f64) -> usize {
+        (((value - self.x[0]) * self.cells_per_unit) as usize).min(CELLS - 1)
+    }
+
+    /// The last quantile that is not above the value, or the first.
+    #[inline]
+    fn place(&self, value: f64) -> usize {
+        let start = usize::from(self.starts[self.cell(value)]);
+        let ahead = &self.x[start + 1..];
+        let passed: usize = ahead[..AHEAD].iter().map(|x| usize::from(*x <= value)).sum();
+        if passed < AHEAD { start + passed } else { start + ahead.partition_point(|x| *x <= value) }
     }
 
     /// The normal score of a value: linear between quantiles, constant outside.
     #[inline]
     pub fn normal_score(&self, value: f64) -> f64 {
-        let place = self.x.partition_point(|x| *x <= value).saturating_sub(1);
+        let place = self.place(value.min(f64::MAX));
         let (z, slope) = self.lines[place];
         // Below the first quantile the distance is taken as 0; an infinite one would meet a slope of 0.
         z + slope * (value - self.x[place]).clamp(0.0, f64::MAX)
@@ -101,7 +149,7 @@ mod tests {
     #[test]
     fn scores_are_symmetric_monotone_and_constant_outside() {
         let quantiles = Quantiles::fit((0..1001).map(f64::from).collect());
-        assert!(quantiles.is_sound() && quantiles.x.len() <= MOST + 1);
+        assert!(quantiles.is_sound());
         assert!(quantiles.normal_score(500.0).abs() < 1e-3);
         assert!((quantiles.normal_score(-7.0) + quantiles.normal_score(2000.0)).abs() < 1e-12);
         let scores: Vec<f64> = (-10..1100).map(|x| quantiles.normal_score(f64::from(x))).collect();
@@ -122,6 +170,25 @@ mod tests {
             assert!(quantiles.is_sound(), "{ends:?}");
             for x in [-f64::MAX, 0.0, 5e-324, 1e308, f64::MAX] {
                 assert!(quantiles.normal_score(x).is_finite(), "{ends:?}: {x}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_look_up_finds_what_a_search_finds() {
+        let skewed = |i: u32| f64::from(i % 700).powi(5) - f64::from(i % 3);
+        let data = [
+            (0..5000).map(skewed).collect::<Vec<f64>>(),
+            vec![-1e308, 0.0, 1e-300, 1.0, 1e308],
+            vec![0.1; 4],
+            (0..1000).map(|i| f64::from(i) * 1e-310).collect(),
+        ];
+        for values in data {
+            let quantiles = Quantiles::fit(values.clone());
+            let search = |v: f64| quantiles.x.partition_point(|x| *x <= v).saturating_sub(1);
+            let more = [f64::MIN, f64::MAX, f64::NAN, -0.0, 1e-320];
+            for value in values.iter().flat_map(|v| [*v, v.next_up(), v.next_down(), 0.5 * v]).chain(more) {
+                assert_eq!(quantiles.place(value), search(value), "{value}");
             }
         }
     }
