@@ -102,28 +102,6 @@ impl Dataset {
         }
     }
 
-    /// The data set of some of the queries (ascending numbers).
-    #[must_use]
-    pub fn with_queries(&self, queries: &[usize]) -> Self {
-        let rows: Vec<usize> = queries.iter().flat_map(|&query| self.rows(query)).collect();
-        let mut offsets = vec![0];
-        for &query in queries {
-            offsets.push(offsets[offsets.len() - 1] + self.rows(query).len());
-        }
-        Self {
-            names: self.names.clone(),
-            features: self.features.select_rows(&rows),
-            offsets,
-            query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
-            doc_ids: rows.iter().map(|&row| self.doc_ids[row].clone()).collect(),
-            relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
-            weights: queries.iter().map(|&query| self.weights[query]).collect(),
-            query_names: self.query_names.clone(),
-            query_features: self.query_features.select(ndarray::Axis(0), queries),
-            duplicates: 0,
-        }
-    }
-
     /// A copy of what belongs to queries, without documents.
     fn clone_queries(&self) -> Self {
         Self {
@@ -139,9 +117,7 @@ impl Dataset {
             duplicates: 0,
         }
     }
-}
 
-impl Dataset {
     /// The same documents with the features of `model` data, in its order, found by name.
     ///
     /// # Errors

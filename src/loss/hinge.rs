@@ -4,7 +4,7 @@
 //!
 //! for the N documents of one query; pairs with equal labels cost nothing. Cost of one evaluation: O(N^2).
 
-use super::LossDef;
+use super::{LossDef, pair_share};
 
 /// The definition.
 pub const HINGE: LossDef = LossDef {
@@ -15,11 +15,7 @@ pub const HINGE: LossDef = LossDef {
 
 fn value_and_subgradient(labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
     subgradient.fill(0.0);
-    let n = labels.len() as f64;
-    if n < 2.0 {
-        return 0.0;
-    }
-    let weight = 2.0 / (n * (n - 1.0));
+    let weight = pair_share(labels.len());
     let mut value = 0.0;
     for j in 0..labels.len() {
         for l in 0..labels.len() {

@@ -39,6 +39,12 @@ pub fn find(name: &str) -> Result<&'static LossDef> {
         .ok_or_else(|| Error::unknown("loss", name, NAMES.iter().copied()))
 }
 
+/// 2 / (N (N - 1)) for N documents: what one pair weighs in the mean over all pairs of a query; 0 without pairs.
+pub fn pair_share(documents: usize) -> f64 {
+    let n = documents as f64;
+    if documents < 2 { 0.0 } else { 2.0 / (n * (n - 1.0)) }
+}
+
 /// The number of pairs of one query that a pairwise loss counts: those with different labels.
 pub fn pairs(labels: &[f64]) -> u64 {
     let mut sorted = labels.to_vec();

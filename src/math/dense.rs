@@ -6,10 +6,8 @@
 
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
+use super::lanes::{LANES, Lanes};
 use super::simd::{Kernel, widest};
-
-/// Number of partial sums.
-const LANES: usize = 8;
 
 /// A feature value in the type of its source: `f32` from BLOB vectors, `f64` from columns and JSON.
 pub trait Element: Copy + Send + Sync + 'static {
@@ -53,12 +51,6 @@ impl Element for f32 {
     }
 }
 
-/// Sum of `LANES` partial sums, pairwise.
-#[inline]
-fn fold_lanes(lanes: [f64; LANES]) -> f64 {
-    ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
-}
-
 /// The work of [`dot`] and [`dot_by`]: the sum of `value(i) * weights[i]`.
 struct WeightedSum<'a, F> {
     weights: &'a [f64],
@@ -80,7 +72,7 @@ impl<F: Fn(usize) -> f64> Kernel for WeightedSum<'_, F> {
         for (lane, weight) in rest.iter().enumerate() {
             lanes[lane] += (self.value)(blocks.len() * LANES + lane) * weight;
         }
-        fold_lanes(lanes)
+        Lanes(lanes).fold()
     }
 }
 
@@ -120,21 +112,13 @@ impl Kernel for SquaredDistance<'_> {
         for (lane, (x, y)) in rest_a.iter().zip(rest_b).enumerate() {
             square(&mut lanes[lane], *x, *y);
         }
-        fold_lanes(lanes)
+        Lanes(lanes).fold()
     }
 }
 
 /// Euclidean distance; both slices have the same length.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     widest(SquaredDistance { a, b }).sqrt()
-}
-
-/// y += factor * x.
-#[inline]
-pub fn axpy<A: Element>(factor: f64, x: &[A], y: &mut [f64]) {
-    for (target, value) in y.iter_mut().zip(x) {
-        *target += factor * value.to_f64();
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::data::Matrix;
+use crate::loss;
 use crate::solve::PairBlock;
 
 /// A training query from which a target borrows.
@@ -89,9 +90,8 @@ impl JudgmentPool {
         self.queries[query].as_ref().and_then(|judgments| judgments.block(self.shared))
     }
 
-    /// 2 / (N (N - 1)) for the N documents of a query: what one pair weighs in the mean over pairs.
+    /// What one pair of a query weighs in the mean over its pairs; 0 where it lends nothing.
     pub fn pair_share(&self, query: usize) -> f64 {
-        let n = self.queries[query].as_ref().map_or(0.0, |judgments| judgments.labels.len() as f64);
-        if n < 2.0 { 0.0 } else { 2.0 / (n * (n - 1.0)) }
+        self.queries[query].as_ref().map_or(0.0, |judgments| loss::pair_share(judgments.labels.len()))
     }
 }

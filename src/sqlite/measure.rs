@@ -6,12 +6,11 @@
 use serde_json::Value;
 
 use super::aggregate::metric_options;
-use super::rows::{Rows, Wanted, read};
-use super::source::Source;
-use super::store::model;
-use super::value::{Output, optional_text, text_argument};
+use super::request::{PARAMETERS, Request};
+use super::rows::Rows;
+use super::state::Loaded;
+use super::value::Output;
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
-use super::work::Terms;
 use crate::error::Result;
 use crate::evaluate::{evaluate, score};
 use crate::metric::{Metric, Undefined};
@@ -33,30 +32,21 @@ impl TableFunction for Evaluate {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter { name: "model", required: true },
-            Parameter { name: "source", required: true },
-            Parameter { name: "options", required: false },
-        ]
+        PARAMETERS
     }
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let options = optional_text("argument 'options'", call.arguments[2])?;
-        let options = Options::parse(options.as_deref(), Use::Evaluate)?;
-        let metrics = metrics(&options)?;
-        let undefined = options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
-        let terms = Terms::new(&options);
-        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
-        let text = text_argument("argument 'source'", call.argument(1))?;
-        let source = Source::resolve(call.connection, &text)?;
-        let wanted = Wanted { model: Some(&loaded.model), relevance: true, query: true, only: None };
-        let Rows { data, .. } = read(call.connection, &source, wanted, &options, &terms)?;
+        let request = Request::new(call, Use::Evaluate)?;
+        let metrics = metrics(&request.options)?;
+        let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
+        let Rows { data, .. } = request.rows(call, true)?;
         if data.n_docs() == 0 {
-            return Err(source.error("0 rows; there is nothing to evaluate"));
+            return Err(request.source.error("0 rows; there is nothing to evaluate"));
         }
+        let Loaded { model, key } = &request.loaded;
         let fits = &call.state.fits;
-        let (warnings, evaluation) = terms.run(call.connection, |control| {
-            let scored = score(&loaded.model, loaded.key, &data, fits, control)?;
+        let (warnings, evaluation) = request.terms.run(call.connection, |control| {
+            let scored = score(model, *key, &data, fits, control)?;
             let evaluation = evaluate(&data, &scored.scores, &metrics, undefined, control)?;
             Ok((scored.warnings, evaluation))
         })?;

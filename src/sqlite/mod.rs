@@ -14,6 +14,7 @@ mod letor;
 mod measure;
 mod rank;
 mod registry;
+mod request;
 mod roles;
 mod rows;
 mod score;

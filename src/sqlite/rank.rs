@@ -11,17 +11,17 @@
 use std::ffi::{CStr, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::rows::{Rows, Wanted, read};
-use super::source::Source;
-use super::store::model;
-use super::value::{Output, optional_text, text_argument};
+use super::request::{PARAMETERS, Request};
+use super::rows::Rows;
+use super::state::Loaded;
+use super::value::Output;
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
-use super::work::Terms;
+use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::evaluate::score;
 use crate::math::order::compare;
-use crate::option::{Options, Use};
+use crate::option::Use;
 
 /// The function.
 pub struct Rank;
@@ -40,11 +40,7 @@ impl TableFunction for Rank {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter { name: "model", required: true },
-            Parameter { name: "source", required: true },
-            Parameter { name: "options", required: false },
-        ]
+        PARAMETERS
     }
 
     fn takes_only(&self) -> bool {
@@ -67,32 +63,23 @@ impl TableFunction for Rank {
     }
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let options = optional_text("argument 'options'", call.arguments[2])?;
-        let options = Options::parse(options.as_deref(), Use::Rank)?;
-        let terms = Terms::new(&options);
-        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
-        let text = text_argument("argument 'source'", call.argument(1))?;
-        let source = Source::resolve(call.connection, &text)?;
-        let wanted =
-            Wanted { model: Some(&loaded.model), relevance: false, query: false, only: call.only.as_ref() };
-        let Rows { data, roles, .. } = read(call.connection, &source, wanted, &options, &terms)?;
+        let request = Request::new(call, Use::Rank)?;
+        let Rows { data, roles, .. } = request.rows(call, false)?;
         if call.only.is_some() && roles.query.is_none() {
             // Without a query column every query_id is NULL, which equals nothing.
             return Ok(Box::new(std::iter::empty()));
         }
-        let fits = &call.state.fits;
-        let scored = if data.n_docs() == 0 {
-            None
+        let Loaded { model, key } = &request.loaded;
+        let (scores, warnings) = if data.n_docs() == 0 {
+            Default::default()
         } else {
-            Some(
-                terms
-                    .run(call.connection, |control| score(&loaded.model, loaded.key, &data, fits, control))?,
-            )
+            let fits = &call.state.fits;
+            let work = |control: &Control| score(model, *key, &data, fits, control);
+            let scored = request.terms.run(call.connection, work)?;
+            (scored.scores, scored.warnings)
         };
-        let (scores, warnings) =
-            scored.map_or_else(Default::default, |scored| (scored.scores, scored.warnings));
         call.state.set_warnings(warnings);
-        Ok(ranked(&data, &scores, options.count("k"), call.order == Some(BY_RANK)))
+        Ok(ranked(&data, &scores, request.options.count("k"), call.order == Some(BY_RANK)))
     }
 }
 

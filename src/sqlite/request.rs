@@ -1,0 +1,56 @@
+//! What `ltr_rank` and `ltr_evaluate` have in common: (model, source, options) as checked arguments.
+
+use super::rows::{Rows, Wanted, read};
+use super::source::Source;
+use super::state::Loaded;
+use super::store::model;
+use super::value::{optional_text, text_argument};
+use super::vtab::{Call, Parameter};
+use super::work::Terms;
+use crate::error::Result;
+use crate::option::{Options, Use};
+
+/// Their parameters.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter { name: "model", required: true },
+    Parameter { name: "source", required: true },
+    Parameter { name: "options", required: false },
+];
+
+/// A model that is to be used on the rows of a source.
+pub struct Request {
+    /// The options.
+    pub options: Options,
+    /// How work is to be run; its time started with the call.
+    pub terms: Terms,
+    /// The model.
+    pub loaded: Loaded,
+    /// The source.
+    pub source: Source,
+}
+
+impl Request {
+    /// The request that a call makes.
+    ///
+    /// # Errors
+    /// Options, a model or a source that are not there or not right.
+    pub fn new(call: &Call<'_>, used: Use) -> Result<Self> {
+        let options = optional_text("argument 'options'", call.arguments[2])?;
+        let options = Options::parse(options.as_deref(), used)?;
+        let terms = Terms::new(&options);
+        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+        let text = text_argument("argument 'source'", call.argument(1))?;
+        let source = Source::resolve(call.connection, &text)?;
+        Ok(Self { options, terms, loaded, source })
+    }
+
+    /// The rows of the source with the features that the model needs; `judged`: with relevance and query.
+    ///
+    /// # Errors
+    /// Those of [`read`].
+    pub fn rows(&self, call: &Call<'_>, judged: bool) -> Result<Rows> {
+        let model = Some(&*self.loaded.model);
+        let wanted = Wanted { model, relevance: judged, query: judged, only: call.only.as_ref() };
+        read(call.connection, &self.source, wanted, &self.options, &self.terms)
+    }
+}
