@@ -4,9 +4,24 @@
 
 mod hinge;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 pub use hinge::HINGE;
+
+/// What a pair costs, as a function of its margin `s_j - s_l` with `y_j > y_l`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PairLoss {
+    /// max(0, 1 - margin).
+    Hinge,
+    /// min(1, max(0, 1 - margin)), which is not convex.
+    Psi,
+    /// log(1 + exp(-margin)).
+    Logistic,
+    /// max(0, 1 - margin)^2.
+    SquaredHinge,
+}
 
 /// One loss.
 #[derive(Debug)]

@@ -2,7 +2,43 @@
 
 mod pair;
 
+use crate::error::{Error, Result};
+use crate::loss::PairLoss;
+
 pub use pair::{PairBlock, PairProblem, certificate, path, solve};
+
+/// One way to solve a [`PairProblem`].
+#[derive(Debug)]
+pub struct SolverDef {
+    /// The name in the option `solver`.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Losses that it takes.
+    pub losses: &'static [PairLoss],
+    /// Solves the problem for each lambda, best given from large to small; the last argument is asked whether to stop.
+    /// One w with its report per lambda; an interrupted run ends with the interrupted fit.
+    pub path: Path,
+}
+
+/// The work of a solver.
+pub type Path =
+    fn(&PairProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
+
+/// Every solver; the first is the default.
+pub const SOLVERS: &[&SolverDef] = &[&pair::NEWTON];
+
+/// Names of all solvers, in the order of [`SOLVERS`].
+pub const NAMES: &[&str] = &[pair::NEWTON.name];
+
+/// The solver of this name.
+///
+/// # Errors
+/// An unknown name, with the known ones.
+pub fn find(name: &str) -> Result<&'static SolverDef> {
+    let known = SOLVERS.iter().find(|solver| solver.name == name).copied();
+    known.ok_or_else(|| Error::unknown("solver", name, NAMES.iter().copied()))
+}
 
 /// Why a solver stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +94,11 @@ pub struct SolveReport {
     pub steps: Vec<Step>,
 }
 
-/// When a solver may stop.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Which solver runs, and when it may stop.
+#[derive(Debug, Clone, Copy)]
 pub struct SolveOptions {
+    /// The solver.
+    pub solver: &'static SolverDef,
     /// Gap to reach, relative to the objective.
     pub tolerance: f64,
     /// Largest number of iterations.
@@ -69,6 +107,6 @@ pub struct SolveOptions {
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-6, max_iterations: 1000 }
+        Self { solver: SOLVERS[0], tolerance: 1e-6, max_iterations: 1000 }
     }
 }

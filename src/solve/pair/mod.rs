@@ -1,8 +1,9 @@
 //! Weighted pairwise hinge SVM with a linear kernel:
 //!
 //! ```text
-//! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of max(0, 1 - (s_a - s_b)) + lambda |w|^2
+//! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of L(s_a - s_b) + v.w + lambda |w - w0|^2
 //!
+//! L      the loss of a pair, by default the hinge max(0, 1 - (s_a - s_b)); v and w0 are 0 unless asked for
 //! s = X w                scores of the m documents; b features
 //! z = x_a - x_b          a pair; T pairs
 //! u = 1 - (s_a - s_b)    its violation
@@ -11,7 +12,7 @@
 //! Problem (3.7) of Dai and Wang (2019) has `c_g = 2 pi_g / (n N_g (N_g - 1))`; rank-SVM has equal `pi_g`. The dual is
 //!
 //! ```text
-//! max D(alpha) = sum of alpha - |X'g|^2 / (4 lambda)    over 0 <= alpha <= c
+//! max D(alpha) = sum of alpha + lambda |w0|^2 - |X'g + t|^2 / (4 lambda)    over 0 <= alpha <= c
 //!
 //! g_j = (sum of alpha over the pairs in which j is the better document)
 //!     - (sum of alpha over the pairs in which it is the worse one),    so that X'g = sum of alpha z
@@ -20,7 +21,8 @@
 //! and every answer carries P - D of an explicit alpha:
 //!
 //! ```text
-//! P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g|^2 / (4 lambda)
+//! P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g - t|^2 / (4 lambda),
+//! t = 2 lambda w0 - v
 //! ```
 //!
 //! The method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
@@ -39,10 +41,11 @@ mod start;
 
 pub use block::PairBlock;
 pub use certificate::certificate;
+pub use newton::NEWTON;
 
 use super::{SolveOptions, SolveReport};
 use crate::error::{Error, Result};
-use crate::math::lanes;
+use crate::loss::PairLoss;
 
 /// More features are refused: a fit needs several matrices of 8 b^2 bytes and an iteration takes b^3 / 3
 /// multiplications, so it would end for want of memory or not at all.
@@ -54,6 +57,9 @@ pub struct PairProblem<'a> {
     dim: usize,
     blocks: Vec<(&'a PairBlock, f64)>,
     lambda: f64,
+    loss: PairLoss,
+    centre: Option<Vec<f64>>,
+    tilt: Option<Vec<f64>>,
 }
 
 impl<'a> PairProblem<'a> {
@@ -79,7 +85,55 @@ impl<'a> PairProblem<'a> {
             ));
         }
         check_lambda(lambda)?;
-        Ok(Self { dim, blocks, lambda })
+        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, centre: None, tilt: None })
+    }
+
+    /// The problem with another loss per pair than the hinge.
+    #[must_use]
+    pub fn with_loss(self, loss: PairLoss) -> Self {
+        Self { loss, ..self }
+    }
+
+    /// The problem with the penalty lambda |w - w0|^2.
+    ///
+    /// # Errors
+    /// When w0 has another number of features or a number that is not finite.
+    pub fn with_centre(self, centre: Vec<f64>) -> Result<Self> {
+        if centre.len() != self.dim {
+            let what = "number of features of the centre".to_owned();
+            return Err(Error::Shape { what, found: centre.len(), expected: self.dim });
+        }
+        if !centre.iter().all(|value| value.is_finite()) {
+            return Err(Error::Data("the centre of the penalty must be finite numbers".to_owned()));
+        }
+        Ok(Self { centre: Some(centre), ..self })
+    }
+
+    /// The problem with v.w added to its objective; v has `dim` numbers.
+    fn with_tilt(self, tilt: Vec<f64>) -> Self {
+        Self { tilt: Some(tilt), ..self }
+    }
+
+    /// Loss of a pair.
+    pub fn loss(&self) -> PairLoss {
+        self.loss
+    }
+
+    /// Centre w0 of the penalty, where it is not 0.
+    pub fn centre(&self) -> Option<&[f64]> {
+        self.centre.as_deref()
+    }
+
+    /// t with 2 lambda w = X'g + t at the solution: t = 2 lambda w0 - v.
+    pub(super) fn pull(&self, lambda: f64) -> Vec<f64> {
+        let mut pull = vec![0.0; self.dim];
+        if let Some(centre) = &self.centre {
+            pull.iter_mut().zip(centre).for_each(|(pull, w0)| *pull += 2.0 * lambda * w0);
+        }
+        if let Some(tilt) = &self.tilt {
+            pull.iter_mut().zip(tilt).for_each(|(pull, v)| *pull -= v);
+        }
+        pull
     }
 
     /// Number of features.
@@ -105,16 +159,15 @@ fn check_lambda(lambda: f64) -> Result<()> {
     Err(Error::value("lambda", lambda.to_string(), "a finite number above 0"))
 }
 
-/// Solves one problem; answers w and how it was reached. `cancelled` is asked before every part of a pass;
-/// once true it must stay true.
+/// Solves one problem with the solver of the options; answers w and how it was reached. `cancelled` is asked before
+/// every part of a pass; once true it must stay true.
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options, cancelled);
-    let report = solver.run(problem.lambda);
-    (lanes::to_vec(solver.w(), problem.dim), report)
+    #[expect(clippy::expect_used, reason = "a solver answers every lambda, interrupted or not")]
+    (options.solver.path)(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
 }
 
 /// Solves the problem for each of `lambdas`, best given from large to small, every fit starting from the one before.
@@ -129,17 +182,7 @@ pub fn path(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
-    let mut solver = newton::Solver::new(problem.dim, &problem.blocks, *options, cancelled);
-    let mut fits = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        let report = solver.run(lambda);
-        let stop = report.stop;
-        fits.push((lanes::to_vec(solver.w(), problem.dim), report));
-        if stop == super::Stop::Interrupted {
-            break;
-        }
-    }
-    Ok(fits)
+    Ok((options.solver.path)(problem, lambdas, options, cancelled))
 }
 
 #[cfg(test)]

@@ -26,14 +26,43 @@
 //! D(theta alpha). Every loop has a limit.
 
 use super::PairBlock;
+use super::PairProblem;
 use super::chunk::Sums;
 use super::line::{self, Slope};
 use super::space::{Cancelled, Space};
 use super::start::regularised_solve;
+use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use std::time::Instant;
 
-use crate::solve::{SolveOptions, SolveReport, Step, Stop};
+use crate::solve::{SolveOptions, SolveReport, SolverDef, Step, Stop};
+
+/// The definition.
+pub const NEWTON: SolverDef = SolverDef {
+    name: "newton",
+    summary: "Newton on the smoothed hinge in score space, with multipliers at the end",
+    losses: &[PairLoss::Hinge],
+    path,
+};
+
+fn path(
+    problem: &PairProblem<'_>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    cancelled: Cancelled<'_>,
+) -> Vec<(Vec<f64>, SolveReport)> {
+    let mut solver = Solver::new(problem.dim(), problem.blocks(), *options, cancelled);
+    let mut fits = Vec::with_capacity(lambdas.len());
+    for &lambda in lambdas {
+        let report = solver.run(lambda);
+        let stop = report.stop;
+        fits.push((lanes::to_vec(solver.w(), problem.dim()), report));
+        if stop == Stop::Interrupted {
+            break;
+        }
+    }
+    fits
+}
 
 /// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
 const OBJECTIVE_FLOOR: f64 = 1e-9;

@@ -224,7 +224,7 @@ fn an_interruption_and_a_limit_are_reported() {
     let problem = problem(&weights(&blocks), 1e-6);
     let (_, report) = solve(&problem, &SolveOptions::default(), &|| true);
     assert_eq!(report.stop, Stop::Interrupted);
-    let options = SolveOptions { tolerance: 1e-12, max_iterations: 2 };
+    let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
     let (w, report) = solve(&problem, &options, &|| false);
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
     assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
