@@ -9,7 +9,6 @@ mod pair_svm;
 mod q_svm;
 mod rank_svm;
 mod recipe;
-mod validation;
 
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
@@ -17,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::ranker::Ranker;
 use crate::smoothing;
 
-pub use recipe::{LambdaChoice, Recipe, Validation, missing};
-pub use validation::Choice;
+pub use pair_svm::Choice;
+pub use recipe::{LambdaChoice, Prior, Recipe, Validation, missing};
 
 /// One named algorithm.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub struct AlgorithmDef {
     /// Options it takes besides those of every training.
     pub parameters: &'static [&'static str],
     /// Fits it.
-    pub train: fn(&Recipe, &TrainingSet, &Control) -> Result<Trained>,
+    pub train: fn(&Recipe, TrainingSet, &Control) -> Result<Trained>,
 }
 
 /// Every algorithm.
@@ -60,6 +59,8 @@ pub struct Trained {
     pub scaling: Scaling,
     /// The lambda of the fits.
     pub lambda: f64,
+    /// The lambda of the uniform function that others are pulled to, where the prior is `global`.
+    pub prior_lambda: Option<f64>,
     /// How lambda was chosen, where it was.
     pub choice: Option<Choice>,
     /// Steps of the solver where one function is fitted, else one entry per fitted function.

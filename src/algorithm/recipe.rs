@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use super::AlgorithmDef;
-use crate::data::{Missing, QueryFeatureKind, ScalingKind};
+use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, LossDef};
 use crate::metric::{Metric, Undefined};
 use crate::option::Options;
+use crate::ranker::Form;
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
+use crate::solve::{self, SolverDef};
 
 /// How lambda is found.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +32,18 @@ pub enum Validation {
     Source(String),
 }
 
+/// What the penalty of a query's function pulls to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prior {
+    /// 0.
+    Zero,
+    /// The function of all queries together.
+    Global,
+}
+
+/// Names of the priors, as the option `prior` has them.
+pub const PRIOR_NAMES: &[&str] = &["zero", "global"];
+
 /// The choices of one training.
 #[derive(Debug, Clone)]
 pub struct Recipe {
@@ -37,6 +51,16 @@ pub struct Recipe {
     pub smoothing: Smoothing,
     /// What a misplaced pair costs.
     pub loss: &'static LossDef,
+    /// Whether documents are scored or pairs of them are ordered.
+    pub form: Form,
+    /// What minimises.
+    pub solver: &'static SolverDef,
+    /// What the penalty pulls to.
+    pub prior: Prior,
+    /// Whether every training query has a lambda of its own.
+    pub lambda_for_each: bool,
+    /// Whether the functions of training queries are fitted when they are asked for, not in training.
+    pub fits_at_query_time: bool,
     /// Scaling of document features.
     pub scale: ScalingKind,
     /// Whether query features are standardised.
@@ -59,8 +83,9 @@ pub struct Recipe {
     pub missing: Missing,
 }
 
-/// The grid of Dai & Wang (2019), section 5: 10^((v - 31) / 10) for v = 61, ..., 1.
-fn paper_grid() -> Vec<f64> {
+/// The candidates for lambda where the caller names none: those of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for
+/// v = 61, ..., 1.
+pub(super) fn auto_grid() -> Vec<f64> {
     (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
 }
 
@@ -79,6 +104,11 @@ impl Recipe {
                 bandwidth: options.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
             },
             loss: loss::find(options.text("loss").unwrap_or(loss::NAMES[0]))?,
+            form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
+            solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
+            prior: if options.text("prior") == Some(PRIOR_NAMES[1]) { Prior::Global } else { Prior::Zero },
+            lambda_for_each: options.text("lambda_for") == Some("each"),
+            fits_at_query_time: options.text("fits") == Some("query_time"),
             scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(ScalingKind::Quantile),
             standardise_queries: options.text("query_scale") != Some("none"),
             query_features: options.text("query_features").and_then(QueryFeatureKind::parse),
@@ -96,12 +126,49 @@ impl Recipe {
 
     /// Refuses combinations that cannot work, with the reason.
     fn check(&self) -> Result<()> {
-        if self.smoothing.kind == Kind::Individual && matches!(self.validation, Validation::Queries(_)) {
-            let reason = "with smoothing \"individual\" a query that is held out has no function; \
-                          use \"validation\": \"documents\" or a source";
-            return Err(Error::Unsupported(format!("option 'validation': {reason}")));
+        let individual = self.smoothing.kind == Kind::Individual;
+        let (loss, solver) = (self.loss.name, self.solver.name);
+        let refusals = [
+            (
+                individual && matches!(self.validation, Validation::Queries(_)),
+                "option 'validation': with smoothing \"individual\" a query that is held out has no function; \
+                 use \"validation\": \"documents\" or a source"
+                    .to_owned(),
+            ),
+            (
+                !self.solver.losses.contains(&self.loss.pair),
+                format!("option 'solver': \"{solver}\" does not take the loss \"{loss}\""),
+            ),
+            (
+                self.lambda_for_each && self.validation != Validation::Documents,
+                "option 'lambda_for': a lambda for each query is chosen on its own held-out documents; use \
+                 \"validation\": \"documents\" with it"
+                    .to_owned(),
+            ),
+            (
+                self.fits_at_query_time && individual,
+                "option 'fits': with smoothing \"individual\" functions are fitted in training only".to_owned(),
+            ),
+            (
+                self.fits_at_query_time && self.lambda_for_each,
+                "option 'fits': functions with a lambda each are fitted in training only".to_owned(),
+            ),
+        ];
+        match refusals.into_iter().find(|(refused, _)| *refused) {
+            Some((_, reason)) => Err(Error::Unsupported(reason)),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Bytes of the documents that a model keeps for queries that it has not seen.
+    pub fn bytes_kept(&self, data: &Dataset) -> u64 {
+        if matches!(self.smoothing.kind, Kind::Uniform | Kind::Individual) {
+            return 0;
+        }
+        let columns = data.features.columns() * if self.scale == ScalingKind::Both { 2 } else { 1 };
+        let lends = |query: &usize| loss::pairs(data.labels(*query)) > 0;
+        let documents: usize = (0..data.n_queries()).filter(lends).map(|query| data.rows(query).len()).sum();
+        (documents * (8 + columns * data.features.element_bytes())) as u64
     }
 
     /// The choices as JSON, for the model's card.
@@ -109,10 +176,16 @@ impl Recipe {
         let mut settings = json!({
             "smoothing": self.smoothing.kind.name(),
             "loss": self.loss.name,
+            "form": self.form.name(),
             "kernel": "linear",
+            "solver": self.solver.name,
             "scale": self.scale.name(),
             "tolerance": self.tolerance,
         });
+        if self.smoothing.kind != Kind::Uniform {
+            settings["prior"] = json!(PRIOR_NAMES[self.prior as usize]);
+            settings["fits"] = json!(if self.fits_at_query_time { "query_time" } else { "training" });
+        }
         if self.smoothing.kind.uses_distance() {
             settings["neighbors"] = json!(self.smoothing.neighbors);
             settings["query_scale"] = json!(if self.standardise_queries { "standard" } else { "none" });
@@ -137,6 +210,9 @@ fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {
         Kind::Uniform | Kind::Individual | Kind::Knn if options.has("bandwidth") => unused("bandwidth"),
         Kind::Uniform if options.has("query_features") => unused("query_features"),
         Kind::Uniform if options.has("query_scale") => unused("query_scale"),
+        Kind::Uniform if options.has("prior") => unused("prior"),
+        Kind::Uniform if options.has("fits") => unused("fits"),
+        Kind::Uniform if options.has("lambda_for") => unused("lambda_for"),
         _ => Ok(()),
     }
 }
@@ -150,7 +226,7 @@ fn lambda(given: Option<&Value>) -> LambdaChoice {
             lambdas.dedup_by(|a, b| a.to_bits() == b.to_bits());
             LambdaChoice::Among(lambdas)
         }
-        _ => LambdaChoice::Among(paper_grid()),
+        _ => LambdaChoice::Among(auto_grid()),
     }
 }
 
@@ -194,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_grid_is_the_papers() {
-        let grid = paper_grid();
+        let grid = auto_grid();
         assert_eq!(grid.len(), 61);
         assert!((grid[0] - 1e3).abs() < 1e-9 && (grid[60] - 1e-3).abs() < 1e-15);
     }

@@ -89,6 +89,13 @@ impl Dataset {
         &self.relevance[self.rows(query)]
     }
 
+    /// Takes the features away; there are none until others are put in their place.
+    #[must_use]
+    pub fn take_features(&mut self) -> Matrix {
+        let none = self.features.select_rows(&[]);
+        std::mem::replace(&mut self.features, none)
+    }
+
     /// The data set of some of the documents (ascending row numbers); queries stay, empty ones too.
     #[must_use]
     pub fn with_rows(&self, rows: &[usize]) -> Self {

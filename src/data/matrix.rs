@@ -55,6 +55,11 @@ impl Matrix {
         on_array!(self, array => array.slice(s![rows, ..]).iter().map(|value| value.to_f64()).collect())
     }
 
+    /// These rows in single precision, row-major; rounded where they are in double.
+    pub fn rows_f32(&self, rows: Range<usize>) -> Vec<f32> {
+        on_array!(self, array => array.slice(s![rows, ..]).iter().map(|value| value.to_f64() as f32).collect())
+    }
+
     /// One row in double precision.
     pub fn row_f64(&self, row: usize) -> Vec<f64> {
         self.rows_f64(row..row + 1)

@@ -11,14 +11,16 @@
 //! The last two need the whole query, so a model with them cannot score a document alone. Scaled values keep the type
 //! of the matrix they come from.
 
+use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::dataset::{Dataset, Documents};
-use super::matrix::Matrix;
+use super::dataset::Dataset;
+use super::matrix::{Matrix, shaped};
 use super::quantiles::Quantiles;
 use crate::control::Control;
 use crate::error::Result;
+use crate::math::dense::Element;
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,44 +151,82 @@ impl Scaling {
         features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
     }
 
-    /// All documents of a matrix scaled on all threads, given where each query's rows start and end.
+    /// All documents of a matrix scaled on all threads, given where each query's rows start and end. The matrix's
+    /// memory is used again where the number of features stays the same.
     ///
     /// # Errors
     /// An interruption.
-    pub fn matrix(&self, features: &Matrix, offsets: &[usize], control: &Control) -> Result<Matrix> {
-        if matches!(self, Self::None) {
-            return Ok(features.clone());
+    pub fn matrix(&self, features: Matrix, offsets: &[usize], control: &Control) -> Result<Matrix> {
+        Ok(match features {
+            features if matches!(self, Self::None) => features,
+            Matrix::F32(array) => Matrix::F32(self.array(array, offsets, control)?),
+            Matrix::F64(array) => Matrix::F64(self.array(array, offsets, control)?),
+        })
+    }
+
+    fn array<T: Element>(&self, array: Array2<T>, offsets: &[usize], control: &Control) -> Result<Array2<T>> {
+        let (rows, columns) = array.dim();
+        let width = self.width(columns);
+        let given = in_rows(array);
+        if width == columns {
+            let mut values = given;
+            let queries = split_queries(&mut values, offsets, columns);
+            queries.into_par_iter().try_for_each(|rows| {
+                control.check()?;
+                self.query(&rows.to_vec(), columns, rows);
+                Ok(())
+            })?;
+            return Ok(shaped(rows, columns, values));
         }
-        let width = self.width(features.columns());
-        let mut values = vec![0.0; features.rows() * width];
-        let mut rest = &mut values[..];
-        let mut queries = Vec::with_capacity(offsets.len());
-        for bounds in offsets.windows(2) {
-            let (place, after) = rest.split_at_mut((bounds[1] - bounds[0]) * width);
-            queries.push((Documents { features, start: bounds[0], end: bounds[1] }, place));
-            rest = after;
-        }
-        queries.into_par_iter().try_for_each(|(documents, place)| {
-            control.check()?;
-            self.query(&documents, place);
-            Ok(())
-        })?;
-        Ok(features.like(features.rows(), width, values))
+        let mut values = vec![T::from_f64(0.0); rows * width];
+        let queries: Vec<&mut [T]> = split_queries(&mut values, offsets, width);
+        let all: Result<()> =
+            queries.into_par_iter().zip(offsets.par_windows(2)).try_for_each(|(out, bounds)| {
+                control.check()?;
+                self.query(&given[bounds[0] * columns..bounds[1] * columns], columns, out);
+                Ok(())
+            });
+        all.map(|()| shaped(rows, width, values))
     }
 
     /// The scaled documents of one query, row-major.
-    fn query(&self, documents: &Documents<'_>, out: &mut [f64]) {
-        let ranges = if self.pointwise() { Vec::new() } else { ranges(documents) };
-        let width = self.width(documents.features.columns());
-        for (row, out) in documents.range().zip(out.chunks_exact_mut(width.max(1))) {
-            let raw = documents.features.row_f64(row);
-            let global = if matches!(self, Self::QueryMinmax) { Vec::new() } else { self.document(&raw) };
-            let within = ranges.iter().zip(&raw).map(|((low, factor), x)| (x - low) * factor);
-            for (out, value) in out.iter_mut().zip(global.into_iter().chain(within)) {
-                *out = value;
+    fn query<T: Element>(&self, documents: &[T], columns: usize, out: &mut [T]) {
+        let ranges = if self.pointwise() { Vec::new() } else { ranges(documents, columns) };
+        let width = self.width(columns).max(1);
+        for (raw, out) in documents.chunks_exact(columns.max(1)).zip(out.chunks_exact_mut(width)) {
+            let (global, within) = match self {
+                Self::QueryMinmax => out.split_at_mut(0),
+                _ => out.split_at_mut(columns),
+            };
+            for (feature, (out, x)) in global.iter_mut().zip(raw).enumerate() {
+                *out = T::from_f64(self.value(feature, x.to_f64()));
+            }
+            for ((out, x), (low, factor)) in within.iter_mut().zip(raw).zip(&ranges) {
+                *out = T::from_f64((x.to_f64() - low) * factor);
             }
         }
     }
+}
+
+/// The elements of an array, row after row.
+fn in_rows<T: Copy>(array: Array2<T>) -> Vec<T> {
+    if array.is_standard_layout() {
+        array.into_raw_vec_and_offset().0
+    } else {
+        array.iter().copied().collect()
+    }
+}
+
+/// The rows of each query, of `width` values a row.
+fn split_queries<'a, T>(values: &'a mut [T], offsets: &[usize], width: usize) -> Vec<&'a mut [T]> {
+    let mut rest = values;
+    let mut queries = Vec::with_capacity(offsets.len());
+    for bounds in offsets.windows(2) {
+        let (query, after) = rest.split_at_mut((bounds[1] - bounds[0]) * width);
+        queries.push(query);
+        rest = after;
+    }
+    queries
 }
 
 /// What `learn` makes of each feature's values.
@@ -206,11 +246,11 @@ fn each_column<T: Send>(
 }
 
 /// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.
-fn ranges(documents: &Documents<'_>) -> Vec<(f64, f64)> {
-    let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); documents.features.columns()];
-    for row in documents.range() {
-        for (bound, x) in bounds.iter_mut().zip(documents.features.row_f64(row)) {
-            *bound = (bound.0.min(x), bound.1.max(x));
+fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
+    let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); columns];
+    for row in documents.chunks_exact(columns.max(1)) {
+        for (bound, x) in bounds.iter_mut().zip(row) {
+            *bound = (bound.0.min(x.to_f64()), bound.1.max(x.to_f64()));
         }
     }
     bounds.into_iter().map(|(low, high)| (low, inverse(high - low))).collect()

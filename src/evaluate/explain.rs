@@ -25,7 +25,8 @@ pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
 
 /// The function for a target given by its query features alone (`None` where the caller gave none).
 ///
-/// `run` is called only where the function must be fitted; it decides on which threads and how it can be stopped.
+/// `run` is called with the scaled query features only where the function must be fitted; it brings what the fit needs
+/// and decides on which threads it runs and how it can be stopped.
 ///
 /// # Errors
 /// Query features that are missing, too many or not wanted; a model without functions for novel queries.
@@ -34,7 +35,7 @@ pub fn function_for(
     key: Key,
     query_features: Option<&[f64]>,
     cache: &FitCache,
-    run: impl FnOnce(&Fit<'_>) -> Result<Function>,
+    run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
     let Some(rule) = model.ranker.query_rule() else {
         if query_features.is_some() {
@@ -65,15 +66,28 @@ pub fn function_for(
     if let Some(function) = cache.get(key, &features) {
         return Ok(function);
     }
-    let function = Arc::new(run(&|control| model.ranker.fit(&features, control))?);
+    let function = Arc::new(run(&features, &|control| model.ranker.fit(&features, control))?);
     cache.put(key, &features, &function);
     Ok(function)
 }
 
 /// Name and weight of every scaled feature.
-pub fn function_weights(model: &Model, function: &Function) -> Vec<(String, f64)> {
+///
+/// # Errors
+/// A model whose scores are not weighted sums of features.
+pub fn function_weights(model: &Model, function: &Function) -> Result<Vec<(String, f64)>> {
+    check_linear(model)?;
     let names = model.scaling.names(&model.card.features);
-    names.into_iter().zip(function.weights.iter().copied()).collect()
+    Ok(names.into_iter().zip(function.weights.iter().copied()).collect())
+}
+
+fn check_linear(model: &Model) -> Result<()> {
+    if model.capabilities().linear {
+        return Ok(());
+    }
+    Err(Error::Unsupported(
+        "the model's kernel is not linear, so its scores are no weighted sums of features".to_owned(),
+    ))
 }
 
 /// The parts of the score of one document, given by its features before scaling, in the type of their source.
@@ -81,13 +95,14 @@ pub fn function_weights(model: &Model, function: &Function) -> Vec<(String, f64)
 /// Scaled features are rounded to that type, as they are in the score.
 ///
 /// # Errors
-/// A model that does not score documents one by one; another number of features than in training.
+/// A model that does not score documents one by one or is not linear; another number of features than in training.
 pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> Result<Vec<Part>> {
     let (found, expected) = (features.len(), model.card.features.len());
     if found != expected {
         return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
     }
     model.check_pointwise()?;
+    check_linear(model)?;
     let part = |(place, (name, value)): (usize, (&String, &T))| {
         let value = value.to_f64();
         let scaled = T::from_f64(model.scaling.value(place, value)).to_f64();

@@ -1,4 +1,5 @@
-//! Scores of the documents of whole queries.
+//! Scores of the documents of whole queries, in three steps: which functions are at hand ([`Scoring::new`]), fits of
+//! the others batch by batch ([`Scoring::fit`], blocks of the model being fetched before), scores ([`Scoring::finish`]).
 
 use std::sync::Arc;
 
@@ -10,6 +11,9 @@ use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
 use crate::model::{Key, Model};
 use crate::ranker::{Function, Target};
+
+/// Functions fitted between two looks at the blocks that are needed.
+const BATCH: usize = 64;
 
 /// Scores of a data set.
 #[derive(Debug)]
@@ -24,95 +28,139 @@ pub struct Scored {
     pub warnings: Vec<String>,
 }
 
-/// Scores every document; fits the functions of novel queries in the current thread pool.
-///
-/// # Errors
-/// Another number of features than in training, query features that are not there, an interruption.
-pub fn score(model: &Model, key: Key, data: &Dataset, cache: &FitCache, control: &Control) -> Result<Scored> {
-    let (found, expected) = (data.features.columns(), model.card.features.len());
-    if found != expected {
-        return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
+/// A data set on the way to its scores.
+#[derive(Debug)]
+pub struct Scoring<'a> {
+    model: &'a Model,
+    key: Key,
+    data: &'a Dataset,
+    cache: &'a FitCache,
+    /// Query features, scaled; empty where the model asks for none (`n_queries`).
+    features: Vec<Vec<f64>>,
+    /// The functions that are known (`n_queries`).
+    functions: Vec<Option<Arc<Function>>>,
+    seen: usize,
+    fitted: usize,
+    warnings: Vec<String>,
+}
+
+impl<'a> Scoring<'a> {
+    /// Finds the functions that need no fitting.
+    ///
+    /// # Errors
+    /// Another number of features than in training, query features that are not there.
+    pub fn new(model: &'a Model, key: Key, data: &'a Dataset, cache: &'a FitCache) -> Result<Self> {
+        let (found, expected) = (data.features.columns(), model.card.features.len());
+        if found != expected {
+            return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
+        }
+        let mut warnings = Vec::new();
+        let features = query_features(model, data, &mut warnings)?;
+        let mut seen = 0;
+        let functions = (0..data.n_queries()).map(|query| {
+            let target = Target { id: Some(&data.query_ids[query]), features: &features[query] };
+            let stored = model.ranker.stored(&target);
+            seen += usize::from(stored.is_some());
+            stored.or_else(|| without_fitting(model, key, &features[query], cache))
+        });
+        let functions = functions.collect();
+        if model.ranker.knows_only_stored() && seen < data.n_queries() {
+            warnings.push(format!(
+                "{} queries are novel; '{}' has no function for them, so their documents score 0",
+                data.n_queries() - seen,
+                model.card.algorithm
+            ));
+        }
+        Ok(Self { model, key, data, cache, features, functions, seen, fitted: 0, warnings })
     }
-    let mut scored = Scored { scores: Vec::new(), seen: 0, fitted: 0, warnings: Vec::new() };
-    let functions = functions(model, key, data, cache, control, &mut scored)?;
-    let scaled = model.scaling.matrix(&data.features, &data.offsets, control)?;
-    let per_query = |query: usize| {
-        let documents =
-            Documents { features: &scaled, start: data.offsets[query], end: data.offsets[query + 1] };
-        functions[query].scores(&documents)
-    };
-    scored.scores = (0..data.n_queries()).flat_map(per_query).collect();
-    if scored.scores.iter().all(|score| score.is_finite()) {
-        Ok(scored)
-    } else {
-        Err(Error::Data(super::point::BEYOND.to_owned()))
+
+    /// The next queries whose functions must be fitted; none when all are known.
+    pub fn unfitted(&self) -> Vec<usize> {
+        let unknown = (0..self.functions.len()).filter(|query| self.functions[*query].is_none());
+        unknown.take(BATCH).collect()
+    }
+
+    /// Features of these queries, scaled.
+    pub fn targets(&self, queries: &[usize]) -> Vec<&[f64]> {
+        queries.iter().map(|query| &self.features[*query][..]).collect()
+    }
+
+    /// Fits the functions of these queries in the current thread pool.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn fit(&mut self, queries: &[usize], control: &Control) -> Result<()> {
+        control.expect(queries.len());
+        let fit = |query: &usize| {
+            let function = Arc::new(self.model.ranker.fit(&self.features[*query], control)?);
+            self.cache.put(self.key, &self.features[*query], &function);
+            control.step();
+            Ok(function)
+        };
+        let functions: Vec<Arc<Function>> = queries.par_iter().map(fit).collect::<Result<_>>()?;
+        self.fitted += functions.len();
+        for (query, function) in queries.iter().zip(functions) {
+            self.functions[*query] = Some(function);
+        }
+        Ok(())
+    }
+
+    /// Scores every document; every function must be known by now.
+    ///
+    /// # Errors
+    /// Scores beyond the range of numbers, an interruption.
+    pub fn finish(self, control: &Control) -> Result<Scored> {
+        let Self { model, data, functions, seen, fitted, warnings, .. } = self;
+        let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
+        let space = model.ranker.space();
+        let per_query = |(query, function): (usize, &Option<Arc<Function>>)| {
+            control.check()?;
+            let (start, end) = (data.offsets[query], data.offsets[query + 1]);
+            let documents = Documents { features: &scaled, start, end };
+            let function =
+                function.as_ref().ok_or_else(|| Error::Internal(format!("query {query} has no function")))?;
+            Ok(space.scores(&documents, &function.weights))
+        };
+        let scores: Vec<Vec<f64>> = functions.par_iter().enumerate().map(per_query).collect::<Result<_>>()?;
+        let scores = scores.concat();
+        if scores.iter().all(|score| score.is_finite()) {
+            Ok(Scored { scores, seen, fitted, warnings })
+        } else {
+            Err(Error::Data(super::point::BEYOND.to_owned()))
+        }
     }
 }
 
-/// The function of every query: stored, kept from an earlier call, or fitted now.
-fn functions(
-    model: &Model,
-    key: Key,
-    data: &Dataset,
-    cache: &FitCache,
-    control: &Control,
-    scored: &mut Scored,
-) -> Result<Vec<Arc<Function>>> {
-    let features = match model.ranker.query_rule() {
-        None => vec![Vec::new(); data.n_queries()],
-        Some(rule) => {
-            let varying = rule.varying(data);
-            if !varying.is_empty() {
-                let list = varying.join(", ");
-                scored
-                    .warnings
-                    .push(format!("query features that vary within a query (their mean is used): {list}"));
-            }
-            rule.features(data)?.rows().into_iter().map(|row| row.to_vec()).collect()
+/// Scores every document of a model that is whole; fits the functions of novel queries in the current thread pool.
+///
+/// # Errors
+/// Those of the three steps.
+pub fn score(model: &Model, key: Key, data: &Dataset, cache: &FitCache, control: &Control) -> Result<Scored> {
+    let mut scoring = Scoring::new(model, key, data, cache)?;
+    loop {
+        let queries = scoring.unfitted();
+        if queries.is_empty() {
+            return scoring.finish(control);
         }
-    };
-    let known: Vec<Option<Arc<Function>>> = (0..data.n_queries())
-        .map(|query| {
-            let target = Target { id: Some(&data.query_ids[query]), features: &features[query] };
-            let stored = model.ranker.stored(&target);
-            scored.seen += usize::from(stored.is_some());
-            stored.or_else(|| without_fitting(model, key, &features[query], cache))
-        })
-        .collect();
-    if model.ranker.knows_only_stored() && scored.seen < data.n_queries() {
-        let novel = data.n_queries() - scored.seen;
-        scored.warnings.push(format!(
-            "{novel} queries are novel; '{}' has no function for them, so their documents score 0",
-            model.card.algorithm
-        ));
+        scoring.fit(&queries, control)?;
     }
-    scored.fitted = known.iter().filter(|function| function.is_none()).count();
-    control.expect(scored.fitted);
-    known
-        .into_par_iter()
-        .zip(features)
-        .map(|(known, features)| known.map_or_else(|| fit(model, key, &features, cache, control), Ok))
-        .collect()
+}
+
+fn query_features(model: &Model, data: &Dataset, warnings: &mut Vec<String>) -> Result<Vec<Vec<f64>>> {
+    let Some(rule) = model.ranker.query_rule() else { return Ok(vec![Vec::new(); data.n_queries()]) };
+    let varying = rule.varying(data);
+    if !varying.is_empty() {
+        let list = varying.join(", ");
+        warnings.push(format!("query features that vary within a query (their mean is used): {list}"));
+    }
+    Ok(rule.features(data)?.rows().into_iter().map(|row| row.to_vec()).collect())
 }
 
 /// A novel query's function where it takes no fitting: kept from an earlier call, or 0 for all.
 fn without_fitting(model: &Model, key: Key, features: &[f64], cache: &FitCache) -> Option<Arc<Function>> {
     if model.ranker.knows_only_stored() {
-        let weights = vec![0.0; model.ranker.width()];
+        let weights = vec![0.0; model.ranker.space().weights()];
         return Some(Arc::new(Function { weights, objective: 0.0, gap: 0.0 }));
     }
     cache.get(key, features)
-}
-
-fn fit(
-    model: &Model,
-    key: Key,
-    features: &[f64],
-    cache: &FitCache,
-    control: &Control,
-) -> Result<Arc<Function>> {
-    let function = Arc::new(model.ranker.fit(features, control)?);
-    cache.put(key, features, &function);
-    control.step();
-    Ok(function)
 }

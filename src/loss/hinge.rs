@@ -4,12 +4,13 @@
 //!
 //! for the N documents of one query; pairs with equal labels cost nothing. Cost of one evaluation: O(N^2).
 
-use super::{LossDef, pair_share};
+use super::{LossDef, PairLoss, pair_share};
 
 /// The definition.
 pub const HINGE: LossDef = LossDef {
     name: "hinge",
     summary: "pairwise hinge: max(0, 1 - (s_j - s_l)) for each pair with y_j > y_l, mean over all pairs",
+    pair: PairLoss::Hinge,
     value_and_subgradient,
 };
 

@@ -30,6 +30,8 @@ pub struct LossDef {
     pub name: &'static str,
     /// One line for people.
     pub summary: &'static str,
+    /// What one pair costs.
+    pub pair: PairLoss,
     /// Value for one query; writes a subgradient with respect to the scores into the last argument.
     ///
     /// Arguments: labels (n), scores (n), subgradient (n, overwritten).

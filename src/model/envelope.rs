@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, Result};
-use crate::ranker::{decode_header, encode_header};
+use crate::ranker::{Block, decode_header, encode_header};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
 const VERSION: u16 = 1;
@@ -41,10 +41,30 @@ struct Entry {
     checksum: u64,
 }
 
-/// The parts of an opened envelope.
+/// Where a block stands and what it must hash to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// First byte in the model.
+    pub(super) offset: usize,
+    /// Number of bytes.
+    pub(super) length: usize,
+    checksum: u64,
+}
+
+impl Place {
+    /// Refuses bytes that are not this block.
+    pub(super) fn check(&self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() == self.length && xxh3_64(bytes) == self.checksum {
+            return Ok(());
+        }
+        corrupt(format!("the checksum of the block at byte {} does not match", self.offset))
+    }
+}
+
+/// The header of a model: its own bytes and the places of its blocks.
 pub(super) struct Opened<'a> {
     pub(super) header: &'a [u8],
-    pub(super) blocks: Vec<&'a [u8]>,
+    pub(super) index: Vec<Place>,
 }
 
 fn corrupt<T>(problem: impl Into<String>) -> Result<T> {
@@ -58,12 +78,19 @@ fn key_of(start: &[u8], header: &[u8]) -> Key {
     hasher.digest128()
 }
 
-/// Puts a header and blocks into one BLOB.
-pub(super) fn seal(model: &[u8], blocks: &[Vec<u8>]) -> Result<Vec<u8>> {
-    let entry = |block: &Vec<u8>| Entry { length: block.len() as u64, checksum: xxh3_64(block) };
-    let index = blocks.iter().map(entry).collect();
+/// Puts a header and blocks into one BLOB. Every block is written twice, the first time for its checksum only, so
+/// that no more than one of them is held beside the BLOB.
+pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
+    let mut block_bytes = Vec::new();
+    let mut entry = |block: &Block<'_>| {
+        block_bytes.clear();
+        block(&mut block_bytes)?;
+        Ok(Entry { length: block_bytes.len() as u64, checksum: xxh3_64(&block_bytes) })
+    };
+    let index: Vec<Entry> = blocks.iter().map(&mut entry).collect::<Result<_>>()?;
+    let blocks_length: u64 = index.iter().map(|entry| entry.length).sum();
     let header = encode_header(&Header { index, model: model.to_vec() })?;
-    let length = KEY_END + header.len() + blocks.iter().map(Vec::len).sum::<usize>();
+    let length = KEY_END + header.len() + blocks_length as usize;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
@@ -73,9 +100,7 @@ pub(super) fn seal(model: &[u8], blocks: &[Vec<u8>]) -> Result<Vec<u8>> {
     let key = key_of(&bytes, &header);
     bytes.extend(key.to_le_bytes());
     bytes.extend(header);
-    for block in blocks {
-        bytes.extend(block);
-    }
+    blocks.iter().try_for_each(|block| block(&mut bytes))?;
     Ok(bytes)
 }
 
@@ -103,74 +128,114 @@ pub fn read_key(bytes: &[u8]) -> Result<Key> {
     Ok(Key::from_le_bytes(key))
 }
 
-/// Checks all bytes and finds the parts.
-pub(super) fn open(bytes: &[u8]) -> Result<Opened<'_>> {
-    let key = read_key(bytes)?;
-    let length = number_at(bytes, 16);
-    if length != bytes.len() as u64 {
-        return corrupt(format!("{} bytes, but its header says {length}", bytes.len()));
+/// Where the header ends, from the first [`KEY_END`] bytes of a model of `length` bytes.
+///
+/// # Errors
+/// Bytes that do not begin like a model, another length than they say, a header that does not fit into it.
+pub fn header_end(start: &[u8], length: u64) -> Result<usize> {
+    read_key(start)?;
+    let said = number_at(start, 16);
+    if said != length {
+        return corrupt(format!("{length} bytes, but its header says {said}"));
     }
-    let header_length = usize::try_from(number_at(bytes, 24)).unwrap_or(usize::MAX);
-    let body = &bytes[KEY_END..];
-    let Some((header, blocks)) = body.split_at_checked(header_length) else {
-        return corrupt(format!("header of {header_length} bytes in a body of {}", body.len()));
+    let header_length = number_at(start, 24);
+    let end = header_length.checked_add(KEY_END as u64).filter(|end| *end <= length);
+    match end.and_then(|end| usize::try_from(end).ok()) {
+        Some(end) => Ok(end),
+        None => corrupt(format!("header of {header_length} bytes in a model of {length}")),
+    }
+}
+
+/// Checks the first bytes of a model of `length` bytes, up to the end of its header, and finds its parts.
+pub(super) fn open(start: &[u8], length: u64) -> Result<Opened<'_>> {
+    let end = header_end(start, length)?;
+    let Some(header) = start.get(KEY_END..end) else {
+        return corrupt(format!("{} bytes of a header that ends at {end}", start.len()));
     };
-    if key_of(&bytes[..HASHED], header) != key {
+    if key_of(&start[..HASHED], header) != read_key(start)? {
         return corrupt("the checksum of its header does not match");
     }
     let Header { index, model } = decode_header(header)?;
     let model_start = header.len() - model.len();
-    Ok(Opened { header: &header[model_start..], blocks: split_blocks(&index, blocks)? })
+    Ok(Opened { header: &header[model_start..], index: places(&index, end, length)? })
 }
 
-fn split_blocks<'a>(index: &[Entry], mut rest: &'a [u8]) -> Result<Vec<&'a [u8]>> {
-    let mut blocks = Vec::with_capacity(index.len().min(rest.len() + 1));
+/// The places of blocks that begin at `first` and fill a model up to its `length`.
+fn places(index: &[Entry], first: usize, length: u64) -> Result<Vec<Place>> {
+    let mut places = Vec::with_capacity(index.len());
+    let mut offset = first as u64;
     for (number, entry) in index.iter().enumerate() {
-        let length = usize::try_from(entry.length).unwrap_or(usize::MAX);
-        let Some((block, after)) = rest.split_at_checked(length) else {
-            return corrupt(format!("block {number} of {length} bytes, but {} are left", rest.len()));
+        let end = offset.checked_add(entry.length).filter(|end| *end <= length);
+        let Some(end) = end else {
+            let left = length - offset;
+            return corrupt(format!("block {number} of {} bytes, but {left} are left", entry.length));
         };
-        if xxh3_64(block) != entry.checksum {
-            return corrupt(format!("the checksum of block {number} does not match"));
-        }
-        blocks.push(block);
-        rest = after;
+        let place = (usize::try_from(offset), usize::try_from(entry.length));
+        let (Ok(offset_here), Ok(block_length)) = place else {
+            return corrupt(format!("block {number} lies beyond all memory"));
+        };
+        places.push(Place { offset: offset_here, length: block_length, checksum: entry.checksum });
+        offset = end;
     }
-    if rest.is_empty() { Ok(blocks) } else { corrupt(format!("{} bytes after the last block", rest.len())) }
+    match length - offset {
+        0 => Ok(places),
+        rest => corrupt(format!("{rest} bytes after the last block")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn sealed(header: &[u8], blocks: &'static [&'static [u8]]) -> Vec<u8> {
+        let block = |bytes: &'static [u8]| -> Block<'static> {
+            Box::new(move |out| {
+                out.extend(bytes);
+                Ok(())
+            })
+        };
+        seal(header, &blocks.iter().map(|bytes| block(bytes)).collect::<Vec<_>>()).unwrap()
+    }
+
+    /// The blocks of a model, all of them checked.
+    fn blocks(bytes: &[u8]) -> Result<Vec<&[u8]>> {
+        let opened = open(bytes, bytes.len() as u64)?;
+        let block = |place: &Place| {
+            let block = &bytes[place.offset..place.offset + place.length];
+            place.check(block).map(|()| block)
+        };
+        opened.index.iter().map(block).collect()
+    }
+
     #[test]
     fn what_is_sealed_opens_again() {
-        let bytes = seal(b"header", &[vec![1, 2, 3], Vec::new(), vec![4]]).unwrap();
-        let opened = open(&bytes).unwrap();
-        assert_eq!(opened.header, b"header");
-        assert_eq!(opened.blocks, [&[1u8, 2, 3][..], &[], &[4]]);
+        let bytes = sealed(b"header", &[&[1, 2, 3], &[], &[4]]);
+        assert_eq!(open(&bytes, bytes.len() as u64).unwrap().header, b"header");
+        assert_eq!(blocks(&bytes).unwrap(), [&[1u8, 2, 3][..], &[], &[4]]);
+        let end = header_end(&bytes, bytes.len() as u64).unwrap();
+        assert_eq!(open(&bytes[..end], bytes.len() as u64).unwrap().index.len(), 3);
     }
 
     #[test]
     fn every_changed_missing_or_added_byte_is_found() {
-        let bytes = seal(b"some header", &[vec![7; 20], vec![9; 5]]).unwrap();
+        let bytes = sealed(b"some header", &[&[7; 20], &[9; 5]]);
         for at in 0..bytes.len() {
             for change in 1..=255u8 {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= change;
-                assert!(open(&damaged).is_err(), "byte {at} changed by {change}");
+                assert!(blocks(&damaged).is_err(), "byte {at} changed by {change}");
             }
-            assert!(open(&bytes[..at]).is_err(), "cut at {at}");
+            assert!(blocks(&bytes[..at]).is_err(), "cut at {at}");
         }
         for length in [0, 1 << 30, (1 << 31) - 1, (1 << 32) - 1, 1 << 63, u64::MAX] {
             for at in [16, 24] {
                 let mut damaged = bytes.clone();
                 damaged[at..at + 8].copy_from_slice(&length.to_le_bytes());
-                assert!(open(&damaged).is_err(), "length {length} at {at}");
+                assert!(blocks(&damaged).is_err(), "length {length} at {at}");
             }
         }
         let mut longer = bytes;
         longer.push(0);
-        assert!(open(&longer).is_err());
+        assert!(blocks(&longer).is_err());
     }
 }

@@ -13,7 +13,9 @@ use crate::data::{Missing, Scaling};
 use crate::error::{Error, Result};
 use crate::ranker::{self, Capabilities, Encoded, Ranker, decode_header, encode_header};
 
-pub use envelope::{KEY_END, Key, read_key};
+pub use envelope::{KEY_END, Key, header_end, read_key};
+
+use envelope::Place;
 
 /// What a model says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +45,8 @@ pub struct Model {
     pub scaling: Scaling,
     /// What scores documents.
     pub ranker: Box<dyn Ranker>,
+    /// Blocks of the bytes that it was read from.
+    index: Vec<Place>,
 }
 
 /// The always-needed part of the BLOB.
@@ -81,7 +85,7 @@ impl Model {
             summary: origin.summary.to_string(),
             log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
         };
-        Self { card, scaling: trained.scaling, ranker: trained.ranker }
+        Self { card, scaling: trained.scaling, ranker: trained.ranker, index: Vec::new() }
     }
 
     /// What it can do.
@@ -98,10 +102,12 @@ impl Model {
         if self.capabilities().pointwise {
             return Ok(());
         }
-        let scale = self.scaling.kind().name();
-        Err(Error::Unsupported(format!(
-            "the model's scaling \"{scale}\" needs the whole query; use ltr_rank"
-        )))
+        let what = if self.scaling.pointwise() {
+            "form \"ranking\"".to_owned()
+        } else {
+            format!("scaling \"{}\"", self.scaling.kind().name())
+        };
+        Err(Error::Unsupported(format!("the model's {what} needs the whole query; use ltr_rank")))
     }
 
     /// The recipe's choices.
@@ -130,17 +136,63 @@ impl Model {
         envelope::seal(&encode_header(&header)?, &blocks)
     }
 
-    /// The model of a BLOB.
+    /// The model of a BLOB, every byte of it checked.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for anything that [`Model::to_bytes`] does not write.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let opened = envelope::open(bytes)?;
+        let model = Self::open(bytes, bytes.len() as u64, true)?;
+        for (number, place) in model.index.iter().enumerate() {
+            let block = &bytes[place.offset..place.offset + place.length];
+            place.check(block)?;
+            model.ranker.receive_block(number, block)?;
+        }
+        Ok(model)
+    }
+
+    /// The model of a BLOB of `length` bytes, from its bytes up to [`header_end`]. Blocks are read by [`Self::fetch`].
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for anything that [`Model::to_bytes`] does not write.
+    pub fn from_header(start: &[u8], length: u64) -> Result<Self> {
+        Self::open(start, length, false)
+    }
+
+    fn open(start: &[u8], length: u64, whole: bool) -> Result<Self> {
+        let opened = envelope::open(start, length)?;
         let Header { card, scaling, form, ranker } = decode_header(opened.header)?;
         algorithm::find(&card.algorithm).map_err(|error| Error::Corrupt(error.to_string()))?;
-        let model = Self { ranker: ranker::decode(&form, &ranker, &opened.blocks)?, card, scaling };
-        model.problem().map_or(Ok(()), |problem| Err(Error::Corrupt(problem.to_owned())))?;
-        Ok(model)
+        let ranker = ranker::decode(&form, &ranker, opened.index.len(), whole)?;
+        let model = Self { ranker, card, scaling, index: opened.index };
+        model.problem().map_or(Ok(model), |problem| Err(Error::Corrupt(problem.to_owned())))
+    }
+
+    /// True where fits for targets with these features need blocks that are not at hand.
+    pub fn lacks_blocks(&self, targets: &[&[f64]]) -> bool {
+        !self.ranker.missing_blocks(targets).is_empty()
+    }
+
+    /// Reads the blocks that fits for targets with these features need, and checks them. `read` gets a place in the
+    /// BLOB and memory of the length to read.
+    ///
+    /// # Errors
+    /// Those of `read`; [`Error::Corrupt`] for bytes that are not the block.
+    pub fn fetch(
+        &self,
+        targets: &[&[f64]],
+        read: &mut dyn FnMut(usize, &mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut bytes = Vec::new();
+        for number in self.ranker.missing_blocks(targets) {
+            let Some(place) = self.index.get(number) else {
+                return Err(Error::Internal(format!("block {number} has no place")));
+            };
+            bytes.resize(place.length, 0);
+            read(place.offset, &mut bytes)?;
+            place.check(&bytes)?;
+            self.ranker.receive_block(number, &bytes)?;
+        }
+        Ok(())
     }
 
     /// The first thing that does not fit together, if any.
@@ -152,7 +204,7 @@ impl Model {
             (self.card.means.iter().all(|mean| mean.is_finite()), "a mean that is not finite"),
             (self.scaling.features().is_none_or(|learned| learned == n), "number of scaled features"),
             (self.scaling.is_sound(), "the scaling"),
-            (self.scaling.width(n) == self.ranker.width(), "number of weights"),
+            (self.scaling.width(n) == self.ranker.space().width(), "number of weights"),
             (self.ranker.query_rule().is_none_or(|rule| rule.is_sound(n)), "the query features"),
             (json(&self.card.settings) && json(&self.card.summary), "settings or summary"),
             (self.card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "the training log"),

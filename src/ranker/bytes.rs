@@ -1,5 +1,8 @@
 //! The codec: bincode for headers, fixed-width little-endian numbers for blocks. The only file that names bincode.
 
+use std::ops::Range;
+
+use ndarray::s;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -9,13 +12,15 @@ use crate::error::{Error, Result};
 /// No header is longer than this (bytes); a longer claim is damage.
 const LONGEST_HEADER: usize = 1 << 30;
 
+/// Appends a block to bytes; called as often as it is needed, so that blocks need not be kept.
+pub type Block<'a> = Box<dyn Fn(&mut Vec<u8>) -> Result<()> + 'a>;
+
 /// A ranker as bytes: one header and any number of blocks.
-#[derive(Debug, Default)]
-pub struct Encoded {
+pub struct Encoded<'a> {
     /// Everything that is always needed.
     pub header: Vec<u8>,
     /// One per training query that lends its judgments.
-    pub blocks: Vec<Vec<u8>>,
+    pub blocks: Vec<Block<'a>>,
 }
 
 /// The bytes of a header.
@@ -42,11 +47,15 @@ pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     }
 }
 
-/// Appends the elements of a matrix, row-major.
-pub(super) fn write_matrix(matrix: &Matrix, out: &mut Vec<u8>) {
+/// Appends the elements of some rows of a matrix, row-major.
+pub(super) fn write_rows(matrix: &Matrix, rows: Range<usize>, out: &mut Vec<u8>) {
     match matrix {
-        Matrix::F32(array) => out.extend(array.iter().flat_map(|value| value.to_le_bytes())),
-        Matrix::F64(array) => out.extend(array.iter().flat_map(|value| value.to_le_bytes())),
+        Matrix::F32(array) => {
+            out.extend(array.slice(s![rows, ..]).iter().flat_map(|value| value.to_le_bytes()));
+        }
+        Matrix::F64(array) => {
+            out.extend(array.slice(s![rows, ..]).iter().flat_map(|value| value.to_le_bytes()));
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{Encoded, decode_header, encode_header};
-use super::{Capabilities, Function, Ranker, Target};
+use super::space::Space;
+use super::{Function, Ranker, Target};
 use crate::control::Control;
 use crate::error::{Error, Result};
 
@@ -15,20 +16,22 @@ pub(super) const FORM: &str = "linear";
 /// The ranker.
 #[derive(Debug)]
 pub struct Linear {
+    space: Space,
     function: Arc<Function>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Header {
+    space: Space,
     weights: Vec<f64>,
     objective: f64,
     gap: f64,
 }
 
 impl Linear {
-    /// A ranker with this function.
-    pub fn new(function: Function) -> Self {
-        Self { function: Arc::new(function) }
+    /// A ranker with this function of a space.
+    pub fn new(space: Space, function: Function) -> Self {
+        Self { space, function: Arc::new(function) }
     }
 }
 
@@ -37,12 +40,8 @@ impl Ranker for Linear {
         FORM
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { pointwise: true, linear: true, has_features: true, query_dependent: false }
-    }
-
-    fn width(&self) -> usize {
-        self.function.weights.len()
+    fn space(&self) -> &Space {
+        &self.space
     }
 
     fn stored(&self, _target: &Target<'_>) -> Option<Arc<Function>> {
@@ -53,18 +52,20 @@ impl Ranker for Linear {
         Ok((*self.function).clone())
     }
 
-    fn encode(&self) -> Result<Encoded> {
+    fn encode(&self) -> Result<Encoded<'_>> {
         let Function { weights, objective, gap } = (*self.function).clone();
-        Ok(Encoded { header: encode_header(&Header { weights, objective, gap })?, blocks: Vec::new() })
+        let header = Header { space: self.space.clone(), weights, objective, gap };
+        Ok(Encoded { header: encode_header(&header)?, blocks: Vec::new() })
     }
 }
 
-/// Reads the ranker.
-pub(super) fn decode(header: &[u8], blocks: &[&[u8]]) -> Result<Box<dyn Ranker>> {
-    let Header { weights, objective, gap } = decode_header(header)?;
+/// Reads the ranker, which has no blocks.
+pub(super) fn decode(header: &[u8], blocks: usize, _whole: bool) -> Result<Box<dyn Ranker>> {
+    let Header { space, weights, objective, gap } = decode_header(header)?;
     let finite = weights.iter().chain([&objective, &gap]).all(|value| value.is_finite());
-    if !finite || !blocks.is_empty() {
-        return Err(Error::Corrupt("linear ranker: weights must be finite and blocks absent".to_owned()));
+    if finite && blocks == 0 && space.is_sound() && space.weights() == weights.len() {
+        return Ok(Box::new(Linear::new(space, Function { weights, objective, gap })));
     }
-    Ok(Box::new(Linear::new(Function { weights, objective, gap })))
+    let problem = "linear ranker: as many finite weights as its space has, and no blocks, are needed";
+    Err(Error::Corrupt(problem.to_owned()))
 }

@@ -4,44 +4,35 @@
 //! are fitted when asked for ([`Ranker::fit`]); who keeps and shares them is the caller's affair.
 
 mod bytes;
+mod fitting;
 mod linear;
 mod pool;
 mod query_dependent;
+mod space;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::control::Control;
-use crate::data::{Documents, Id, QueryFeatureRule};
+use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
-use crate::math::dense::dot;
 
-pub use bytes::{Encoded, decode_header, encode_header};
+pub use bytes::{Block, Encoded, decode_header, encode_header};
+pub use fitting::Fitting;
 pub use linear::Linear;
 pub use pool::{JudgmentPool, Lender};
-pub use query_dependent::{Fitting, Lending, Observed, QueryDependent};
+pub use query_dependent::{Lending, Observed, QueryDependent};
+pub use space::{FORM_NAMES, Form, Space};
 
-/// A ranking function of scaled document features.
+/// A ranking function: weights in a [`Space`], which turns them into scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
-    /// One weight per scaled feature.
+    /// As many weights as the space has.
     pub weights: Vec<f64>,
     /// Value of the objective at the weights.
     pub objective: f64,
     /// Certified distance of `objective` from the optimum.
     pub gap: f64,
-}
-
-impl Function {
-    /// Score of one scaled document; higher is better.
-    pub fn score(&self, features: &[f64]) -> f64 {
-        dot(features, &self.weights)
-    }
-
-    /// Scores of scaled documents.
-    pub fn scores(&self, documents: &Documents<'_>) -> Vec<f64> {
-        documents.range().map(|row| documents.features.row_dot(row, &self.weights)).collect()
-    }
 }
 
 /// The query for which a function is wanted.
@@ -72,11 +63,23 @@ pub trait Ranker: Send + Sync + Debug {
     /// The name under which its bytes are decoded, one of [`FORMS`].
     fn form(&self) -> &'static str;
 
-    /// What it can do, its scaling left aside.
-    fn capabilities(&self) -> Capabilities;
+    /// The space of its functions.
+    fn space(&self) -> &Space;
 
-    /// Number of scaled features.
-    fn width(&self) -> usize;
+    /// True where its function depends on the query.
+    fn query_dependent(&self) -> bool {
+        false
+    }
+
+    /// What it can do, its scaling left aside.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            pointwise: self.space().pointwise(),
+            linear: self.space().is_linear(),
+            has_features: true,
+            query_dependent: self.query_dependent(),
+        }
+    }
 
     /// How query features are formed, where it uses any.
     fn query_rule(&self) -> Option<&QueryFeatureRule> {
@@ -107,26 +110,39 @@ pub trait Ranker: Send + Sync + Debug {
         None
     }
 
+    /// Numbers of the blocks that fits for targets with these features need and that must be received first.
+    fn missing_blocks(&self, _targets: &[&[f64]]) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Takes a block of the model that it was read from.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for bytes that are not that block.
+    fn receive_block(&self, block: usize, _bytes: &[u8]) -> Result<()> {
+        Err(Error::Corrupt(format!("there is no block {block}")))
+    }
+
     /// Writes everything but the scaling.
     ///
     /// # Errors
     /// More than the format can hold.
-    fn encode(&self) -> Result<Encoded>;
+    fn encode(&self) -> Result<Encoded<'_>>;
 }
 
-/// How the bytes of one form become a ranker again: from its header and its blocks.
-pub type Decode = fn(&[u8], &[&[u8]]) -> Result<Box<dyn Ranker>>;
+/// How a header becomes a ranker of one form again; told the number of blocks, and whether all of them will follow.
+pub type Decode = fn(&[u8], usize, bool) -> Result<Box<dyn Ranker>>;
 
 /// Every form of ranker.
 pub const FORMS: &[(&str, Decode)] =
     &[(linear::FORM, linear::decode), (query_dependent::FORM, query_dependent::decode)];
 
-/// Reads a ranker of the named form.
+/// Reads a ranker of the named form, whose blocks are still to be received; `whole`: all of them will be.
 ///
 /// # Errors
 /// An unknown form; bytes that are not what the form writes.
-pub fn decode(form: &str, header: &[u8], blocks: &[&[u8]]) -> Result<Box<dyn Ranker>> {
+pub fn decode(form: &str, header: &[u8], blocks: usize, whole: bool) -> Result<Box<dyn Ranker>> {
     let known = FORMS.iter().find(|(name, _)| *name == form);
     let (_, decode) = known.ok_or_else(|| Error::Corrupt(format!("unknown form of ranker '{form}'")))?;
-    decode(header, blocks)
+    decode(header, blocks, whole)
 }

@@ -1,8 +1,15 @@
 //! The judgments that training queries lend to targets.
+//!
+//! In training they are rows of the training set. A model that was read has them as blocks of bytes, which come when a
+//! target needs them ([`JudgmentPool::receive`]). What a solver makes of a query is kept as long as there is room.
 
-use std::sync::OnceLock;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::data::Matrix;
+use super::bytes::{read_f32, read_f64, write_numbers, write_rows};
+use super::space::Space;
+use crate::data::{Dataset, Matrix, shaped};
+use crate::error::{Error, Result};
 use crate::loss;
 use crate::solve::PairBlock;
 
@@ -24,74 +31,247 @@ impl Lender {
     }
 }
 
-/// Scaled documents and labels of one training query, prepared for solving when first used.
-#[derive(Debug)]
-pub(super) struct Judgments {
-    pub(super) labels: Vec<f64>,
-    pub(super) features: Matrix,
-    block: OnceLock<Option<PairBlock>>,
-}
-
-/// Above this many scaled features the pair moments are not kept: they take 8 b^2 bytes for each query.
+/// Above this many weights the pair moments are not kept: they take 8 b^2 bytes for each query.
 const WIDEST_WITH_MOMENT: usize = 200;
 
-impl Judgments {
-    pub(super) fn new(labels: Vec<f64>, features: Matrix) -> Self {
-        Self { labels, features, block: OnceLock::new() }
-    }
+/// Prepared queries are kept up to about this many bytes.
+const MOST_BYTES: usize = 256 << 20;
 
-    /// The documents prepared for a pairwise solver; with their pair moment where many targets share them.
-    ///
-    /// `None` only where labels and features do not fit together, which whoever made them has excluded.
-    fn block(&self, shared: bool) -> Option<&PairBlock> {
-        let width = self.features.columns();
-        let prepare = || {
-            let block =
-                PairBlock::new(&self.features.rows_f64(0..self.features.rows()), &self.labels, width).ok()?;
-            Some(if shared && width <= WIDEST_WITH_MOMENT { block.with_moment() } else { block })
-        };
-        self.block.get_or_init(prepare).as_ref()
-    }
+/// Where judgments come from.
+#[derive(Debug)]
+enum Origin {
+    /// Rows of the training set, its features scaled.
+    Rows(Arc<Dataset>),
+    /// Blocks of a model of elements of 4 or 8 bytes; `whole`: all of them have been received and stay.
+    Blocks { element_bytes: u8, whole: bool },
 }
 
-/// Judgments per training query; `None` where no pair of documents differs in relevance.
+/// One query at hand.
+#[derive(Debug)]
+struct Entry {
+    /// Its block; empty where the judgments are rows.
+    bytes: Arc<[u8]>,
+    block: OnceLock<Arc<PairBlock>>,
+}
+
+/// Queries at hand; those that are prepared stand in `order`, oldest first, and take `bytes`.
 #[derive(Debug, Default)]
+struct AtHand {
+    entries: HashMap<usize, Arc<Entry>>,
+    order: VecDeque<usize>,
+    bytes: usize,
+}
+
+/// Judgments per training query; none where no pair of documents differs in relevance.
+#[derive(Debug)]
 pub struct JudgmentPool {
-    pub(super) queries: Vec<Option<Judgments>>,
-    pub(super) shared: bool,
+    /// Documents that each query lends (`n_queries`); 0 where it lends nothing.
+    sizes: Vec<u32>,
+    origin: Origin,
+    space: Arc<Space>,
+    at_hand: Mutex<AtHand>,
 }
 
 impl JudgmentPool {
-    /// A pool from the labels and scaled documents of each query; `None` where it has nothing to lend.
-    ///
-    /// `shared`: many targets will borrow from the same query, so what they have in common is kept.
-    pub fn new(queries: impl IntoIterator<Item = Option<(Vec<f64>, Matrix)>>, shared: bool) -> Self {
-        let judgments = |(labels, features)| Judgments::new(labels, features);
-        Self { queries: queries.into_iter().map(|query| query.map(judgments)).collect(), shared }
+    /// The judgments of a training set whose features are scaled: those of every query with a pair of documents of
+    /// different relevance.
+    pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>) -> Self {
+        let lent = |query: usize| {
+            let labels = data.labels(query);
+            if loss::pairs(labels) > 0 { labels.len() as u32 } else { 0 }
+        };
+        let sizes = (0..data.n_queries()).map(lent).collect();
+        Self { sizes, origin: Origin::Rows(data), space, at_hand: Mutex::default() }
+    }
+
+    /// The judgments of a model, to be received block by block.
+    pub(super) fn of_blocks(space: Arc<Space>, sizes: Vec<u32>, element_bytes: u8, whole: bool) -> Self {
+        Self { sizes, origin: Origin::Blocks { element_bytes, whole }, space, at_hand: Mutex::default() }
     }
 
     /// Number of training queries.
     pub fn len(&self) -> usize {
-        self.queries.len()
+        self.sizes.len()
     }
 
     /// True without queries.
     pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
+        self.sizes.is_empty()
     }
 
     /// True where the query has judgments to lend.
     pub fn lends(&self, query: usize) -> bool {
-        self.queries[query].is_some()
+        self.sizes[query] > 0
     }
 
-    /// The prepared documents of a query that lends.
-    pub fn block(&self, query: usize) -> Option<&PairBlock> {
-        self.queries[query].as_ref().and_then(|judgments| judgments.block(self.shared))
+    /// Documents that each query lends (`n_queries`).
+    pub(super) fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    /// The space of the functions fitted on the judgments.
+    pub fn space(&self) -> &Arc<Space> {
+        &self.space
     }
 
     /// What one pair of a query weighs in the mean over its pairs; 0 where it lends nothing.
     pub fn pair_share(&self, query: usize) -> f64 {
-        self.queries[query].as_ref().map_or(0.0, |judgments| loss::pair_share(judgments.labels.len()))
+        loss::pair_share(self.sizes[query] as usize)
+    }
+
+    /// Bytes of an element of the features: 4 or 8.
+    pub(super) fn element_bytes(&self) -> u8 {
+        match &self.origin {
+            Origin::Rows(data) => data.features.element_bytes() as u8,
+            Origin::Blocks { element_bytes, .. } => *element_bytes,
+        }
+    }
+
+    /// The documents of a query that lends, prepared for a solver and used once.
+    ///
+    /// # Errors
+    /// Judgments that are not at hand.
+    pub fn block_once(&self, query: usize) -> Result<Arc<PairBlock>> {
+        self.prepare(query, None).map(Arc::new)
+    }
+
+    /// The documents of a query that lends, prepared for a solver together with what many targets share.
+    ///
+    /// # Errors
+    /// Judgments that are not at hand.
+    pub fn block(&self, query: usize) -> Result<Arc<PairBlock>> {
+        let entry = self.entry(query)?;
+        if let Some(block) = entry.block.get() {
+            return Ok(Arc::clone(block));
+        }
+        // Prepared outside of the lock: other threads go on with other queries.
+        let block = self.prepare(query, Some(&entry))?;
+        let block = if self.space.dim() <= WIDEST_WITH_MOMENT { block.with_moment() } else { block };
+        let mut is_first = false;
+        let block = entry.block.get_or_init(|| {
+            is_first = true;
+            Arc::new(block)
+        });
+        if is_first {
+            self.count(query);
+        }
+        Ok(Arc::clone(block))
+    }
+
+    fn prepare(&self, query: usize, entry: Option<&Entry>) -> Result<PairBlock> {
+        match (&self.origin, entry) {
+            (Origin::Rows(data), _) => self.space.block(&data.features, data.rows(query), data.labels(query)),
+            (Origin::Blocks { .. }, Some(entry)) => {
+                let (labels, features) = self.read(query, &entry.bytes);
+                self.space.block(&features, 0..labels.len(), &labels)
+            }
+            (Origin::Blocks { .. }, None) => self.prepare(query, Some(&*self.entry(query)?)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AtHand> {
+        self.at_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn entry(&self, query: usize) -> Result<Arc<Entry>> {
+        let mut at_hand = self.lock();
+        if let Some(entry) = at_hand.entries.get(&query) {
+            return Ok(Arc::clone(entry));
+        }
+        if matches!(self.origin, Origin::Blocks { .. }) {
+            return Err(Error::Internal(format!("the judgments of query {query} are not at hand")));
+        }
+        let entry = Arc::new(Entry { bytes: Arc::from([]), block: OnceLock::new() });
+        at_hand.entries.insert(query, Arc::clone(&entry));
+        Ok(entry)
+    }
+
+    /// Counts a query that has been prepared, and drops others where they can come back at any time.
+    fn count(&self, query: usize) {
+        let mut at_hand = self.lock();
+        at_hand.bytes += self.bytes_of(query);
+        at_hand.order.push_back(query);
+        if !matches!(self.origin, Origin::Blocks { whole: false, .. }) {
+            self.make_room(&mut at_hand);
+        }
+    }
+
+    fn make_room(&self, at_hand: &mut AtHand) {
+        while at_hand.bytes > MOST_BYTES {
+            let Some(query) = at_hand.order.pop_front() else { return };
+            at_hand.bytes -= self.bytes_of(query);
+            let Some(entry) = at_hand.entries.remove(&query) else { continue };
+            if matches!(self.origin, Origin::Blocks { whole: true, .. }) {
+                let bytes = Arc::clone(&entry.bytes);
+                at_hand.entries.insert(query, Arc::new(Entry { bytes, block: OnceLock::new() }));
+            }
+        }
+    }
+
+    /// Bytes that a prepared query takes.
+    fn bytes_of(&self, query: usize) -> usize {
+        let dim = self.space.dim();
+        let moment = if dim <= WIDEST_WITH_MOMENT { dim * dim } else { 0 };
+        8 * (self.sizes[query] as usize * dim + moment) + self.block_bytes(query).unwrap_or(0)
+    }
+
+    /// Length of the block of a query; `None` where it is beyond all numbers.
+    fn block_bytes(&self, query: usize) -> Option<usize> {
+        let per_row = self.space.width().checked_mul(usize::from(self.element_bytes()))?.checked_add(8)?;
+        per_row.checked_mul(self.sizes[query] as usize)
+    }
+
+    /// Those of `queries` whose blocks must be received before they are used. Makes room for them where it has to.
+    pub(super) fn missing(&self, queries: &[usize]) -> Vec<usize> {
+        if matches!(self.origin, Origin::Rows(_)) {
+            return Vec::new();
+        }
+        let mut at_hand = self.lock();
+        self.make_room(&mut at_hand);
+        queries.iter().copied().filter(|query| !at_hand.entries.contains_key(query)).collect()
+    }
+
+    /// Takes the block of a query.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for bytes that are not its judgments.
+    pub(super) fn receive(&self, query: usize, bytes: &[u8]) -> Result<()> {
+        if self.block_bytes(query) != Some(bytes.len()) {
+            let n = self.sizes[query];
+            return Err(Error::Corrupt(format!("block of {} bytes for {n} documents", bytes.len())));
+        }
+        let (labels, features) = self.read(query, bytes);
+        if !(labels.iter().all(|label| label.is_finite()) && features.is_finite()) {
+            return Err(Error::Corrupt("a document that is not finite".to_owned()));
+        }
+        let entry = Entry { bytes: Arc::from(bytes), block: OnceLock::new() };
+        self.lock().entries.insert(query, Arc::new(entry));
+        Ok(())
+    }
+
+    /// Labels and documents of a block whose length is right.
+    fn read(&self, query: usize, block: &[u8]) -> (Vec<f64>, Matrix) {
+        let n = self.sizes[query] as usize;
+        let (labels, features) = block.split_at(8 * n);
+        let features = match self.element_bytes() {
+            4 => Matrix::F32(shaped(n, self.space.width(), read_f32(features))),
+            _ => Matrix::F64(shaped(n, self.space.width(), read_f64(features))),
+        };
+        (read_f64(labels), features)
+    }
+
+    /// Appends the block of a query.
+    ///
+    /// # Errors
+    /// Judgments that are not at hand.
+    pub(super) fn write(&self, query: usize, out: &mut Vec<u8>) -> Result<()> {
+        match &self.origin {
+            Origin::Rows(data) => {
+                write_numbers(data.labels(query), out);
+                write_rows(&data.features, data.rows(query), out);
+            }
+            Origin::Blocks { .. } => out.extend_from_slice(&self.entry(query)?.bytes),
+        }
+        Ok(())
     }
 }

@@ -7,21 +7,23 @@
 //! weight in the data. With individual smoothing only the target's own judgments count and n is 1 (3.4).
 //! The functions of the training queries are stored; others are fitted from the stored judgments when asked for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Encoded, decode_header, encode_header, read_f32, read_f64, write_matrix, write_numbers};
-use super::pool::{JudgmentPool, Judgments, Lender};
-use super::{Capabilities, Function, Ranker, Target};
+use super::bytes::{Block, Encoded, decode_header, encode_header};
+use super::fitting::Fitting;
+use super::pool::{JudgmentPool, Lender};
+use super::space::Space;
+use super::{Function, Ranker, Target};
 use crate::control::Control;
-use crate::data::{Id, Matrix, QueryFeatureRule};
+use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
 use crate::math::dense::distance;
 use crate::smoothing::{Kind, Smoothing};
-use crate::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
+use crate::solve::{PairBlock, SolveReport};
 
 /// Name of the form.
 pub(super) const FORM: &str = "query_dependent";
@@ -41,15 +43,6 @@ pub struct Lending {
     pub held_out: Arc<Vec<bool>>,
 }
 
-/// How a function is fitted once the weights are known.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Fitting {
-    /// Weight of the penalty, > 0.
-    pub lambda: f64,
-    /// Relative duality gap at which a fit ends.
-    pub tolerance: f64,
-}
-
 /// What was learned of the training queries.
 #[derive(Debug)]
 pub struct Observed {
@@ -57,7 +50,7 @@ pub struct Observed {
     pub rule: QueryFeatureRule,
     /// Ids (`n_queries`), in canonical order.
     pub ids: Vec<Id>,
-    /// Functions (`n_queries`).
+    /// Functions (`n_queries`); empty where all of them are fitted when asked for.
     pub functions: Vec<Arc<Function>>,
 }
 
@@ -101,36 +94,36 @@ impl Lending {
     }
 
     /// The lenders' documents with the weight c of each of their pairs; in the order of the training queries.
-    pub fn weighted_blocks(&self, lenders: &[Lender]) -> Vec<(&PairBlock, f64)> {
-        let n = if self.smoothing.kind == Kind::Individual { 1.0 } else { self.present().count() as f64 };
-        let mut lenders = lenders.to_vec();
-        lenders.sort_by_key(|lender| lender.query);
-        let weighted = lenders.iter().filter_map(|lender| {
-            let share = self.pool.pair_share(lender.query);
-            let weight = lender.weight * self.weights[lender.query] * share / n;
-            Some((self.pool.block(lender.query)?, weight))
-        });
-        weighted.collect()
-    }
-
-    /// Fits the function of `dim` scaled features that these lenders support.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when cancelled.
+    /// Judgments that are not at hand.
+    pub fn weighted_blocks(&self, lenders: &[Lender]) -> Result<Vec<(Arc<PairBlock>, f64)>> {
+        let n = if self.smoothing.kind == Kind::Individual { 1.0 } else { self.present().count() as f64 };
+        let mut lenders: Vec<Lender> =
+            lenders.iter().copied().filter(|lender| self.pool.lends(lender.query)).collect();
+        lenders.sort_by_key(|lender| lender.query);
+        // One function for all queries uses each of them once, so nothing is worth keeping.
+        let once = self.smoothing.kind == Kind::Uniform;
+        let weighted = |lender: &Lender| {
+            let query = lender.query;
+            let weight = lender.weight * self.weights[query] * self.pool.pair_share(query) / n;
+            let block = if once { self.pool.block_once(query) } else { self.pool.block(query) };
+            Ok((block?, weight))
+        };
+        lenders.iter().map(weighted).collect()
+    }
+
+    /// Fits the function that these lenders support.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when cancelled; judgments that are not at hand.
     pub fn fit(
         &self,
         lenders: &[Lender],
-        dim: usize,
         fitting: &Fitting,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        let problem = PairProblem::new(dim, self.weighted_blocks(lenders), fitting.lambda)?;
-        let options = SolveOptions { tolerance: fitting.tolerance, ..SolveOptions::default() };
-        let (weights, report) = solve(&problem, &options, &|| control.is_cancelled());
-        if report.stop == Stop::Interrupted {
-            return Err(Error::Interrupted);
-        }
-        Ok((Function { weights, objective: report.objective, gap: report.gap }, report))
+        fitting.fit(self.pool.space(), &self.weighted_blocks(lenders)?, control)
     }
 }
 
@@ -140,15 +133,17 @@ pub struct QueryDependent {
     lending: Lending,
     fitting: Fitting,
     observed: Observed,
-    width: usize,
     numbers: HashMap<Id, usize>,
+    /// The queries that have a block, in the order of the blocks.
+    lending_queries: Vec<usize>,
 }
 
 impl QueryDependent {
     /// A ranker from its parts, which agree in the number of queries.
-    pub fn new(lending: Lending, fitting: Fitting, observed: Observed, width: usize) -> Self {
+    pub fn new(lending: Lending, fitting: Fitting, observed: Observed) -> Self {
         let numbers = observed.ids.iter().cloned().enumerate().map(|(number, id)| (id, number)).collect();
-        Self { lending, fitting, observed, width, numbers }
+        let lending_queries = (0..lending.pool.len()).filter(|query| lending.pool.lends(*query)).collect();
+        Self { lending, fitting, observed, numbers, lending_queries }
     }
 }
 
@@ -157,12 +152,12 @@ impl Ranker for QueryDependent {
         FORM
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { pointwise: true, linear: true, has_features: true, query_dependent: true }
+    fn query_dependent(&self) -> bool {
+        true
     }
 
-    fn width(&self) -> usize {
-        self.width
+    fn space(&self) -> &Space {
+        self.lending.pool.space()
     }
 
     fn query_rule(&self) -> Option<&QueryFeatureRule> {
@@ -172,16 +167,16 @@ impl Ranker for QueryDependent {
     fn stored(&self, target: &Target<'_>) -> Option<Arc<Function>> {
         let number = *self.numbers.get(target.id?)?;
         let seen = self.lending.features.row(number).iter().eq(target.features);
-        seen.then(|| Arc::clone(&self.observed.functions[number]))
+        self.observed.functions.get(number).filter(|_| seen).cloned()
     }
 
     fn fit(&self, features: &[f64], control: &Control) -> Result<Function> {
-        let (function, _) = self.lending.fit(&self.lenders(features), self.width, &self.fitting, control)?;
+        let (function, _) = self.lending.fit(&self.lenders(features), &self.fitting, control)?;
         Ok(function)
     }
 
     fn knows_only_stored(&self) -> bool {
-        self.lending.smoothing.kind == Kind::Individual
+        self.lending.smoothing.kind == Kind::Individual && self.fitting.centre.is_none()
     }
 
     fn lenders(&self, features: &[f64]) -> Vec<Lender> {
@@ -192,40 +187,41 @@ impl Ranker for QueryDependent {
         self.observed.ids.get(query)
     }
 
-    fn encode(&self) -> Result<Encoded> {
-        // Only what a novel query needs is kept: nothing where novel queries have no function.
-        let kept = |query: usize| {
-            if self.knows_only_stored() { None } else { self.lending.pool.queries[query].as_ref() }
-        };
-        let judgments: Vec<Option<&Judgments>> = (0..self.lending.pool.len()).map(kept).collect();
+    fn missing_blocks(&self, targets: &[&[f64]]) -> Vec<usize> {
+        let lenders = targets.iter().flat_map(|features| self.lenders(features));
+        let needed: BTreeSet<usize> = lenders.map(|lender| lender.query).collect();
+        let missing = self.lending.pool.missing(&needed.into_iter().collect::<Vec<usize>>());
+        missing.iter().filter_map(|query| self.lending_queries.binary_search(query).ok()).collect()
+    }
+
+    fn receive_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
+        let query = self.lending_queries.get(block).copied();
+        let query = query.ok_or_else(|| Error::Corrupt(format!("there is no block {block}")))?;
+        self.lending.pool.receive(query, bytes)
+    }
+
+    fn encode(&self) -> Result<Encoded<'_>> {
+        let pool = &self.lending.pool;
+        // Only what a novel query needs is kept: nothing where nobody else's judgments count.
+        let kept = self.lending.smoothing.kind != Kind::Individual;
         let functions = &self.observed.functions;
         let header = Header {
             smoothing: self.lending.smoothing,
-            fitting: self.fitting,
+            fitting: self.fitting.clone(),
+            space: (**pool.space()).clone(),
             rule: self.observed.rule.clone(),
             ids: self.observed.ids.clone(),
             weights: self.lending.weights.to_vec(),
             features: self.lending.features.iter().copied().collect(),
-            width: self.width as u64,
             functions: functions.iter().flat_map(|function| function.weights.iter().copied()).collect(),
             objectives: functions.iter().map(|function| (function.objective, function.gap)).collect(),
-            documents: judgments
-                .iter()
-                .map(|query| query.map_or(0, |query| query.labels.len() as u32))
-                .collect(),
-            element_bytes: judgments
-                .iter()
-                .flatten()
-                .next()
-                .map_or(8, |query| query.features.element_bytes() as u8),
+            documents: pool.sizes().iter().map(|size| if kept { *size } else { 0 }).collect(),
+            element_bytes: pool.element_bytes(),
         };
-        let blocks = judgments.into_iter().flatten().map(|query| {
-            let mut block = Vec::new();
-            write_numbers(&query.labels, &mut block);
-            write_matrix(&query.features, &mut block);
-            block
-        });
-        Ok(Encoded { header: encode_header(&header)?, blocks: blocks.collect() })
+        let block = |query: usize| -> Block<'_> { Box::new(move |out| pool.write(query, out)) };
+        let blocks =
+            if kept { self.lending_queries.iter().copied().map(block).collect() } else { Vec::new() };
+        Ok(Encoded { header: encode_header(&header)?, blocks })
     }
 }
 
@@ -233,13 +229,13 @@ impl Ranker for QueryDependent {
 struct Header {
     smoothing: Smoothing,
     fitting: Fitting,
+    space: Space,
     rule: QueryFeatureRule,
     ids: Vec<Id>,
     weights: Vec<f64>,
     /// (`n_queries`, p) row-major.
     features: Vec<f64>,
-    width: u64,
-    /// (`n_queries`, width) row-major.
+    /// (`n_queries`, weights of a function) row-major, or empty.
     functions: Vec<f64>,
     /// Objective and gap of each function.
     objectives: Vec<(f64, f64)>,
@@ -253,7 +249,7 @@ impl Header {
     /// The first thing that does not fit together, if any.
     fn problem(&self, blocks: usize) -> Option<&'static str> {
         let n = self.ids.len();
-        let width = usize::try_from(self.width).unwrap_or(usize::MAX);
+        let fitted = self.objectives.len();
         let bandwidth_ok = match self.smoothing.bandwidth {
             crate::smoothing::Bandwidth::Median => true,
             crate::smoothing::Bandwidth::Fixed(h) => h.is_finite() && h > 0.0,
@@ -261,11 +257,11 @@ impl Header {
         let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let checks = [
-            (n > 0 && width > 0, "no query or no feature"),
+            (n > 0 && self.space.is_sound(), "no query or no feature"),
             (self.weights.len() == n, "number of query weights"),
-            (self.documents.len() == n && self.objectives.len() == n, "number of queries"),
+            (self.documents.len() == n && (fitted == n || fitted == 0), "number of queries"),
             (n.checked_mul(self.rule.names.len()) == Some(self.features.len()), "number of query features"),
-            (n.checked_mul(width) == Some(self.functions.len()), "number of weights"),
+            (fitted.checked_mul(self.space.weights()) == Some(self.functions.len()), "number of weights"),
             (self.documents.iter().filter(|n| **n > 0).count() == blocks, "number of blocks"),
             (matches!(self.element_bytes, 4 | 8), "bytes of an element"),
             (finite(&self.features) && finite(&self.functions), "a number that is not finite"),
@@ -275,63 +271,35 @@ impl Header {
             ),
             (self.weights.iter().all(|weight| positive(*weight)), "a query weight that is not above 0"),
             (bandwidth_ok && self.smoothing.neighbors > 0, "the smoothing"),
-            (positive(self.fitting.lambda) && self.fitting.tolerance > 0.0, "lambda or tolerance"),
+            (self.fitting.is_sound(self.space.dim()), "the way functions are fitted"),
             (self.ids.is_sorted_by(|a, b| a < b), "the order of query ids"),
         ];
         checks.into_iter().find(|(holds, _)| !holds).map(|(_, problem)| problem)
     }
 }
 
-/// Reads the ranker.
-pub(super) fn decode(header: &[u8], blocks: &[&[u8]]) -> Result<Box<dyn Ranker>> {
+/// Reads the ranker; its blocks are still to be received. `whole`: all of them will be, and are to stay.
+pub(super) fn decode(header: &[u8], blocks: usize, whole: bool) -> Result<Box<dyn Ranker>> {
     let header: Header = decode_header(header)?;
-    if let Some(problem) = header.problem(blocks.len()) {
+    if let Some(problem) = header.problem(blocks) {
         return Err(Error::Corrupt(format!("query-dependent ranker: {problem}")));
-    }
-    let width = header.width as usize;
-    let mut blocks = blocks.iter();
-    let mut queries = Vec::with_capacity(header.documents.len());
-    for &n in &header.documents {
-        let block = if n > 0 { blocks.next() } else { None };
-        queries.push(match block {
-            Some(block) => Some(read_judgments(block, n as usize, width, header.element_bytes)?),
-            None => None,
-        });
     }
     let function = |(weights, (objective, gap)): (&[f64], &(f64, f64))| {
         Arc::new(Function { weights: weights.to_vec(), objective: *objective, gap: *gap })
     };
-    let functions = header.functions.chunks_exact(width).zip(&header.objectives).map(function).collect();
+    let weights = header.functions.chunks_exact(header.space.weights());
+    let functions = weights.zip(&header.objectives).map(function).collect();
     let shape = (header.ids.len(), header.rule.names.len());
     let features = Array2::from_shape_vec(shape, header.features)
         .map_err(|problem| Error::Corrupt(format!("query features: {problem}")))?;
+    let space = Arc::new(header.space);
     let lending = Lending {
         smoothing: header.smoothing,
-        held_out: Arc::new(vec![false; queries.len()]),
+        held_out: Arc::new(vec![false; header.documents.len()]),
         features: Arc::new(features),
         weights: Arc::new(header.weights),
-        pool: Arc::new(JudgmentPool { queries, shared: true }),
+        pool: Arc::new(JudgmentPool::of_blocks(space, header.documents, header.element_bytes, whole)),
     };
     let observed = Observed { rule: header.rule, ids: header.ids, functions };
-    Ok(Box::new(QueryDependent::new(lending, header.fitting, observed, width)))
-}
-
-fn read_judgments(block: &[u8], n: usize, width: usize, element_bytes: u8) -> Result<Judgments> {
-    let per_row = width.checked_mul(usize::from(element_bytes)).and_then(|bytes| bytes.checked_add(8));
-    if per_row.and_then(|bytes| bytes.checked_mul(n)) != Some(block.len()) {
-        return Err(Error::Corrupt(format!("block of {} bytes for {n} documents", block.len())));
-    }
-    let (labels, features) = block.split_at(8 * n);
-    let labels = read_f64(labels);
-    let features = if element_bytes == 4 {
-        Matrix::F32(crate::data::shaped(n, width, read_f32(features)))
-    } else {
-        Matrix::F64(crate::data::shaped(n, width, read_f64(features)))
-    };
-    let finite = labels.iter().all(|label| label.is_finite()) && features.is_finite();
-    if finite {
-        Ok(Judgments::new(labels, features))
-    } else {
-        Err(Error::Corrupt("a document that is not finite".to_owned()))
-    }
+    Ok(Box::new(QueryDependent::new(lending, header.fitting, observed)))
 }

@@ -36,6 +36,20 @@ pub fn winner(curve: &[(f64, Option<f64>)], higher_is_better: bool) -> Option<us
     best.map(|(place, _)| place)
 }
 
+/// The place of the best of these values; the first among equals, `None` where none is defined.
+pub fn best(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
+    let sign = if higher_is_better { 1.0 } else { -1.0 };
+    let mut best: Option<(usize, f64)> = None;
+    for (place, value) in
+        values.iter().enumerate().filter_map(|(place, value)| Some((place, sign * (*value)?)))
+    {
+        if best.is_none_or(|(_, best)| compare(value, best).is_gt()) {
+            best = Some((place, value));
+        }
+    }
+    best.map(|(place, _)| place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +62,13 @@ mod tests {
     fn the_earliest_of_equals_wins() {
         assert_eq!(winner(&decades(&[0.5, 0.5, 0.5]), true), Some(0));
         assert_eq!(winner(&[(1.0, None), (0.1, None)], true), None);
+    }
+
+    #[test]
+    fn the_best_single_value_is_found() {
+        assert_eq!(best(&[Some(0.2), None, Some(0.7), Some(0.7)], true), Some(2));
+        assert_eq!(best(&[Some(0.2), None, Some(0.1)], false), Some(2));
+        assert_eq!(best(&[None], true), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Looking inside a model: `ltr_info`, `ltr_weights`, `ltr_explain`, `ltr_neighbors`, `ltr_training_log`.
 
+use std::sync::Arc;
+
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -12,6 +14,7 @@ use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use super::work::run_fit;
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, function_for, function_weights, parts};
+use crate::ranker::Function;
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
 pub const INFO: ScalarFunction =
@@ -52,6 +55,15 @@ fn loaded(call: &Call<'_>) -> Result<Loaded> {
     model(call.connection, call.argument(0), None, call.state)
 }
 
+/// The function of the query with these features.
+fn function_of(call: &Call<'_>, loaded: &Loaded, query: Option<&[f64]>) -> Result<Arc<Function>> {
+    let run = |features: &[f64], fit: &Fit<'_>| {
+        loaded.fetch(call.connection, &[features])?;
+        run_fit(call.connection, fit)
+    };
+    function_for(&loaded.model, loaded.key, query, &call.state.fits, run)
+}
+
 fn optional_vector(call: &Call<'_>, place: usize) -> Result<Option<Vec<f64>>> {
     match call.argument(place) {
         ValueRef::Null => Ok(None),
@@ -76,11 +88,10 @@ impl TableFunction for Weights {
     }
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let Loaded { model, key } = loaded(call)?;
+        let loaded = loaded(call)?;
         let query = optional_vector(call, 1)?;
-        let run = |fit: &Fit<'_>| run_fit(call.connection, fit);
-        let function = function_for(&model, key, query.as_deref(), &call.state.fits, run)?;
-        let weights = function_weights(&model, &function).into_iter();
+        let function = function_of(call, &loaded, query.as_deref())?;
+        let weights = function_weights(&loaded.model, &function)?.into_iter();
         Ok(ready(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
     }
 }
@@ -102,16 +113,16 @@ impl TableFunction for Explain {
     }
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let Loaded { model, key } = loaded(call)?;
+        let loaded = loaded(call)?;
         let features = vector_argument("argument 'features'", call.argument(1))?;
         let query = optional_vector(call, 2)?;
-        let run = |fit: &Fit<'_>| run_fit(call.connection, fit);
-        let function = function_for(&model, key, query.as_deref(), &call.state.fits, run)?;
+        let function = function_of(call, &loaded, query.as_deref())?;
+        let model = &loaded.model;
         let parts = if matches!(call.argument(1), ValueRef::Blob(_)) {
             let features: Vec<f32> = features.into_iter().map(|value| value as f32).collect();
-            parts(&model, &function, &features)?
+            parts(model, &function, &features)?
         } else {
-            parts(&model, &function, &features)?
+            parts(model, &function, &features)?
         };
         let row = |part: crate::evaluate::Part| {
             vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]

@@ -8,11 +8,10 @@ use serde_json::Value;
 use super::aggregate::metric_options;
 use super::request::{PARAMETERS, Request};
 use super::rows::Rows;
-use super::state::Loaded;
 use super::value::Output;
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::error::Result;
-use crate::evaluate::{evaluate, score};
+use crate::evaluate::evaluate;
 use crate::metric::{Metric, Undefined};
 use crate::option::{Options, Use};
 
@@ -43,14 +42,11 @@ impl TableFunction for Evaluate {
         if data.n_docs() == 0 {
             return Err(request.source.error("0 rows; there is nothing to evaluate"));
         }
-        let Loaded { model, key } = &request.loaded;
-        let fits = &call.state.fits;
-        let (warnings, evaluation) = request.terms.run(call.connection, |control| {
-            let scored = score(model, *key, &data, fits, control)?;
-            let evaluation = evaluate(&data, &scored.scores, &metrics, undefined, control)?;
-            Ok((scored.warnings, evaluation))
-        })?;
-        call.state.set_warnings(warnings);
+        let scored = request.scored(call, &data)?;
+        let evaluation = request
+            .terms
+            .run(call.connection, |control| evaluate(&data, &scored.scores, &metrics, undefined, control))?;
+        call.state.set_warnings(scored.warnings);
         let means = std::iter::once((Output::Null, evaluation.means));
         let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
         let names: Vec<String> = metrics.iter().map(Metric::name).collect();

@@ -13,13 +13,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::request::{PARAMETERS, Request};
 use super::rows::Rows;
-use super::state::Loaded;
 use super::value::Output;
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::evaluate::score;
 use crate::math::order::compare;
 use crate::option::Use;
 
@@ -69,13 +66,10 @@ impl TableFunction for Rank {
             // Without a query column every query_id is NULL, which equals nothing.
             return Ok(Box::new(std::iter::empty()));
         }
-        let Loaded { model, key } = &request.loaded;
         let (scores, warnings) = if data.n_docs() == 0 {
             Default::default()
         } else {
-            let fits = &call.state.fits;
-            let work = |control: &Control| score(model, *key, &data, fits, control);
-            let scored = request.terms.run(call.connection, work)?;
+            let scored = request.scored(call, &data)?;
             (scored.scores, scored.warnings)
         };
         call.state.set_warnings(warnings);

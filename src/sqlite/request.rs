@@ -7,7 +7,9 @@ use super::store::model;
 use super::value::{optional_text, text_argument};
 use super::vtab::{Call, Parameter};
 use super::work::Terms;
+use crate::data::Dataset;
 use crate::error::Result;
+use crate::evaluate::{Scored, Scoring};
 use crate::option::{Options, Use};
 
 /// Their parameters.
@@ -52,5 +54,23 @@ impl Request {
         let model = Some(&*self.loaded.model);
         let wanted = Wanted { model, relevance: judged, query: judged, only: call.only.as_ref() };
         read(call.connection, &self.source, wanted, &self.options, &self.terms)
+    }
+
+    /// Scores of the documents of the source; functions of novel queries are fitted on the call's threads.
+    ///
+    /// # Errors
+    /// Those of scoring; blocks of the model that cannot be read.
+    pub fn scored(&self, call: &Call<'_>, data: &Dataset) -> Result<Scored> {
+        let Loaded { model, key, .. } = &self.loaded;
+        let fits = &call.state.fits;
+        let mut scoring = self.terms.run(call.connection, |_| Scoring::new(model, *key, data, fits))?;
+        loop {
+            let queries = scoring.unfitted();
+            if queries.is_empty() {
+                return self.terms.run(call.connection, |control| scoring.finish(control));
+            }
+            self.loaded.fetch(call.connection, &scoring.targets(&queries))?;
+            self.terms.run(call.connection, |control| scoring.fit(&queries, control))?;
+        }
     }
 }

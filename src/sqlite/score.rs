@@ -74,8 +74,13 @@ fn load(call: &ScalarCall<'_>) -> Result<Loaded> {
 }
 
 fn scorer(loaded: &Loaded, query_features: Option<&[f64]>, call: &ScalarCall<'_>) -> Result<PointScorer> {
-    let Loaded { model, key } = loaded;
-    let run = |fit: &Fit<'_>| call.with_connection(|connection| run_fit(connection, fit));
+    let Loaded { model, key, .. } = loaded;
+    let run = |features: &[f64], fit: &Fit<'_>| {
+        call.with_connection(|connection| {
+            loaded.fetch(connection, &[features])?;
+            run_fit(connection, fit)
+        })
+    };
     let function = function_for(model, *key, query_features, &call.state.fits, run)?;
     PointScorer::new(Arc::clone(model), function)
 }

@@ -14,13 +14,31 @@ const MOST_MODELS: usize = 16;
 /// At most about this many bytes of fitted functions are kept.
 const FIT_BYTES: usize = 64 << 20;
 
-/// A decoded model and the key that tells it apart.
+/// A decoded model of a call.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The model.
     pub model: Arc<Model>,
     /// Its key.
     pub key: Key,
+    /// Where the blocks are that it has not read yet; `None` where it has read all.
+    pub home: Option<Home>,
+}
+
+/// The row of `ltr_models` that holds a model.
+#[derive(Debug, Clone)]
+pub struct Home {
+    /// The schema.
+    pub schema: String,
+    /// The rowid.
+    pub row: i64,
+}
+
+/// A model that is kept.
+#[derive(Debug)]
+struct Kept {
+    model: Arc<Model>,
+    key: Key,
 }
 
 /// The state of one connection.
@@ -28,7 +46,7 @@ pub struct Loaded {
 pub struct State {
     /// Functions of novel queries.
     pub fits: FitCache,
-    models: Mutex<VecDeque<Loaded>>,
+    models: Mutex<VecDeque<Kept>>,
     warnings: Mutex<Vec<String>>,
     training: AtomicBool,
 }
@@ -52,26 +70,27 @@ impl State {
     ///
     /// # Errors
     /// Those of `decode`.
-    pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Loaded> {
-        if let Some(loaded) = self.kept(key) {
-            return Ok(loaded);
+    pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Arc<Model>> {
+        if let Some(model) = self.kept(key) {
+            return Ok(model);
         }
-        let loaded = Loaded { model: Arc::new(decode()?), key };
+        let model = Arc::new(decode()?);
         let mut models = lock(&self.models);
-        models.push_back(loaded.clone());
+        models.push_back(Kept { model: Arc::clone(&model), key });
         if models.len() > MOST_MODELS {
             models.pop_front();
         }
-        Ok(loaded)
+        Ok(model)
     }
 
     /// A model that is kept; it becomes the last to be dropped.
-    fn kept(&self, key: Key) -> Option<Loaded> {
+    fn kept(&self, key: Key) -> Option<Arc<Model>> {
         let mut models = lock(&self.models);
-        let place = models.iter().position(|loaded| loaded.key == key)?;
-        let loaded = models.remove(place)?;
-        models.push_back(loaded.clone());
-        Some(loaded)
+        let place = models.iter().position(|kept| kept.key == key)?;
+        let kept = models.remove(place)?;
+        let model = Arc::clone(&kept.model);
+        models.push_back(kept);
+        Some(model)
     }
 
     /// Number of models kept.

@@ -5,15 +5,16 @@
 //! 2. None active is an error that says how to activate one.
 //! 3. A new version is stored by one statement; inside a transaction it follows that transaction.
 
+use rusqlite::blob::Blob;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ffi};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::quote;
-use super::state::{Loaded, State};
+use super::state::{Home, Loaded, State};
 use super::value::{describe, message};
 use crate::error::{Error, Result};
-use crate::model::{KEY_END, Model, read_key};
+use crate::model::{KEY_END, Model, header_end, read_key};
 
 /// Statement templates, `{schema}` to be replaced.
 const CREATE: &str = include_str!("../../sql/schema.sql");
@@ -212,26 +213,20 @@ impl<'a> Store<'a> {
         Err(Error::unknown("model", text, names.iter().map(String::as_str)))
     }
 
-    /// The BLOB of a row, decoded unless the state has kept it.
+    /// The model of a row: its header decoded unless the state has kept it, its blocks left where they are.
     fn load(&self, row: i64, state: &State) -> Result<Loaded> {
-        let mut start = [0; KEY_END];
-        let blob = self.connection.blob_open(self.schema.as_str(), "ltr_models", "model", row, true);
-        match blob.and_then(|blob| blob.read_at(&mut start, 0)) {
-            Ok(KEY_END) => {}
-            // NULL, a number or a short BLOB have no code of their own; a lock or a failing disk has.
-            Err(error) if error.sqlite_error_code().is_some_and(|code| code != ErrorCode::Unknown) => {
-                return Err(host(&error));
-            }
-            _ => return Err(Error::Corrupt("the column model holds no BLOB of a model".to_owned())),
-        }
-        let key = read_key(&start)?;
-        state.model(key, || {
-            let sql = format!("SELECT model FROM {} WHERE rowid = ?1", self.table());
-            let decode = |row: &rusqlite::Row<'_>| {
-                Ok(Model::from_bytes(row.get_ref(0)?.as_blob().unwrap_or_default()))
-            };
-            self.connection.query_row(&sql, [row], decode).map_err(|e| host(&e))?
-        })
+        let home = Home { schema: self.schema.clone(), row };
+        let blob = open_blob(self.connection, &home)?;
+        let mut bytes = vec![0; KEY_END];
+        read_at(&blob, 0, &mut bytes)?;
+        let key = read_key(&bytes)?;
+        let model = state.model(key, || {
+            let length = blob.size() as u64;
+            bytes.resize(header_end(&bytes, length)?, 0);
+            read_at(&blob, 0, &mut bytes)?;
+            Model::from_header(&bytes, length)
+        })?;
+        Ok(Loaded { model, key, home: Some(home) })
     }
 
     /// The report stored with the model of this name.
@@ -247,6 +242,50 @@ impl<'a> Store<'a> {
     }
 }
 
+/// The column `model` of a row, to be read in parts.
+fn open_blob<'a>(connection: &'a Connection, home: &Home) -> Result<Blob<'a>> {
+    let blob = connection.blob_open(home.schema.as_str(), "ltr_models", "model", home.row, true);
+    blob.map_err(|error| match error.sqlite_error_code() {
+        // NULL, a number or a missing row have no code of their own; a lock or a failing disk has.
+        None | Some(ErrorCode::Unknown) => no_model(),
+        Some(_) => host(&error),
+    })
+}
+
+fn no_model() -> Error {
+    Error::Corrupt("the column model holds no BLOB of a model".to_owned())
+}
+
+fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {
+    match blob.read_at(bytes, offset) {
+        Ok(read) if read == bytes.len() => Ok(()),
+        Err(error) if error.sqlite_error_code().is_some_and(|code| code != ErrorCode::Unknown) => {
+            Err(host(&error))
+        }
+        _ => Err(no_model()),
+    }
+}
+
+impl Loaded {
+    /// Reads the blocks of the model that fits for targets with these (scaled) features need.
+    ///
+    /// # Errors
+    /// Blocks that are damaged, a model that is no longer in its row, those of the database.
+    pub fn fetch(&self, connection: &Connection, targets: &[&[f64]]) -> Result<()> {
+        let Some(home) = self.home.as_ref().filter(|_| self.model.lacks_blocks(targets)) else {
+            return Ok(());
+        };
+        let blob = open_blob(connection, home)?;
+        let mut start = [0; KEY_END];
+        read_at(&blob, 0, &mut start)?;
+        if read_key(&start)? != self.key {
+            let problem = "the stored model was replaced while it was in use; call again";
+            return Err(Error::Model(problem.to_owned()));
+        }
+        self.model.fetch(targets, &mut |offset, bytes| read_at(&blob, offset, bytes))
+    }
+}
+
 /// The model that an argument means.
 ///
 /// # Errors
@@ -259,7 +298,11 @@ pub fn model(
 ) -> Result<Loaded> {
     match argument {
         // Every byte is hashed: a damaged copy of a model that is kept must not pass for it.
-        ValueRef::Blob(bytes) => state.model(xxh3_128(bytes), || Model::from_bytes(bytes)),
+        ValueRef::Blob(bytes) => {
+            let key = xxh3_128(bytes);
+            let model = state.model(key, || Model::from_bytes(bytes))?;
+            Ok(Loaded { model, key, home: None })
+        }
         ValueRef::Text(name) => {
             let store = Store::new(connection, schema)?;
             let name = String::from_utf8_lossy(name);

@@ -8,6 +8,7 @@
 
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
+use rusqlite::limits::Limit;
 use serde_json::{Value, json};
 
 use super::function::{ScalarCall, ScalarFunction};
@@ -118,12 +119,19 @@ impl Request {
         if data.n_docs() == 0 {
             return Err(source.error("0 rows; training needs judged documents"));
         }
-        let set = TrainingSet { validation: self.validation(connection, &data)?, data };
+        let validation = self.validation(connection, &data)?;
         let recipe = &self.recipe;
+        self.check_length(connection, &data)?;
+        let facts = facts(&data);
+        let mut warnings = signs_of_leakage(&data);
+        let features = data.names.clone();
         let train = self.algorithm.train;
-        let trained = self.terms.run(connection, |control| train(recipe, &set, control))?;
-        let warnings = warnings(&set.data, &trained);
-        let summary = summary(&set.data, &trained);
+        let set = TrainingSet { data, validation };
+        let trained = self.terms.run(connection, |control| train(recipe, set, control))?;
+        let mut all_warnings = training_warnings(&trained);
+        all_warnings.append(&mut warnings);
+        let mut summary = facts;
+        merge(&mut summary, found(&trained));
         let mut report = json!({
             "algorithm": self.algorithm.name,
             "source": self.source,
@@ -136,19 +144,30 @@ impl Request {
             &mut report,
             json!({
                 "missing_filled": findings.filled,
-                "warnings": warnings,
+                "warnings": all_warnings,
                 "seconds": { "reading": read_seconds, "all": self.terms.seconds() },
                 "log_seconds": log_seconds,
             }),
         );
-        let origin = Origin {
-            algorithm: self.algorithm,
-            recipe,
-            features: set.data.names.clone(),
-            means: findings.means,
-            summary,
-        };
+        let origin = Origin { algorithm: self.algorithm, recipe, features, means: findings.means, summary };
         Ok(Outcome { bytes: Model::new(origin, trained).to_bytes()?, report })
+    }
+
+    /// Refuses, before any work, documents that would not fit into one value of the database.
+    fn check_length(&self, connection: &Connection, data: &Dataset) -> Result<()> {
+        let limit = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64);
+        let needed = self.recipe.bytes_kept(data);
+        if needed <= limit {
+            return Ok(());
+        }
+        let width = data.features.element_bytes();
+        let single =
+            if width == 8 { "give features as BLOBs of ltr_vec, which take half of it; " } else { "" };
+        Err(Error::Unsupported(format!(
+            "the model keeps the documents of all queries for queries that it has not seen, here {needed} bytes, but a \
+             value in this database has at most {limit} (SQLITE_LIMIT_LENGTH); {single}leave out less relevant \
+             documents or features; or use rank_svm, which keeps none"
+        )))
     }
 
     /// The judged documents to validate on, where the option `validation` names a source.
@@ -168,9 +187,20 @@ fn merge(report: &mut Value, more: Value) {
     }
 }
 
-/// What training found, without anything volatile.
-fn summary(data: &Dataset, trained: &Trained) -> Value {
+/// What is known of the training set; nothing volatile.
+fn facts(data: &Dataset) -> Value {
     let pairs: u64 = (0..data.n_queries()).map(|query| crate::loss::pairs(data.labels(query))).sum();
+    json!({
+        "queries": data.n_queries(),
+        "documents": data.n_docs(),
+        "pairs": pairs,
+        "features": data.features.columns(),
+        "feature_type": if data.features.element_bytes() == 4 { "f32" } else { "f64" },
+    })
+}
+
+/// What training found, without anything volatile.
+fn found(trained: &Trained) -> Value {
     let validation = trained.choice.as_ref().map(|choice| {
         let best = choice.winner.and_then(|winner| choice.curve[winner].1);
         let curve: Vec<Value> = choice.curve.iter().map(|(lambda, value)| json!([lambda, value])).collect();
@@ -184,27 +214,33 @@ fn summary(data: &Dataset, trained: &Trained) -> Value {
         .skip(if trained.functions == 1 { trained.log.len().saturating_sub(1) } else { 0 })
         .map(|step| if step.objective > 0.0 { step.gap / step.objective } else { 0.0 })
         .fold(0.0, f64::max);
-    json!({
-        "queries": data.n_queries(),
-        "documents": data.n_docs(),
-        "pairs": pairs,
-        "features": data.features.columns(),
-        "feature_type": if data.features.element_bytes() == 4 { "f32" } else { "f64" },
-        "lambda": trained.lambda,
+    let mut found = json!({ "lambda": trained.lambda });
+    if let Some(lambda) = trained.prior_lambda {
+        found["prior_lambda"] = json!(lambda);
+    }
+    let rest = json!({
         "validation": validation,
         "query_features": query_features,
         "functions": trained.functions,
         "unconverged": trained.unconverged,
         "largest_relative_gap": worst,
-    })
+    });
+    merge(&mut found, rest);
+    found
 }
 
-/// What the caller should know: from the trainer, and signs of leakage (contract, sources).
-fn warnings(data: &Dataset, trained: &Trained) -> Vec<String> {
+/// What the caller should know from the trainer.
+fn training_warnings(trained: &Trained) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
         warnings.push(format!("{} fits stopped before the tolerance was reached", trained.unconverged));
     }
+    warnings
+}
+
+/// Signs of leakage (contract, sources), and rows that stand twice.
+fn signs_of_leakage(data: &Dataset) -> Vec<String> {
+    let mut warnings = Vec::new();
     for (column, name) in data.names.iter().enumerate() {
         let lower = name.to_lowercase();
         let like_id = ["id", "rowid", "fold", "split"].contains(&lower.as_str()) || lower.ends_with("_id");

@@ -1,0 +1,121 @@
+//! Choosing lambda on held-out data, for functions fitted on weighted judgments.
+//!
+//! A trial is one function, fitted for every candidate lambda on the judgments of its lenders, and the queries it is
+//! judged by. Trials run in parallel; their values are added in the order of the queries.
+
+use rayon::prelude::*;
+
+use super::round::{Round, Trial};
+use super::{FALLBACK_LAMBDA, Lambdas, Session};
+use crate::algorithm::Recipe;
+use crate::control::Control;
+use crate::error::Result;
+use crate::metric::Mean;
+use crate::ranker::Fitting;
+use crate::select::{best, winner};
+
+/// Fits that only serve the choice of lambda end at this relative gap.
+const TOLERANCE: f64 = 1e-4;
+
+/// How lambda was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Name of the metric.
+    pub metric: String,
+    /// What was held out, as a sentence.
+    pub held_out: String,
+    /// Candidates, largest first, with the mean of the metric; `None` where it is undefined.
+    pub curve: Vec<(f64, Option<f64>)>,
+    /// The winner's place in `curve`; `None` where no value is defined.
+    pub winner: Option<usize>,
+}
+
+/// Values of a query: the metric at every lambda.
+type Values = Vec<Option<f64>>;
+
+impl Session<'_> {
+    /// The best of these lambdas (largest first); `prior`: the lambda of the uniform function that others are pulled to.
+    pub(super) fn chosen(
+        &self,
+        rounds: &[Round],
+        lambdas: &[f64],
+        prior: Option<f64>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Lambdas> {
+        let mut means = vec![Mean::new(self.recipe.metric.def(), self.recipe.undefined); lambdas.len()];
+        let mut own = vec![Vec::new(); self.data.n_queries()];
+        for round in rounds {
+            for (query, values) in self.values(round, lambdas, prior)? {
+                for (mean, value) in means.iter_mut().zip(&values) {
+                    mean.add(*value, round.judge.labels(query));
+                }
+                if round.judges_observed() {
+                    own[query] = values;
+                }
+            }
+        }
+        let curve: Vec<(f64, Option<f64>)> =
+            lambdas.iter().copied().zip(means.iter().map(Mean::value)).collect();
+        let higher_is_better = self.recipe.metric.def().higher_is_better;
+        let winner = winner(&curve, higher_is_better);
+        if winner.is_none() {
+            warnings.push(format!(
+                "too few judged queries or documents to choose lambda by validation; {FALLBACK_LAMBDA} was taken"
+            ));
+        }
+        let all = winner.map_or(FALLBACK_LAMBDA, |winner| curve[winner].0);
+        let each = self.recipe.lambda_for_each.then(|| {
+            let choose = |values: &Values| best(values, higher_is_better).map_or(all, |best| lambdas[best]);
+            own.iter().map(choose).collect()
+        });
+        let held_out = rounds.first().map_or_else(|| "nothing".to_owned(), |round| round.held_out.clone());
+        let choice = Choice { metric: self.recipe.metric.name(), held_out, curve, winner };
+        Ok(Lambdas { all, each, choice: Some(choice) })
+    }
+
+    /// The values of every query of a round, in the order of the trials.
+    fn values(&self, round: &Round, lambdas: &[f64], prior: Option<f64>) -> Result<Vec<(usize, Values)>> {
+        let centre = match prior {
+            Some(lambda) => Some(self.uniform(&round.lending, lambda, TOLERANCE)?),
+            None => None,
+        };
+        let fitting = self.fitting(lambdas.first().copied().unwrap_or(1.0), TOLERANCE, centre);
+        let trials = round.trials(self.control)?;
+        self.control.expect(trials.len());
+        let values: Vec<Vec<Values>> = trials
+            .par_iter()
+            .map(|trial| {
+                let values = trial_values(self.recipe, round, trial, &fitting, lambdas, self.control);
+                self.control.step();
+                values
+            })
+            .collect::<Result<_>>()?;
+        let with_query = |(trial, values): (&Trial, Vec<Values>)| {
+            trial.queries.iter().copied().zip(values).collect::<Vec<_>>()
+        };
+        Ok(trials.iter().zip(values).flat_map(with_query).collect())
+    }
+}
+
+/// Values of one trial: for each of its queries, the metric at every lambda.
+fn trial_values(
+    recipe: &Recipe,
+    round: &Round,
+    trial: &Trial,
+    fitting: &Fitting,
+    lambdas: &[f64],
+    control: &Control,
+) -> Result<Vec<Values>> {
+    let Round { lending, judge, .. } = round;
+    let space = lending.pool.space();
+    let blocks = lending.weighted_blocks(&trial.lenders)?;
+    let functions = fitting.path(space, &blocks, lambdas, control)?;
+    let values = trial.queries.iter().map(|&query| {
+        let columns = space.columns(&judge.documents(query));
+        let value = |weights: &Vec<f64>| {
+            recipe.metric.value(judge.labels(query), &space.scores_of_columns(&columns, weights))
+        };
+        functions.iter().map(value).collect()
+    });
+    Ok(values.collect())
+}

@@ -1,0 +1,287 @@
+//! The trainer of the pairwise SVMs: one function for all queries, or one per query.
+//!
+//! Which judgments count for a function is the smoothing's affair, the optimisation problem is stated in
+//! `ranker/query_dependent.rs`. Lambda is chosen by validation unless it is given (`choice`, `round`); then every function
+//! is fitted on all rows. With the prior `global` the penalty of a query's function pulls to the uniform one instead of
+//! to 0; the uniform one has a lambda of its own, chosen in the same way.
+
+mod choice;
+mod round;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ndarray::Array2;
+use rayon::prelude::*;
+
+use super::recipe::{LambdaChoice, Prior, Recipe, Validation};
+use super::{LogStep, Trained, TrainingSet};
+use crate::control::Control;
+use crate::data::{Dataset, QueryFeatureRule, Scaling};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::ranker::{
+    Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, QueryDependent, Ranker, Space,
+};
+use crate::smoothing::Kind;
+use crate::solve::{SolveReport, Stop};
+
+pub use choice::Choice;
+
+/// Options of this trainer besides those of every training.
+pub(super) const PARAMETERS: &[&str] = &[
+    "smoothing",
+    "neighbors",
+    "bandwidth",
+    "prior",
+    "loss",
+    "form",
+    "solver",
+    "lambda",
+    "lambda_for",
+    "fits",
+    "tolerance",
+];
+
+/// Lambda where no judged query can be spared to choose it.
+const FALLBACK_LAMBDA: f64 = 0.01;
+
+/// More pairs of one query are refused: one pass over so many takes about 0.1 s, and nothing stops it.
+const MOST_PAIRS: u64 = 500_000_000;
+
+/// What is fixed before anything is fitted.
+struct Session<'a> {
+    recipe: &'a Recipe,
+    /// The training set, its features scaled.
+    data: Arc<Dataset>,
+    scaling: Scaling,
+    rule: Option<QueryFeatureRule>,
+    lending: Lending,
+    control: &'a Control,
+}
+
+/// One fitted function; seconds since training began.
+struct Fit {
+    function: Function,
+    report: SolveReport,
+    began: f64,
+    ended: f64,
+}
+
+/// The lambdas to fit with.
+struct Lambdas {
+    /// That of every function without one of its own.
+    all: f64,
+    /// That of each training query (`n_queries`), where they were chosen apart.
+    each: Option<Vec<f64>>,
+    /// How they were chosen.
+    choice: Option<Choice>,
+}
+
+/// Fits the recipe.
+///
+/// # Errors
+/// Data without a pair of documents to learn from, query features that are not there, an interruption.
+pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained> {
+    let started = Instant::now();
+    let session = Session::new(recipe, set.data, control)?;
+    let mut warnings = Vec::new();
+    let rounds = session.rounds(set.validation)?;
+    let prior = session.prior(&rounds, &mut warnings)?;
+    let lambdas = session.lambdas(&rounds, prior.as_ref(), &mut warnings)?;
+    drop(rounds);
+    control.check()?;
+    let centre = match &prior {
+        Some(prior) => Some(session.uniform(&session.lending, prior.all, recipe.tolerance)?),
+        None => None,
+    };
+    let fitting = session.fitting(lambdas.all, recipe.tolerance, centre);
+    let fits = session.fit_all(&fitting, lambdas.each.as_deref(), started)?;
+    let unconverged =
+        fits.iter().filter(|fit| !matches!(fit.report.stop, Stop::Converged | Stop::Empty)).count();
+    let log = log(&fits);
+    let functions = fits.len();
+    let (ranker, scaling) = session.ranker(fitting, fits.into_iter().map(|fit| fit.function).collect());
+    Ok(Trained {
+        ranker,
+        scaling,
+        lambda: lambdas.all,
+        prior_lambda: prior.map(|prior| prior.all),
+        choice: lambdas.choice,
+        log,
+        functions,
+        unconverged,
+        warnings,
+    })
+}
+
+/// The steps of the solver where there is one fit that took any, else one line per fit.
+fn log(fits: &[Fit]) -> Vec<LogStep> {
+    match fits {
+        [Fit { report, began, .. }] if !report.steps.is_empty() => report
+            .steps
+            .iter()
+            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: began + step.seconds })
+            .collect(),
+        _ => fits
+            .iter()
+            .map(|Fit { function, ended, .. }| LogStep {
+                objective: function.objective,
+                gap: function.gap,
+                seconds: *ended,
+            })
+            .collect(),
+    }
+}
+
+impl<'a> Session<'a> {
+    fn new(recipe: &'a Recipe, mut data: Dataset, control: &'a Control) -> Result<Self> {
+        check_pairs(&data)?;
+        let scaling = Scaling::fit(recipe.scale, &data, control)?;
+        let rule = if recipe.smoothing.kind == Kind::Uniform {
+            None
+        } else {
+            Some(QueryFeatureRule::fit(&data, recipe.query_features, recipe.standardise_queries)?)
+        };
+        let features = query_features(rule.as_ref(), &data)?;
+        control.check()?;
+        scale(&scaling, &mut data, control)?;
+        if !data.features.is_finite() {
+            let scale = recipe.scale.name();
+            return Err(Error::Data(format!("features are too large for the option 'scale' \"{scale}\"")));
+        }
+        let space = Arc::new(Space::linear(data.features.columns(), recipe.form));
+        let data = Arc::new(data);
+        let pool = JudgmentPool::of_rows(space, Arc::clone(&data));
+        if (0..pool.len()).all(|query| !pool.lends(query)) {
+            return Err(nothing_to_learn(data.n_queries()));
+        }
+        let lending = Lending {
+            smoothing: recipe.smoothing,
+            features: Arc::new(features),
+            weights: Arc::new(data.weights.clone()),
+            held_out: Arc::new(vec![false; data.n_queries()]),
+            pool: Arc::new(pool),
+        };
+        Ok(Self { recipe, data, scaling, rule, lending, control })
+    }
+
+    fn space(&self) -> &Space {
+        self.lending.pool.space()
+    }
+
+    fn fitting(&self, lambda: f64, tolerance: f64, centre: Option<Vec<f64>>) -> Fitting {
+        let Recipe { loss, solver, .. } = self.recipe;
+        Fitting { lambda, tolerance, loss: loss.pair, solver, centre }
+    }
+
+    /// The lambda of the uniform function that others are pulled to, where the recipe wants one.
+    fn prior(&self, rounds: &[round::Round], warnings: &mut Vec<String>) -> Result<Option<Lambdas>> {
+        if self.recipe.prior == Prior::Zero {
+            return Ok(None);
+        }
+        let uniform: Vec<_> = rounds.iter().map(round::Round::uniform).collect();
+        self.chosen(&uniform, &super::recipe::auto_grid(), None, warnings).map(Some)
+    }
+
+    /// The lambdas to fit with, and how they were chosen.
+    fn lambdas(
+        &self,
+        rounds: &[round::Round],
+        prior: Option<&Lambdas>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Lambdas> {
+        match &self.recipe.lambda {
+            LambdaChoice::Fixed(lambda) => Ok(Lambdas { all: *lambda, each: None, choice: None }),
+            LambdaChoice::Among(lambdas) => {
+                self.chosen(rounds, lambdas, prior.map(|prior| prior.all), warnings)
+            }
+        }
+    }
+
+    /// The weights of the uniform function of these judgments, as a solver sees them.
+    fn uniform(&self, lending: &Lending, lambda: f64, tolerance: f64) -> Result<Vec<f64>> {
+        let mut lending = lending.clone();
+        lending.smoothing.kind = Kind::Uniform;
+        let fitting = self.fitting(lambda, tolerance, None);
+        let blocks = lending.weighted_blocks(&lending.lenders(&[]))?;
+        fitting.solve(self.space(), &blocks, self.control).map(|(w, _)| w)
+    }
+
+    /// One function for all queries, or one for each training query; none where they are fitted when asked for.
+    fn fit_all(&self, fitting: &Fitting, each: Option<&[f64]>, started: Instant) -> Result<Vec<Fit>> {
+        if self.recipe.smoothing.kind == Kind::Uniform {
+            return Ok(vec![self.fit(&self.lending.lenders(&[]), fitting, started)?]);
+        }
+        if self.recipe.fits_at_query_time {
+            return Ok(Vec::new());
+        }
+        self.control.expect(self.data.n_queries());
+        (0..self.data.n_queries())
+            .into_par_iter()
+            .map(|query| {
+                let lambda = each.map_or(fitting.lambda, |each| each[query]);
+                let fitting = Fitting { lambda, ..fitting.clone() };
+                let fit = self.fit(&self.lending.lenders_of(query), &fitting, started);
+                self.control.step();
+                fit
+            })
+            .collect()
+    }
+
+    fn fit(&self, lenders: &[Lender], fitting: &Fitting, started: Instant) -> Result<Fit> {
+        let began = started.elapsed().as_secs_f64();
+        let (function, report) = self.lending.fit(lenders, fitting, self.control)?;
+        Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
+    }
+
+    fn ranker(self, fitting: Fitting, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {
+        let ranker: Box<dyn Ranker> = match self.rule {
+            None => {
+                Box::new(Linear::new(self.lending.pool.space().as_ref().clone(), functions.swap_remove(0)))
+            }
+            Some(rule) => {
+                let ids = self.data.query_ids.clone();
+                let functions = functions.into_iter().map(Arc::new).collect();
+                Box::new(QueryDependent::new(self.lending, fitting, Observed { rule, ids, functions }))
+            }
+        };
+        (ranker, self.scaling)
+    }
+}
+
+/// Replaces the features of a data set by the scaled ones.
+fn scale(scaling: &Scaling, data: &mut Dataset, control: &Control) -> Result<()> {
+    let features = data.take_features();
+    data.features = scaling.matrix(features, &data.offsets, control)?;
+    Ok(())
+}
+
+/// Scaled features of every query (`n_queries`, p); p = 0 where no distance is used.
+fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
+    rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
+}
+
+/// Refuses queries whose pairs would take too long: a fit goes through all of them many times.
+fn check_pairs(data: &Dataset) -> Result<()> {
+    for query in 0..data.n_queries() {
+        let pairs = loss::pairs(data.labels(query));
+        if pairs > MOST_PAIRS {
+            return Err(Error::Data(format!(
+                "query {} has {} documents with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
+                 one query are allowed, so leave out some of its less relevant documents",
+                data.query_ids[query],
+                data.rows(query).len(),
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// An error for training sets that teach nothing.
+fn nothing_to_learn(queries: usize) -> Error {
+    Error::Data(format!(
+        "nothing to learn: none of the {queries} queries has two documents of different relevance; \
+         a ranking is learnt from pairs of documents of one query whose relevance differs"
+    ))
+}
