@@ -1,11 +1,14 @@
 -- Stores a new version and makes it the active one, in one statement. {schema} is replaced by a quoted name.
 -- ?1 name, ?2 algorithm, ?3 report without its version, ?4 model.
--- The rows of earlier active versions conflict with themselves and are made inactive.
+-- The rows of earlier active versions conflict with themselves and are made inactive. The new row comes a second time and
+-- conflicts with itself too: its model is put in by the update, because SQLite keeps copies of all that it selects here.
+WITH new(version) AS (SELECT coalesce(max(version), 0) + 1 FROM {schema}.ltr_models WHERE name = ?1)
 INSERT INTO {schema}.ltr_models (name, version, algorithm, active, created_at, report, model)
-SELECT ?1, coalesce(max(version), 0) + 1, ?2, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),
-       json_set(?3, '$.version', coalesce(max(version), 0) + 1), ?4
-  FROM {schema}.ltr_models WHERE name = ?1
+SELECT ?1, version, ?2, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), json_set(?3, '$.version', version), x'' FROM new
  UNION ALL
 SELECT name, version, '', 0, '', '', x'' FROM {schema}.ltr_models WHERE name = ?1 AND active
-    ON CONFLICT (name, version) DO UPDATE SET active = 0
+ UNION ALL
+SELECT ?1, version, '', 1, '', '', x'' FROM new
+ WHERE true
+    ON CONFLICT (name, version) DO UPDATE SET active = excluded.active, model = iif(excluded.active, ?4, model)
 RETURNING version, active;
