@@ -36,6 +36,7 @@ mod hessian;
 mod line;
 mod newton;
 mod pass;
+mod penalty;
 mod space;
 mod start;
 
@@ -60,6 +61,7 @@ pub struct PairProblem<'a> {
     loss: PairLoss,
     centre: Option<Vec<f64>>,
     tilt: Option<Vec<f64>>,
+    start: Option<Vec<f64>>,
 }
 
 impl<'a> PairProblem<'a> {
@@ -85,7 +87,7 @@ impl<'a> PairProblem<'a> {
             ));
         }
         check_lambda(lambda)?;
-        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, centre: None, tilt: None })
+        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, centre: None, tilt: None, start: None })
     }
 
     /// The problem with another loss per pair than the hinge.
@@ -112,6 +114,11 @@ impl<'a> PairProblem<'a> {
     /// The problem with v.w added to its objective; v has `dim` numbers.
     fn with_tilt(self, tilt: Vec<f64>) -> Self {
         Self { tilt: Some(tilt), ..self }
+    }
+
+    /// The problem with a point from which a solver may start; w has `dim` numbers.
+    fn with_start(self, w: Vec<f64>) -> Self {
+        Self { start: Some(w), ..self }
     }
 
     /// Loss of a pair.
