@@ -64,8 +64,6 @@ fn path(
     fits
 }
 
-/// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
-const OBJECTIVE_FLOOR: f64 = 1e-9;
 /// Fewer pairs than this many times b in the zone make a vertex problem.
 const VERTEX_FACTOR: u64 = 3;
 /// Problems with fewer pairs use multipliers after the first round.
@@ -76,6 +74,8 @@ const TINY_OBJECTIVE: f64 = 1e-3;
 const CENTRE_BYTES: usize = 1 << 28;
 /// Factor of the width into the first multiplier round: wider, so that the zone keeps its pairs.
 const MULTIPLIER_START: f64 = 2.0;
+/// Share of the penalty's slope along w that must be left without balance before w is made shorter.
+const SHORTEN: f64 = 0.5;
 /// Factor of the width from one multiplier round to the next, and its smallest value.
 const MULTIPLIER_SHRINK: f64 = 0.5;
 const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
@@ -239,7 +239,7 @@ impl<'a> Solver<'a> {
     }
 
     fn allowed_gap(&self) -> f64 {
-        self.options.tolerance * self.best.primal.abs().max(OBJECTIVE_FLOOR * self.space.total_weight)
+        self.options.allowed_gap(self.best.primal, self.space.total_weight)
     }
 
     /// Newton steps and rounds until there is a reason to stop.
@@ -389,6 +389,9 @@ impl<'a> Solver<'a> {
             self.multipliers = true;
             self.space.update_centres(self.delta);
             self.delta *= MULTIPLIER_START;
+            self.look_again();
+            self.shorten();
+            return;
         } else {
             let smallest = match (self.counters.growths, self.is_vertex_problem()) {
                 (0, false) => 0.1,
@@ -400,6 +403,17 @@ impl<'a> Solver<'a> {
             self.last_width = self.delta;
         }
         self.look_again();
+    }
+
+    /// Goes to a lower point on the line through 0 and w where the new centres have taken most of the pull away. In a
+    /// separable problem all pairs that matter stand at the edge of the zone, at a margin of 1 + delta / 2. With their
+    /// p as centres the zone is around the margin 1 and holds none of them until w is shorter.
+    fn shorten(&mut self) {
+        let penalty = 2.0 * self.penalty.lambda * lanes::dot(&self.w, &self.w);
+        if lanes::dot(&self.residual, &self.w) > SHORTEN * penalty {
+            let w = self.w.clone();
+            self.move_against(w);
+        }
     }
 
     fn wants_multipliers(&self) -> bool {

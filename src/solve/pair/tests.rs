@@ -1,6 +1,8 @@
 //! Laws of the solver on random and on ill-natured problems.
 
 mod centred;
+mod psi;
+mod reduced;
 
 use proptest::prelude::*;
 

@@ -6,13 +6,13 @@ use super::{Numbers, PairProblem, blocks, fit, problem, reference, shapes, weigh
 use crate::solve::{SolveOptions, Stop, certificate, path};
 
 /// Numbers of a given size.
-fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {
+pub(super) fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {
     let mut numbers = Numbers(seed);
     (0..dim).map(|_| size * numbers.next()).collect()
 }
 
 /// The problem with this centre and a tilt of the size of the loss's gradient.
-fn shifted<'a>(plain: &PairProblem<'a>, seed: u64, centre: f64, tilt: f64) -> PairProblem<'a> {
+pub(super) fn shifted<'a>(plain: &PairProblem<'a>, seed: u64, centre: f64, tilt: f64) -> PairProblem<'a> {
     let total: f64 = plain.blocks().iter().map(|(block, weight)| weight * block.pairs() as f64).sum();
     plain.clone().with_centre(vector(seed, plain.dim(), centre)).unwrap().with_tilt(vector(
         seed + 1,
