@@ -34,6 +34,7 @@
 mod block;
 mod certificate;
 mod chunk;
+mod curve;
 mod hessian;
 mod line;
 mod newton;
@@ -41,6 +42,7 @@ mod pass;
 mod penalty;
 mod psi;
 mod reduce;
+mod smooth;
 mod space;
 mod start;
 

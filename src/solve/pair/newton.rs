@@ -1,4 +1,4 @@
-//! Newton's method on the smoothed problem, the width of the quadratic zone shrinking with the gap.
+//! Newton's method on the smoothed hinge problem, the width of the quadratic zone shrinking with the gap.
 //!
 //! For a width delta the smoothed loss has the gradient 2 lambda w - X'g - t =: r and the Hessian
 //! H = 2 lambda I + sum over the zone of (c / delta) z z'. Its p gives alpha = c p and with it the gap
@@ -25,23 +25,25 @@
 //! The best w and the best alpha are kept over all iterations, alpha also shortened by the factor that maximises
 //! D(theta alpha). Every loop has a limit.
 
+use std::time::Instant;
+
 use super::PairProblem;
 use super::chunk::Sums;
-use super::line::{self, Slope};
+use super::curve::{Logistic, SquaredHinge};
+use super::line;
 use super::penalty::Penalty;
+use super::smooth;
 use super::space::{Cancelled, Space};
 use super::start::regularised_solve;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
-use std::time::Instant;
-
 use crate::solve::{SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// The definition.
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
-    summary: "Newton on the smoothed hinge in score space, with multipliers at the end",
-    losses: &[PairLoss::Hinge],
+    summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
+    losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic],
     path,
 };
 
@@ -51,6 +53,11 @@ fn path(
     options: &SolveOptions,
     cancelled: Cancelled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
+    match problem.loss() {
+        PairLoss::SquaredHinge => return smooth::path(SquaredHinge, problem, lambdas, options, cancelled),
+        PairLoss::Logistic => return smooth::path(Logistic, problem, lambdas, options, cancelled),
+        PairLoss::Hinge | PairLoss::Psi => {}
+    }
     let mut solver = Solver::new(problem, *options, cancelled);
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
@@ -339,9 +346,7 @@ impl<'a> Solver<'a> {
         let (space, delta) = (&mut self.space, self.delta);
         let step = line::search(slope_at_zero, |step| {
             sums = space.pass(step, delta);
-            let penalty = along + step * growth;
-            let noise = 1e-15 * (penalty.abs() + sums.pull_along_size);
-            Slope { value: penalty - sums.pull_along, noise }
+            sums.slope(along + step * growth)
         })?;
         self.space.accept();
         lanes::axpy(step, &direction, &mut self.w);
@@ -434,8 +439,8 @@ impl<'a> Solver<'a> {
         let pulled = self.space.pull_back();
         self.residual = self.penalty.gradient(&self.w);
         lanes::axpy(-1.0, &pulled, &mut self.residual);
-        let primal = sums.hinge + self.penalty.value(&self.w);
-        let smoothing = (sums.hinge - (sums.alpha - sums.pull_scores)).max(0.0);
+        let primal = sums.loss + self.penalty.value(&self.w);
+        let smoothing = (sums.loss - (sums.alpha - sums.pull_scores)).max(0.0);
         let steepness = lanes::dot(&self.residual, &self.residual) / (4.0 * self.penalty.lambda);
         self.point = Point { primal, smoothing, steepness };
         if primal < self.best.primal {

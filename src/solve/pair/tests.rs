@@ -3,6 +3,7 @@
 mod centred;
 mod psi;
 mod reduced;
+mod smooth;
 
 use proptest::prelude::*;
 
