@@ -1,14 +1,25 @@
 //! Losses: what a ranking of one query costs, in score space.
 //!
-//! A loss sees the labels and scores of one query and nothing else: no features, weights or threads.
+//! A loss sees the labels and scores of one query and nothing else: no features, weights or threads. Every loss here
+//! is a sum over pairs of documents,
+//!
+//!   L(y, s) = 2 / (N (N - 1)) sum over pairs with y_j > y_l of value(s_j - s_l)
+//!
+//! for the N documents of one query; pairs with equal labels cost nothing. A file states the value of one pair.
 
 mod hinge;
+mod logistic;
+mod psi;
+mod squared_hinge;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
 pub use hinge::HINGE;
+pub use logistic::LOGISTIC;
+pub use psi::PSI;
+pub use squared_hinge::SQUARED_HINGE;
 
 /// What a pair costs, as a function of its margin `s_j - s_l` with `y_j > y_l`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +34,18 @@ pub enum PairLoss {
     SquaredHinge,
 }
 
+impl PairLoss {
+    /// The definition of the loss.
+    pub fn def(self) -> &'static LossDef {
+        match self {
+            Self::Hinge => &HINGE,
+            Self::Psi => &PSI,
+            Self::Logistic => &LOGISTIC,
+            Self::SquaredHinge => &SQUARED_HINGE,
+        }
+    }
+}
+
 /// One loss.
 #[derive(Debug)]
 pub struct LossDef {
@@ -30,19 +53,42 @@ pub struct LossDef {
     pub name: &'static str,
     /// One line for people.
     pub summary: &'static str,
-    /// What one pair costs.
+    /// What solvers know it as.
     pub pair: PairLoss,
-    /// Value for one query; writes a subgradient with respect to the scores into the last argument.
-    ///
-    /// Arguments: labels (n), scores (n), subgradient (n, overwritten).
-    pub value_and_subgradient: fn(&[f64], &[f64], &mut [f64]) -> f64,
+    /// Cost of a pair with this margin.
+    pub value: fn(f64) -> f64,
+    /// A subgradient of the value at this margin, never above 0; for a loss that is not convex, a slope of one side.
+    pub slope: fn(f64) -> f64,
 }
 
-/// Every loss.
-pub const LOSSES: &[&LossDef] = &[&HINGE];
+impl LossDef {
+    /// Value for one query; writes a subgradient with respect to the scores into the last argument. Cost O(N^2).
+    ///
+    /// Arguments: labels (N), scores (N), subgradient (N, overwritten).
+    pub fn value_and_subgradient(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        subgradient.fill(0.0);
+        let weight = pair_share(labels.len());
+        let mut value = 0.0;
+        for j in 0..labels.len() {
+            for l in 0..labels.len() {
+                if labels[j] > labels[l] {
+                    let margin = scores[j] - scores[l];
+                    value += weight * (self.value)(margin);
+                    let slope = weight * (self.slope)(margin);
+                    subgradient[j] += slope;
+                    subgradient[l] -= slope;
+                }
+            }
+        }
+        value
+    }
+}
+
+/// Every loss; the first is the default.
+pub const LOSSES: &[&LossDef] = &[&HINGE, &PSI, &LOGISTIC, &SQUARED_HINGE];
 
 /// Names of all losses, in the order of [`LOSSES`].
-pub const NAMES: &[&str] = &[HINGE.name];
+pub const NAMES: &[&str] = &[HINGE.name, PSI.name, LOGISTIC.name, SQUARED_HINGE.name];
 
 /// The loss of this name.
 ///
@@ -77,12 +123,76 @@ pub fn pairs(labels: &[f64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::dense::dot;
+
+    /// Labels and two lists of scores, of equal length.
+    type Rows = Vec<(u8, f64, f64)>;
+
+    fn columns(rows: &Rows) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+        let labels = rows.iter().map(|row| f64::from(row.0)).collect();
+        (labels, rows.iter().map(|row| row.1).collect(), rows.iter().map(|row| row.2).collect())
+    }
+
+    fn rows() -> impl proptest::strategy::Strategy<Value = Rows> {
+        proptest::collection::vec((0u8..4, -3.0f64..3.0, -3.0f64..3.0), 0..12)
+    }
+
+    proptest::proptest! {
+        /// f(b) >= f(a) + g . (b - a): the law of a subgradient of a convex function.
+        #[test]
+        fn the_subgradient_inequality_holds(rows in rows()) {
+            let (labels, a, b) = columns(&rows);
+            let mut g = vec![0.0; rows.len()];
+            for loss in LOSSES.iter().filter(|loss| loss.pair != PairLoss::Psi) {
+                let at_b = loss.value_and_subgradient(&labels, &b, &mut g);
+                let at_a = loss.value_and_subgradient(&labels, &a, &mut g);
+                let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
+                proptest::prop_assert!(at_b >= at_a + dot(&g, &step) - 1e-12, "{}", loss.name);
+            }
+        }
+
+        /// The slope is that of central differences, away from kinks.
+        #[test]
+        fn a_slope_is_that_of_differences(margin in -40.0f64..40.0) {
+            let h = 1e-5;
+            let smooth = (margin - 1.0).abs() > 2.0 * h && margin.abs() > 2.0 * h;
+            for loss in LOSSES.iter().filter(|_| smooth) {
+                let difference = ((loss.value)(margin + h) - (loss.value)(margin - h)) / (2.0 * h);
+                let error = (difference - (loss.slope)(margin)).abs();
+                proptest::prop_assert!(error < 1e-8 * (1.0 + margin.abs()), "{}: {error}", loss.name);
+            }
+        }
+
+        #[test]
+        fn psi_is_a_difference_of_convex_functions(margin in -5.0f64..5.0) {
+            let difference = (HINGE.value)(margin) - (-margin).max(0.0);
+            proptest::prop_assert!(((PSI.value)(margin) - difference).abs() < 1e-15);
+        }
+    }
+
+    /// Three documents, by hand: the pairs (a, b), (a, c) with margins 0.5 and -1; b and c are equal.
+    #[test]
+    fn values_by_hand() {
+        let (labels, scores) = ([1.0, 0.0, 0.0], [0.0, -0.5, 1.0]);
+        let value = |loss: &LossDef| loss.value_and_subgradient(&labels, &scores, &mut [0.0; 3]);
+        assert!((value(&HINGE) - 2.5 / 3.0).abs() < 1e-15);
+        assert!((value(&PSI) - 1.5 / 3.0).abs() < 1e-15);
+        assert!((value(&SQUARED_HINGE) - 4.25 / 3.0).abs() < 1e-15);
+        assert!((value(&LOGISTIC) - (0.474_076_984_180_106_7 + 1.313_261_687_518_222_8) / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_logistic_loss_survives_large_margins() {
+        assert!(((LOGISTIC.value)(-1e6) - 1e6).abs() < 1e-9 && (LOGISTIC.value)(1e6) < 1e-300);
+        assert!((LOGISTIC.slope)(-1e6) <= -1.0 && (LOGISTIC.slope)(1e6) <= 0.0);
+    }
 
     #[test]
     fn every_loss_stands_under_its_own_name() {
         for (loss, name) in LOSSES.iter().zip(NAMES) {
             assert_eq!(loss.name, *name);
             assert!(find(name).is_ok());
+            assert_eq!(loss.pair.def().name, *name);
         }
     }
 

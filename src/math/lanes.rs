@@ -134,26 +134,47 @@ pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut
 
 /// H += A' B for a product that is known to be symmetric; A and B have `n` rows of `width` blocks.
 ///
-/// Only the blocks on and above the diagonal of H, shape `(8 width, 8 width)`, are written. A tile of 4 x 8 entries
-/// stays in registers while the rows pass by.
+/// Only the blocks on and above the diagonal of H, shape `(8 width, 8 width)`, are written.
 #[inline(always)]
 pub fn add_gram(a: &[Lanes], b: &[Lanes], width: usize, n: usize, h: &mut [Lanes]) {
     for block in 0..width {
-        for half in 0..2 {
-            for column in block..width {
-                let mut tile = [Lanes::ZERO; 4];
-                for k in 0..n {
-                    let left = &a[k * width + block].0;
-                    let right = &b[k * width + column];
-                    for (r, row) in tile.iter_mut().enumerate() {
-                        row.add_scaled(left[4 * half + r], right);
-                    }
-                }
-                for (r, row) in tile.iter().enumerate() {
-                    let i = LANES * block + 4 * half + r;
-                    h[i * width + column].add_scaled(1.0, row);
-                }
+        for column in block..width {
+            add_tiles((a, width, block), (b, width, column), n, h);
+        }
+    }
+}
+
+/// C += A' B; A has `n` rows of `rows` blocks, B has `n` rows of `width` blocks and C the shape `(8 rows, 8 width)`.
+#[inline(always)]
+pub fn add_product(a: &[Lanes], rows: usize, b: &[Lanes], width: usize, n: usize, c: &mut [Lanes]) {
+    for block in 0..rows {
+        for column in 0..width {
+            add_tiles((a, rows, block), (b, width, column), n, c);
+        }
+    }
+}
+
+/// One block of A' B, given for each matrix its blocks, their number per row and the column of blocks. A tile of
+/// 4 x 8 entries stays in registers while the rows pass by.
+#[inline(always)]
+fn add_tiles(
+    (a, a_width, block): (&[Lanes], usize, usize),
+    (b, b_width, column): (&[Lanes], usize, usize),
+    n: usize,
+    c: &mut [Lanes],
+) {
+    for half in 0..2 {
+        let mut tile = [Lanes::ZERO; 4];
+        for k in 0..n {
+            let left = &a[k * a_width + block].0;
+            let right = &b[k * b_width + column];
+            for (r, row) in tile.iter_mut().enumerate() {
+                row.add_scaled(left[4 * half + r], right);
             }
+        }
+        for (r, row) in tile.iter().enumerate() {
+            let i = LANES * block + 4 * half + r;
+            c[i * b_width + column].add_scaled(1.0, row);
         }
     }
 }
@@ -178,6 +199,20 @@ mod tests {
                 let at = |k: usize, c: usize| get(&a[k * width..(k + 1) * width], c);
                 let expected: f64 = (0..n).map(|k| at(k, i) * at(k, j)).sum();
                 assert!((get(&h[i * width..(i + 1) * width], j) - expected).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_product_holds_all_entries() {
+        let (n, rows, width) = (5, 2, 3);
+        let (a, b) = (matrix(n, rows, 0.7), matrix(n, width, 0.4));
+        let mut c = vec![Lanes::ZERO; LANES * rows * width];
+        add_product(&a, rows, &b, width, n, &mut c);
+        for i in 0..LANES * rows {
+            for j in 0..LANES * width {
+                let expected: f64 = (0..n).map(|k| get(&a[k * rows..], i) * get(&b[k * width..], j)).sum();
+                assert!((get(&c[i * width..], j) - expected).abs() < 1e-12);
             }
         }
     }

@@ -14,11 +14,37 @@ pub struct SolverDef {
     pub name: &'static str,
     /// One line for people.
     pub summary: &'static str,
-    /// Losses that it takes.
+    /// Losses that it solves; psi comes with the hinge ([`Self::takes`]).
     pub losses: &'static [PairLoss],
     /// Solves the problem for each lambda, best given from large to small; the last argument is asked whether to stop.
     /// One w with its report per lambda; an interrupted run ends with the interrupted fit.
     pub path: Path,
+}
+
+impl SolverDef {
+    /// Whether problems with this loss can be solved. Psi is solved by a sequence of hinge problems.
+    pub fn takes(&self, loss: PairLoss) -> bool {
+        let solved = if loss == PairLoss::Psi { PairLoss::Hinge } else { loss };
+        self.losses.contains(&solved)
+    }
+
+    /// Refuses a loss that the solver does not take.
+    ///
+    /// # Errors
+    /// With the losses that it takes.
+    pub fn check(&self, loss: PairLoss) -> Result<()> {
+        if self.takes(loss) {
+            return Ok(());
+        }
+        let taken: Vec<&str> =
+            crate::loss::LOSSES.iter().filter(|loss| self.takes(loss.pair)).map(|loss| loss.name).collect();
+        Err(Error::Unsupported(format!(
+            "the solver '{}' does not take the loss '{}'; it takes: {}",
+            self.name,
+            loss.def().name,
+            taken.join(", ")
+        )))
+    }
 }
 
 /// The work of a solver.
@@ -51,7 +77,7 @@ pub enum Stop {
     Stalled,
     /// The caller asked to stop.
     Interrupted,
-    /// There is no pair of documents to learn from; w = 0 is the solution.
+    /// There is no pair of documents to learn from; the penalty alone is minimised, at w = 0 where it has no centre.
     Empty,
 }
 
@@ -103,6 +129,16 @@ pub struct SolveOptions {
     pub tolerance: f64,
     /// Largest number of iterations.
     pub max_iterations: u32,
+}
+
+/// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
+const OBJECTIVE_FLOOR: f64 = 1e-9;
+
+impl SolveOptions {
+    /// Gap at which a fit has converged, from its objective and the sum of the weights of all pairs.
+    fn allowed_gap(&self, objective: f64, total_weight: f64) -> f64 {
+        self.tolerance * objective.abs().max(OBJECTIVE_FLOOR * total_weight)
+    }
 }
 
 impl Default for SolveOptions {

@@ -73,6 +73,14 @@ impl PairBlock {
         self
     }
 
+    /// The same documents and pairs with other features, shape `(n_docs, 8 ceil(dim / 8))`, which must be centred.
+    pub(super) fn with_features(&self, x: Vec<Lanes>, dim: usize) -> Self {
+        let width = lanes::blocks_for(dim);
+        let pair_sum = pair_sum(&x, width, &self.start);
+        let (order, labels, start) = (self.order.clone(), self.labels.clone(), self.start.clone());
+        Self { dim, width, x, order, labels, start, pairs: self.pairs, pair_sum, pair_moment: None }
+    }
+
     /// Number of documents.
     pub fn n_docs(&self) -> usize {
         self.labels.len()

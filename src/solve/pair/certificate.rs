@@ -3,8 +3,9 @@
 use super::PairProblem;
 use crate::math::lanes;
 
-/// P(w), pair by pair: the sum of c max(0, 1 - margin) plus lambda |w|^2. Cost T + m b.
+/// P(w), pair by pair: the sum of c L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
 pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
+    let value = problem.loss().def().value;
     let mut loss = 0.0;
     for (block, weight) in problem.blocks() {
         let labels = block.labels();
@@ -15,11 +16,16 @@ pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
         for a in 0..labels.len() {
             for b in 0..labels.len() {
                 if labels[a] > labels[b] {
-                    query_loss += (1.0 - (scores[a] - scores[b])).max(0.0);
+                    query_loss += value(scores[a] - scores[b]);
                 }
             }
         }
         loss += weight * query_loss;
     }
-    loss + problem.lambda() * w.iter().map(|w| w * w).sum::<f64>()
+    let number = |vector: Option<&[f64]>, j: usize| vector.map_or(0.0, |vector| vector[j]);
+    let parts = w.iter().enumerate().map(|(j, w)| {
+        let distance = w - number(problem.centre(), j);
+        number(problem.tilt.as_deref(), j) * w + problem.lambda() * distance * distance
+    });
+    loss + parts.sum::<f64>()
 }

@@ -3,6 +3,7 @@
 
 use super::block::PairBlock;
 use super::hessian::Products;
+use super::line::Slope;
 use super::pass::{self, Centre, Half, PAD, Stored, Update};
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::Kernel;
@@ -10,8 +11,8 @@ use crate::math::simd::Kernel;
 /// Where a pass stands.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
-    /// Sum of c max(u, 0).
-    pub hinge: f64,
+    /// Sum of c L, of the hinge c max(u, 0).
+    pub loss: f64,
     /// Sum of alpha.
     pub alpha: f64,
     /// g's, so that sum of alpha u = sum of alpha - g's.
@@ -25,22 +26,28 @@ pub(super) struct Sums {
 impl Sums {
     /// Adds the sums of another chunk.
     pub(super) fn add(&mut self, other: &Self) {
-        self.hinge += other.hinge;
+        self.loss += other.loss;
         self.alpha += other.alpha;
         self.pull_scores += other.pull_scores;
         self.pull_along += other.pull_along;
         self.pull_along_size += other.pull_along_size;
     }
+
+    /// Slope of the objective along the current direction, from that of the penalty.
+    pub(super) fn slope(&self, penalty: f64) -> Slope {
+        let noise = 1e-15 * (penalty.abs() + self.pull_along_size);
+        Slope { value: penalty - self.pull_along, noise }
+    }
 }
 
 /// One query of a chunk.
-struct Part<'a> {
-    block: &'a PairBlock,
-    weight: f64,
+pub(super) struct Part<'a> {
+    pub block: &'a PairBlock,
+    pub weight: f64,
     /// First block of the query's scores.
     scores: usize,
     /// Blocks of scores.
-    blocks: usize,
+    pub blocks: usize,
     /// First block of the query's centres.
     pairs: usize,
 }
@@ -48,22 +55,22 @@ struct Part<'a> {
 impl Part<'_> {
     /// The query's place among the scores.
     #[inline(always)]
-    fn range(&self) -> std::ops::Range<usize> {
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
         self.scores..self.scores + self.blocks
     }
 }
 
 /// Consecutive queries that are worked on together.
 pub(super) struct Chunk<'a> {
-    parts: Vec<Part<'a>>,
+    pub parts: Vec<Part<'a>>,
     pair_blocks: usize,
     /// Scores at the last accepted point and at the point of the last pass.
-    accepted: Vec<Lanes>,
-    scores: Vec<Lanes>,
+    pub accepted: Vec<Lanes>,
+    pub scores: Vec<Lanes>,
     /// Xd.
-    along: Vec<Lanes>,
+    pub along: Vec<Lanes>,
     /// g = c (row - column sums of p).
-    pull: Vec<Lanes>,
+    pub pull: Vec<Lanes>,
     /// Sums over the pairs of each document of one query.
     rows: Vec<pass::RowSums>,
     /// Scores of one query over delta.
@@ -214,7 +221,7 @@ impl Kernel for Pass<'_, '_> {
             } else {
                 pass::pass(start, scaled, inverse, &mut Stored(&centres[part.pairs..]), rows, pull)
             };
-            sums.hinge += part.weight * (hinge * self.delta);
+            sums.loss += part.weight * (hinge * self.delta);
             sums.alpha += part.weight * alpha;
             finish(part.weight, scores, along, pull, &mut sums);
         }
@@ -225,7 +232,7 @@ impl Kernel for Pass<'_, '_> {
 /// Scales the pull by c and adds its products with the scores and the direction. Scores of documents that do not
 /// exist meet a pull of zero.
 #[inline(always)]
-fn finish(weight: f64, scores: &[Lanes], along: &[Lanes], pull: &mut [Lanes], sums: &mut Sums) {
+pub(super) fn finish(weight: f64, scores: &[Lanes], along: &[Lanes], pull: &mut [Lanes], sums: &mut Sums) {
     let (mut with_scores, mut with_along, mut size) = (Lanes::ZERO, Lanes::ZERO, Lanes::ZERO);
     for ((g, s), d) in pull.iter_mut().zip(scores).zip(along) {
         for lane in 0..lanes::LANES {

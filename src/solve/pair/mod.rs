@@ -1,4 +1,4 @@
-//! Weighted pairwise hinge SVM with a linear kernel:
+//! Weighted pairwise losses with a linear kernel:
 //!
 //! ```text
 //! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of L(s_a - s_b) + v.w + lambda |w - w0|^2
@@ -9,7 +9,8 @@
 //! u = 1 - (s_a - s_b)    its violation
 //! ```
 //!
-//! Problem (3.7) of Dai and Wang (2019) has `c_g = 2 pi_g / (n N_g (N_g - 1))`; rank-SVM has equal `pi_g`. The dual is
+//! Problem (3.7) of Dai and Wang (2019) has `c_g = 2 pi_g / (n N_g (N_g - 1))`; rank-SVM has equal `pi_g`. The dual of
+//! the hinge is
 //!
 //! ```text
 //! max D(alpha) = sum of alpha + lambda |w0|^2 - |X'g + t|^2 / (4 lambda)    over 0 <= alpha <= c
@@ -25,17 +26,23 @@
 //! t = 2 lambda w0 - v
 //! ```
 //!
-//! The method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
+//! The default method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
 //! gap, and with multipliers per pair at the end (see `newton`). A pass over all pairs touches no feature and stores
-//! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts.
+//! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts. Whatever the solver, `reduce`
+//! turns the problem when it has fewer documents than features, and `psi` makes a loss that is not convex from hinges.
 
 mod block;
 mod certificate;
 mod chunk;
+mod curve;
 mod hessian;
 mod line;
 mod newton;
 mod pass;
+mod penalty;
+mod psi;
+mod reduce;
+mod smooth;
 mod space;
 mod start;
 
@@ -60,6 +67,7 @@ pub struct PairProblem<'a> {
     loss: PairLoss,
     centre: Option<Vec<f64>>,
     tilt: Option<Vec<f64>>,
+    start: Option<Vec<f64>>,
 }
 
 impl<'a> PairProblem<'a> {
@@ -85,7 +93,7 @@ impl<'a> PairProblem<'a> {
             ));
         }
         check_lambda(lambda)?;
-        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, centre: None, tilt: None })
+        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, centre: None, tilt: None, start: None })
     }
 
     /// The problem with another loss per pair than the hinge.
@@ -112,6 +120,11 @@ impl<'a> PairProblem<'a> {
     /// The problem with v.w added to its objective; v has `dim` numbers.
     fn with_tilt(self, tilt: Vec<f64>) -> Self {
         Self { tilt: Some(tilt), ..self }
+    }
+
+    /// The problem with a point from which a solver may start; w has `dim` numbers.
+    fn with_start(self, w: Vec<f64>) -> Self {
+        Self { start: Some(w), ..self }
     }
 
     /// Loss of a pair.
@@ -159,22 +172,25 @@ fn check_lambda(lambda: f64) -> Result<()> {
     Err(Error::value("lambda", lambda.to_string(), "a finite number above 0"))
 }
 
+/// A solution w with how it was reached.
+type Report = (Vec<f64>, SolveReport);
+
 /// Solves one problem with the solver of the options; answers w and how it was reached. `cancelled` is asked before
-/// every part of a pass; once true it must stay true.
+/// every part of a pass; once true it must stay true. The solver must take the loss ([`SolverDef::takes`]).
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
     #[expect(clippy::expect_used, reason = "a solver answers every lambda, interrupted or not")]
-    (options.solver.path)(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
+    solve_all(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
 }
 
 /// Solves the problem for each of `lambdas`, best given from large to small, every fit starting from the one before.
 /// The lambda of `problem` is not used. An interrupted path ends with the interrupted fit.
 ///
 /// # Errors
-/// When a lambda is out of range.
+/// When a lambda is out of range or the solver does not take the loss.
 pub fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
@@ -182,7 +198,34 @@ pub fn path(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
-    Ok((options.solver.path)(problem, lambdas, options, cancelled))
+    options.solver.check(problem.loss)?;
+    Ok(solve_all(problem, lambdas, options, cancelled))
+}
+
+/// The problem in its smallest coordinates.
+fn solve_all(
+    problem: &PairProblem<'_>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Vec<Report> {
+    match reduce::Reduced::new(problem, cancelled) {
+        Some(reduced) => {
+            let fits = solve_directly(&reduced.problem(), lambdas, options, cancelled);
+            reduced.lifted(lambdas, fits, options)
+        }
+        None => solve_directly(problem, lambdas, options, cancelled),
+    }
+}
+
+fn solve_directly(
+    problem: &PairProblem<'_>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Vec<Report> {
+    let solver = if problem.loss == PairLoss::Psi { psi::path } else { options.solver.path };
+    solver(problem, lambdas, options, cancelled)
 }
 
 #[cfg(test)]

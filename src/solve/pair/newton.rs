@@ -1,6 +1,6 @@
-//! Newton's method on the smoothed problem, the width of the quadratic zone shrinking with the gap.
+//! Newton's method on the smoothed hinge problem, the width of the quadratic zone shrinking with the gap.
 //!
-//! For a width delta the smoothed loss has the gradient 2 lambda w - X'g =: r and the Hessian
+//! For a width delta the smoothed loss has the gradient 2 lambda w - X'g - t =: r and the Hessian
 //! H = 2 lambda I + sum over the zone of (c / delta) z z'. Its p gives alpha = c p and with it the gap
 //!
 //! ```text
@@ -25,23 +25,25 @@
 //! The best w and the best alpha are kept over all iterations, alpha also shortened by the factor that maximises
 //! D(theta alpha). Every loop has a limit.
 
-use super::PairBlock;
+use std::time::Instant;
+
 use super::PairProblem;
 use super::chunk::Sums;
-use super::line::{self, Slope};
+use super::curve::{Logistic, SquaredHinge};
+use super::line;
+use super::penalty::Penalty;
+use super::smooth;
 use super::space::{Cancelled, Space};
 use super::start::regularised_solve;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
-use std::time::Instant;
-
 use crate::solve::{SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// The definition.
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
-    summary: "Newton on the smoothed hinge in score space, with multipliers at the end",
-    losses: &[PairLoss::Hinge],
+    summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
+    losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic],
     path,
 };
 
@@ -51,7 +53,12 @@ fn path(
     options: &SolveOptions,
     cancelled: Cancelled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
-    let mut solver = Solver::new(problem.dim(), problem.blocks(), *options, cancelled);
+    match problem.loss() {
+        PairLoss::SquaredHinge => return smooth::path(SquaredHinge, problem, lambdas, options, cancelled),
+        PairLoss::Logistic => return smooth::path(Logistic, problem, lambdas, options, cancelled),
+        PairLoss::Hinge | PairLoss::Psi => {}
+    }
+    let mut solver = Solver::new(problem, *options, cancelled);
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
         let report = solver.run(lambda);
@@ -64,8 +71,6 @@ fn path(
     fits
 }
 
-/// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
-const OBJECTIVE_FLOOR: f64 = 1e-9;
 /// Fewer pairs than this many times b in the zone make a vertex problem.
 const VERTEX_FACTOR: u64 = 3;
 /// Problems with fewer pairs use multipliers after the first round.
@@ -76,6 +81,8 @@ const TINY_OBJECTIVE: f64 = 1e-3;
 const CENTRE_BYTES: usize = 1 << 28;
 /// Factor of the width into the first multiplier round: wider, so that the zone keeps its pairs.
 const MULTIPLIER_START: f64 = 2.0;
+/// Share of the penalty's slope along w that must be left without balance before w is made shorter.
+const SHORTEN: f64 = 0.5;
 /// Factor of the width from one multiplier round to the next, and its smallest value.
 const MULTIPLIER_SHRINK: f64 = 0.5;
 const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
@@ -138,9 +145,11 @@ pub(super) struct Solver<'a> {
     cancelled: Cancelled<'a>,
     pub(super) space: Space<'a>,
     options: SolveOptions,
-    pub(super) lambda: f64,
+    pub(super) penalty: Penalty,
+    /// Where the caller asks to start.
+    pub(super) start: Option<Vec<Lanes>>,
     pub(super) w: Vec<Lanes>,
-    /// r = 2 lambda w - X'g.
+    /// r = 2 lambda w - X'g - t.
     residual: Vec<Lanes>,
     pub(super) point: Point,
     pub(super) best: Best,
@@ -163,18 +172,14 @@ pub(super) struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(
-        dim: usize,
-        blocks: &[(&'a PairBlock, f64)],
-        options: SolveOptions,
-        cancelled: Cancelled<'a>,
-    ) -> Self {
-        let space = Space::new(dim, blocks, cancelled);
+    pub(super) fn new(problem: &PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
+        let space = Space::new(problem.dim(), problem.blocks(), cancelled);
+        let penalty = Penalty::new(problem);
         let zero = vec![Lanes::ZERO; space.width];
         Self {
             options,
             cancelled,
-            lambda: 1.0,
+            start: problem.start.as_deref().map(lanes::from_slice),
             w: zero.clone(),
             residual: zero.clone(),
             point: Point::default(),
@@ -186,10 +191,11 @@ impl<'a> Solver<'a> {
             hessian: Vec::new(),
             memory: Vec::new(),
             memory_factor: 0.0,
-            may_stretch: true,
+            may_stretch: penalty.is_plain(),
             largest_margin: None,
             solved: false,
             counters: Counters::default(),
+            penalty,
             space,
         }
     }
@@ -201,10 +207,12 @@ impl<'a> Solver<'a> {
 
     /// Solves for one lambda, from the solution of the run before if there is one.
     pub(super) fn run(&mut self, lambda: f64) -> SolveReport {
-        let previous = self.solved.then(|| (self.best.w.clone(), self.lambda));
+        let previous = self.solved.then(|| (self.best.w.clone(), self.penalty.lambda));
         self.reset(lambda);
         let mut steps = Vec::new();
         let stop = if self.space.pairs == 0 {
+            let (w, value) = self.penalty.lowest(self.space.width);
+            self.best = Best { w, primal: value, dual: value, is_fresh: true };
             Stop::Empty
         } else if self.solve_linear_regime() {
             self.solved = true;
@@ -222,21 +230,15 @@ impl<'a> Solver<'a> {
 
     /// Forgets everything but the data: w = 0 has the loss of all weights, alpha = theta c is a first dual point.
     fn reset(&mut self, lambda: f64) {
-        self.lambda = lambda;
+        self.penalty.lambda = lambda;
         self.multipliers = false;
         self.memory_factor = 0.0;
         self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
         let total = self.space.total_weight;
-        let size = lanes::dot(&self.space.pair_sum, &self.space.pair_sum);
-        let dual = self.shortened_dual(total, size);
-        self.best = Best { w: vec![Lanes::ZERO; self.space.width], primal: total, dual, is_fresh: false };
-    }
-
-    /// max over 0 <= theta <= 1 of D(theta alpha), from the sum of alpha and |X'g|^2.
-    fn shortened_dual(&self, alpha: f64, size: f64) -> f64 {
-        let theta = if size > 0.0 { (2.0 * self.lambda * alpha / size).min(1.0) } else { 1.0 };
-        let dual = theta * (alpha - theta * (size / (4.0 * self.lambda)));
-        if dual.is_finite() { dual } else { 0.0 }
+        let w = vec![Lanes::ZERO; self.space.width];
+        let primal = total + self.penalty.value(&w);
+        let dual = self.penalty.dual(total, &self.space.pair_sum);
+        self.best = Best { w, primal, dual, is_fresh: false };
     }
 
     fn gap(&self) -> f64 {
@@ -244,7 +246,7 @@ impl<'a> Solver<'a> {
     }
 
     fn allowed_gap(&self) -> f64 {
-        self.options.tolerance * self.best.primal.max(OBJECTIVE_FLOOR * self.space.total_weight)
+        self.options.allowed_gap(self.best.primal, self.space.total_weight)
     }
 
     /// Newton steps and rounds until there is a reason to stop.
@@ -318,7 +320,7 @@ impl<'a> Solver<'a> {
     fn newton_direction(&mut self) -> Option<Vec<Lanes>> {
         let factor = self.memory_factor;
         self.memory_factor *= MEMORY_DECAY;
-        let (dim, lambda) = (self.space.dim, self.lambda);
+        let (dim, lambda) = (self.space.dim, self.penalty.lambda);
         if factor < MEMORY_END || !self.is_vertex_problem() {
             return regularised_solve(&self.hessian, dim, lambda, &self.residual);
         }
@@ -338,15 +340,13 @@ impl<'a> Solver<'a> {
             return None;
         }
         self.space.set_direction(&direction);
-        let along = 2.0 * self.lambda * lanes::dot(&self.w, &direction);
-        let growth = 2.0 * self.lambda * lanes::dot(&direction, &direction);
+        let along = lanes::dot(&self.penalty.gradient(&self.w), &direction);
+        let growth = 2.0 * self.penalty.lambda * lanes::dot(&direction, &direction);
         let mut sums = Sums::default();
         let (space, delta) = (&mut self.space, self.delta);
         let step = line::search(slope_at_zero, |step| {
             sums = space.pass(step, delta);
-            let penalty = along + step * growth;
-            let noise = 1e-15 * (penalty.abs() + sums.pull_along_size);
-            Slope { value: penalty - sums.pull_along, noise }
+            sums.slope(along + step * growth)
         })?;
         self.space.accept();
         lanes::axpy(step, &direction, &mut self.w);
@@ -394,6 +394,9 @@ impl<'a> Solver<'a> {
             self.multipliers = true;
             self.space.update_centres(self.delta);
             self.delta *= MULTIPLIER_START;
+            self.look_again();
+            self.shorten();
+            return;
         } else {
             let smallest = match (self.counters.growths, self.is_vertex_problem()) {
                 (0, false) => 0.1,
@@ -407,8 +410,19 @@ impl<'a> Solver<'a> {
         self.look_again();
     }
 
+    /// Goes to a lower point on the line through 0 and w where the new centres have taken most of the pull away. In a
+    /// separable problem all pairs that matter stand at the edge of the zone, at a margin of 1 + delta / 2. With their
+    /// p as centres the zone is around the margin 1 and holds none of them until w is shorter.
+    fn shorten(&mut self) {
+        let penalty = 2.0 * self.penalty.lambda * lanes::dot(&self.w, &self.w);
+        if lanes::dot(&self.residual, &self.w) > SHORTEN * penalty {
+            let w = self.w.clone();
+            self.move_against(w);
+        }
+    }
+
     fn wants_multipliers(&self) -> bool {
-        let tiny = self.best.primal < TINY_OBJECTIVE * self.space.total_weight;
+        let tiny = self.best.primal.abs() < TINY_OBJECTIVE * self.space.total_weight;
         let wanted = self.is_vertex_problem() || self.space.pairs < SMALL_PROBLEM || tiny;
         wanted && self.space.centre_bytes() <= CENTRE_BYTES
     }
@@ -423,26 +437,18 @@ impl<'a> Solver<'a> {
     /// Gap and residual at w from the sums of a pass there; `fresh` scores were computed from the features.
     fn evaluate(&mut self, sums: &Sums, fresh: bool) {
         let pulled = self.space.pull_back();
-        let penalty = self.lambda * lanes::dot(&self.w, &self.w);
-        self.residual.clone_from(&pulled);
-        for (r, w) in self.residual.iter_mut().zip(&self.w) {
-            for (r, w) in r.0.iter_mut().zip(w.0) {
-                *r = 2.0 * self.lambda * w - *r;
-            }
-        }
-        let primal = sums.hinge + penalty;
-        let smoothing = (sums.hinge - (sums.alpha - sums.pull_scores)).max(0.0);
-        let steepness = lanes::dot(&self.residual, &self.residual) / (4.0 * self.lambda);
+        self.residual = self.penalty.gradient(&self.w);
+        lanes::axpy(-1.0, &pulled, &mut self.residual);
+        let primal = sums.loss + self.penalty.value(&self.w);
+        let smoothing = (sums.loss - (sums.alpha - sums.pull_scores)).max(0.0);
+        let steepness = lanes::dot(&self.residual, &self.residual) / (4.0 * self.penalty.lambda);
         self.point = Point { primal, smoothing, steepness };
         if primal < self.best.primal {
             self.best.primal = primal;
             self.best.w.clone_from(&self.w);
             self.best.is_fresh = fresh;
         }
-        let size = lanes::dot(&pulled, &pulled);
-        let dual = sums.alpha - size / (4.0 * self.lambda);
-        let dual = if dual.is_finite() { dual } else { 0.0 };
-        self.best.dual = self.best.dual.max(dual).max(self.shortened_dual(sums.alpha, size));
+        self.best.dual = self.best.dual.max(self.penalty.dual(sums.alpha, &pulled));
     }
 
     /// Counts iterations that bring nothing.

@@ -15,7 +15,7 @@ use crate::math::lanes::{self, LANES, Lanes};
 pub(super) const PAD: f64 = -1e30;
 
 /// Entry k hides the first k documents of a block.
-const HIDE: [Lanes; LANES] = hide_table();
+pub(super) const HIDE: [Lanes; LANES] = hide_table();
 
 const fn hide_table() -> [Lanes; LANES] {
     let mut table = [Lanes::ZERO; LANES];

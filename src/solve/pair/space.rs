@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::block::PairBlock;
 use super::chunk::{Chunk, Hessian, Moment, Pass, PullBack, SetDirection, SetPoint, Sums, UpdateCentres};
+use super::curve::{Curve, CurveHessian, CurvePass};
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::widest;
 
@@ -92,6 +93,19 @@ impl<'a> Space<'a> {
         let mut total = Sums::default();
         self.each(|chunk| widest(Pass { chunk, step, delta })).iter().for_each(|sums| total.add(sums));
         total
+    }
+
+    /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
+    pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> Sums {
+        let mut total = Sums::default();
+        self.each(|chunk| widest(CurvePass { chunk, curve, step })).iter().for_each(|sums| total.add(sums));
+        total
+    }
+
+    /// Sum of c k z z' over all pairs at the accepted point, k the curvature; blocks on and above the diagonal.
+    pub(super) fn curve_hessian<C: Curve>(&mut self, curve: C) -> Vec<Lanes> {
+        let size = self.width * lanes::LANES * self.width;
+        self.folded(size, |chunk, out| widest(CurveHessian { chunk, curve, out }))
     }
 
     /// Accepts the point of the last pass.

@@ -3,9 +3,11 @@
 //! 1. With w = m / (2 lambda), m = sum of c z, and all margins at most 1, alpha = c is optimal: nothing is left to do.
 //!    The largest margin of m tells the smallest such lambda, once for a whole path.
 //! 2. Otherwise the ridge solution: the hinge widened to delta = 4 around its kink has p = 3/4 - z'w / 4 as long as no
-//!    pair leaves the zone, so (2 lambda I + sum of c z z' / 4) w = 3/4 m.
+//!    pair leaves the zone, so (2 lambda I + sum of c z z' / 4) w = 3/4 m + t. Or w0, where that is better.
 //! 3. On a path, the solution for the lambda before: times the ratio of lambdas, which follows 1, until the solution
-//!    as it is has been better once.
+//!    as it is has been better once. With a tilt or a centre it is taken as it is.
+//!
+//! A start that the caller gives comes before all of them, a path's later problems excepted.
 
 use super::newton::Solver;
 use crate::math::cholesky;
@@ -59,12 +61,17 @@ impl Kernel for FactorAndSolve<'_> {
 }
 
 impl Solver<'_> {
-    /// The solution for a lambda so large that no margin exceeds 1; false when lambda is smaller.
+    /// The solution for a lambda so large that no margin exceeds 1; false when lambda is smaller, or with a tilt or a
+    /// centre, which would move the margins.
     pub(super) fn solve_linear_regime(&mut self) -> bool {
+        if !self.penalty.is_plain() {
+            return false;
+        }
+        let lambda = self.penalty.lambda;
         let size = lanes::dot(&self.space.pair_sum, &self.space.pair_sum);
         let total = self.space.total_weight;
         // The weighted mean of the margins is at most the largest.
-        if size > 2.0 * self.lambda * total {
+        if size > 2.0 * lambda * total {
             return false;
         }
         if self.largest_margin.is_none() {
@@ -72,12 +79,12 @@ impl Solver<'_> {
             self.space.set_point(&direction);
             self.largest_margin = Some(self.space.largest_margin());
         }
-        if self.largest_margin.is_none_or(|margin| margin > 2.0 * self.lambda) {
+        if self.largest_margin.is_none_or(|margin| margin > 2.0 * lambda) {
             return false;
         }
-        self.w = scaled(&self.space.pair_sum, 0.5 / self.lambda);
+        self.w = scaled(&self.space.pair_sum, 0.5 / lambda);
         self.best.w.clone_from(&self.w);
-        self.best.primal = total - size / (4.0 * self.lambda);
+        self.best.primal = total - size / (4.0 * lambda);
         self.best.dual = self.best.primal;
         true
     }
@@ -88,28 +95,35 @@ impl Solver<'_> {
         if let Some((w, lambda)) = previous {
             self.delta = self.last_width.min(FIRST_WIDTH);
             let plain = self.try_point(&w);
-            if self.may_stretch && self.try_point(&scaled(&w, lambda / self.lambda)) > plain {
+            if self.may_stretch && self.try_point(&scaled(&w, lambda / self.penalty.lambda)) > plain {
                 self.may_stretch = false;
                 self.try_point(&w);
             }
             return;
         }
         self.delta = FIRST_WIDTH;
+        if let Some(start) = self.start.take() {
+            self.try_point(&start);
+            return;
+        }
+        let centre = self.penalty.centre.clone();
+        let bound = centre.as_ref().map_or(self.space.total_weight, |centre| self.try_point(centre));
         if let Some(w) = self.ridge()
-            && self.try_point(&w) <= self.space.total_weight
+            && self.try_point(&w) <= bound
         {
             return;
         }
         self.delta = COLD_WIDTH;
-        let zero = vec![Lanes::ZERO; self.space.width];
-        self.try_point(&zero);
+        let cold = centre.unwrap_or_else(|| vec![Lanes::ZERO; self.space.width]);
+        self.try_point(&cold);
     }
 
-    /// (2 lambda I + sum of c z z' / 4)^-1 3/4 m.
+    /// (2 lambda I + sum of c z z' / 4)^-1 (3/4 m + t).
     fn ridge(&mut self) -> Option<Vec<Lanes>> {
         let moment = scaled(&self.space.moment(), 0.25);
-        let right = scaled(&self.space.pair_sum, 0.75);
-        regularised_solve(&moment, self.space.dim, self.lambda, &right)
+        let mut right = scaled(&self.space.pair_sum, 0.75);
+        self.penalty.add_pull(&mut right);
+        regularised_solve(&moment, self.space.dim, self.penalty.lambda, &right)
     }
 
     /// Goes to w; answers P(w).

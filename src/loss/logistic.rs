@@ -1,0 +1,18 @@
+//! Pairwise logistic loss (Burges et al. 2005, RankNet): log(1 + exp(-m)) for a pair of margin m.
+
+use super::{LossDef, PairLoss};
+
+/// The definition.
+pub const LOGISTIC: LossDef = LossDef {
+    name: "logistic",
+    summary: "pairwise logistic: log(1 + exp(-(s_j - s_l))) for each pair with y_j > y_l, mean over all pairs",
+    pair: PairLoss::Logistic,
+    value: |margin| (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs())),
+    slope,
+};
+
+/// -1 / (1 + exp(m)), with an exponent that cannot overflow.
+fn slope(margin: f64) -> f64 {
+    let small = libm::exp(-margin.abs());
+    if margin > 0.0 { -small / (1.0 + small) } else { -1.0 / (1.0 + small) }
+}

@@ -1,0 +1,12 @@
+//! Pairwise squared hinge loss (Chapelle & Keerthi 2010): max(0, 1 - m)^2 for a pair of margin m.
+
+use super::{LossDef, PairLoss};
+
+/// The definition.
+pub const SQUARED_HINGE: LossDef = LossDef {
+    name: "squared_hinge",
+    summary: "pairwise squared hinge: max(0, 1 - (s_j - s_l))^2 for each pair with y_j > y_l, mean over all pairs",
+    pair: PairLoss::SquaredHinge,
+    value: |margin| (1.0 - margin).max(0.0) * (1.0 - margin).max(0.0),
+    slope: |margin| -2.0 * (1.0 - margin).max(0.0),
+};

@@ -1,0 +1,92 @@
+//! Laws of the convex steps for the psi loss.
+
+use proptest::prelude::*;
+
+use super::{Numbers, PairBlock, PairProblem, Shape, blocks, fit, problem, shapes, weights};
+use crate::loss::PairLoss;
+use crate::solve::{SolveOptions, Stop, certificate, path, solve};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_objective_never_rises(shape in shapes(), exponent in -4.0..0.0) {
+        let blocks = blocks(&shape);
+        let hinge = problem(&weights(&blocks), 10f64.powf(exponent));
+        let psi = hinge.clone().with_loss(PairLoss::Psi);
+        let (start, _) = fit(&hinge, 1e-8);
+        let (w, report) = fit(&psi, 1e-8);
+        prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{:?}", report.stop);
+        prop_assert!(report.objective <= certificate(&psi, &start) * (1.0 + 1e-7));
+        prop_assert!(report.steps.windows(2).all(|pair| pair[1].objective <= pair[0].objective));
+        // The tangent problem at w, solved from nothing, finds no lower point.
+        let tilt = tangent(&psi, &w);
+        let (_, convex) = fit(&hinge.with_tilt(tilt), 1e-8);
+        prop_assert!(convex.objective >= report.objective * (1.0 - 1e-6), "{} {}", convex.objective, report.objective);
+    }
+}
+
+/// Sum of c z over the pairs in the wrong order, pair by pair.
+fn tangent(problem: &PairProblem<'_>, w: &[f64]) -> Vec<f64> {
+    let mut tilt = vec![0.0; problem.dim()];
+    for (block, weight) in problem.blocks() {
+        let row = |a: usize| crate::math::lanes::to_vec(block.row(a), problem.dim());
+        for a in 0..block.n_docs() {
+            for b in block.start()[a] as usize..block.n_docs() {
+                let z: Vec<f64> = row(a).iter().zip(row(b)).map(|(x, y)| x - y).collect();
+                if z.iter().zip(w).map(|(z, w)| z * w).sum::<f64>() < 0.0 {
+                    tilt.iter_mut().zip(z).for_each(|(v, z)| *v += weight * z);
+                }
+            }
+        }
+    }
+    tilt
+}
+
+/// Four clean queries, and one whose few documents are far away and labelled the wrong way round.
+fn with_outliers() -> Vec<PairBlock> {
+    let mut numbers = Numbers(4);
+    let mut query = |docs: usize, size: f64, sign: f64| {
+        let x: Vec<f64> = (0..3 * docs).map(|_| size * numbers.next()).collect();
+        let labels: Vec<f64> = x.chunks(3).map(|row| sign * (row[0] + 0.5 * row[1] - row[2])).collect();
+        PairBlock::new(&x, &labels, 3).unwrap()
+    };
+    let mut blocks: Vec<PairBlock> = (0..4).map(|_| query(20, 1.0, 1.0)).collect();
+    blocks.push(query(6, 6.0, -1.0));
+    blocks
+}
+
+/// Share of pairs of the first four queries in the wrong order.
+fn wrong_share(blocks: &[PairBlock], w: &[f64]) -> f64 {
+    let clean: Vec<(&PairBlock, f64)> = blocks[..4].iter().map(|block| (block, 1.0)).collect();
+    let (problem, w) = (problem(&clean, 1e-300), w.iter().map(|w| 1e9 * w).collect::<Vec<f64>>());
+    certificate(&problem.with_loss(PairLoss::Psi), &w) / (4.0 * 190.0)
+}
+
+#[test]
+fn gross_outliers_are_ignored() {
+    let blocks = with_outliers();
+    let all: Vec<(&PairBlock, f64)> = blocks.iter().map(|block| (block, 1.0)).collect();
+    let hinge = problem(&all, 1e-2);
+    let (with_hinge, _) = fit(&hinge, 1e-6);
+    let (with_psi, _) = fit(&hinge.with_loss(PairLoss::Psi), 1e-6);
+    let (alone, _) = fit(&problem(&all[..4], 1e-2).with_loss(PairLoss::Psi), 1e-6);
+    let share = |w: &[f64]| wrong_share(&blocks, w);
+    assert!(share(&with_hinge) > 3.0 * share(&alone), "{} {}", share(&with_hinge), share(&alone));
+    assert!(share(&with_psi) < 1.2 * share(&alone), "{} {}", share(&with_psi), share(&alone));
+}
+
+#[test]
+fn a_path_and_an_interruption() {
+    let shape = Shape { seed: 5, queries: 5, docs: 20, dim: 7, grades: 9, noise: 1.5 };
+    let blocks = blocks(&shape);
+    let psi = problem(&weights(&blocks), 1e-3).with_loss(PairLoss::Psi);
+    let lambdas = [1.0, 1e-2, 1e-3];
+    let fits = path(&psi, &lambdas, &SolveOptions::default(), &|| false).unwrap();
+    let (last, single) = (fits.last().unwrap(), fit(&psi, 1e-6).1);
+    assert_eq!(fits.len(), 3);
+    assert!((certificate(&psi, &last.0) - last.1.objective).abs() < 1e-12);
+    assert!((last.1.objective / single.objective - 1.0).abs() < 0.1);
+    assert_eq!(solve(&psi, &SolveOptions::default(), &|| true).1.stop, Stop::Interrupted);
+    assert_eq!(path(&psi, &lambdas, &SolveOptions::default(), &|| true).unwrap().len(), 1);
+}

@@ -1,0 +1,49 @@
+//! Problems with fewer documents than features.
+
+use proptest::prelude::*;
+
+use super::centred::shifted;
+use super::{Shape, blocks, fit, problem, weights};
+use crate::solve::{SolveOptions, Stop, certificate};
+
+fn wide() -> impl Strategy<Value = Shape> {
+    (any::<u64>(), 1..4usize, 0..14usize, 65..180usize, 1..12usize, 0.0..3.0).prop_map(
+        |(seed, queries, docs, dim, grades, noise)| Shape { seed, queries, docs, dim, grades, noise },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The fit in the span of the documents is that with all features.
+    #[test]
+    fn a_reduced_fit_is_the_plain_fit(
+        shape in wide(), exponent in -5.0..1.0, centre in 0.0..1.0, tilt in 0.0..0.1
+    ) {
+        let blocks = blocks(&shape);
+        let plain = problem(&weights(&blocks), 10f64.powf(exponent));
+        let tilt = if exponent > -2.0 { tilt } else { 0.0 };
+        for problem in [plain.clone(), shifted(&plain, shape.seed, centre, tilt)] {
+            let (w, report) = fit(&problem, 1e-8);
+            let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
+            let (same, direct) = (options.solver.path)(&problem, &[problem.lambda()], &options, &|| false).remove(0);
+            prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
+            let scale = report.objective.abs().max(certificate(&problem, &vec![0.0; problem.dim()]) * 1e-3);
+            let slack = report.gap + direct.gap + 1e-11 * scale;
+            prop_assert!((report.objective - direct.objective).abs() <= slack);
+            prop_assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-11 * scale);
+            let distance: f64 = w.iter().zip(&same).map(|(x, y)| (x - y) * (x - y)).sum();
+            prop_assert!(problem.lambda() * distance <= 4.0 * slack, "{distance}");
+        }
+    }
+}
+
+/// 300 documents with 2,000 features, which would take minutes with a Newton step in 2,000 dimensions.
+#[test]
+fn many_features_and_few_documents() {
+    let shape = Shape { seed: 2, queries: 6, docs: 50, dim: 2000, grades: 5, noise: 1.0 };
+    let blocks = blocks(&shape);
+    let problem = problem(&weights(&blocks), 1e-4);
+    let (w, report) = fit(&problem, 1e-6);
+    assert_eq!((report.stop, w.len()), (Stop::Converged, 2000));
+}
