@@ -29,18 +29,24 @@
 //! gap, and with multipliers per pair at the end (see `newton`). A pass over all pairs touches no feature and stores
 //! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts.
 
+mod admm;
 mod block;
 mod certificate;
 mod chunk;
+mod dual_descent;
 mod hessian;
 mod line;
 mod newton;
+mod pairs;
 mod pass;
+mod progress;
 mod space;
 mod start;
 
+pub use admm::ADMM;
 pub use block::PairBlock;
 pub use certificate::certificate;
+pub use dual_descent::DUAL_DESCENT;
 pub use newton::NEWTON;
 
 use super::{SolveOptions, SolveReport};
