@@ -35,6 +35,7 @@ mod certificate;
 mod chunk;
 mod dual_descent;
 mod hessian;
+mod interior_point;
 mod line;
 mod newton;
 mod pairs;
@@ -47,6 +48,7 @@ pub use admm::ADMM;
 pub use block::PairBlock;
 pub use certificate::certificate;
 pub use dual_descent::DUAL_DESCENT;
+pub use interior_point::INTERIOR_POINT;
 pub use newton::NEWTON;
 
 use super::{SolveOptions, SolveReport};

@@ -201,7 +201,7 @@ impl<'a> Pairs<'a> {
 
 impl Part<'_> {
     /// The rows of the query.
-    fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let n = self.block.n_docs();
         let mut first_pair = self.first_pair;
         self.block.start().iter().enumerate().take_while(move |(_, start)| (**start as usize) < n).map(
@@ -268,25 +268,26 @@ impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> Kernel for RowPass<'_, F,
     fn run(self) -> f64 {
         let Self { c, shift, scores, alpha, columns, update, totals } = self;
         let (mut row, mut sums) = (Lanes::ZERO, *totals);
-        let mut pair = |lane: usize, score: f64, alpha: &mut f64, column: &mut f64| {
-            let u = shift + score;
-            *alpha = update(c, u, *alpha);
-            *column -= *alpha;
-            row.0[lane] += *alpha;
-            sums.add::<SQUARED>(lane, c, u, *alpha);
-        };
         let (scores, last_scores) = scores.as_chunks::<LANES>();
         let (alpha, last_alpha) = alpha.as_chunks_mut::<LANES>();
         let (columns, last_columns) = columns.as_chunks_mut::<LANES>();
         for ((scores, alpha), columns) in scores.iter().zip(alpha).zip(columns) {
             for lane in 0..LANES {
-                pair(lane, scores[lane], &mut alpha[lane], &mut columns[lane]);
+                let u = shift + scores[lane];
+                let next = update(c, u, alpha[lane]);
+                alpha[lane] = next;
+                columns[lane] -= next;
+                row.0[lane] += next;
+                sums.add::<SQUARED>(lane, c, u, next);
             }
         }
-        for (lane, ((score, alpha), column)) in
-            last_scores.iter().zip(last_alpha).zip(last_columns).enumerate()
-        {
-            pair(lane, *score, alpha, column);
+        for (lane, score) in last_scores.iter().enumerate() {
+            let u = shift + score;
+            let next = update(c, u, last_alpha[lane]);
+            last_alpha[lane] = next;
+            last_columns[lane] -= next;
+            row.0[lane] += next;
+            sums.add::<SQUARED>(lane, c, u, next);
         }
         *totals = sums;
         row.fold()
