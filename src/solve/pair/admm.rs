@@ -60,8 +60,9 @@ const SEED: u64 = 1;
 const BALANCE_EVERY: u32 = 10;
 /// The parts of the gap may differ by this factor.
 const BALANCE_RATIO: f64 = 10.0;
-/// First factor of rho.
+/// First factor of rho, and what is left of its distance from 1 after each change.
 const BALANCE_FACTOR: f64 = 2.0;
+const BALANCE_DECAY: f64 = 0.95;
 
 fn path(
     problem: &PairProblem<'_>,
@@ -92,9 +93,12 @@ struct Admm<'a> {
     rho: f64,
     alpha: Vec<f64>,
     w: Vec<Lanes>,
-    /// p = X'g of alpha, and p + (rho / rho before) (p - p before).
+    /// p = X'g of alpha, now and before the last pass.
     pulled: Vec<Lanes>,
-    ahead: Vec<Lanes>,
+    pulled_before: Vec<Lanes>,
+    /// rho / rho before.
+    rho_ratio: f64,
+    started: bool,
 }
 
 impl<'a> Admm<'a> {
@@ -108,59 +112,86 @@ impl<'a> Admm<'a> {
             alpha,
             w: vec![Lanes::ZERO; pairs.width],
             pulled: pairs.pair_sum.clone(),
-            ahead: pairs.pair_sum.clone(),
+            pulled_before: pairs.pair_sum.clone(),
+            rho_ratio: 1.0,
+            started: false,
         }
     }
 
     /// Solves for the lambda of `progress`.
     fn run(&mut self, mut progress: Progress<'_>) -> (Vec<f64>, SolveReport) {
-        let mode: f64 = std::env::var("ADMM_MODE").ok().and_then(|v| v.parse().ok()).unwrap_or(1.0);
-        let fac: f64 = std::env::var("ADMM_RHO").ok().and_then(|v| v.parse().ok()).unwrap_or(1.0);
-        self.rho *= fac;
+        self.start(&mut progress);
         let mut factor = BALANCE_FACTOR;
-        let mut k = 0u32;
+        let mut iterations = 0;
         loop {
             if let Some(stop) = progress.stop(self.pairs) {
                 return progress.finish(stop);
             }
-            let zeta = 2.0 * progress.lambda + self.rho * self.eigenvalue;
-            for (j, w) in self.w.iter_mut().enumerate() {
-                for lane in 0..lanes::LANES {
-                    let gradient =
-                        2.0 * progress.lambda * w.0[lane] - progress.pull[j].0[lane] - self.ahead[j].0[lane];
-                    w.0[lane] -= gradient / zeta;
-                }
-            }
+            self.move_point(&progress);
             let rho = self.rho;
-            let scores = self.pairs.scores(&self.w);
-            let (sums, pulled) = self.pairs.pass(PairLoss::Hinge, &scores, &mut self.alpha, |c, u, alpha| {
+            let parts = self.pass(&mut progress, |c, u, alpha| {
                 let next = alpha + rho * u;
                 let next = if next > 0.0 { next } else { 0.0 };
                 if next < c { next } else { c }
             });
-            if self.pairs.cancelled() {
-                return progress.finish(Stop::Interrupted);
-            }
-            let (_, steepness) = progress.offer(&self.w, &sums, &pulled);
             progress.note();
-            k += 1;
-            let mut ratio = 1.0;
-            if mode > 0.0 && k % BALANCE_EVERY == 0 {
-                if sums.slack > BALANCE_RATIO * steepness {
-                    ratio = factor;
-                } else if steepness > BALANCE_RATIO * sums.slack {
-                    ratio = 1.0 / factor;
-                }
-                if ratio != 1.0 { factor = 1.0 + 0.95 * (factor - 1.0); }
+            iterations += 1;
+            if iterations % BALANCE_EVERY == 0 {
+                self.balance(parts, &mut factor);
             }
-            self.rho *= ratio;
-            for ((ahead, new), old) in self.ahead.iter_mut().zip(&pulled).zip(&self.pulled) {
-                for lane in 0..lanes::LANES {
-                    ahead.0[lane] = new.0[lane] + ratio * (new.0[lane] - old.0[lane]);
-                }
-            }
-            self.pulled = pulled;
         }
+    }
+
+    /// Offers the point at which the gradient is zero, which is optimal where alpha is, and goes there at first.
+    fn start(&mut self, progress: &mut Progress<'_>) {
+        let kept = std::mem::replace(&mut self.w, progress.point_of(&self.pulled));
+        self.pass(progress, |_, _, alpha| alpha);
+        if self.started {
+            self.w = kept;
+        } else {
+            self.w = progress.point_of(&scaled(&self.pulled, progress.first_theta));
+        }
+        self.started = true;
+    }
+
+    /// w <- w - (2 lambda w - t - p - (p - p before) rho / rho before) / zeta.
+    fn move_point(&mut self, progress: &Progress<'_>) {
+        let zeta = 2.0 * progress.lambda + self.rho * self.eigenvalue;
+        let mut step = progress.pull.clone();
+        lanes::axpy(-2.0 * progress.lambda, &self.w, &mut step);
+        lanes::axpy(1.0 + self.rho_ratio, &self.pulled, &mut step);
+        lanes::axpy(-self.rho_ratio, &self.pulled_before, &mut step);
+        lanes::axpy(1.0 / zeta, &step, &mut self.w);
+        self.rho_ratio = 1.0;
+    }
+
+    /// Updates every alpha at w and offers both; answers the two parts of the gap.
+    fn pass(
+        &mut self,
+        progress: &mut Progress<'_>,
+        update: impl Fn(f64, f64, f64) -> f64 + Copy,
+    ) -> (f64, f64) {
+        let scores = self.pairs.scores(&self.w);
+        let (sums, pulled) = self.pairs.pass(PairLoss::Hinge, &scores, &mut self.alpha, update);
+        if self.pairs.cancelled() {
+            return (0.0, 0.0);
+        }
+        let (_, steepness) = progress.offer(&self.w, &sums, &pulled);
+        self.pulled_before = std::mem::replace(&mut self.pulled, pulled);
+        (sums.slack, steepness)
+    }
+
+    /// Makes rho larger where the slack is the larger part of the gap, and smaller where the gradient is.
+    fn balance(&mut self, (slack, steepness): (f64, f64), factor: &mut f64) {
+        if slack > BALANCE_RATIO * steepness {
+            self.rho_ratio = *factor;
+        } else if steepness > BALANCE_RATIO * slack {
+            self.rho_ratio = 1.0 / *factor;
+        } else {
+            return;
+        }
+        self.rho *= self.rho_ratio;
+        *factor = 1.0 + BALANCE_DECAY * (*factor - 1.0);
     }
 }
 

@@ -88,7 +88,10 @@ struct Descent<'a> {
     loss: PairLoss,
     documents: Vec<Document<'a>>,
     alpha: Vec<f64>,
+    /// X'g of alpha at the last pass.
+    pulled: Vec<Lanes>,
     w: Vec<Lanes>,
+    started: bool,
     active: Vec<Pair>,
     random: Random,
 }
@@ -123,8 +126,10 @@ impl<'a> Descent<'a> {
             documents[row.high].first_low = row.low.start;
             documents[row.high].first_pair = row.pairs.start;
         }
-        let (w, active) = (vec![Lanes::ZERO; pairs.width], Vec::new());
-        Self { pairs, loss, documents, alpha, w, active, random: Random::new(SEED) }
+        let pulled = scaled(&pairs.pair_sum, factor);
+        let (w, started, active) = (vec![Lanes::ZERO; pairs.width], false, Vec::new());
+        let random = Random::new(SEED);
+        Self { pairs, loss, documents, alpha, pulled, w, started, active, random }
     }
 
     /// Solves for the lambda of `progress`.
@@ -140,36 +145,36 @@ impl<'a> Descent<'a> {
             self.choose_active(margin);
             let met = self.sweep_until_due(&mut progress);
             self.check(&mut progress);
-            if !met.moved && !self.pairs.cancelled() {
-                return progress.finish(Stop::Stalled);
+            progress.note();
+            if !met.moved {
+                let stop = progress.stop(self.pairs).unwrap_or(Stop::Stalled);
+                return progress.finish(stop);
             }
             margin = met.gradient;
         }
     }
 
-    /// Goes to w of alpha and offers both, alpha shortened where that makes D larger.
+    /// Goes to the alpha of the lambda before, or to the first alpha, shortened where that makes D larger.
     fn start(&mut self, progress: &mut Progress<'_>) {
-        self.w = vec![Lanes::ZERO; self.pairs.width];
-        let theta = self.check(progress);
-        if theta < 1.0 {
-            self.alpha.iter_mut().for_each(|alpha| *alpha *= theta);
-            self.check(progress);
+        if !self.started {
+            self.started = true;
+            self.alpha.iter_mut().for_each(|alpha| *alpha *= progress.first_theta);
+            self.pulled = scaled(&self.pulled, progress.first_theta);
         }
+        self.w = progress.point_of(&self.pulled);
         self.check(progress);
     }
 
-    /// Offers w and alpha, then computes w anew from alpha. Answers the best factor of alpha.
-    fn check(&mut self, progress: &mut Progress<'_>) -> f64 {
+    /// Offers w and alpha, then computes w anew from alpha.
+    fn check(&mut self, progress: &mut Progress<'_>) {
         let scores = self.pairs.scores(&self.w);
         let (sums, pulled) = self.pairs.pass(self.loss, &scores, &mut self.alpha, |_, _, alpha| alpha);
         if self.pairs.cancelled() {
-            return 1.0;
+            return;
         }
-        let (theta, _) = progress.offer(&self.w, &sums, &pulled);
-        self.w = progress.pull.clone();
-        lanes::axpy(1.0, &pulled, &mut self.w);
-        self.w = scaled(&self.w, 0.5 / progress.lambda);
-        theta
+        progress.offer(&self.w, &sums, &pulled);
+        self.w = progress.point_of(&pulled);
+        self.pulled = pulled;
     }
 
     /// Lists the pairs that do not rest at a bound by more than `margin`.
@@ -196,14 +201,14 @@ impl<'a> Descent<'a> {
         let mut visits = 0.0;
         loop {
             let met = self.sweep(progress.lambda);
-            progress.note();
             visits += self.active.len() as f64;
             let due = visits >= VISITS_PER_CHECK * self.pairs.count as f64
                 || met.slack < 0.5 * progress.allowed_gap()
                 || !met.moved;
-            if due || self.pairs.cancelled() || progress.is_at_limit() {
+            if due || self.pairs.cancelled() || progress.is_last() {
                 return met;
             }
+            progress.note();
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Progress<'p> {
     pub lambda: f64,
     /// t.
     pub pull: Vec<Lanes>,
+    /// The factor of the first alpha that maximises D.
+    pub first_theta: f64,
     tolerance: f64,
     max_iterations: u32,
     total_weight: f64,
@@ -54,6 +56,7 @@ impl<'p> Progress<'p> {
             tolerance: options.tolerance,
             max_iterations: options.max_iterations,
             total_weight: pairs.total_weight,
+            first_theta: 1.0,
             w: Vec::new(),
             primal: f64::INFINITY,
             dual: f64::NEG_INFINITY,
@@ -65,7 +68,7 @@ impl<'p> Progress<'p> {
             if problem.loss() == PairLoss::SquaredHinge { (2.0, total) } else { (1.0, 0.0) };
         let sums = Sums { loss: total, slack: 0.0, work: factor * total, bend };
         let zero = vec![Lanes::ZERO; pairs.width];
-        progress.offer(&zero, &sums, &scaled(&pairs.pair_sum, factor));
+        (progress.first_theta, _) = progress.offer(&zero, &sums, &scaled(&pairs.pair_sum, factor));
         progress
     }
 
@@ -98,6 +101,13 @@ impl<'p> Progress<'p> {
             self.w = w.to_vec();
         }
         (theta, steepness(1.0))
+    }
+
+    /// The w that belongs to an alpha with X'g = `pulled`: (X'g + t) / (2 lambda).
+    pub(super) fn point_of(&self, pulled: &[Lanes]) -> Vec<Lanes> {
+        let mut sum = self.pull.clone();
+        lanes::axpy(1.0, pulled, &mut sum);
+        scaled(&sum, 0.5 / self.lambda)
     }
 
     /// lambda |w - w0|^2 + v.w.
@@ -133,13 +143,13 @@ impl<'p> Progress<'p> {
         } else if self.gap() <= self.allowed_gap() {
             Some(Stop::Converged)
         } else {
-            self.is_at_limit().then_some(Stop::IterationLimit)
+            (self.steps.len() >= self.max_iterations as usize).then_some(Stop::IterationLimit)
         }
     }
 
-    /// Whether no further iteration is allowed.
-    pub(super) fn is_at_limit(&self) -> bool {
-        self.steps.len() >= self.max_iterations as usize
+    /// Whether the iteration under way is the last one allowed.
+    pub(super) fn is_last(&self) -> bool {
+        self.steps.len() + 1 >= self.max_iterations as usize
     }
 
     /// The answer.
