@@ -29,7 +29,8 @@ pub type Path =
 pub const SOLVERS: &[&SolverDef] = &[&pair::NEWTON, &pair::DUAL_DESCENT, &pair::ADMM, &pair::INTERIOR_POINT];
 
 /// Names of all solvers, in the order of [`SOLVERS`].
-pub const NAMES: &[&str] = &[pair::NEWTON.name, pair::DUAL_DESCENT.name, pair::ADMM.name, pair::INTERIOR_POINT.name];
+pub const NAMES: &[&str] =
+    &[pair::NEWTON.name, pair::DUAL_DESCENT.name, pair::ADMM.name, pair::INTERIOR_POINT.name];
 
 /// The solver of this name.
 ///

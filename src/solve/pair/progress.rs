@@ -64,8 +64,7 @@ impl<'p> Progress<'p> {
             steps: Vec::new(),
         };
         let total = pairs.total_weight;
-        let (factor, bend) =
-            if problem.loss() == PairLoss::SquaredHinge { (2.0, total) } else { (1.0, 0.0) };
+        let (factor, bend) = if problem.loss() == PairLoss::SquaredHinge { (2.0, total) } else { (1.0, 0.0) };
         let sums = Sums { loss: total, slack: 0.0, work: factor * total, bend };
         let zero = vec![Lanes::ZERO; pairs.width];
         (progress.first_theta, _) = progress.offer(&zero, &sums, &scaled(&pairs.pair_sum, factor));
