@@ -4,4 +4,5 @@ pub mod cholesky;
 pub mod dense;
 pub mod lanes;
 pub mod order;
+pub mod random;
 pub mod simd;

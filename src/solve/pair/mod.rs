@@ -31,23 +31,31 @@
 //! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts. Whatever the solver, `reduce`
 //! turns the problem when it has fewer documents than features, and `psi` makes a loss that is not convex from hinges.
 
+mod admm;
 mod block;
 mod certificate;
 mod chunk;
 mod curve;
+mod dual_descent;
 mod hessian;
+mod interior_point;
 mod line;
 mod newton;
+mod pairs;
 mod pass;
 mod penalty;
+mod progress;
 mod psi;
 mod reduce;
 mod smooth;
 mod space;
 mod start;
 
+pub use admm::ADMM;
 pub use block::PairBlock;
 pub use certificate::certificate;
+pub use dual_descent::DUAL_DESCENT;
+pub use interior_point::INTERIOR_POINT;
 pub use newton::NEWTON;
 
 use super::{SolveOptions, SolveReport};

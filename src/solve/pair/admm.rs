@@ -1,0 +1,214 @@
+//! The inexact alternating direction method of multipliers (Dai and Wang 2019, section 3.2), in the scoring form with
+//! a linear kernel and no intercept.
+//!
+//! The paper splits the hinge, with the scaled multiplier `u_p` of pair p (here `q`, because u is the violation):
+//!
+//! ```text
+//! min sum of c xi + lambda |w - w0|^2 + v.w    with   M w - 1 + xi - gamma = 0,   xi, gamma >= 0;   rows of M: z
+//!
+//! w     <- w - (2 lambda w - t + rho M'(M w - 1 + xi - gamma + q)) / zeta
+//! xi    <- max(1 - M w - q - c / rho, 0)
+//! gamma <- max(M w - 1 + q, 0)
+//! q     <- q + M w - 1 + xi - gamma
+//! ```
+//!
+//! with zeta >= the largest eigenvalue of 2 lambda I + rho M'M. (As printed, q stands on the right of its own update
+//! with the new index, and the factor 2 of lambda belongs to |f|^2 in (3.1), not to (3.5).) The last three lines need no
+//! array but q: with alpha = -rho q they are
+//!
+//! ```text
+//! alpha <- clamp(alpha + rho (1 - M w), 0, c)
+//! rho (M w - 1 + xi - gamma) = alpha before - alpha after
+//! ```
+//!
+//! so alpha is feasible for the dual at every iteration, and the step of w needs only X'g before and after:
+//! w <- w - (2 lambda w - t - p - (rho / rho before) (p - p before)) / zeta with p = X'g of alpha. An iteration is one such
+//! step and one pass over all pairs in score space; P, D and the gap come with it.
+//!
+//! rho starts at the mean c, and is changed when the two parts of the gap, the slack of the pairs and
+//! |2 lambda w - p - t|^2 / (4 lambda), differ much (residual balancing, Boyd et al. 2011, section 3.4.1), by less and less
+//! so that the method still converges. For tiny lambda it needs thousands of iterations.
+//!
+//! Memory: 8 bytes per pair.
+#![allow(clippy::inline_always)]
+
+use super::PairProblem;
+use super::pairs::Pairs;
+use super::progress::{Progress, scaled};
+use super::space::Cancelled;
+use crate::loss::PairLoss;
+use crate::math::lanes::{self, Lanes};
+use crate::math::random::Random;
+use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
+
+/// The definition.
+pub const ADMM: SolverDef = SolverDef {
+    name: "admm",
+    summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",
+    losses: &[PairLoss::Hinge],
+    path,
+};
+
+/// Power iterations, and the growth of the eigenvalue at which they end.
+const MOST_POWER_STEPS: u32 = 100;
+const POWER_GROWTH: f64 = 1e-3;
+/// Factor of the eigenvalue found, which is too small.
+const EIGENVALUE_MARGIN: f64 = 1.05;
+/// Seed of the first vector of the power iterations.
+const SEED: u64 = 1;
+/// Iterations from one change of rho to the next.
+const BALANCE_EVERY: u32 = 10;
+/// The parts of the gap may differ by this factor.
+const BALANCE_RATIO: f64 = 10.0;
+/// First factor of rho, and what is left of its distance from 1 after each change.
+const BALANCE_FACTOR: f64 = 2.0;
+const BALANCE_DECAY: f64 = 0.95;
+
+fn path(
+    problem: &PairProblem<'_>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    cancelled: Cancelled<'_>,
+) -> Vec<(Vec<f64>, SolveReport)> {
+    let pairs = Pairs::new(problem, cancelled);
+    let mut method = Admm::new(&pairs);
+    let mut fits = Vec::with_capacity(lambdas.len());
+    for &lambda in lambdas {
+        let progress = Progress::new(problem, lambda, &pairs, options);
+        let fit = if pairs.count == 0 { progress.finish_empty() } else { method.run(progress) };
+        let stop = fit.1.stop;
+        fits.push(fit);
+        if stop == Stop::Interrupted {
+            break;
+        }
+    }
+    fits
+}
+
+/// The state of a fit; w, alpha and rho are kept from one lambda to the next.
+struct Admm<'a> {
+    pairs: &'a Pairs<'a>,
+    /// Largest eigenvalue of M'M.
+    eigenvalue: f64,
+    rho: f64,
+    alpha: Vec<f64>,
+    w: Vec<Lanes>,
+    /// p = X'g of alpha, now and before the last pass.
+    pulled: Vec<Lanes>,
+    pulled_before: Vec<Lanes>,
+    /// rho / rho before.
+    rho_ratio: f64,
+    started: bool,
+}
+
+impl<'a> Admm<'a> {
+    fn new(pairs: &'a Pairs<'a>) -> Self {
+        let mut alpha = vec![0.0; pairs.count];
+        pairs.rows().for_each(|row| alpha[row.pairs].fill(row.weight));
+        Self {
+            pairs,
+            eigenvalue: EIGENVALUE_MARGIN * largest_eigenvalue(pairs),
+            rho: pairs.total_weight / pairs.count as f64,
+            alpha,
+            w: vec![Lanes::ZERO; pairs.width],
+            pulled: pairs.pair_sum.clone(),
+            pulled_before: pairs.pair_sum.clone(),
+            rho_ratio: 1.0,
+            started: false,
+        }
+    }
+
+    /// Solves for the lambda of `progress`.
+    fn run(&mut self, mut progress: Progress<'_>) -> (Vec<f64>, SolveReport) {
+        self.start(&mut progress);
+        let mut factor = BALANCE_FACTOR;
+        let mut iterations = 0;
+        loop {
+            if let Some(stop) = progress.stop(self.pairs) {
+                return progress.finish(stop);
+            }
+            self.move_point(&progress);
+            let rho = self.rho;
+            let parts = self.pass(&mut progress, |c, u, alpha| {
+                let next = alpha + rho * u;
+                let next = if next > 0.0 { next } else { 0.0 };
+                if next < c { next } else { c }
+            });
+            progress.note();
+            iterations += 1;
+            if iterations % BALANCE_EVERY == 0 {
+                self.balance(parts, &mut factor);
+            }
+        }
+    }
+
+    /// Offers the point at which the gradient is zero, which is optimal where alpha is, and goes there at first.
+    fn start(&mut self, progress: &mut Progress<'_>) {
+        let kept = std::mem::replace(&mut self.w, progress.point_of(&self.pulled));
+        self.pass(progress, |_, _, alpha| alpha);
+        if self.started {
+            self.w = kept;
+        } else {
+            self.w = progress.point_of(&scaled(&self.pulled, progress.first_theta));
+        }
+        self.started = true;
+    }
+
+    /// w <- w - (2 lambda w - t - p - (p - p before) rho / rho before) / zeta.
+    fn move_point(&mut self, progress: &Progress<'_>) {
+        let zeta = 2.0 * progress.lambda + self.rho * self.eigenvalue;
+        let mut step = progress.pull.clone();
+        lanes::axpy(-2.0 * progress.lambda, &self.w, &mut step);
+        lanes::axpy(1.0 + self.rho_ratio, &self.pulled, &mut step);
+        lanes::axpy(-self.rho_ratio, &self.pulled_before, &mut step);
+        lanes::axpy(1.0 / zeta, &step, &mut self.w);
+        self.rho_ratio = 1.0;
+    }
+
+    /// Updates every alpha at w and offers both; answers the two parts of the gap.
+    fn pass(
+        &mut self,
+        progress: &mut Progress<'_>,
+        update: impl Fn(f64, f64, f64) -> f64 + Copy,
+    ) -> (f64, f64) {
+        let scores = self.pairs.scores(&self.w);
+        let (sums, pulled) = self.pairs.pass(PairLoss::Hinge, &scores, &mut self.alpha, update);
+        if self.pairs.cancelled() {
+            return (0.0, 0.0);
+        }
+        let (_, steepness) = progress.offer(&self.w, &sums, &pulled);
+        self.pulled_before = std::mem::replace(&mut self.pulled, pulled);
+        (sums.slack, steepness)
+    }
+
+    /// Makes rho larger where the slack is the larger part of the gap, and smaller where the gradient is.
+    fn balance(&mut self, (slack, steepness): (f64, f64), factor: &mut f64) {
+        if slack > BALANCE_RATIO * steepness {
+            self.rho_ratio = *factor;
+        } else if steepness > BALANCE_RATIO * slack {
+            self.rho_ratio = 1.0 / *factor;
+        } else {
+            return;
+        }
+        self.rho *= self.rho_ratio;
+        *factor = 1.0 + BALANCE_DECAY * (*factor - 1.0);
+    }
+}
+
+/// Largest eigenvalue of M'M = X' L X by power iteration, L the Laplacian of the graph of all pairs. Cost m b per step.
+fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
+    let mut random = Random::new(SEED);
+    let start: Vec<f64> = (0..pairs.dim).map(|_| random.symmetric()).collect();
+    let mut x = lanes::from_slice(&start);
+    let mut eigenvalue = 0.0;
+    for _ in 0..MOST_POWER_STEPS {
+        let size = lanes::dot(&x, &x).sqrt();
+        x = pairs.second_moment_times(&scaled(&x, 1.0 / size));
+        let next = lanes::dot(&x, &x).sqrt();
+        if !(next > (1.0 + POWER_GROWTH) * eigenvalue) || pairs.cancelled() {
+            return next.max(eigenvalue);
+        }
+        eigenvalue = next;
+    }
+    eigenvalue
+}

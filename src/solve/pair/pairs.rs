@@ -1,0 +1,329 @@
+//! Score space of a problem for solvers that keep numbers per pair: positions, scores and sums over all pairs.
+//!
+//! Arrays over documents and over pairs run query after query in the order of the problem; the pairs of a document a
+//! are the contiguous run of its lower documents b. Everything runs on the calling thread.
+//!
+//! ```text
+//! u = 1 - (s_a - s_b)      violation of a pair
+//! hinge:          c max(u, 0)      conjugate alpha                        0 <= alpha <= c
+//! squared hinge:  c max(u, 0)^2    conjugate alpha - alpha^2 / (4 c)      0 <= alpha
+//! ```
+//!
+//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 / (4 c),
+//! reached at alpha = 2 c max(u, 0).
+#![allow(clippy::inline_always)]
+
+use std::ops::Range;
+
+use super::space::Cancelled;
+use super::{PairBlock, PairProblem};
+use crate::loss::PairLoss;
+use crate::math::lanes::{self, LANES, Lanes};
+use crate::math::simd::{Kernel, widest};
+
+/// Pairs that a loop may visit before it asks whether to stop.
+const PAIRS_BETWEEN_QUESTIONS: usize = 1 << 16;
+
+/// One query of a problem and its place in arrays over documents and pairs.
+pub(super) struct Part<'a> {
+    pub block: &'a PairBlock,
+    /// c of its pairs.
+    pub weight: f64,
+    /// Its documents.
+    pub documents: Range<usize>,
+    /// Its first pair.
+    pub first_pair: usize,
+}
+
+/// The pairs of one document that has lower documents.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    /// c.
+    pub weight: f64,
+    /// The higher document a.
+    pub high: usize,
+    /// The lower documents b.
+    pub low: Range<usize>,
+    /// The pairs (a, b).
+    pub pairs: Range<usize>,
+}
+
+/// Sums over all pairs at scores s and multipliers alpha.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Sum of the losses, times c.
+    pub loss: f64,
+    /// Sum of loss - (alpha u - conjugate's alpha^2 / (4 c)), no term of which is negative.
+    pub slack: f64,
+    /// Sum of alpha u.
+    pub work: f64,
+    /// Sum of alpha^2 / (4 c) with the squared hinge, else 0.
+    pub bend: f64,
+}
+
+/// Queries with a positive weight and at least one pair.
+pub(super) struct Pairs<'a> {
+    pub parts: Vec<Part<'a>>,
+    cancelled: Cancelled<'a>,
+    /// Number of features.
+    pub dim: usize,
+    /// Blocks per vector of features.
+    pub width: usize,
+    /// Number of documents.
+    pub documents: usize,
+    /// Number of pairs T.
+    pub count: usize,
+    /// Sum of c over all pairs.
+    pub total_weight: f64,
+    /// m, the sum of c z.
+    pub pair_sum: Vec<Lanes>,
+}
+
+impl<'a> Pairs<'a> {
+    /// The pairs of a problem. Once `cancelled` is true, loops over pairs end early and their results are worthless.
+    pub(super) fn new(problem: &PairProblem<'a>, cancelled: Cancelled<'a>) -> Self {
+        let dim = problem.dim();
+        let width = lanes::blocks_for(dim);
+        let mut pairs = Self {
+            parts: Vec::new(),
+            cancelled,
+            dim,
+            width,
+            documents: 0,
+            count: 0,
+            total_weight: 0.0,
+            pair_sum: vec![Lanes::ZERO; width],
+        };
+        for &(block, weight) in problem.blocks() {
+            if weight > 0.0 && block.pairs() > 0 {
+                pairs.push(block, weight);
+            }
+        }
+        pairs
+    }
+
+    fn push(&mut self, block: &'a PairBlock, weight: f64) {
+        let documents = self.documents..self.documents + block.n_docs();
+        self.documents = documents.end;
+        self.parts.push(Part { block, weight, documents, first_pair: self.count });
+        self.count += block.pairs() as usize;
+        self.total_weight += weight * block.pairs() as f64;
+        lanes::axpy(weight, block.pair_sum(), &mut self.pair_sum);
+    }
+
+    /// Whether the work should stop.
+    pub(super) fn cancelled(&self) -> bool {
+        (self.cancelled)()
+    }
+
+    /// All rows in order; ends early once cancelled.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let mut unasked = PAIRS_BETWEEN_QUESTIONS;
+        self.parts.iter().flat_map(Part::rows).take_while(move |row| {
+            unasked += row.pairs.len();
+            let ask = unasked > PAIRS_BETWEEN_QUESTIONS;
+            if ask {
+                unasked = 0;
+            }
+            !(ask && self.cancelled())
+        })
+    }
+
+    /// s = X w.
+    pub(super) fn scores(&self, w: &[Lanes]) -> Vec<f64> {
+        let mut scores = Vec::with_capacity(self.documents);
+        let mut part_scores = Vec::new();
+        for part in &self.parts {
+            let n = part.block.n_docs();
+            part_scores.resize(lanes::blocks_for(n), Lanes::ZERO);
+            if !self.cancelled() {
+                widest(Scores { part, w, out: &mut part_scores });
+            }
+            scores.extend(part_scores.iter().flat_map(|block| block.0).take(n));
+        }
+        scores
+    }
+
+    /// X'g.
+    pub(super) fn pull_back(&self, g: &[f64]) -> Vec<Lanes> {
+        let mut out = vec![Lanes::ZERO; self.width];
+        for part in self.parts.iter().take_while(|_| !self.cancelled()) {
+            let g = lanes::from_slice(&g[part.documents.clone()]);
+            widest(PullBack { part, g: &g, out: &mut out });
+        }
+        out
+    }
+
+    /// (sum of z z' over all pairs) x = X' L X x, L the Laplacian of the graph of all pairs. Cost m b.
+    pub(super) fn second_moment_times(&self, x: &[Lanes]) -> Vec<Lanes> {
+        let scores = self.scores(x);
+        let mut g = vec![0.0; self.documents];
+        for part in &self.parts {
+            let (start, first) = (part.block.start(), part.documents.start);
+            let scores = &scores[part.documents.clone()];
+            let (n, total) = (scores.len() as f64, scores.iter().sum::<f64>());
+            let mut a = 0;
+            while a < scores.len() {
+                let equals = a..start[a] as usize;
+                let others = total - scores[equals.clone()].iter().sum::<f64>();
+                let degree = n - equals.len() as f64;
+                a = equals.end;
+                equals.for_each(|i| g[first + i] = degree * scores[i] - others);
+            }
+        }
+        self.pull_back(&g)
+    }
+
+    /// Replaces the alpha of every pair by `update(c, u, alpha)`; answers the sums and X'g with the new alpha. `loss`
+    /// is the hinge or the squared hinge.
+    pub(super) fn pass(
+        &self,
+        loss: PairLoss,
+        scores: &[f64],
+        alpha: &mut [f64],
+        update: impl Fn(f64, f64, f64) -> f64 + Copy,
+    ) -> (Sums, Vec<Lanes>) {
+        let mut g = vec![0.0; self.documents];
+        let mut totals = Totals::default();
+        for row in self.rows() {
+            let (c, shift) = (row.weight, 1.0 - scores[row.high]);
+            let (scores, alpha) = (&scores[row.low.clone()], &mut alpha[row.pairs]);
+            let (columns, totals) = (&mut g[row.low], &mut totals);
+            g[row.high] += if loss == PairLoss::SquaredHinge {
+                widest(RowPass::<_, true> { c, shift, scores, alpha, columns, update, totals })
+            } else {
+                widest(RowPass::<_, false> { c, shift, scores, alpha, columns, update, totals })
+            };
+        }
+        (totals.sums(), self.pull_back(&g))
+    }
+}
+
+impl Part<'_> {
+    /// The rows of the query.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let n = self.block.n_docs();
+        let mut first_pair = self.first_pair;
+        self.block.start().iter().enumerate().take_while(move |(_, start)| (**start as usize) < n).map(
+            move |(a, &start)| {
+                let low = self.documents.start + start as usize..self.documents.end;
+                let pairs = first_pair..first_pair + low.len();
+                first_pair = pairs.end;
+                Row { weight: self.weight, high: self.documents.start + a, low, pairs }
+            },
+        )
+    }
+}
+
+/// [`Sums`] lane by lane.
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    loss: Lanes,
+    slack: Lanes,
+    work: Lanes,
+    bend: Lanes,
+}
+
+impl Totals {
+    fn sums(&self) -> Sums {
+        let Self { loss, slack, work, bend } = self;
+        Sums { loss: loss.fold(), slack: slack.fold(), work: work.fold(), bend: bend.fold() }
+    }
+
+    #[inline(always)]
+    fn add<const SQUARED: bool>(&mut self, lane: usize, c: f64, u: f64, alpha: f64) {
+        let violation = if u > 0.0 { u } else { 0.0 };
+        let at_rest = alpha * (violation - u);
+        self.work.0[lane] += alpha * u;
+        if SQUARED {
+            let missing = 2.0 * c * violation - alpha;
+            self.loss.0[lane] += c * violation * violation;
+            self.slack.0[lane] += 0.25 / c * (missing * missing) + at_rest;
+            self.bend.0[lane] += 0.25 / c * (alpha * alpha);
+        } else {
+            self.loss.0[lane] += c * violation;
+            self.slack.0[lane] += (c - alpha) * violation + at_rest;
+        }
+    }
+}
+
+/// A pass over the pairs of one document; gives the sum of their alpha.
+struct RowPass<'r, F, const SQUARED: bool> {
+    c: f64,
+    /// 1 - `s_a`.
+    shift: f64,
+    /// `s_b`.
+    scores: &'r [f64],
+    alpha: &'r mut [f64],
+    /// Loses the alpha of each lower document.
+    columns: &'r mut [f64],
+    update: F,
+    totals: &'r mut Totals,
+}
+
+impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> Kernel for RowPass<'_, F, SQUARED> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { c, shift, scores, alpha, columns, update, totals } = self;
+        let (mut row, mut sums) = (Lanes::ZERO, *totals);
+        let (scores, last_scores) = scores.as_chunks::<LANES>();
+        let (alpha, last_alpha) = alpha.as_chunks_mut::<LANES>();
+        let (columns, last_columns) = columns.as_chunks_mut::<LANES>();
+        for ((scores, alpha), columns) in scores.iter().zip(alpha).zip(columns) {
+            for lane in 0..LANES {
+                let u = shift + scores[lane];
+                let next = update(c, u, alpha[lane]);
+                alpha[lane] = next;
+                columns[lane] -= next;
+                row.0[lane] += next;
+                sums.add::<SQUARED>(lane, c, u, next);
+            }
+        }
+        for (lane, score) in last_scores.iter().enumerate() {
+            let u = shift + score;
+            let next = update(c, u, last_alpha[lane]);
+            last_alpha[lane] = next;
+            last_columns[lane] -= next;
+            row.0[lane] += next;
+            sums.add::<SQUARED>(lane, c, u, next);
+        }
+        *totals = sums;
+        row.fold()
+    }
+}
+
+/// Scores of one query.
+struct Scores<'r, 'a> {
+    part: &'r Part<'a>,
+    w: &'r [Lanes],
+    out: &'r mut [Lanes],
+}
+
+impl Kernel for Scores<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let block = self.part.block;
+        lanes::rows_times(block.x(), block.width(), block.n_docs(), self.w, self.out);
+    }
+}
+
+/// Adds X'g of one query.
+struct PullBack<'r, 'a> {
+    part: &'r Part<'a>,
+    g: &'r [Lanes],
+    out: &'r mut [Lanes],
+}
+
+impl Kernel for PullBack<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let block = self.part.block;
+        lanes::columns_times(block.x(), block.width(), block.n_docs(), self.g, self.out);
+    }
+}
