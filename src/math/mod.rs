@@ -4,4 +4,7 @@ pub mod cholesky;
 pub mod dense;
 pub mod lanes;
 pub mod order;
+pub mod pivoted;
 pub mod simd;
+pub mod tile;
+pub mod triangular;
