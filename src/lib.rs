@@ -5,6 +5,7 @@ pub mod control;
 pub mod data;
 pub mod error;
 pub mod evaluate;
+pub mod kernel;
 pub mod loss;
 pub mod math;
 pub mod metric;

@@ -12,6 +12,7 @@ const ROOMS: &[&str] = &[
     "loss",
     "option",
     "data",
+    "kernel",
     "solve",
     "ranker",
     "select",

@@ -5,4 +5,7 @@ pub mod dense;
 pub mod lanes;
 pub mod order;
 pub mod random;
+pub mod pivoted;
 pub mod simd;
+pub mod tile;
+pub mod triangular;

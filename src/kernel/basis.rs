@@ -1,0 +1,122 @@
+//! The documents that a function is made of: f(x) = sum over p of beta_p K(x, x_p). This and the coefficients beta are
+//! all that a model of one function needs.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::blocks::{check_width, rows as in_blocks};
+use super::def::Kernel;
+use super::points::Points;
+use crate::control::Control;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::math::dense::dot;
+
+/// A kernel and r documents with d features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct Basis {
+    kernel: Kernel,
+    points: Points,
+}
+
+/// A basis as it stands in a model.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    kernel: Kernel,
+    count: usize,
+    dim: usize,
+    /// Documents, row-major (count, dim).
+    rows: Vec<f64>,
+}
+
+impl From<Basis> for Stored {
+    fn from(basis: Basis) -> Self {
+        let (count, dim) = (basis.points.len(), basis.points.dim());
+        Self { rows: basis.points.rows(), kernel: basis.kernel, count, dim }
+    }
+}
+
+impl TryFrom<Stored> for Basis {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let fits = stored.count.checked_mul(stored.dim) == Some(stored.rows.len());
+        // Without features the claim of a number of documents takes no bytes, so it is worth nothing.
+        let counted = stored.dim > 0 || stored.count <= 1;
+        if !(fits && counted && stored.rows.iter().all(|value| value.is_finite())) {
+            return Err(Error::Corrupt("the documents of a kernel do not fit their sizes".to_owned()));
+        }
+        Ok(Self::new(stored.kernel, &stored.rows, stored.count, stored.dim))
+    }
+}
+
+impl Basis {
+    /// A basis of the documents `rows`, shape `(count, dim)`, row-major.
+    ///
+    /// # Panics
+    /// Where there are fewer values than that.
+    pub fn new(kernel: Kernel, rows: &[f64], count: usize, dim: usize) -> Self {
+        Self { kernel, points: Points::new(rows, count, dim) }
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The documents.
+    pub fn points(&self) -> &Points {
+        &self.points
+    }
+
+    /// k(x, P) of some documents: shape `(rows, r)`, row-major.
+    ///
+    /// # Errors
+    /// Another number of features, or an interruption.
+    pub fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
+        check_width(features.columns(), self.points.dim())?;
+        in_blocks(rows.len(), self.points.len(), control, |block, out| {
+            self.fill(features, &shifted(&block, rows.start), out);
+        })
+    }
+
+    /// Writes k(x, P) of up to a tile of documents.
+    pub(super) fn fill(&self, features: &Matrix, rows: &Range<usize>, out: &mut [f64]) {
+        let x = features.rows_f64(rows.clone());
+        self.points.inner_of(self.kernel.def().inner, &x, 0..self.points.len(), out);
+        self.kernel.outer(out);
+    }
+
+    /// f(x) of some documents, given beta (r).
+    ///
+    /// # Errors
+    /// Another number of features or coefficients, or an interruption.
+    pub fn scores(
+        &self,
+        features: &Matrix,
+        rows: Range<usize>,
+        coefficients: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        let r = self.points.len();
+        if coefficients.len() != r {
+            let what = "number of coefficients of a kernel function".to_owned();
+            return Err(Error::Shape { what, found: coefficients.len(), expected: r });
+        }
+        check_width(features.columns(), self.points.dim())?;
+        in_blocks(rows.len(), 1, control, |block, out| {
+            let mut columns = vec![0.0; block.len() * r];
+            self.fill(features, &shifted(&block, rows.start), &mut columns);
+            for (number, score) in out.iter_mut().enumerate() {
+                *score = dot(&columns[number * r..(number + 1) * r], coefficients);
+            }
+        })
+    }
+}
+
+/// A range moved up.
+pub(super) fn shifted(range: &Range<usize>, start: usize) -> Range<usize> {
+    range.start + start..range.end + start
+}

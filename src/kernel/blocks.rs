@@ -1,0 +1,66 @@
+//! Rows made in blocks of one tile, on all threads of the caller's pool; the bits do not depend on their number.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::math::tile::{TILE, Tile};
+use crate::math::triangular;
+
+/// The rows that `work` writes: shape `(count, width)`, row-major. It is given the numbers of up to [`TILE`] rows and
+/// their places. A single block stays on the calling thread.
+///
+/// # Errors
+/// An interruption, noticed between blocks.
+pub(super) fn rows(
+    count: usize,
+    width: usize,
+    control: &Control,
+    work: impl Fn(Range<usize>, &mut [f64]) + Sync,
+) -> Result<Vec<f64>> {
+    let mut out = vec![0.0; count * width];
+    if width == 0 {
+        return Ok(out);
+    }
+    let one = |(block, place): (usize, &mut [f64])| -> Result<()> {
+        control.check()?;
+        let start = block * TILE;
+        work(start..start + place.len() / width, place);
+        Ok(())
+    };
+    if count <= TILE {
+        out.chunks_mut(TILE * width).enumerate().try_for_each(one)?;
+    } else {
+        out.par_chunks_mut(TILE * width).enumerate().try_for_each(one)?;
+    }
+    Ok(out)
+}
+
+/// Replaces each of up to [`TILE`] rows k of `r` numbers by the solution of L phi = k.
+pub(super) fn solve_rows(factor: &[f64], r: usize, rows: &mut [f64]) {
+    let mut tiles = vec![Tile::ZERO; r];
+    for (lane, row) in rows.chunks_exact(r).enumerate() {
+        tiles.iter_mut().zip(row).for_each(|(tile, value)| *tile.get_mut(lane) = *value);
+    }
+    triangular::forward(factor, &mut tiles);
+    for (lane, row) in rows.chunks_exact_mut(r).enumerate() {
+        tiles.iter().zip(row).for_each(|(tile, value)| *value = tile.get(lane));
+    }
+}
+
+/// Refuses a matrix with another number of features than the pivots have.
+pub(super) fn check_width(found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Shape { what: "number of features for the kernel".to_owned(), found, expected })
+}
+
+/// True where a packed factor of `r` rows has its size, finite numbers and a positive diagonal.
+pub(super) fn sound_factor(factor: &[f64], r: usize) -> bool {
+    triangular::packed_len(r) == Some(factor.len())
+        && factor.iter().all(|value| value.is_finite())
+        && (0..r).all(|i| triangular::row(factor, i)[i] > 0.0)
+}

@@ -1,0 +1,206 @@
+//! The kernel that a caller asks for: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or `{"gaussian": {"gamma": "median"}}`.
+
+use serde_json::{Map, Value};
+
+use super::def::{Fallback, KERNELS, Kernel, KernelDef, ParameterDef, find};
+use super::spread::{median_distance, total_variance};
+use crate::data::Matrix;
+use crate::error::{Error, Result, shorten};
+
+/// A kernel whose parameters are given, to be measured on the documents, or left to their defaults.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    def: &'static KernelDef,
+    /// One per parameter of the kernel.
+    given: Vec<Given>,
+}
+
+/// Where the number of a parameter comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Given {
+    /// The caller.
+    Number(f64),
+    /// 1 / (median distance between documents).
+    Median,
+    /// The default of the table.
+    Fallback(Fallback),
+}
+
+impl Default for Choice {
+    /// The linear kernel.
+    fn default() -> Self {
+        Self { def: KERNELS[0], given: Vec::new() }
+    }
+}
+
+impl Choice {
+    /// The kernel that a value of the option `kernel` asks for: a name, or an object with one name whose value is an
+    /// object of parameters.
+    ///
+    /// # Errors
+    /// A value of another form, an unknown kernel or parameter, or a number outside its range.
+    pub fn parse(value: &Value) -> Result<Self> {
+        let nothing = Map::new();
+        let (name, parameters) = match value {
+            Value::String(name) => (name.as_str(), &nothing),
+            Value::Object(object) => single(object).ok_or_else(|| malformed(value))?,
+            _ => return Err(malformed(value)),
+        };
+        let def = find(name)?;
+        for (key, value) in parameters {
+            check(def, key, value)?;
+        }
+        let given = def.parameters.iter().map(|parameter| given(parameter, parameters.get(parameter.name)));
+        Ok(Self { def, given: given.collect() })
+    }
+
+    /// The table line of the kernel.
+    pub fn def(&self) -> &'static KernelDef {
+        self.def
+    }
+
+    /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many documents.
+    ///
+    /// # Errors
+    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow.
+    pub fn fit(&self, features: &Matrix, seed: u64) -> Result<Kernel> {
+        let per_variance = |given: &Given| {
+            matches!(given, Given::Fallback(Fallback::PerVariance(_) | Fallback::PerDistance(_)))
+        };
+        let variance = if self.given.iter().any(per_variance) { total_variance(features) } else { 0.0 };
+        let number = |given: &Given| match *given {
+            Given::Number(number) | Given::Fallback(Fallback::Number(number)) => number,
+            Given::Median => 1.0 / scale(median_distance(self.def.inner, features, seed).unwrap_or(0.0)),
+            Given::Fallback(Fallback::PerVariance(number)) => number / scale(variance),
+            Given::Fallback(Fallback::PerDistance(number)) => number / scale((2.0 * variance).sqrt()),
+            Given::Fallback(Fallback::PerFeature(number)) => number / scale(features.columns() as f64),
+        };
+        Kernel::new(self.def.name, self.given.iter().map(number).collect())
+    }
+}
+
+/// A scale of 0, that of documents that are all equal, counts as 1.
+fn scale(value: f64) -> f64 {
+    if value > 0.0 { value } else { 1.0 }
+}
+
+/// The only name of an object and its parameters.
+fn single(object: &Map<String, Value>) -> Option<(&str, &Map<String, Value>)> {
+    let (name, parameters) = object.iter().next().filter(|_| object.len() == 1)?;
+    Some((name, parameters.as_object()?))
+}
+
+fn malformed(value: &Value) -> Error {
+    let allowed = "the name of a kernel, or an object such as {\"gaussian\": {\"gamma\": 0.01}}";
+    Error::value("option 'kernel'", shorten(&value.to_string()), allowed)
+}
+
+/// Refuses a parameter that the kernel does not have, or a value against its rule.
+fn check(def: &KernelDef, key: &str, value: &Value) -> Result<()> {
+    let known = || def.parameters.iter().map(|parameter| parameter.name);
+    let Some(parameter) = def.parameters.iter().find(|parameter| parameter.name == key) else {
+        if def.parameters.is_empty() {
+            let what = format!("option 'kernel', {}", def.name);
+            return Err(Error::value(what, format!("the parameter '{}'", shorten(key)), "no parameter"));
+        }
+        return Err(Error::unknown("parameter of the kernel", key, known()));
+    };
+    if parameter.rule.accepts(value) {
+        return Ok(());
+    }
+    let what = format!("option 'kernel', {key} of {}", def.name);
+    Err(Error::value(what, shorten(&value.to_string()), parameter.rule.to_string()))
+}
+
+/// A value that obeys the rule of its parameter.
+fn given(parameter: &ParameterDef, value: Option<&Value>) -> Given {
+    match value {
+        None => Given::Fallback(parameter.fallback),
+        Some(value) => value.as_f64().map_or(Given::Median, Given::Number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::data::shaped;
+
+    fn fitted(value: &Value, rows: usize, values: &[f64]) -> Vec<f64> {
+        let features = Matrix::F64(shaped(rows, values.len() / rows, values.to_vec()));
+        Choice::parse(value).unwrap().fit(&features, 0).unwrap().parameters().to_vec()
+    }
+
+    #[test]
+    fn defaults_follow_the_spread_of_the_documents() {
+        // Two features with the variances 1 and 3: v = 4.
+        let documents = [0.0, 5.0, 2.0, 5.0, 0.0, 5.0, 2.0, 9.0];
+        let of = |value: Value| fitted(&value, 4, &documents);
+        assert_eq!(of(json!("gaussian")), [1.0 / 32.0]);
+        assert_eq!(of(json!("laplace")), [0.25 / 8.0_f64.sqrt()]);
+        assert_eq!(of(json!("laplace_l1")), [0.125]);
+        assert_eq!(of(json!("polynomial")), [2.0, 0.25, 1.0]);
+        assert_eq!(of(json!({"polynomial": {"degree": 3}})), [3.0, 0.25, 1.0]);
+        assert_eq!(of(json!({"tanh": {"offset": -1}})), [0.25, -1.0]);
+        assert_eq!(of(json!({"gaussian": {}})), [1.0 / 32.0]);
+        assert!(of(json!("linear")).is_empty());
+    }
+
+    #[test]
+    fn the_median_rule_takes_the_distance_and_not_its_square() {
+        let documents = [0.0, 0.0, 3.0, 4.0, 6.0, 8.0];
+        for (name, expected) in [("gaussian", 0.2), ("laplace", 0.2), ("laplace_l1", 1.0 / 7.0)] {
+            let value = json!({name: {"gamma": "median"}});
+            assert!((fitted(&value, 3, &documents)[0] - expected).abs() < 1e-15, "{name}");
+        }
+    }
+
+    #[test]
+    fn equal_documents_count_as_a_scale_of_one() {
+        for value in [json!("gaussian"), json!("laplace"), json!({"gaussian": {"gamma": "median"}})] {
+            let found = fitted(&value, 2, &[3.0, 3.0])[0];
+            assert!(found > 0.0 && found <= 1.0, "{value}: {found}");
+        }
+        assert_eq!(fitted(&json!("tanh"), 1, &[3.0]), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_answered_with_what_can() {
+        for (value, expected) in [
+            (json!(3), "option 'kernel': got 3, allowed is the name of a kernel, or an object such as"),
+            (
+                json!({"gaussian": 1}),
+                "option 'kernel': got {\"gaussian\":1}, allowed is the name of a kernel",
+            ),
+            (json!({"gaussian": {}, "tanh": {}}), "option 'kernel': got"),
+            (
+                json!("laplace_l2"),
+                "unknown kernel 'laplace_l2', did you mean 'laplace_l1'?; known: linear, poly",
+            ),
+            (
+                json!({"gaussian": {"gama": 1}}),
+                "unknown parameter of the kernel 'gama', did you mean 'gamma'?",
+            ),
+            (
+                json!({"linear": {"gamma": 1}}),
+                "option 'kernel', linear: got the parameter 'gamma', allowed is no par",
+            ),
+            (
+                json!({"gaussian": {"gamma": -1}}),
+                "option 'kernel', gamma of gaussian: got -1, allowed is a number above 0 or \"median\"",
+            ),
+            (
+                json!({"polynomial": {"degree": 2.5}}),
+                "option 'kernel', degree of polynomial: got 2.5, allowed is a w",
+            ),
+            (
+                json!({"polynomial": {"scale": "median"}}),
+                "option 'kernel', scale of polynomial: got \"median\"",
+            ),
+        ] {
+            let error = Choice::parse(&value).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The feature map of a kernel: phi with phi(x).phi(z) = K(x, z), so that a kernel method is a linear one.
+//!
+//! ```text
+//! P         r pivot documents, chosen by a pivoted Cholesky factor of the Gram matrix of the candidates
+//! L L'      = K(P, P), L lower triangular (r, r); U = L'
+//! phi(x)    = L^-1 k(x, P)
+//! w.phi(x)  = k(x, P).beta with beta = U^-1 w, so that a model needs P and beta only
+//! |w|^2     = |f|^2 in the space of the kernel, for f in the span of P
+//! ```
+//!
+//! phi(x).phi(z) = k(x, P) K(P, P)^-1 k(P, z) (Nystrom; Williams & Seeger 2001; Fine & Scheinberg 2001). It is K(x, z)
+//! to the tolerance where x or z is a candidate and the rank was not limited. All documents are candidates where they
+//! are no more than the `landmarks`; of more, a sample that the seed chooses.
+//!
+//! Of a kernel that is not positive semidefinite this is the projection on a part that is; [`FeatureMap::negative`]
+//! says how much was left out.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::basis::{Basis, shifted};
+use super::blocks::{check_width, rows as in_blocks, solve_rows, sound_factor};
+use super::def::Kernel;
+use super::points::Points;
+use super::sample::sample;
+use crate::control::Control;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::math::pivoted::{self, Gram, Limits};
+use crate::math::triangular;
+
+/// A negative part above this share of the largest diagonal is not rounding.
+const CLEARLY_NEGATIVE: f64 = 1e-6;
+
+/// How fine a map is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MapOptions {
+    /// Most pivots; at least 1.
+    pub landmarks: usize,
+    /// Share of the largest K(x, x) that may be left out.
+    pub tolerance: f64,
+    /// Chooses the candidates where there are more documents than `landmarks`.
+    pub seed: u64,
+}
+
+impl Default for MapOptions {
+    fn default() -> Self {
+        Self { landmarks: 1000, tolerance: 1e-12, seed: 0 }
+    }
+}
+
+impl MapOptions {
+    pub(super) fn limits(&self) -> Limits {
+        Limits { rank: self.landmarks, tolerance: self.tolerance }
+    }
+}
+
+/// A feature map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FeatureMap {
+    basis: Basis,
+    /// L, packed as in `math::triangular`.
+    factor: Vec<f64>,
+    negative: f64,
+}
+
+/// The Gram matrix of the candidates.
+struct Candidates<'a> {
+    kernel: &'a Kernel,
+    rows: Vec<f64>,
+    points: Points,
+}
+
+impl Candidates<'_> {
+    fn row(&self, i: usize) -> &[f64] {
+        &self.rows[i * self.points.dim()..(i + 1) * self.points.dim()]
+    }
+}
+
+impl Gram for Candidates<'_> {
+    fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    fn diagonal(&self, i: usize) -> f64 {
+        self.kernel.of(self.row(i), self.row(i))
+    }
+
+    fn column(&self, pivot: usize, rows: Range<usize>, out: &mut [f64]) {
+        self.points.inner_of(self.kernel.def().inner, self.row(pivot), rows, out);
+        self.kernel.outer(out);
+    }
+}
+
+impl FeatureMap {
+    /// The map of a kernel for these (scaled) documents.
+    ///
+    /// # Errors
+    /// A kernel that is not a finite number on a document, or an interruption.
+    pub fn fit(kernel: &Kernel, features: &Matrix, options: &MapOptions, control: &Control) -> Result<Self> {
+        let chosen = sample(features.rows(), options.landmarks, options.seed);
+        let rows = features.select_rows(&chosen).rows_f64(0..chosen.len());
+        let dim = features.columns();
+        let candidates = Candidates { kernel, points: Points::new(&rows, chosen.len(), dim), rows };
+        check_diagonal(&candidates)?;
+        let found = pivoted::factor(&candidates, options.limits(), control)?;
+        let rows: Vec<f64> = found.pivots.iter().flat_map(|&i| candidates.row(i)).copied().collect();
+        let basis = Basis::new(kernel.clone(), &rows, found.pivots.len(), dim);
+        Ok(Self { basis, factor: found.factor, negative: found.negative })
+    }
+
+    /// Number of features r: of pivots.
+    pub fn dim(&self) -> usize {
+        self.basis.points().len()
+    }
+
+    /// The kernel and the pivots: what a model keeps beside coefficients.
+    pub fn basis(&self) -> &Basis {
+        &self.basis
+    }
+
+    /// phi of some documents: shape `(rows, r)`, row-major. Cost r (d + r / 2) multiplications per document.
+    ///
+    /// # Errors
+    /// Another number of features, or an interruption.
+    pub fn features(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
+        check_width(features.columns(), self.basis.points().dim())?;
+        in_blocks(rows.len(), self.dim(), control, |block, out| {
+            self.basis.fill(features, &shifted(&block, rows.start), out);
+            solve_rows(&self.factor, self.dim(), out);
+        })
+    }
+
+    /// k(x, P) of some documents: shape `(rows, r)`, row-major.
+    ///
+    /// # Errors
+    /// Another number of features, or an interruption.
+    pub fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
+        self.basis.columns(features, rows, control)
+    }
+
+    /// beta = U^-1 w, the coefficients of the pivots.
+    ///
+    /// # Errors
+    /// Another number of weights than features.
+    pub fn coefficients(&self, w: &[f64]) -> Result<Vec<f64>> {
+        coefficients(&self.factor, self.dim(), w)
+    }
+
+    /// How far the kernel is from positive semidefinite on the candidates: the largest amount by which the diagonal of
+    /// the map exceeds K(x, x), in largest K(x, x). At least 0, and only rounding where the kernel is.
+    pub fn negative(&self) -> f64 {
+        self.negative
+    }
+
+    /// A sentence for people where the map is clearly not the kernel that was asked for.
+    pub fn warning(&self) -> Option<String> {
+        warning(self.basis.kernel(), self.negative)
+    }
+
+    /// True where sizes agree, every number is finite and the factor has a positive diagonal.
+    pub fn is_sound(&self) -> bool {
+        sound_factor(&self.factor, self.dim()) && self.negative.is_finite()
+    }
+}
+
+/// beta with L' beta = w.
+pub(super) fn coefficients(factor: &[f64], r: usize, w: &[f64]) -> Result<Vec<f64>> {
+    if w.len() != r {
+        let what = "number of weights of a kernel function".to_owned();
+        return Err(Error::Shape { what, found: w.len(), expected: r });
+    }
+    let mut beta = w.to_vec();
+    triangular::backward(factor, &mut beta);
+    Ok(beta)
+}
+
+/// Refuses a Gram matrix with a diagonal that is not a finite number.
+pub(super) fn check_diagonal(gram: &impl Gram) -> Result<()> {
+    if (0..gram.len()).all(|i| gram.diagonal(i).is_finite()) {
+        return Ok(());
+    }
+    Err(Error::Data(
+        "the kernel of a document with itself is not a finite number: scale the features or lower 'scale'"
+            .to_owned(),
+    ))
+}
+
+/// A sentence about a negative part that is more than rounding.
+pub(super) fn warning(kernel: &Kernel, negative: f64) -> Option<String> {
+    (negative > CLEARLY_NEGATIVE).then(|| {
+        format!(
+            "the kernel {} is not positive semidefinite on these documents (by {negative:.2e} of its largest value); \
+             a projection that is was used instead",
+            kernel.def().name
+        )
+    })
+}

@@ -1,0 +1,337 @@
+//! The ranking form: a function f(x, x') of two documents that says how far x goes before x', and its scores.
+//!
+//! ```text
+//! min_f sum_i c_i sum over pairs (j, l) of query i, y_j > y_l, of L(f(x_j, x_l)) + lambda |f|^2       (3.1)
+//!
+//! f(x, x') = -f(x', x)      holds at the solution, where both orders of a pair count
+//! K         kernel on the concatenation (x, x'), outer(q(x, z) + q(x', z'))
+//! H(t, t')  = K((x, x'), (z, z')) - K((x, x'), (z', z))     for the pairs t = (x, x') and t' = (z, z')
+//! psi_t     psi_t.psi_t' = H(t, t'), by a pivoted Cholesky factor over pairs
+//! f(t)      = w.psi_t, and |f|^2 = 2 |w|^2
+//! ```
+//!
+//! of Dai & Wang (2019). So it is the scoring form with one document psi_t per pair, one document 0 that is worse than
+//! all, and twice the lambda ([`as_documents`]). The score of a document is its mean preference over the k documents of
+//! its query:
+//!
+//! ```text
+//! s_j = (1/k) sum_l f(x_j, x_l),   f(x, x') = sum_p beta_p H((x, x'), (a_p, b_p))                     (3.6)
+//! ```
+//!
+//! With outer(q + r) = outer(q) outer(r), as for the Gaussian, H is E(x, a) E(x', b) - E(x, b) E(x', a) and the k
+//! scores of a query cost k times the number of pivot documents; else k^2 times the number of pivots.
+//!
+//! Candidates for pivots are all pairs with different labels, or a sample where they are more than the `landmarks`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::basis::Basis;
+use super::blocks::{check_width, rows as in_blocks, solve_rows, sound_factor};
+use super::def::Kernel;
+use super::map::{MapOptions, check_diagonal, coefficients, warning};
+use super::points::Points;
+use super::sample::sample;
+use crate::control::Control;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::loss::pairs;
+use crate::math::pivoted::{self, Gram};
+use crate::math::tile::TILE;
+
+/// A feature map of pairs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairMap {
+    /// The documents of which pivots are made.
+    basis: Basis,
+    /// Pivots (a_p, b_p), as numbers of documents of the basis.
+    pivots: Vec<(u32, u32)>,
+    /// L with L L' = H at the pivots, packed as in `math::triangular`.
+    factor: Vec<f64>,
+    negative: f64,
+}
+
+/// The matrix H of the candidates.
+struct Candidates<'a> {
+    kernel: &'a Kernel,
+    /// The better document of each pair, and the worse one.
+    better: (Vec<f64>, Points),
+    worse: (Vec<f64>, Points),
+}
+
+impl<'a> Candidates<'a> {
+    fn new(kernel: &'a Kernel, features: &Matrix, pairs: &[(usize, usize)]) -> Self {
+        let side = |rows: Vec<usize>| {
+            let rows = features.select_rows(&rows).rows_f64(0..pairs.len());
+            let points = Points::new(&rows, pairs.len(), features.columns());
+            (rows, points)
+        };
+        let better = side(pairs.iter().map(|pair| pair.0).collect());
+        let worse = side(pairs.iter().map(|pair| pair.1).collect());
+        Self { kernel, better, worse }
+    }
+}
+
+/// One document of a side.
+fn row((rows, points): &(Vec<f64>, Points), i: usize) -> &[f64] {
+    &rows[i * points.dim()..(i + 1) * points.dim()]
+}
+
+impl Gram for Candidates<'_> {
+    fn len(&self) -> usize {
+        self.better.1.len()
+    }
+
+    fn diagonal(&self, i: usize) -> f64 {
+        let (a, b) = (row(&self.better, i), row(&self.worse, i));
+        let inner = |x, z| self.kernel.inner_of(x, z);
+        let mut values = [inner(a, a) + inner(b, b), 2.0 * inner(a, b)];
+        self.kernel.outer(&mut values);
+        values[0] - values[1]
+    }
+
+    fn column(&self, pivot: usize, rows: Range<usize>, out: &mut [f64]) {
+        let (a, b) = (row(&self.better, pivot), row(&self.worse, pivot));
+        let n = rows.len();
+        let sum = |better: &[f64], worse: &[f64]| {
+            let (mut q, mut r) = ([0.0; TILE], [0.0; TILE]);
+            self.better.1.inner_of(self.kernel.def().inner, better, rows.clone(), &mut q[..n]);
+            self.worse.1.inner_of(self.kernel.def().inner, worse, rows.clone(), &mut r[..n]);
+            q.iter_mut().zip(r).for_each(|(q, r)| *q += r);
+            self.kernel.outer(&mut q[..n]);
+            q
+        };
+        let (straight, crossed) = (sum(a, b), sum(b, a));
+        out.iter_mut().zip(straight).zip(crossed).for_each(|((out, s), c)| *out = s - c);
+    }
+}
+
+impl PairMap {
+    /// The map of a kernel for the pairs with different labels of the queries whose rows start and end at `offsets`.
+    ///
+    /// # Errors
+    /// A kernel that is not a finite number on a pair, or an interruption.
+    pub fn fit(
+        kernel: &Kernel,
+        features: &Matrix,
+        offsets: &[usize],
+        labels: &[f64],
+        options: &MapOptions,
+        control: &Control,
+    ) -> Result<Self> {
+        let chosen = sampled_pairs(offsets, labels, options);
+        let candidates = Candidates::new(kernel, features, &chosen);
+        check_diagonal(&candidates)?;
+        let found = pivoted::factor(&candidates, options.limits(), control)?;
+        let pivots: Vec<(usize, usize)> = found.pivots.iter().map(|&pivot| chosen[pivot]).collect();
+        let mut numbers: BTreeMap<usize, u32> = pivots.iter().flat_map(|&(a, b)| [(a, 0), (b, 0)]).collect();
+        numbers.values_mut().zip(0..).for_each(|(value, number)| *value = number);
+        let documents: Vec<usize> = numbers.keys().copied().collect();
+        let rows = features.select_rows(&documents).rows_f64(0..documents.len());
+        let basis = Basis::new(kernel.clone(), &rows, documents.len(), features.columns());
+        let pivots = pivots.iter().map(|(a, b)| (numbers[a], numbers[b])).collect();
+        Ok(Self { basis, pivots, factor: found.factor, negative: found.negative })
+    }
+
+    /// Number of features r: of pivot pairs.
+    pub fn dim(&self) -> usize {
+        self.pivots.len()
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        self.basis.kernel()
+    }
+
+    /// psi of the pairs of one query, whose documents are `rows` and have these labels: shape `(pairs, r)`, row-major,
+    /// in the order of [`ordered_pairs`].
+    ///
+    /// # Errors
+    /// Another number of features or labels, or an interruption.
+    pub fn features(
+        &self,
+        features: &Matrix,
+        rows: Range<usize>,
+        labels: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        if labels.len() != rows.len() {
+            let what = "number of labels of a query".to_owned();
+            return Err(Error::Shape { what, found: labels.len(), expected: rows.len() });
+        }
+        let columns = self.columns(features, rows, control)?;
+        let pairs = ordered_pairs(labels);
+        in_blocks(pairs.len(), self.dim(), control, |block, out| {
+            let mut other = vec![0.0; self.dim()];
+            for (&(j, l), row) in pairs[block].iter().zip(out.chunks_exact_mut(self.dim())) {
+                self.preferences(&columns, (j, l), row, &mut other);
+            }
+            solve_rows(&self.factor, self.dim(), out);
+        })
+    }
+
+    /// beta = U^-1 w, the coefficients of the pivots.
+    ///
+    /// # Errors
+    /// Another number of weights than features.
+    pub fn coefficients(&self, w: &[f64]) -> Result<Vec<f64>> {
+        coefficients(&self.factor, self.dim(), w)
+    }
+
+    /// Scores (3.6) of the documents of one query, given beta; their sum is 0.
+    ///
+    /// # Errors
+    /// Another number of features or coefficients, or an interruption.
+    pub fn scores(
+        &self,
+        features: &Matrix,
+        rows: Range<usize>,
+        coefficients: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        if coefficients.len() != self.dim() {
+            let what = "number of coefficients of a kernel function".to_owned();
+            return Err(Error::Shape { what, found: coefficients.len(), expected: self.dim() });
+        }
+        let count = rows.len();
+        let columns = self.columns(features, rows, control)?;
+        let mut scores = if self.kernel().def().factorises {
+            self.product_sums(&columns, count, coefficients)
+        } else {
+            self.plain_sums(&columns, count, coefficients, control)?
+        };
+        scores.iter_mut().for_each(|score| *score /= count as f64);
+        Ok(scores)
+    }
+
+    /// As [`super::FeatureMap::negative`].
+    pub fn negative(&self) -> f64 {
+        self.negative
+    }
+
+    /// A sentence for people where the map is clearly not the kernel that was asked for.
+    pub fn warning(&self) -> Option<String> {
+        warning(self.kernel(), self.negative)
+    }
+
+    /// True where sizes agree, every number is finite and the factor has a positive diagonal.
+    pub fn is_sound(&self) -> bool {
+        let documents = self.basis.points().len();
+        let inside = |number: u32| (number as usize) < documents;
+        self.pivots.iter().all(|&(a, b)| inside(a) && inside(b))
+            && sound_factor(&self.factor, self.dim())
+            && self.negative.is_finite()
+    }
+
+    /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel factorises,
+    /// else q.
+    fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
+        let points = self.basis.points();
+        check_width(features.columns(), points.dim())?;
+        in_blocks(rows.len(), points.len(), control, |block, out| {
+            let x = features.rows_f64(rows.start + block.start..rows.start + block.end);
+            points.inner_of(self.kernel().def().inner, &x, 0..points.len(), out);
+            if self.kernel().def().factorises {
+                self.kernel().outer(out);
+            }
+        })
+    }
+
+    /// H of a pair of documents with each pivot.
+    fn preferences(&self, columns: &[f64], (j, l): (usize, usize), out: &mut [f64], other: &mut [f64]) {
+        let width = self.basis.points().len();
+        let (first, second) = (&columns[j * width..(j + 1) * width], &columns[l * width..(l + 1) * width]);
+        let factorises = self.kernel().def().factorises;
+        let join = |x: f64, y: f64| if factorises { x * y } else { x + y };
+        for ((&(a, b), straight), crossed) in self.pivots.iter().zip(&mut *out).zip(&mut *other) {
+            let (a, b) = (a as usize, b as usize);
+            *straight = join(first[a], second[b]);
+            *crossed = join(first[b], second[a]);
+        }
+        if !factorises {
+            self.kernel().outer(out);
+            self.kernel().outer(other);
+        }
+        out.iter_mut().zip(other).for_each(|(straight, crossed)| *straight -= *crossed);
+    }
+
+    /// sum_l f(x_j, x_l) of each document j = E_j.v with v_a += beta_p S_b and v_b -= beta_p S_a for each pivot (a, b),
+    /// S the sum of all E_l.
+    fn product_sums(&self, columns: &[f64], count: usize, beta: &[f64]) -> Vec<f64> {
+        let width = self.basis.points().len();
+        let row = |j: usize| &columns[j * width..(j + 1) * width];
+        let mut sums = vec![0.0; width];
+        (0..count).for_each(|l| sums.iter_mut().zip(row(l)).for_each(|(sum, value)| *sum += value));
+        let mut v = vec![0.0; width];
+        for (&(a, b), beta) in self.pivots.iter().zip(beta) {
+            v[a as usize] += beta * sums[b as usize];
+            v[b as usize] -= beta * sums[a as usize];
+        }
+        (0..count).map(|j| crate::math::dense::dot(row(j), &v)).collect()
+    }
+
+    /// The same sums pair by pair.
+    fn plain_sums(&self, columns: &[f64], count: usize, beta: &[f64], control: &Control) -> Result<Vec<f64>> {
+        let after = |j: usize| -> Result<Vec<f64>> {
+            let (mut values, mut other) = (vec![0.0; self.dim()], vec![0.0; self.dim()]);
+            let one = |l: usize| {
+                control.check()?;
+                self.preferences(columns, (j, l), &mut values, &mut other);
+                Ok(crate::math::dense::dot(&values, beta))
+            };
+            (j + 1..count).map(one).collect()
+        };
+        let upper: Vec<Vec<f64>> = if count <= TILE {
+            (0..count).map(after).collect::<Result<_>>()?
+        } else {
+            (0..count).into_par_iter().map(after).collect::<Result<_>>()?
+        };
+        let mut sums = vec![0.0; count];
+        for (j, values) in upper.iter().enumerate() {
+            for (l, f) in (j + 1..).zip(values) {
+                sums[j] += f;
+                sums[l] -= f;
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// Pairs (j, l) with y_j > y_l, by j and then by l.
+pub fn ordered_pairs(labels: &[f64]) -> Vec<(usize, usize)> {
+    let below = |j: usize| (0..labels.len()).filter(move |&l| labels[j] > labels[l]).map(move |l| (j, l));
+    (0..labels.len()).flat_map(below).collect()
+}
+
+/// Pairs as one query of documents for a linear solver: the rows of psi with label 1 and a last row 0 with label 0,
+/// whose pairs are the rows of psi.
+pub fn as_documents(mut psi: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut labels = vec![1.0; psi.len().checked_div(dim).unwrap_or(0)];
+    psi.resize(psi.len() + dim, 0.0);
+    labels.push(0.0);
+    (psi, labels)
+}
+
+/// Rows of the two documents of the candidates: all pairs, or a sample of as many as there are landmarks.
+fn sampled_pairs(offsets: &[usize], labels: &[f64], options: &MapOptions) -> Vec<(usize, usize)> {
+    let counts: Vec<usize> =
+        offsets.windows(2).map(|bounds| pairs(&labels[bounds[0]..bounds[1]]) as usize).collect();
+    let chosen = sample(counts.iter().sum(), options.landmarks, options.seed);
+    let mut rest = &chosen[..];
+    let mut found = Vec::with_capacity(chosen.len());
+    let mut first = 0;
+    for (bounds, count) in offsets.windows(2).zip(counts) {
+        let (here, after) = rest.split_at(rest.partition_point(|&pair| pair < first + count));
+        if !here.is_empty() {
+            let all = ordered_pairs(&labels[bounds[0]..bounds[1]]);
+            let rows = |&(j, l): &(usize, usize)| (bounds[0] + j, bounds[0] + l);
+            found.extend(here.iter().filter_map(|pair| all.get(pair - first)).map(rows));
+        }
+        rest = after;
+        first += count;
+    }
+    found
+}

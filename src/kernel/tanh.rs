@@ -1,0 +1,28 @@
+//! The hyperbolic tangent kernel, which is not positive semidefinite for any scale and offset.
+//!
+//! The maps of this room then give the projection K(x, P) K(P, P)^-1 K(P, z) on the span of pivots P whose own matrix
+//! is positive definite; what they leave out is in `FeatureMap::negative`.
+
+use super::def::{Fallback, KernelDef, ParameterDef};
+use super::inner::Inner;
+use crate::option::Rule;
+
+/// The table line of the hyperbolic tangent kernel.
+pub static TANH: KernelDef = KernelDef {
+    name: "tanh",
+    formula: "tanh(scale x.z + offset)",
+    source: "Vapnik 1995; Lin and Lin 2003",
+    parameters: &[
+        ParameterDef { name: "scale", rule: Rule::Above(0.0, 1e100), fallback: Fallback::PerVariance(1.0) },
+        ParameterDef { name: "offset", rule: Rule::Between(-1e9, 1e9), fallback: Fallback::Number(0.0) },
+    ],
+    inner: Inner::Dot,
+    positive_semidefinite: false,
+    factorises: false,
+    outer,
+};
+
+fn outer(parameters: &[f64], values: &mut [f64]) {
+    let &[scale, offset] = parameters else { return };
+    values.iter_mut().for_each(|value| *value = libm::tanh(scale * *value + offset));
+}

@@ -1,0 +1,69 @@
+//! Thirty-two numbers side by side: one lane per document, so that no sum has to be folded.
+//!
+//! A sum over features or pivots runs in their order, lane by lane. A lane's bits depend on its document alone, not on
+//! its neighbours in the tile.
+#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+
+use super::lanes::{LANES, Lanes};
+
+/// Blocks of eight in a tile; with eight wide registers for sums, seven stay for everything else.
+const BLOCKS: usize = 4;
+
+/// Numbers per tile.
+pub const TILE: usize = BLOCKS * LANES;
+
+/// One number for each of [`TILE`] documents.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tile(pub [Lanes; BLOCKS]);
+
+impl Tile {
+    /// All zeros.
+    pub const ZERO: Self = Self([Lanes::ZERO; BLOCKS]);
+
+    /// self += factor * x.
+    #[inline(always)]
+    pub fn add_scaled(&mut self, factor: f64, x: &Self) {
+        for (target, x) in self.0.iter_mut().zip(&x.0) {
+            target.add_scaled(factor, x);
+        }
+    }
+
+    /// self += term(x) lane by lane.
+    #[inline(always)]
+    pub fn add_terms(&mut self, x: &Self, term: impl Fn(f64) -> f64) {
+        for (target, x) in self.0.iter_mut().zip(&x.0) {
+            for (target, x) in target.0.iter_mut().zip(x.0) {
+                *target += term(x);
+            }
+        }
+    }
+
+    /// self *= factor.
+    #[inline(always)]
+    pub fn scale(&mut self, factor: f64) {
+        self.0.iter_mut().flat_map(|lanes| lanes.0.iter_mut()).for_each(|value| *value *= factor);
+    }
+
+    /// The number of one lane.
+    #[inline(always)]
+    pub fn get(&self, lane: usize) -> f64 {
+        self.0[lane / LANES].0[lane % LANES]
+    }
+
+    /// The number of one lane, to be changed.
+    #[inline(always)]
+    pub fn get_mut(&mut self, lane: usize) -> &mut f64 {
+        &mut self.0[lane / LANES].0[lane % LANES]
+    }
+
+    /// All numbers in order.
+    #[inline(always)]
+    pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        self.0.iter().flat_map(|lanes| lanes.0)
+    }
+}
+
+/// Number of tiles that hold `len` numbers.
+pub const fn tiles_for(len: usize) -> usize {
+    len.div_ceil(TILE)
+}

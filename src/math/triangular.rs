@@ -1,0 +1,91 @@
+//! Systems with a lower triangular matrix L whose rows are stored one after the other.
+//!
+//! Row i has i + 1 numbers, the last one on the diagonal; r rows take r (r + 1) / 2.
+#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+
+use super::simd::{Kernel, widest};
+use super::tile::Tile;
+
+/// Numbers in r rows; `None` where they are too many to count.
+pub fn packed_len(r: usize) -> Option<usize> {
+    r.checked_add(1)?.checked_mul(r).map(|twice| twice / 2)
+}
+
+/// Row i of the packed matrix, up to and with its diagonal.
+#[inline(always)]
+pub fn row(factor: &[f64], i: usize) -> &[f64] {
+    let start = i * (i + 1) / 2;
+    &factor[start..=start + i]
+}
+
+/// The work of [`forward`].
+struct Forward<'a> {
+    factor: &'a [f64],
+    tiles: &'a mut [Tile],
+}
+
+impl Kernel for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for i in 0..self.tiles.len() {
+            let row = row(self.factor, i);
+            let (solved, rest) = self.tiles.split_at_mut(i);
+            let mut sum = rest[0];
+            for (entry, y) in row.iter().zip(&*solved) {
+                sum.add_scaled(-entry, y);
+            }
+            sum.scale(1.0 / row[i]);
+            rest[0] = sum;
+        }
+    }
+}
+
+/// Solves L y = b in place for the right-hand sides of a tile: `tiles[i]` holds their numbers i.
+pub fn forward(factor: &[f64], tiles: &mut [Tile]) {
+    widest(Forward { factor, tiles });
+}
+
+/// Solves L' y = b in place.
+pub fn backward(factor: &[f64], b: &mut [f64]) {
+    for i in (0..b.len()).rev() {
+        let (before, rest) = b.split_at_mut(i);
+        let row = row(factor, i);
+        rest[0] /= row[i];
+        before.iter_mut().zip(row).for_each(|(value, entry)| *value -= rest[0] * entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FACTOR: [f64; 6] = [2.0, 1.0, 4.0, -3.0, 0.5, 8.0];
+
+    #[test]
+    fn both_solutions_satisfy_their_equations() {
+        let b = [3.0, -1.0, 5.0];
+        let mut tiles = b.map(|value| {
+            let mut tile = Tile::ZERO;
+            *tile.get_mut(7) = value;
+            tile
+        });
+        forward(&FACTOR, &mut tiles);
+        let mut back = b;
+        backward(&FACTOR, &mut back);
+        for i in 0..3 {
+            let left: f64 = (0..=i).map(|j| row(&FACTOR, i)[j] * tiles[j].get(7)).sum();
+            let right: f64 = (i..3).map(|j| row(&FACTOR, j)[i] * back[j]).sum();
+            assert!((left - b[i]).abs() < 1e-14 && (right - b[i]).abs() < 1e-14);
+            assert!(tiles[i].get(8).abs() < 1e-300, "the other right-hand sides are 0");
+        }
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_counted_are_not() {
+        assert_eq!(packed_len(0), Some(0));
+        assert_eq!(packed_len(3), Some(6));
+        assert_eq!(packed_len(usize::MAX), None);
+    }
+}

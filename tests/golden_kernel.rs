@@ -1,0 +1,237 @@
+//! Kernel methods against problems whose optimum is known to many digits (`tests/golden/qsvm`): the scoring form by the
+//! feature map of documents, the ranking form by that of pairs, both with the solver of the linear kernel.
+//!
+//! Definitions and normalisation stand in the `definitions` block of `problems.json`.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ndarray::Array2;
+use serde_json::{Value, json};
+use sqlite_ltr::control::Control;
+use sqlite_ltr::data::Matrix;
+use sqlite_ltr::kernel::{Choice, FeatureMap, Kernel, MapOptions, PairMap, as_documents};
+use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
+
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+fn rows(value: &Value) -> Vec<Vec<f64>> {
+    value.as_array().unwrap().iter().map(numbers).collect()
+}
+
+fn matrix(rows: &[Vec<f64>]) -> Matrix {
+    Matrix::F64(Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap())
+}
+
+fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (x, y) in found.iter().zip(expected) {
+        assert!((x - y).abs() <= tolerance, "{what}: found {x}, expected {y}");
+    }
+}
+
+/// exp(-|x - z|^2 / sigma2).
+fn gaussian(sigma2: f64) -> Kernel {
+    Kernel::new("gaussian", vec![1.0 / sigma2]).unwrap()
+}
+
+/// c = 2 pi / (n N (N - 1)).
+fn weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
+    2.0 * pi / (n_queries * n_docs * (n_docs - 1)) as f64
+}
+
+fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
+    let problem = PairProblem::new(dim, blocks, lambda).unwrap();
+    solve(&problem, &SolveOptions { tolerance, ..SolveOptions::default() }, &|| false)
+}
+
+/// A problem of the file.
+struct Golden {
+    kernel: Kernel,
+    lambda: f64,
+    documents: Matrix,
+    /// Rows of query i are `offsets[i]..offsets[i + 1]`.
+    offsets: Vec<usize>,
+    labels: Vec<f64>,
+    pi: Vec<f64>,
+    test: Matrix,
+    solution: Value,
+}
+
+fn golden(name: &str) -> Golden {
+    let all: Value = serde_json::from_str(&read("problems.json")).unwrap();
+    let problem = all["problems"].as_array().unwrap().iter().find(|p| p["name"] == name).unwrap();
+    let queries = problem["queries"].as_array().unwrap();
+    let labels: Vec<Vec<f64>> = queries.iter().map(|query| numbers(&query["y"])).collect();
+    let mut offsets = vec![0];
+    labels.iter().for_each(|labels| offsets.push(offsets[offsets.len() - 1] + labels.len()));
+    let documents: Vec<Vec<f64>> = queries.iter().flat_map(|query| rows(&query["x"])).collect();
+    Golden {
+        kernel: gaussian(problem["sigma2"].as_f64().unwrap()),
+        lambda: problem["lambda"].as_f64().unwrap(),
+        documents: matrix(&documents),
+        offsets,
+        labels: labels.concat(),
+        pi: queries.iter().map(|query| query["pi"].as_f64().unwrap()).collect(),
+        test: matrix(&rows(&problem["test_x"])),
+        solution: problem["solution"].clone(),
+    }
+}
+
+impl Golden {
+    /// Rows, labels and weight c of each query.
+    fn queries(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[f64], f64)> {
+        self.offsets.windows(2).zip(&self.pi).map(|(bounds, pi)| {
+            let rows = bounds[0]..bounds[1];
+            let c = weight(*pi, self.pi.len(), rows.len());
+            (rows.clone(), &self.labels[rows], c)
+        })
+    }
+
+    /// Compares the optimum, the scores of every query and those of the test documents.
+    fn compare(&self, report: &SolveReport, scores: &dyn Fn(&Matrix, std::ops::Range<usize>) -> Vec<f64>) {
+        assert_eq!(report.stop, Stop::Converged, "gap {:e}", report.gap);
+        let objective = self.solution["objective"].as_f64().unwrap();
+        assert!((report.objective / objective - 1.0).abs() < 1e-8, "{} {objective}", report.objective);
+        for ((rows, ..), expected) in self.queries().zip(self::rows(&self.solution["scores"])) {
+            assert_close(&scores(&self.documents, rows), &expected, 1e-5, "scores");
+        }
+        let expected = numbers(&self.solution["test_scores"]);
+        assert_close(&scores(&self.test, 0..expected.len()), &expected, 1e-5, "test scores");
+    }
+}
+
+fn scoring_form(name: &str) {
+    let golden = golden(name);
+    let control = Control::default();
+    let map = FeatureMap::fit(&golden.kernel, &golden.documents, &MapOptions::default(), &control).unwrap();
+    let phi = |rows| map.features(&golden.documents, rows, &control).unwrap();
+    let blocks: Vec<(PairBlock, f64)> = golden
+        .queries()
+        .map(|(rows, labels, c)| (PairBlock::new(&phi(rows), labels, map.dim()).unwrap(), c))
+        .collect();
+    let parts = blocks.iter().map(|(block, c)| (block, *c)).collect();
+    let (w, report) = fit(map.dim(), parts, golden.lambda, 1e-11);
+    let beta = map.coefficients(&w).unwrap();
+    golden.compare(&report, &|features, rows| map.basis().scores(features, rows, &beta, &control).unwrap());
+}
+
+#[test]
+fn scoring_form_with_a_gaussian_kernel() {
+    scoring_form("p3_scoring_gauss");
+}
+
+#[test]
+fn scoring_form_with_ties_and_a_small_lambda() {
+    scoring_form("p4_scoring_gauss_ties_small_lambda");
+}
+
+#[test]
+fn ranking_form_with_score_recovery() {
+    let golden = golden("p6_ranking_gauss");
+    let control = Control::default();
+    let map = PairMap::fit(
+        &golden.kernel,
+        &golden.documents,
+        &golden.offsets,
+        &golden.labels,
+        &MapOptions::default(),
+        &control,
+    );
+    let map = map.unwrap();
+    let blocks: Vec<(PairBlock, f64)> = golden
+        .queries()
+        .map(|(rows, labels, c)| {
+            let psi = map.features(&golden.documents, rows, labels, &control).unwrap();
+            let (x, y) = as_documents(psi, map.dim());
+            (PairBlock::new(&x, &y, map.dim()).unwrap(), c)
+        })
+        .collect();
+    let pairs: u64 = blocks.iter().map(|(block, _)| block.pairs()).sum();
+    assert_eq!(pairs, golden.solution["n_pairs"].as_u64().unwrap() / 2);
+    let parts = blocks.iter().map(|(block, c)| (block, *c)).collect();
+    let (w, report) = fit(map.dim(), parts, 2.0 * golden.lambda, 1e-11);
+    let norm2: f64 = w.iter().map(|w| 2.0 * w * w).sum();
+    assert!((norm2 - golden.solution["penalty_norm2"].as_f64().unwrap()).abs() < 1e-5);
+    let beta = map.coefficients(&w).unwrap();
+    golden.compare(&report, &|features, rows| map.scores(features, rows, &beta, &control).unwrap());
+}
+
+/// Documents of the second example by query: training rows with labels, and the first five whatever their split.
+type Documents = BTreeMap<u64, (Vec<Vec<f64>>, Vec<f64>, Vec<Vec<f64>>)>;
+
+fn documents() -> Documents {
+    let mut documents = Documents::new();
+    for line in read("ex2_II_seed1_docs.csv").lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let x: Vec<f64> = cells[4..].iter().map(|cell| cell.parse().unwrap()).collect();
+        let (training, labels, first) = documents.entry(cells[0].parse().unwrap()).or_default();
+        if first.len() < 5 {
+            first.push(x.clone());
+        }
+        if cells[1] == "train" {
+            training.push(x);
+            labels.push(cells[3].parse().unwrap());
+        }
+    }
+    documents
+}
+
+#[test]
+fn every_method_of_the_second_example() {
+    let documents = documents();
+    let results: Value = serde_json::from_str(&read("ex2_II_seed1_results.json")).unwrap();
+    let control = Control::default();
+    let training: Vec<Vec<f64>> = documents.values().flat_map(|(training, ..)| training.clone()).collect();
+    let all = matrix(&training);
+
+    let choice = Choice::parse(&json!({"gaussian": {"gamma": "median"}})).unwrap();
+    let kernel = choice.fit(&all, 0).unwrap();
+    let sigma2 = results["sigma2"].as_f64().unwrap();
+    assert!((1.0 / kernel.parameters()[0] - sigma2).abs() < 1e-12, "{:?}", kernel.parameters());
+
+    let map = FeatureMap::fit(&kernel, &all, &MapOptions::default(), &control).unwrap();
+    let phi = |rows: &[Vec<f64>]| map.features(&matrix(rows), 0..rows.len(), &control).unwrap();
+    let blocks: BTreeMap<u64, PairBlock> = documents
+        .iter()
+        .filter(|(_, (training, ..))| !training.is_empty())
+        .map(|(id, (training, labels, _))| {
+            (*id, PairBlock::new(&phi(training), labels, map.dim()).unwrap().with_moment())
+        })
+        .collect();
+    let mut checked = 0;
+    for (method, result) in results["results"].as_object().unwrap() {
+        for case in result["objectives"].as_array().unwrap() {
+            let target = case["target"].as_u64().unwrap();
+            let pairs_of = |pi: f64, id: u64, n| (&blocks[&id], weight(pi, n, blocks[&id].n_docs()));
+            let chosen: Vec<(&PairBlock, f64)> = match (method.as_str(), case["neighbours"].as_array()) {
+                ("rank", _) => blocks.keys().map(|id| pairs_of(1.0, *id, 40)).collect(),
+                ("indv", _) => vec![pairs_of(1.0, target, 1)],
+                (_, Some(neighbours)) => neighbours
+                    .iter()
+                    .map(|pair| pairs_of(pair[1].as_f64().unwrap(), pair[0].as_u64().unwrap(), 40))
+                    .collect(),
+                (_, None) => panic!("{method} without neighbours"),
+            };
+            let (w, report) = fit(map.dim(), chosen, case["lambda"].as_f64().unwrap(), 1e-9);
+            let what = format!("{method}, target {target}");
+            assert_eq!(report.stop, Stop::Converged, "{what}");
+            let objective = case["objective"].as_f64().unwrap();
+            assert!((report.objective / objective - 1.0).abs() < 1e-6, "{what}: {}", report.objective);
+            let first = matrix(&documents[&target].2);
+            let beta = map.coefficients(&w).unwrap();
+            let scores = map.basis().scores(&first, 0..first.rows(), &beta, &control).unwrap();
+            assert_close(&scores, &numbers(&case["scores_first5_docs"]), 1e-4, &what);
+            checked += 1;
+        }
+    }
+    assert!(checked >= 14, "{checked} cases");
+}
