@@ -118,7 +118,10 @@ fn main() {
         return;
     }
     if let Some(place) = arguments.iter().position(|argument| argument == "--case") {
-        return run(&PathBuf::from(&arguments[place + 2]), CASES[arguments[place + 1].parse::<usize>().unwrap()]);
+        return run(
+            &PathBuf::from(&arguments[place + 2]),
+            CASES[arguments[place + 1].parse::<usize>().unwrap()],
+        );
     }
     let path = std::env::temp_dir().join("sqlite-ltr-scale.db");
     if !path.exists() {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::AlgorithmDef;
 use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
 use crate::error::{Error, Result};
+use crate::kernel::{self, MapOptions};
 use crate::loss::{self, LossDef};
 use crate::metric::{Metric, Undefined};
 use crate::option::Options;
@@ -45,12 +46,21 @@ pub enum Prior {
 pub const PRIOR_NAMES: &[&str] = &["zero", "global"];
 
 /// The choices of one training.
+#[allow(clippy::struct_excessive_bools, reason = "independent choices")]
 #[derive(Debug, Clone)]
 pub struct Recipe {
     /// Which queries count.
     pub smoothing: Smoothing,
     /// What a misplaced pair costs.
     pub loss: &'static LossDef,
+    /// The kernel of the functions' space.
+    pub kernel: kernel::Choice,
+    /// The kernel as the caller named it.
+    given_kernel: Value,
+    /// Whether the caller gave landmarks.
+    landmarks_given: bool,
+    /// Most pivots of a kernel's map.
+    pub landmarks: usize,
     /// Whether documents are scored or pairs of them are ordered.
     pub form: Form,
     /// What minimises.
@@ -97,6 +107,7 @@ impl Recipe {
     pub fn new(algorithm: &AlgorithmDef, options: &Options) -> Result<Self> {
         let kind = options.text("smoothing").and_then(Kind::parse).unwrap_or(algorithm.smoothing);
         check_smoothing_options(kind, options)?;
+        let given_kernel = options.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
         let recipe = Self {
             smoothing: Smoothing {
                 kind,
@@ -104,6 +115,10 @@ impl Recipe {
                 bandwidth: options.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
             },
             loss: loss::find(options.text("loss").unwrap_or(loss::NAMES[0]))?,
+            kernel: kernel::Choice::parse(&given_kernel)?,
+            landmarks: options.count("landmarks").unwrap_or(MapOptions::default().landmarks),
+            landmarks_given: options.has("landmarks"),
+            given_kernel,
             form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
             prior: if options.text("prior") == Some(PRIOR_NAMES[1]) { Prior::Global } else { Prior::Zero },
@@ -136,8 +151,12 @@ impl Recipe {
                     .to_owned(),
             ),
             (
-                !self.solver.losses.contains(&self.loss.pair),
+                !self.solver.takes(self.loss.pair),
                 format!("option 'solver': \"{solver}\" does not take the loss \"{loss}\""),
+            ),
+            (
+                self.kernel.is_linear() && self.landmarks_given,
+                "option 'landmarks': it has no meaning with the kernel \"linear\"".to_owned(),
             ),
             (
                 self.lambda_for_each && self.validation != Validation::Documents,
@@ -177,7 +196,7 @@ impl Recipe {
             "smoothing": self.smoothing.kind.name(),
             "loss": self.loss.name,
             "form": self.form.name(),
-            "kernel": "linear",
+            "kernel": self.given_kernel,
             "solver": self.solver.name,
             "scale": self.scale.name(),
             "tolerance": self.tolerance,

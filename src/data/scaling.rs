@@ -173,7 +173,8 @@ impl Scaling {
             let queries = split_queries(&mut values, offsets, columns);
             queries.into_par_iter().try_for_each(|rows| {
                 control.check()?;
-                self.query(&rows.to_vec(), columns, rows);
+                let given = rows.to_vec();
+                self.query(&given, columns, rows);
                 Ok(())
             })?;
             return Ok(shaped(rows, columns, values));

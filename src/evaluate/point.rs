@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::data::Scaling;
+use crate::control::Control;
+use crate::data::{Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result};
 use crate::math::dense::{Element, dot, dot_by};
 use crate::model::Model;
@@ -36,13 +37,14 @@ impl PointScorer {
     /// # Errors
     /// Another number of features than in training; features or a score that are not finite.
     pub fn score<T: Element>(&self, features: &[T]) -> Result<f64> {
-        let (found, expected) = (features.len(), self.function.weights.len());
+        let (found, expected) = (features.len(), self.model.card.features.len());
         if found != expected {
             return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
         }
-        let score = self.weighted_sum(features);
-        // NaN and infinities make a score that is neither, but a quantile makes a number of anything.
-        let hidden = matches!(self.model.scaling, Scaling::Quantile(_));
+        let is_linear = self.model.ranker.space().is_linear();
+        // NaN and infinities make a score that is neither, but a quantile and a kernel make a number of anything.
+        let hidden = !is_linear || matches!(self.model.scaling, Scaling::Quantile(_));
+        let score = if is_linear { self.weighted_sum(features) } else { self.by_kernel(features)? };
         if !score.is_finite() || hidden {
             Self::check_finite(features)?;
         }
@@ -57,6 +59,18 @@ impl PointScorer {
                 Err(Error::value("argument 'features'", got, "finite numbers"))
             }
         }
+    }
+
+    /// The score of a function that is not linear in the features.
+    fn by_kernel<T: Element>(&self, features: &[T]) -> Result<f64> {
+        let scaled =
+            |(place, x): (usize, &T)| T::from_f64(self.model.scaling.value(place, x.to_f64())).to_f64();
+        let scaled: Vec<f64> = features.iter().enumerate().map(scaled).collect();
+        let document = Matrix::F64(shaped(1, scaled.len(), scaled));
+        let documents = Documents { features: &document, start: 0, end: 1 };
+        let function = std::iter::once(&self.function.weights[..]);
+        let scores = self.model.ranker.space().scores(&documents, function, &Control::default())?;
+        Ok(scores.concat().iter().sum())
     }
 
     fn weighted_sum<T: Element>(&self, features: &[T]) -> f64 {

@@ -119,7 +119,8 @@ impl<'a> Scoring<'a> {
             let documents = Documents { features: &scaled, start, end };
             let function =
                 function.as_ref().ok_or_else(|| Error::Internal(format!("query {query} has no function")))?;
-            Ok(space.scores(&documents, &function.weights))
+            let scores = space.scores(&documents, std::iter::once(&function.weights[..]), control)?;
+            Ok(scores.concat())
         };
         let scores: Vec<Vec<f64>> = functions.par_iter().enumerate().map(per_query).collect::<Result<_>>()?;
         let scores = scores.concat();
@@ -159,7 +160,7 @@ fn query_features(model: &Model, data: &Dataset, warnings: &mut Vec<String>) -> 
 /// A novel query's function where it takes no fitting: kept from an earlier call, or 0 for all.
 fn without_fitting(model: &Model, key: Key, features: &[f64], cache: &FitCache) -> Option<Arc<Function>> {
     if model.ranker.knows_only_stored() {
-        let weights = vec![0.0; model.ranker.space().weights()];
+        let weights = vec![0.0; model.ranker.space().dim()];
         return Some(Arc::new(Function { weights, objective: 0.0, gap: 0.0 }));
     }
     cache.get(key, features)

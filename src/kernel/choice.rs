@@ -59,6 +59,11 @@ impl Choice {
         self.def
     }
 
+    /// True for the linear kernel, which needs no map.
+    pub fn is_linear(&self) -> bool {
+        self.def.name == KERNELS[0].name
+    }
+
     /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many documents.
     ///
     /// # Errors

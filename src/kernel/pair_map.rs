@@ -141,6 +141,11 @@ impl PairMap {
         self.pivots.len()
     }
 
+    /// Number of features of a document.
+    pub fn width(&self) -> usize {
+        self.basis.points().dim()
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         self.basis.kernel()

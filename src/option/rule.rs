@@ -13,6 +13,8 @@ pub enum Rule {
     Flag,
     /// A JSON object.
     Object,
+    /// A text, or a JSON object.
+    TextOrObject,
     /// A JSON array or object.
     ArrayOrObject,
     /// A text, or an array of texts.
@@ -42,6 +44,7 @@ impl Rule {
             Self::Text => value.is_string(),
             Self::Flag => value.is_boolean(),
             Self::Object => value.is_object(),
+            Self::TextOrObject => value.is_string() || value.is_object(),
             Self::ArrayOrObject => value.is_object() || value.is_array(),
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
@@ -79,6 +82,7 @@ impl fmt::Display for Rule {
             Self::Text => f.write_str("a text"),
             Self::Flag => f.write_str("true or false"),
             Self::Object => f.write_str("a JSON object"),
+            Self::TextOrObject => f.write_str("a text or a JSON object"),
             Self::ArrayOrObject => f.write_str("a JSON array or object"),
             Self::Texts => f.write_str("a text or an array of texts"),
             Self::OneOf([only]) => write!(f, "only \"{only}\""),

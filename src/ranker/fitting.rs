@@ -63,7 +63,8 @@ impl Fitting {
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
         let (w, report) = self.solve(space, blocks, control)?;
-        Ok((Function { weights: space.function(w), objective: report.objective, gap: report.gap }, report))
+        let weights = space.function(w)?;
+        Ok((Function { weights, objective: report.objective, gap: report.gap }, report))
     }
 
     /// Finds the weights of a function as the solver sees them.
@@ -96,7 +97,7 @@ impl Fitting {
         let problem = self.problem(space, blocks)?;
         let fits = solve::path(&problem, &lambdas, &self.options(), &|| control.is_cancelled())?;
         control.check()?;
-        Ok(fits.into_iter().map(|(weights, _)| space.function(weights)).collect())
+        fits.into_iter().map(|(weights, _)| space.function(weights)).collect()
     }
 
     fn options(&self) -> SolveOptions {

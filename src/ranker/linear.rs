@@ -63,7 +63,7 @@ impl Ranker for Linear {
 pub(super) fn decode(header: &[u8], blocks: usize, _whole: bool) -> Result<Box<dyn Ranker>> {
     let Header { space, weights, objective, gap } = decode_header(header)?;
     let finite = weights.iter().chain([&objective, &gap]).all(|value| value.is_finite());
-    if finite && blocks == 0 && space.is_sound() && space.weights() == weights.len() {
+    if finite && blocks == 0 && space.is_sound() && space.dim() == weights.len() {
         return Ok(Box::new(Linear::new(space, Function { weights, objective, gap })));
     }
     let problem = "linear ranker: as many finite weights as its space has, and no blocks, are needed";

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::bytes::{read_f32, read_f64, write_numbers, write_rows};
 use super::space::Space;
+use crate::control::Control;
 use crate::data::{Dataset, Matrix, shaped};
 use crate::error::{Error, Result};
 use crate::loss;
@@ -130,22 +131,22 @@ impl JudgmentPool {
     /// The documents of a query that lends, prepared for a solver and used once.
     ///
     /// # Errors
-    /// Judgments that are not at hand.
-    pub fn block_once(&self, query: usize) -> Result<Arc<PairBlock>> {
-        self.prepare(query, None).map(Arc::new)
+    /// Judgments that are not at hand; an interruption.
+    pub fn block_once(&self, query: usize, control: &Control) -> Result<Arc<PairBlock>> {
+        self.prepare(query, None, control).map(Arc::new)
     }
 
     /// The documents of a query that lends, prepared for a solver together with what many targets share.
     ///
     /// # Errors
-    /// Judgments that are not at hand.
-    pub fn block(&self, query: usize) -> Result<Arc<PairBlock>> {
+    /// Judgments that are not at hand; an interruption.
+    pub fn block(&self, query: usize, control: &Control) -> Result<Arc<PairBlock>> {
         let entry = self.entry(query)?;
         if let Some(block) = entry.block.get() {
             return Ok(Arc::clone(block));
         }
         // Prepared outside of the lock: other threads go on with other queries.
-        let block = self.prepare(query, Some(&entry))?;
+        let block = self.prepare(query, Some(&entry), control)?;
         let block = if self.space.dim() <= WIDEST_WITH_MOMENT { block.with_moment() } else { block };
         let mut is_first = false;
         let block = entry.block.get_or_init(|| {
@@ -158,14 +159,16 @@ impl JudgmentPool {
         Ok(Arc::clone(block))
     }
 
-    fn prepare(&self, query: usize, entry: Option<&Entry>) -> Result<PairBlock> {
+    fn prepare(&self, query: usize, entry: Option<&Entry>, control: &Control) -> Result<PairBlock> {
         match (&self.origin, entry) {
-            (Origin::Rows(data), _) => self.space.block(&data.features, data.rows(query), data.labels(query)),
+            (Origin::Rows(data), _) => {
+                self.space.block(&data.features, data.rows(query), data.labels(query), control)
+            }
             (Origin::Blocks { .. }, Some(entry)) => {
                 let (labels, features) = self.read(query, &entry.bytes);
-                self.space.block(&features, 0..labels.len(), &labels)
+                self.space.block(&features, 0..labels.len(), &labels, control)
             }
-            (Origin::Blocks { .. }, None) => self.prepare(query, Some(&*self.entry(query)?)),
+            (Origin::Blocks { .. }, None) => self.prepare(query, Some(&*self.entry(query)?), control),
         }
     }
 

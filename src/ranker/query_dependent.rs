@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ndarray::Array2;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{Block, Encoded, decode_header, encode_header};
@@ -96,8 +97,12 @@ impl Lending {
     /// The lenders' documents with the weight c of each of their pairs; in the order of the training queries.
     ///
     /// # Errors
-    /// Judgments that are not at hand.
-    pub fn weighted_blocks(&self, lenders: &[Lender]) -> Result<Vec<(Arc<PairBlock>, f64)>> {
+    /// Judgments that are not at hand; an interruption.
+    pub fn weighted_blocks(
+        &self,
+        lenders: &[Lender],
+        control: &Control,
+    ) -> Result<Vec<(Arc<PairBlock>, f64)>> {
         let n = if self.smoothing.kind == Kind::Individual { 1.0 } else { self.present().count() as f64 };
         let mut lenders: Vec<Lender> =
             lenders.iter().copied().filter(|lender| self.pool.lends(lender.query)).collect();
@@ -107,10 +112,11 @@ impl Lending {
         let weighted = |lender: &Lender| {
             let query = lender.query;
             let weight = lender.weight * self.weights[query] * self.pool.pair_share(query) / n;
-            let block = if once { self.pool.block_once(query) } else { self.pool.block(query) };
+            let block =
+                if once { self.pool.block_once(query, control) } else { self.pool.block(query, control) };
             Ok((block?, weight))
         };
-        lenders.iter().map(weighted).collect()
+        lenders.par_iter().map(weighted).collect()
     }
 
     /// Fits the function that these lenders support.
@@ -123,7 +129,7 @@ impl Lending {
         fitting: &Fitting,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        fitting.fit(self.pool.space(), &self.weighted_blocks(lenders)?, control)
+        fitting.fit(self.pool.space(), &self.weighted_blocks(lenders, control)?, control)
     }
 }
 
@@ -261,7 +267,7 @@ impl Header {
             (self.weights.len() == n, "number of query weights"),
             (self.documents.len() == n && (fitted == n || fitted == 0), "number of queries"),
             (n.checked_mul(self.rule.names.len()) == Some(self.features.len()), "number of query features"),
-            (fitted.checked_mul(self.space.weights()) == Some(self.functions.len()), "number of weights"),
+            (fitted.checked_mul(self.space.dim()) == Some(self.functions.len()), "number of weights"),
             (self.documents.iter().filter(|n| **n > 0).count() == blocks, "number of blocks"),
             (matches!(self.element_bytes, 4 | 8), "bytes of an element"),
             (finite(&self.features) && finite(&self.functions), "a number that is not finite"),
@@ -287,7 +293,7 @@ pub(super) fn decode(header: &[u8], blocks: usize, whole: bool) -> Result<Box<dy
     let function = |(weights, (objective, gap)): (&[f64], &(f64, f64))| {
         Arc::new(Function { weights: weights.to_vec(), objective: *objective, gap: *gap })
     };
-    let weights = header.functions.chunks_exact(header.space.weights());
+    let weights = header.functions.chunks_exact(header.space.dim());
     let functions = weights.zip(&header.objectives).map(function).collect();
     let shape = (header.ids.len(), header.rule.names.len());
     let features = Array2::from_shape_vec(shape, header.features)

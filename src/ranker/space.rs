@@ -6,14 +6,17 @@
 //! | `ranking` | (1 / k) sum_l f(x_j, x_l), the least-squares scores (3.6) of a ranking function f of pairs, (3.1) |
 //!
 //! A linear f of pairs is a difference of linear scores, and its squared norm is twice theirs, so the ranking form is the
-//! scoring form with 2 lambda and centred scores.
+//! scoring form with 2 lambda and centred scores. Other kernels become linear by a map of documents, or of pairs in the
+//! ranking form (`kernel`); the weights of a function are then coefficients of the map's pivots.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Documents, Matrix};
-use crate::error::Result;
+use crate::control::Control;
+use crate::data::{Dataset, Documents, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::{self, Basis, FeatureMap, MapOptions, PairMap};
 use crate::math::dense::dot;
 use crate::solve::PairBlock;
 
@@ -46,12 +49,58 @@ impl Form {
 pub struct Space {
     width: usize,
     form: Form,
+    map: Map,
+}
+
+/// What makes functions linear.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Map {
+    /// The documents as they are.
+    Linear,
+    /// A kernel on documents.
+    Documents(FeatureMap),
+    /// The same where no further function will be fitted.
+    Fitted(Basis),
+    /// A kernel on pairs of documents.
+    Pairs(PairMap),
 }
 
 impl Space {
     /// Linear functions of `width` scaled features.
     pub fn linear(width: usize, form: Form) -> Self {
-        Self { width, form }
+        Self { width, form, map: Map::Linear }
+    }
+
+    /// The space of a kernel for these documents, whose features are scaled.
+    ///
+    /// # Errors
+    /// A kernel that is 0 or not finite on the documents; an interruption.
+    pub fn fit(
+        kernel: &kernel::Choice,
+        form: Form,
+        data: &Dataset,
+        options: &MapOptions,
+        control: &Control,
+    ) -> Result<Self> {
+        let features = &data.features;
+        let width = features.columns();
+        if kernel.is_linear() {
+            return Ok(Self::linear(width, form));
+        }
+        let kernel = kernel.fit(features, options.seed)?;
+        let map = match form {
+            Form::Scoring => Map::Documents(FeatureMap::fit(&kernel, features, options, control)?),
+            Form::Ranking => {
+                let (offsets, labels) = (&data.offsets, &data.relevance);
+                Map::Pairs(PairMap::fit(&kernel, features, offsets, labels, options, control)?)
+            }
+        };
+        let space = Self { width, form, map };
+        if space.dim() == 0 {
+            let name = kernel.def().name;
+            return Err(Error::Data(format!("the kernel {name} is 0 on every training document")));
+        }
+        Ok(space)
     }
 
     /// Number of scaled features of a document.
@@ -59,14 +108,14 @@ impl Space {
         self.width
     }
 
-    /// Number of weights that a solver finds.
+    /// Number of weights, as a solver finds them and as a function keeps them.
     pub fn dim(&self) -> usize {
-        self.width
-    }
-
-    /// Number of weights of a function that scores.
-    pub fn weights(&self) -> usize {
-        self.width
+        match &self.map {
+            Map::Linear => self.width,
+            Map::Documents(map) => map.dim(),
+            Map::Fitted(basis) => basis.points().len(),
+            Map::Pairs(map) => map.dim(),
+        }
     }
 
     /// True where one document can be scored without the rest of its query.
@@ -76,7 +125,36 @@ impl Space {
 
     /// True where a score is a weighted sum of scaled features.
     pub fn is_linear(&self) -> bool {
-        true
+        matches!(self.map, Map::Linear)
+    }
+
+    /// The kernel, where it is not the linear one.
+    pub fn kernel(&self) -> Option<&kernel::Kernel> {
+        match &self.map {
+            Map::Linear => None,
+            Map::Documents(map) => Some(map.basis().kernel()),
+            Map::Fitted(basis) => Some(basis.kernel()),
+            Map::Pairs(map) => Some(map.kernel()),
+        }
+    }
+
+    /// What the caller should know.
+    pub fn warning(&self) -> Option<String> {
+        match &self.map {
+            Map::Linear | Map::Fitted(_) => None,
+            Map::Documents(map) => map.warning(),
+            Map::Pairs(map) => map.warning(),
+        }
+    }
+
+    /// The space for functions that are fitted, without what fitting others takes.
+    #[must_use]
+    pub fn fitted(&self) -> Self {
+        let map = match &self.map {
+            Map::Documents(map) => Map::Fitted(map.basis().clone()),
+            other => other.clone(),
+        };
+        Self { map, ..*self }
     }
 
     /// The lambda with which a solver finds the function that the caller's lambda means.
@@ -90,33 +168,68 @@ impl Space {
     /// Some rows of scaled documents, those of one query, prepared for a solver.
     ///
     /// # Errors
-    /// Labels and documents that do not fit together.
-    pub fn block(&self, documents: &Matrix, rows: Range<usize>, labels: &[f64]) -> Result<PairBlock> {
-        match documents {
-            Matrix::F32(_) => PairBlock::new(&documents.rows_f32(rows), labels, self.width),
-            Matrix::F64(_) => PairBlock::new(&documents.rows_f64(rows), labels, self.width),
+    /// Labels and documents that do not fit together; an interruption.
+    pub fn block(
+        &self,
+        documents: &Matrix,
+        rows: Range<usize>,
+        labels: &[f64],
+        control: &Control,
+    ) -> Result<PairBlock> {
+        match &self.map {
+            Map::Linear => match documents {
+                Matrix::F32(_) => PairBlock::new(&documents.rows_f32(rows), labels, self.width),
+                Matrix::F64(_) => PairBlock::new(&documents.rows_f64(rows), labels, self.width),
+            },
+            Map::Documents(map) => {
+                PairBlock::new(&map.features(documents, rows, control)?, labels, map.dim())
+            }
+            Map::Pairs(map) => {
+                let psi = map.features(documents, rows, labels, control)?;
+                let (rows, labels) = kernel::as_documents(psi, map.dim());
+                PairBlock::new(&rows, &labels, map.dim())
+            }
+            Map::Fitted(_) => Err(Error::Internal("a space of fitted functions fits no other".to_owned())),
         }
     }
 
     /// The weights of the function that a solver has found.
-    pub fn function(&self, w: Vec<f64>) -> Vec<f64> {
-        w
+    ///
+    /// # Errors
+    /// Another number of weights than the space has.
+    pub fn function(&self, w: Vec<f64>) -> Result<Vec<f64>> {
+        match &self.map {
+            Map::Linear | Map::Fitted(_) => Ok(w),
+            Map::Documents(map) => map.coefficients(&w),
+            Map::Pairs(map) => map.coefficients(&w),
+        }
     }
 
-    /// Scores of the scaled documents of one query; higher is better.
-    pub fn scores(&self, documents: &Documents<'_>, weights: &[f64]) -> Vec<f64> {
-        let scores = documents.range().map(|row| documents.features.row_dot(row, weights)).collect();
-        self.finished(scores)
-    }
-
-    /// What the scaled documents of one query are before weights come in: one row each.
-    pub fn columns(&self, documents: &Documents<'_>) -> Vec<Vec<f64>> {
-        documents.range().map(|row| documents.features.row_f64(row)).collect()
-    }
-
-    /// Scores of documents from their [`Self::columns`], for one function after the other.
-    pub fn scores_of_columns(&self, columns: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
-        self.finished(columns.iter().map(|row| dot(row, weights)).collect())
+    /// Scores of the scaled documents of one query by one function after the other; higher is better.
+    ///
+    /// # Errors
+    /// Another number of features or weights; an interruption.
+    pub fn scores<'a>(
+        &self,
+        documents: &Documents<'_>,
+        functions: impl Iterator<Item = &'a [f64]>,
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        let (features, rows) = (documents.features, documents.range());
+        let columns = match &self.map {
+            Map::Pairs(map) => {
+                return functions.map(|beta| map.scores(features, rows.clone(), beta, control)).collect();
+            }
+            Map::Linear => {
+                let by =
+                    |w: &[f64]| self.finished(rows.clone().map(|row| features.row_dot(row, w)).collect());
+                return Ok(functions.map(by).collect());
+            }
+            Map::Documents(map) => map.columns(features, rows, control)?,
+            Map::Fitted(basis) => basis.columns(features, rows, control)?,
+        };
+        let by = |beta: &[f64]| columns.chunks_exact(self.dim()).map(|row| dot(row, beta)).collect();
+        Ok(functions.map(by).collect())
     }
 
     /// The scores of the form: centred in the ranking form.
@@ -132,6 +245,14 @@ impl Space {
 
     /// True where the stored parts fit together.
     pub fn is_sound(&self) -> bool {
-        self.width > 0
+        let kernel_width = match &self.map {
+            Map::Linear => self.width,
+            Map::Documents(map) if map.is_sound() => map.basis().points().dim(),
+            Map::Fitted(basis) => basis.points().dim(),
+            Map::Pairs(map) if map.is_sound() => map.width(),
+            _ => return false,
+        };
+        let form_fits = self.is_linear() || (self.form == Form::Ranking) == matches!(self.map, Map::Pairs(_));
+        self.width > 0 && kernel_width == self.width && self.dim() > 0 && form_fits
     }
 }

@@ -218,6 +218,11 @@ fn found(trained: &Trained) -> Value {
     if let Some(lambda) = trained.prior_lambda {
         found["prior_lambda"] = json!(lambda);
     }
+    let space = trained.ranker.space();
+    if let Some(kernel) = space.kernel() {
+        found["kernel"] = kernel.to_json();
+        found["pivots"] = json!(space.dim());
+    }
     let rest = json!({
         "validation": validation,
         "query_features": query_features,

@@ -108,14 +108,11 @@ fn trial_values(
 ) -> Result<Vec<Values>> {
     let Round { lending, judge, .. } = round;
     let space = lending.pool.space();
-    let blocks = lending.weighted_blocks(&trial.lenders)?;
+    let blocks = lending.weighted_blocks(&trial.lenders, control)?;
     let functions = fitting.path(space, &blocks, lambdas, control)?;
     let values = trial.queries.iter().map(|&query| {
-        let columns = space.columns(&judge.documents(query));
-        let value = |weights: &Vec<f64>| {
-            recipe.metric.value(judge.labels(query), &space.scores_of_columns(&columns, weights))
-        };
-        functions.iter().map(value).collect()
+        let scores = space.scores(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
+        Ok(scores.iter().map(|scores| recipe.metric.value(judge.labels(query), scores)).collect())
     });
-    Ok(values.collect())
+    values.collect()
 }

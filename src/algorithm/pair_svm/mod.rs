@@ -19,6 +19,7 @@ use super::{LogStep, Trained, TrainingSet};
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, Scaling};
 use crate::error::{Error, Result};
+use crate::kernel::MapOptions;
 use crate::loss;
 use crate::ranker::{
     Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, QueryDependent, Ranker, Space,
@@ -36,6 +37,8 @@ pub(super) const PARAMETERS: &[&str] = &[
     "prior",
     "loss",
     "form",
+    "kernel",
+    "landmarks",
     "solver",
     "lambda",
     "lambda_for",
@@ -85,7 +88,7 @@ struct Lambdas {
 pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained> {
     let started = Instant::now();
     let session = Session::new(recipe, set.data, control)?;
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = session.space().warning().into_iter().collect();
     let rounds = session.rounds(set.validation)?;
     let prior = session.prior(&rounds, &mut warnings)?;
     let lambdas = session.lambdas(&rounds, prior.as_ref(), &mut warnings)?;
@@ -150,7 +153,8 @@ impl<'a> Session<'a> {
             let scale = recipe.scale.name();
             return Err(Error::Data(format!("features are too large for the option 'scale' \"{scale}\"")));
         }
-        let space = Arc::new(Space::linear(data.features.columns(), recipe.form));
+        let map = MapOptions { landmarks: recipe.landmarks, seed: recipe.seed, ..MapOptions::default() };
+        let space = Arc::new(Space::fit(&recipe.kernel, recipe.form, &data, &map, control)?);
         let data = Arc::new(data);
         let pool = JudgmentPool::of_rows(space, Arc::clone(&data));
         if (0..pool.len()).all(|query| !pool.lends(query)) {
@@ -204,7 +208,7 @@ impl<'a> Session<'a> {
         let mut lending = lending.clone();
         lending.smoothing.kind = Kind::Uniform;
         let fitting = self.fitting(lambda, tolerance, None);
-        let blocks = lending.weighted_blocks(&lending.lenders(&[]))?;
+        let blocks = lending.weighted_blocks(&lending.lenders(&[]), self.control)?;
         fitting.solve(self.space(), &blocks, self.control).map(|(w, _)| w)
     }
 
@@ -237,9 +241,7 @@ impl<'a> Session<'a> {
 
     fn ranker(self, fitting: Fitting, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {
         let ranker: Box<dyn Ranker> = match self.rule {
-            None => {
-                Box::new(Linear::new(self.lending.pool.space().as_ref().clone(), functions.swap_remove(0)))
-            }
+            None => Box::new(Linear::new(self.lending.pool.space().fitted(), functions.swap_remove(0))),
             Some(rule) => {
                 let ids = self.data.query_ids.clone();
                 let functions = functions.into_iter().map(Arc::new).collect();
