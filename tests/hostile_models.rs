@@ -62,6 +62,12 @@ const MODELS: &[(&str, &str)] = &[
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3}"#),
     ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
     ("indv_svm", r#"{"lambda": 0.01}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "kernel": "gaussian"}"#),
+    (
+        "q_svm",
+        r#"{"lambda": 0.01, "kernel": "polynomial", "landmarks": 4, "prior": "global", "fits": "query_time"}"#,
+    ),
+    ("knn_svm", r#"{"lambda": 0.01, "kernel": "gaussian", "landmarks": 4, "form": "ranking", "neighbors": 2}"#),
 ];
 
 fn connect() -> Connection {
@@ -205,6 +211,29 @@ fn a_stored_model_that_is_damaged_is_refused_by_name() {
     }
 }
 
+/// A stored model reads the judgments of a target's neighbours and no others, and checks them when it does.
+#[test]
+fn a_stored_block_that_is_damaged_is_refused_where_it_is_needed() {
+    let connection = connect();
+    let sql = "SELECT ltr_train('knn_svm', 'judged', '{\"lambda\": 0.01, \"neighbors\": 1}')";
+    connection.query_row(sql, [], |_| Ok(())).expect("a model");
+    let mut model: Vec<u8> =
+        connection.query_row("SELECT model FROM ltr_models", [], |row| row.get(0)).expect("the model");
+    let blocks: usize = Opened::new(&model).blocks.iter().map(Vec::len).sum();
+    let of_first_query = model.len() - blocks + 3;
+    model[of_first_query] ^= 1;
+    connection.execute("UPDATE ltr_models SET model = ?1", [&model]).expect("an update");
+    let rank = |query: i64| {
+        let sql = "SELECT count(*) FROM ltr_rank('knn_svm', 'SELECT 10 + query_id AS query_id, doc_id, a, b FROM judged \
+                   WHERE query_id = ' || ?1)";
+        connection.query_row(sql, [query], |row| row.get::<_, i64>(0))
+    };
+    assert_eq!(rank(3), Ok(4), "the neighbour is another query");
+    let problem = rank(1).expect_err("damaged").to_string();
+    assert!(problem.contains("model is damaged or not a model") && problem.contains("block"), "{problem}");
+    assert_eq!(rank(2), Ok(4), "the damage stays where it is");
+}
+
 // What is inside a blob, as `src/model` and `src/ranker` write it.
 
 #[derive(Serialize, Deserialize)]
@@ -232,8 +261,17 @@ struct Parts {
     ranker: Vec<u8>,
 }
 
+/// A linear space: numbers of its form and of the kind of its map are 0.
+#[derive(Serialize, Deserialize, Clone)]
+struct Space {
+    width: u64,
+    form: u32,
+    map: u32,
+}
+
 #[derive(Serialize, Deserialize, Clone)]
 struct Linear {
+    space: Space,
     weights: Vec<f64>,
     objective: f64,
     gap: f64,
@@ -251,11 +289,11 @@ struct Rule {
 struct Dependent {
     smoothing: Smoothing,
     fitting: Fitting,
+    space: Space,
     rule: Rule,
     ids: Vec<Id>,
     weights: Vec<f64>,
     features: Vec<f64>,
-    width: u64,
     functions: Vec<f64>,
     objectives: Vec<(f64, f64)>,
     documents: Vec<u32>,
@@ -267,7 +305,7 @@ type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
-    let mut bytes = b"ltrmodel\x01\0\0\0\0\0\0\0".to_vec();
+    let mut bytes = b"ltrmodel\x02\0\0\0\0\0\0\0".to_vec();
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     let mut hasher = Xxh3::new();
@@ -357,14 +395,17 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("an empty ranker", |o| o.parts.ranker.clear());
     card("a ranker that goes on", |o| o.parts.ranker.push(0));
     card("a ranker that claims 2^62 weights", |o| {
-        // 253: an eight-byte number follows.
-        o.parts.ranker = [&[253][..], &(1u64 << 62).to_le_bytes()].concat();
+        // The space, then 253: an eight-byte number follows.
+        o.parts.ranker = [&[2, 0, 0, 253][..], &(1u64 << 62).to_le_bytes()].concat();
     });
     card("a ranker that claims 2^26 weights", |o| {
-        o.parts.ranker = [&[252][..], &(1u32 << 26).to_le_bytes()].concat();
+        o.parts.ranker = [&[2, 0, 0, 252][..], &(1u32 << 26).to_le_bytes()].concat();
     });
     let linear = opened.linear();
-    let changes: [Change<Linear>; 5] = [
+    let changes: [Change<Linear>; 8] = [
+        ("a space of another width", |l| l.space.width = 3),
+        ("an unknown form", |l| l.space.form = 2),
+        ("an unknown map", |l| l.space.map = 4),
         ("a weight that is NaN", |l| l.weights[0] = f64::NAN),
         ("a weight that is infinite", |l| l.weights[0] = f64::NEG_INFINITY),
         ("a weight too many", |l| l.weights.push(0.0)),
@@ -398,6 +439,8 @@ const WRONG_DEPENDENT: &[Change<Dependent>] = &[
     ("a lambda of 0", |d| d.fitting.lambda = 0.0),
     ("an infinite lambda", |d| d.fitting.lambda = f64::INFINITY),
     ("a tolerance of 0", |d| d.fitting.tolerance = 0.0),
+    ("a centre of another length", |d| d.fitting.centre = Some(vec![0.0; 3])),
+    ("a centre that is NaN", |d| d.fitting.centre = Some(vec![0.0, f64::NAN])),
     ("a tolerance that is NaN", |d| d.fitting.tolerance = f64::NAN),
     ("query features of another number", |d| d.rule.names.push("c".to_owned())),
     ("a scale too few", |d| d.rule.scale.truncate(1)),
@@ -415,9 +458,9 @@ const WRONG_DEPENDENT: &[Change<Dependent>] = &[
     ("a weight too few", |d| d.weights.truncate(3)),
     ("a query feature that is NaN", |d| d.features[0] = f64::NAN),
     ("a query feature too many", |d| d.features.push(0.0)),
-    ("a width of 0", |d| d.width = 0),
-    ("a huge width", |d| d.width = u64::MAX),
-    ("a width whose product overflows", |d| d.width = 1 << 62),
+    ("a width of 0", |d| d.space.width = 0),
+    ("a huge width", |d| d.space.width = u64::MAX),
+    ("a width whose product overflows", |d| d.space.width = 1 << 62),
     ("a function too short", |d| d.functions.truncate(3)),
     ("a function that is NaN", |d| d.functions[0] = f64::NAN),
     ("an objective too few", |d| d.objectives.truncate(3)),
@@ -481,11 +524,10 @@ fn sealed_indexes_that_lie_are_refused() {
 fn extreme_models_are_used_without_harm() {
     let connection = connect();
     let opened = Opened::new(&fit(&connection, MODELS[3]));
-    let changes: [Change<Dependent>; 8] = [
+    let changes: [Change<Dependent>; 7] = [
         ("a tiny lambda", |d| d.fitting.lambda = 5e-324),
         ("a huge lambda", |d| d.fitting.lambda = 1.7e308),
         ("a tiny tolerance", |d| d.fitting.tolerance = 5e-324),
-        ("an infinite tolerance", |d| d.fitting.tolerance = f64::INFINITY),
         ("huge weights of queries", |d| d.weights.fill(1.7e308)),
         ("tiny weights of queries", |d| d.weights.fill(5e-324)),
         ("huge functions", |d| d.functions.fill(1.7e308)),

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::ranker::{Block, decode_header, encode_header};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.
 pub const KEY_END: usize = 48;
