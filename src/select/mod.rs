@@ -95,7 +95,7 @@ mod tests {
         let noise: Vec<Vec<f64>> = (0..9).map(|q| vec![0.5, if q % 2 == 0 { 0.9 } else { 0.15 }]).collect();
         assert_eq!(cautious(&noise, 1, true), 0);
         assert_eq!(cautious(&clear, 1, false), 0, "errors that grow are no advantage");
-        assert_eq!(cautious(&[], 1, true), 0);
+        assert_eq!(cautious(&[], 1, true), 1);
     }
 
     #[test]
