@@ -34,3 +34,6 @@ pub use inner::Inner;
 pub use map::{FeatureMap, MapOptions};
 pub use pair_map::{PairMap, as_documents, ordered_pairs};
 pub use points::Points;
+
+#[cfg(test)]
+mod tests;

@@ -126,19 +126,13 @@ mod tests {
             let rows: Vec<f64> = (0..count * dim).map(at).collect();
             let points = Points::new(&rows, count, dim);
             assert_eq!(points.rows(), rows);
-            let terms: [(Inner, fn(f64, f64) -> f64); 3] = [
-                (Inner::Dot, |x, z| x * z),
-                (Inner::SquaredDistance, |x, z| (x - z) * (x - z)),
-                (Inner::Manhattan, |x, z| (x - z).abs()),
-            ];
-            for (inner, term) in terms {
+            for inner in [Inner::Dot, Inner::SquaredDistance, Inner::Manhattan] {
                 let found = points.inner(inner, &rows, count);
-                for i in 0..count {
-                    for j in 0..count {
-                        let sum: f64 = (0..dim).map(|k| term(rows[i * dim + k], rows[j * dim + k])).sum();
-                        assert!((found[i * count + j] - sum).abs() < 1e-14);
-                        assert_eq!(found[i * count + j].to_bits(), found[j * count + i].to_bits());
-                    }
+                for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))) {
+                    let terms = (0..dim).map(|k| inner.term(rows[i * dim + k], rows[j * dim + k]));
+                    let sum = terms.fold(0.0, |sum, term| sum + term);
+                    assert_eq!(found[i * count + j].to_bits(), sum.to_bits());
+                    assert_eq!(found[i * count + j].to_bits(), found[j * count + i].to_bits());
                 }
             }
         }

@@ -24,5 +24,7 @@ pub static TANH: KernelDef = KernelDef {
 
 fn outer(parameters: &[f64], values: &mut [f64]) {
     let &[scale, offset] = parameters else { return };
-    values.iter_mut().for_each(|value| *value = libm::tanh(scale * *value + offset));
+    for value in values {
+        *value = libm::tanh(scale * *value + offset);
+    }
 }

@@ -200,7 +200,7 @@ impl<'a, G: Gram> Work<'a, G> {
         let open = || self.chunks.iter().flat_map(Chunk::open).map(|(_, value)| value);
         let share = |value: f64| if self.largest > 0.0 { value / self.largest } else { value };
         let remaining = share(open().fold(0.0, f64::max));
-        let negative = share(-open().fold(0.0, f64::min));
+        let negative = share(open().fold(0.0, |sum: f64, value| sum.max(0.0 - value)));
         Pivoted { pivots: self.pivots, factor: self.factor, remaining, negative }
     }
 }
