@@ -259,7 +259,7 @@ fn every_method_of_the_second_example() {
     let all = matrix(&training);
 
     let choice = Choice::parse(&json!({"gaussian": {"gamma": "median"}})).unwrap();
-    let kernel = choice.fit(&all, 0).unwrap();
+    let kernel = choice.fit(&all, 0, &control).unwrap();
     let sigma2 = results["sigma2"].as_f64().unwrap();
     assert!((1.0 / kernel.parameters()[0] - sigma2).abs() < 1e-12, "{:?}", kernel.parameters());
 

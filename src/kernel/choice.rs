@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::def::{Fallback, KERNELS, Kernel, KernelDef, ParameterDef, find};
 use super::spread::{median_distance, total_variance};
+use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result, shorten};
 
@@ -62,20 +63,24 @@ impl Choice {
     /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many documents.
     ///
     /// # Errors
-    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow.
-    pub fn fit(&self, features: &Matrix, seed: u64) -> Result<Kernel> {
+    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow; an interruption.
+    pub fn fit(&self, features: &Matrix, seed: u64, control: &Control) -> Result<Kernel> {
         let per_variance = |given: &Given| {
             matches!(given, Given::Fallback(Fallback::PerVariance(_) | Fallback::PerDistance(_)))
         };
-        let variance = if self.given.iter().any(per_variance) { total_variance(features) } else { 0.0 };
-        let number = |given: &Given| match *given {
-            Given::Number(number) | Given::Fallback(Fallback::Number(number)) => number,
-            Given::Median => 1.0 / scale(median_distance(self.def.inner, features, seed).unwrap_or(0.0)),
-            Given::Fallback(Fallback::PerVariance(number)) => number / scale(variance),
-            Given::Fallback(Fallback::PerDistance(number)) => number / scale((2.0 * variance).sqrt()),
-            Given::Fallback(Fallback::PerFeature(number)) => number / scale(features.columns() as f64),
+        let variance =
+            if self.given.iter().any(per_variance) { total_variance(features, control)? } else { 0.0 };
+        let median = || median_distance(self.def.inner, features, seed, control);
+        let number = |given: &Given| -> Result<f64> {
+            Ok(match *given {
+                Given::Number(number) | Given::Fallback(Fallback::Number(number)) => number,
+                Given::Median => 1.0 / scale(median()?.unwrap_or(0.0)),
+                Given::Fallback(Fallback::PerVariance(number)) => number / scale(variance),
+                Given::Fallback(Fallback::PerDistance(number)) => number / scale((2.0 * variance).sqrt()),
+                Given::Fallback(Fallback::PerFeature(number)) => number / scale(features.columns() as f64),
+            })
         };
-        Kernel::new(self.def.name, self.given.iter().map(number).collect())
+        Kernel::new(self.def.name, self.given.iter().map(number).collect::<Result<_>>()?)
     }
 }
 
@@ -129,7 +134,7 @@ mod tests {
 
     fn fitted(value: &Value, rows: usize, values: &[f64]) -> Vec<f64> {
         let features = Matrix::F64(shaped(rows, values.len() / rows, values.to_vec()));
-        Choice::parse(value).unwrap().fit(&features, 0).unwrap().parameters().to_vec()
+        Choice::parse(value).unwrap().fit(&features, 0, &Control::default()).unwrap().parameters().to_vec()
     }
 
     #[test]

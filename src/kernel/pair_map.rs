@@ -302,8 +302,13 @@ impl PairMap {
 
 /// Pairs (j, l) with y_j > y_l, by j and then by l.
 pub fn ordered_pairs(labels: &[f64]) -> Vec<(usize, usize)> {
-    let below = |j: usize| (0..labels.len()).filter(move |&l| labels[j] > labels[l]).map(move |l| (j, l));
-    (0..labels.len()).flat_map(below).collect()
+    each_pair(labels).collect()
+}
+
+fn each_pair(labels: &[f64]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let below =
+        move |j: usize| (0..labels.len()).filter(move |&l| labels[j] > labels[l]).map(move |l| (j, l));
+    (0..labels.len()).flat_map(below)
 }
 
 /// Pairs as one query of documents for a linear solver: the rows of psi with label 1 and a last row 0 with label 0,
@@ -326,9 +331,9 @@ fn sampled_pairs(offsets: &[usize], labels: &[f64], options: &MapOptions) -> Vec
     for (bounds, count) in offsets.windows(2).zip(counts) {
         let (here, after) = rest.split_at(rest.partition_point(|&pair| pair < first + count));
         if !here.is_empty() {
-            let all = ordered_pairs(&labels[bounds[0]..bounds[1]]);
-            let rows = |&(j, l): &(usize, usize)| (bounds[0] + j, bounds[0] + l);
-            found.extend(here.iter().filter_map(|pair| all.get(pair - first)).map(rows));
+            let numbered = (first..).zip(each_pair(&labels[bounds[0]..bounds[1]]));
+            let wanted = numbered.filter(|(number, _)| here.binary_search(number).is_ok());
+            found.extend(wanted.map(|(_, (j, l))| (bounds[0] + j, bounds[0] + l)));
         }
         rest = after;
         first += count;

@@ -21,7 +21,7 @@ fn kernels(features: &Matrix) -> Vec<Kernel> {
 }
 
 fn kernel(value: &Value, features: &Matrix) -> Kernel {
-    Choice::parse(value).unwrap().fit(features, 0).unwrap()
+    Choice::parse(value).unwrap().fit(features, 0, &Control::default()).unwrap()
 }
 
 fn fit(kernel: &Kernel, features: &Matrix, landmarks: usize) -> FeatureMap {
@@ -227,6 +227,10 @@ fn an_interruption_ends_every_part() {
     let beta = vec![0.0; map.dim()];
     control.cancel();
     let interrupted = Error::Interrupted;
+    for value in [json!("gaussian"), json!({"gaussian": {"gamma": "median"}})] {
+        let choice = Choice::parse(&value).unwrap();
+        assert_eq!(choice.fit(&features, 0, &control).unwrap_err(), interrupted);
+    }
     assert_eq!(FeatureMap::fit(&gaussian, &features, &options, &control).unwrap_err(), interrupted);
     assert_eq!(map.features(&features, 0..40, &control).unwrap_err(), interrupted);
     assert_eq!(map.basis().scores(&features, 0..40, &beta, &control).unwrap_err(), interrupted);
