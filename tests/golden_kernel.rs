@@ -1,5 +1,6 @@
-//! Kernel methods against problems whose optimum is known to many digits (`tests/golden/qsvm`): the scoring form by the
-//! feature map of documents, the ranking form by that of pairs, both with the solver of the linear kernel.
+//! Kernel methods against problems whose optimum is known to many digits (`tests/golden/qsvm`): the scoring
+//! form by the feature map of documents, the ranking form by that of pairs, both with the solver of the
+//! linear kernel.
 //!
 //! Definitions and normalisation stand in the `definitions` block of `problems.json`.
 #![allow(clippy::unwrap_used)]
@@ -167,8 +168,9 @@ fn ranking_form_with_score_recovery() {
     golden.compare(&report, &|features, rows| map.scores(features, rows, &beta, &control).unwrap());
 }
 
-/// The dual of the ranking form (3.1) as it is defined: over both orders of every pair, with the kernel of the
-/// concatenations, one variable after the other. Answers the primal objective and the scores (3.6) of each query.
+/// The dual of the ranking form (3.1) as it is defined: over both orders of every pair, with the kernel of
+/// the concatenations, one variable after the other. Answers the primal objective and the scores (3.6) of
+/// each query.
 fn brute_force(kernel: &Kernel, x: &[Vec<f64>], labels: &[f64], lambda: f64) -> (f64, Vec<f64>) {
     let m = x.len();
     let joined: Vec<(usize, usize)> = (0..m * m).map(|t| (t / m, t % m)).collect();
@@ -230,7 +232,8 @@ fn ranking_form_of_every_kernel_equals_the_dual_over_ordered_pairs() {
     }
 }
 
-/// Documents of the second example by query: training rows with labels, and the first five whatever their split.
+/// Documents of the second example by query: training rows with labels, and the first five whatever their
+/// split.
 type Documents = BTreeMap<u64, (Vec<Vec<f64>>, Vec<f64>, Vec<Vec<f64>>)>;
 
 fn documents() -> Documents {

@@ -1,5 +1,5 @@
-//! The documents that a function is made of: f(x) = sum over p of beta_p K(x, x_p). This and the coefficients beta are
-//! all that a model of one function needs.
+//! The documents that a function is made of: f(x) = sum over p of beta_p K(x, x_p). This and the coefficients
+//! beta are all that a model of one function needs.
 
 use std::ops::Range;
 

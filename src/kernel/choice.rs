@@ -1,4 +1,5 @@
-//! The kernel that a caller asks for: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or `{"gaussian": {"gamma": "median"}}`.
+//! The kernel that a caller asks for: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or
+//! `{"gaussian": {"gamma": "median"}}`.
 
 use serde_json::{Map, Value};
 
@@ -35,8 +36,8 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// The kernel that a value of the option `kernel` asks for: a name, or an object with one name whose value is an
-    /// object of parameters.
+    /// The kernel that a value of the option `kernel` asks for: a name, or an object with one name whose
+    /// value is an object of parameters.
     ///
     /// # Errors
     /// A value of another form, an unknown kernel or parameter, or a number outside its range.
@@ -60,10 +61,12 @@ impl Choice {
         self.def
     }
 
-    /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many documents.
+    /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many
+    /// documents.
     ///
     /// # Errors
-    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow; an interruption.
+    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow; an
+    /// interruption.
     pub fn fit(&self, features: &Matrix, seed: u64, control: &Control) -> Result<Kernel> {
         let per_variance = |given: &Given| {
             matches!(given, Given::Fallback(Fallback::PerVariance(_) | Fallback::PerDistance(_)))
@@ -147,7 +150,7 @@ mod tests {
         assert_eq!(of(json!("laplace_l1")), [0.125]);
         assert_eq!(of(json!("polynomial")), [2.0, 0.25, 1.0]);
         assert_eq!(of(json!({"polynomial": {"degree": 3}})), [3.0, 0.25, 1.0]);
-        assert_eq!(of(json!({"tanh": {"offset": -1}})), [0.25, -1.0]);
+        assert_eq!(of(json!({"tanh": {"offset": -1}})), [0.0625, -1.0]);
         assert_eq!(of(json!({"gaussian": {}})), [1.0 / 32.0]);
         assert!(of(json!("linear")).is_empty());
     }
@@ -167,7 +170,7 @@ mod tests {
             let found = fitted(&value, 2, &[3.0, 3.0])[0];
             assert!(found > 0.0 && found <= 1.0, "{value}: {found}");
         }
-        assert_eq!(fitted(&json!("tanh"), 1, &[3.0]), [1.0, 0.0]);
+        assert_eq!(fitted(&json!("tanh"), 1, &[3.0]), [0.25, 0.0]);
     }
 
     #[test]

@@ -8,14 +8,15 @@
 //! |w|^2     = |f|^2 in the space of the kernel, for f in the span of P
 //! ```
 //!
-//! phi(x).phi(z) = k(x, P) K(P, P)^-1 k(P, z) (Nystrom; Williams & Seeger 2001; Fine & Scheinberg 2001). It is K(x, z)
-//! to the tolerance where x or z is a candidate and the rank was not limited. All documents are candidates where they
-//! are no more than four times the `landmarks`; of more, a sample of so many that the seed chooses. Pivots out of four
-//! times as many candidates rank better than the same number of sampled documents (by .001 to .002 of NDCG@10 on web
-//! search data, for a quarter of a second), and never repeat a document.
+//! phi(x).phi(z) = k(x, P) K(P, P)^-1 k(P, z) (Nystrom; Williams & Seeger 2001; Fine & Scheinberg 2001). It
+//! is K(x, z) to the tolerance where x or z is a candidate and the rank was not limited. All documents are
+//! candidates where they are no more than four times the `landmarks`; of more, a sample of so many that the
+//! seed chooses. Pivots out of four times as many candidates rank better than the same number of sampled
+//! documents (by .001 to .002 of NDCG@10 on web search data, for a quarter of a second), and never repeat a
+//! document.
 //!
-//! Of a kernel that is not positive semidefinite this is the projection on a part that is; [`FeatureMap::negative`]
-//! says how much was left out.
+//! Of a kernel that is not positive semidefinite this is the projection on a part that is;
+//! [`FeatureMap::negative`] says how much was left out.
 
 use std::ops::Range;
 
@@ -56,7 +57,8 @@ impl Default for MapOptions {
 }
 
 impl MapOptions {
-    /// Bytes that fitting a map to `n` documents or pairs of `dim` features takes at most, without their vectors.
+    /// Bytes that fitting a map to `n` documents or pairs of `dim` features takes at most, without their
+    /// vectors.
     pub fn bytes(&self, n: usize, dim: usize) -> u64 {
         let candidates = self.candidates().min(n) as u64;
         let rank = (self.landmarks as u64).min(candidates);
@@ -166,8 +168,9 @@ impl FeatureMap {
         coefficients(&self.factor, self.dim(), w)
     }
 
-    /// How far the kernel is from positive semidefinite on the candidates: the largest amount by which the diagonal of
-    /// the map exceeds K(x, x), in largest K(x, x). At least 0, and only rounding where the kernel is.
+    /// How far the kernel is from positive semidefinite on the candidates: the largest amount by which the
+    /// diagonal of the map exceeds K(x, x), in largest K(x, x). At least 0, and only rounding where the
+    /// kernel is.
     pub fn negative(&self) -> f64 {
         self.negative
     }
@@ -209,8 +212,8 @@ pub(super) fn check_diagonal(gram: &impl Gram) -> Result<()> {
 pub(super) fn warning(kernel: &Kernel, negative: f64) -> Option<String> {
     (negative > CLEARLY_NEGATIVE).then(|| {
         format!(
-            "the kernel {} is not positive semidefinite on these documents (by {negative:.2e} of its largest value); \
-             a projection that is was used instead",
+            "the kernel {} is not positive semidefinite on these documents (by {negative:.2e} of its largest \
+             value); a projection that is was used instead",
             kernel.def().name
         )
     })

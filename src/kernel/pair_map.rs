@@ -10,19 +10,19 @@
 //! f(t)      = w.psi_t, and |f|^2 = 2 |w|^2
 //! ```
 //!
-//! of Dai & Wang (2019). So it is the scoring form with one document psi_t per pair, one document 0 that is worse than
-//! all, and twice the lambda ([`as_documents`]). The score of a document is its mean preference over the k documents of
-//! its query:
+//! of Dai & Wang (2019). So it is the scoring form with one document psi_t per pair, one document 0 that is
+//! worse than all, and twice the lambda ([`as_documents`]). The score of a document is its mean preference
+//! over the k documents of its query:
 //!
 //! ```text
 //! s_j = (1/k) sum_l f(x_j, x_l),   f(x, x') = sum_p beta_p H((x, x'), (a_p, b_p))                     (3.6)
 //! ```
 //!
-//! With outer(q + r) = outer(q) outer(r), as for the Gaussian, H is E(x, a) E(x', b) - E(x, b) E(x', a) and the k
-//! scores of a query cost k times the number of pivot documents; else k^2 times the number of pivots.
+//! With outer(q + r) = outer(q) outer(r), as for the Gaussian, H is E(x, a) E(x', b) - E(x, b) E(x', a) and
+//! the k scores of a query cost k times the number of pivot documents; else k^2 times the number of pivots.
 //!
-//! Candidates for pivots are all pairs with different labels, or a sample where they are more than four times the
-//! `landmarks`.
+//! Candidates for pivots are all pairs with different labels, or a sample where they are more than four times
+//! the `landmarks`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -111,7 +111,8 @@ impl Gram for Candidates<'_> {
 }
 
 impl PairMap {
-    /// The map of a kernel for the pairs with different labels of the queries whose rows start and end at `offsets`.
+    /// The map of a kernel for the pairs with different labels of the queries whose rows start and end at
+    /// `offsets`.
     ///
     /// # Errors
     /// A kernel that is not a finite number on a pair, or an interruption.
@@ -147,8 +148,8 @@ impl PairMap {
         self.basis.kernel()
     }
 
-    /// psi of the pairs of one query, whose documents are `rows` and have these labels: shape `(pairs, r)`, row-major,
-    /// in the order of [`ordered_pairs`].
+    /// psi of the pairs of one query, whose documents are `rows` and have these labels: shape `(pairs, r)`,
+    /// row-major, in the order of [`ordered_pairs`].
     ///
     /// # Errors
     /// Another number of features or labels, or an interruption.
@@ -226,8 +227,8 @@ impl PairMap {
             && self.negative.is_finite()
     }
 
-    /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel factorises,
-    /// else q.
+    /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel
+    /// factorises, else q.
     fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
         let points = self.basis.points();
         check_width(features.columns(), points.dim())?;
@@ -258,8 +259,8 @@ impl PairMap {
         out.iter_mut().zip(other).for_each(|(straight, crossed)| *straight -= *crossed);
     }
 
-    /// sum_l f(x_j, x_l) of each document j = E_j.v with v_a += beta_p S_b and v_b -= beta_p S_a for each pivot (a, b),
-    /// S the sum of all E_l.
+    /// sum_l f(x_j, x_l) of each document j = E_j.v with v_a += beta_p S_b and v_b -= beta_p S_a for each
+    /// pivot (a, b), S the sum of all E_l.
     fn product_sums(&self, columns: &[f64], count: usize, beta: &[f64]) -> Vec<f64> {
         let width = self.basis.points().len();
         let row = |j: usize| &columns[j * width..(j + 1) * width];
@@ -311,8 +312,8 @@ fn each_pair(labels: &[f64]) -> impl Iterator<Item = (usize, usize)> + '_ {
     (0..labels.len()).flat_map(below)
 }
 
-/// Pairs as one query of documents for a linear solver: the rows of psi with label 1 and a last row 0 with label 0,
-/// whose pairs are the rows of psi.
+/// Pairs as one query of documents for a linear solver: the rows of psi with label 1 and a last row 0 with
+/// label 0, whose pairs are the rows of psi.
 pub fn as_documents(mut psi: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
     let mut labels = vec![1.0; psi.len().checked_div(dim).unwrap_or(0)];
     psi.resize(psi.len() + dim, 0.0);

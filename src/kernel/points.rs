@@ -8,8 +8,8 @@ use crate::math::tile::{TILE, Tile, tiles_for};
 
 /// Documents in tiles, feature after feature.
 ///
-/// Sums over features run in their order for each document apart, so q(x, z) has the same bits as q(z, x), whatever
-/// else is compared.
+/// Sums over features run in their order for each document apart, so q(x, z) has the same bits as q(z, x),
+/// whatever else is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     count: usize,
@@ -66,7 +66,8 @@ impl Points {
         out
     }
 
-    /// q of every row of `x` with the documents of a range that starts at a multiple of [`TILE`], row-major in `out`.
+    /// q of every row of `x` with the documents of a range that starts at a multiple of [`TILE`], row-major
+    /// in `out`.
     pub(super) fn inner_of(&self, inner: Inner, x: &[f64], documents: Range<usize>, out: &mut [f64]) {
         widest(Inners { points: self, inner, x, documents, out });
     }

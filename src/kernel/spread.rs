@@ -15,7 +15,8 @@ const MEDIAN_DOCUMENTS: usize = 2000;
 /// Rows summed at a time.
 const BLOCK: usize = 4096;
 
-/// v: the sum over features of their variance (mean square deviation from the mean) over all documents; 0 without any.
+/// v: the sum over features of their variance (mean square deviation from the mean) over all documents; 0
+/// without any.
 ///
 /// # Errors
 /// An interruption.
@@ -57,8 +58,8 @@ fn summed(
     Ok(total)
 }
 
-/// The median distance between two documents: over all pairs of up to [`MEDIAN_DOCUMENTS`] documents, or of a sample
-/// of so many that the seed chooses. `None` with fewer than two documents, or for the dot product.
+/// The median distance between two documents: over all pairs of up to [`MEDIAN_DOCUMENTS`] documents, or of a
+/// sample of so many that the seed chooses. `None` with fewer than two documents, or for the dot product.
 ///
 /// # Errors
 /// An interruption.
