@@ -87,7 +87,7 @@ impl Space {
         if kernel.is_linear() {
             return Ok(Self::linear(width, form));
         }
-        let kernel = kernel.fit(features, options.seed)?;
+        let kernel = kernel.fit(features, options.seed, control)?;
         let map = match form {
             Form::Scoring => Map::Documents(FeatureMap::fit(&kernel, features, options, control)?),
             Form::Ranking => {
