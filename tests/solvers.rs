@@ -75,7 +75,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) -> (Vec<f64>, SolveReport) {
-    let limit = if solver.name == "admm" { 3000 } else { 2_000_000 };
+    // Coordinate descent takes 1.7 million sweeps over the 141 pairs of p7, whose lambda is 1e-6.
+    let limit = if solver.name == "dual_descent" { 2_000_000 } else { 3000 };
     solve(problem, &SolveOptions { solver, tolerance, max_iterations: limit }, &|| false)
 }
 
@@ -117,7 +118,6 @@ fn every_solver_finds_the_known_optimum() {
         for solver in SOLVERS {
             let (_, report) = fit(&problem, solver, 1e-9);
             let what = format!("{name} by {}: {:?} after {}", solver.name, report.stop, report.iterations);
-            println!("{what}, {} gap {:e}", report.objective, report.gap / report.objective);
             let error = report.objective - optimum;
             assert!(error.abs() <= report.gap + 1e-8 * optimum, "{what}: {error:e}, gap {:e}", report.gap);
             if solver.name != "admm" {
@@ -276,7 +276,7 @@ proptest! {
             lipschitz += 2.0 * c * dot(z, z);
         });
         let noise = 1e-12 * plain;
-        prop_assert!(dot(&gradient, &gradient) <= 2.0 * lipschitz * (report.gap + noise), "{gradient:?}");
+        prop_assert!(dot(&gradient, &gradient) <= 2.0 * lipschitz * (report.gap + noise) + 1e-24, "{gradient:?}");
     }
 }
 
@@ -322,10 +322,8 @@ fn a_path_ends_where_single_fits_end() {
             assert!((report.objective - cold.objective).abs() <= report.gap.max(cold.gap) + 1e-12, "{what}");
             assert!((certificate(&single, w) - report.objective).abs() <= 1e-12, "{what}");
         }
-        assert_eq!(
-            fits[0].1.iterations,
-            if solver.name == "interior_point" { fits[0].1.iterations } else { 0 }
-        );
+        // At the first lambda no margin exceeds 1, and alpha = c is known to be optimal.
+        assert!(fits[0].1.iterations == 0 || solver.name == "interior_point", "{}", solver.name);
     }
 }
 
@@ -367,7 +365,8 @@ fn without_pairs_or_features_nothing_is_learnt() {
     for name in CENTRED {
         let problem = empty.problem(0.1).with_centre(vec![3.0, -1.0]).unwrap();
         let (w, report) = fit(&problem, find(name).unwrap(), 1e-6);
-        assert_eq!((report.stop, w), (Stop::Empty, vec![3.0, -1.0]), "{name}");
+        assert_eq!(report.stop, Stop::Empty, "{name}");
+        assert!((w[0] - 3.0).abs() < 1e-14 && (w[1] + 1.0).abs() < 1e-14, "{name}: {w:?}");
         assert!(report.objective.abs() < 1e-30, "{name}");
     }
 }

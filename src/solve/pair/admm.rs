@@ -212,3 +212,27 @@ fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
     }
     eigenvalue
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::PairBlock;
+
+    #[test]
+    fn the_step_is_short_enough_for_every_direction() {
+        let mut random = Random::new(2);
+        let x: Vec<f64> = (0..30 * 4).map(|_| random.symmetric()).collect();
+        let labels: Vec<f64> = (0..30).map(|_| (2.0 * random.symmetric()).floor()).collect();
+        let block = PairBlock::new(&x, &labels, 4).unwrap();
+        let problem = PairProblem::new(4, vec![(&block, 0.1)], 0.1).unwrap();
+        let pairs = Pairs::new(&problem, &|| false);
+        let bound = EIGENVALUE_MARGIN * largest_eigenvalue(&pairs);
+        let mut largest = 0.0f64;
+        for _ in 0..2000 {
+            let direction: Vec<f64> = (0..4).map(|_| random.symmetric()).collect();
+            let d = lanes::from_slice(&direction);
+            largest = largest.max(lanes::dot(&d, &pairs.second_moment_times(&d)) / lanes::dot(&d, &d));
+        }
+        assert!(bound >= largest && bound <= 1.1 * largest, "{bound} {largest}");
+    }
+}

@@ -435,3 +435,107 @@ fn multiply(x: &[Lanes], width: usize, rows: &[f64], targets: &mut [Lanes]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::random::Random;
+    use crate::solve::{PairBlock, solve};
+
+    const DIM: usize = 9;
+
+    /// Three queries, the first with more documents than one group of rows.
+    fn blocks() -> Vec<PairBlock> {
+        let mut random = Random::new(9);
+        [70usize, 5, 13]
+            .iter()
+            .map(|&n| {
+                let x: Vec<f64> = (0..n * DIM).map(|_| random.symmetric()).collect();
+                let labels: Vec<f64> = (0..n).map(|_| (4.0 * random.symmetric()).floor()).collect();
+                PairBlock::new(&x, &labels, DIM).unwrap()
+            })
+            .collect()
+    }
+
+    fn problem(blocks: &[PairBlock], lambda: f64) -> PairProblem<'_> {
+        let weighted = blocks.iter().map(|block| (block, 0.5 / block.pairs() as f64)).collect();
+        PairProblem::new(DIM, weighted, lambda).unwrap()
+    }
+
+    #[test]
+    fn a_weighted_moment_equals_the_sum_over_pairs() {
+        let blocks = blocks();
+        let problem = problem(&blocks, 1.0);
+        let pairs = Pairs::new(&problem, &|| false);
+        let weight = |pair: usize| 1.0 + (pair % 7) as f64;
+        let moment = weighted_moment(&pairs, |row, weights| {
+            weights.iter_mut().zip(row.pairs.clone()).for_each(|(target, pair)| *target = weight(pair));
+        });
+        let mut expected = [[0.0; DIM]; DIM];
+        for part in &pairs.parts {
+            let features = |document| lanes::to_vec(part.block.row(document - part.documents.start), DIM);
+            for row in part.rows() {
+                for (low, pair) in row.low.clone().zip(row.pairs.clone()) {
+                    let lower = features(low);
+                    let z: Vec<f64> = features(row.high).iter().zip(lower).map(|(x, y)| x - y).collect();
+                    for (line, left) in expected.iter_mut().zip(&z) {
+                        line.iter_mut().zip(&z).for_each(|(sum, right)| *sum += weight(pair) * left * right);
+                    }
+                }
+            }
+        }
+        for (i, line) in expected.iter().enumerate() {
+            for (j, value) in line.iter().enumerate().skip(i) {
+                let found = lanes::get(&moment[i * pairs.width..], j);
+                assert!((found - value).abs() < 1e-10 * value.abs().max(1.0), "{i} {j}: {found} {value}");
+            }
+        }
+    }
+
+    /// P by its definition.
+    fn objective(problem: &PairProblem<'_>, centre: &[f64], tilt: &[f64], w: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for (block, c) in problem.blocks() {
+            let score = |i| lanes::to_vec(block.row(i), DIM).iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
+            for a in 0..block.n_docs() {
+                for b in (0..block.n_docs()).filter(|b| block.labels()[a] > block.labels()[*b]) {
+                    sum += c * (1.0 - score(a) + score(b)).max(0.0);
+                }
+            }
+        }
+        for (j, w) in w.iter().enumerate() {
+            sum += problem.lambda() * (w - centre[j]) * (w - centre[j]) + tilt[j] * w;
+        }
+        sum
+    }
+
+    #[test]
+    fn a_tilt_and_a_centre_are_part_of_the_problem() {
+        let blocks = blocks();
+        let mut random = Random::new(4);
+        let mut vector = |size: f64| -> Vec<f64> { (0..DIM).map(|_| size * random.symmetric()).collect() };
+        for (lambda, size) in [(10.0, 5.0), (0.1, 0.5), (1e-2, 0.01)] {
+            let (centre, tilt) = (vector(2.0), vector(size));
+            let problem =
+                problem(&blocks, lambda).with_centre(centre.clone()).unwrap().with_tilt(tilt.clone());
+            let fit = |solver, tolerance| {
+                solve(&problem, &SolveOptions { solver, tolerance, max_iterations: 5000 }, &|| false)
+            };
+            let (w, reference) = fit(&INTERIOR_POINT, 1e-10);
+            assert_eq!(reference.stop, Stop::Converged, "{reference:?}");
+            let plain = |w: &[f64]| objective(&problem, &centre, &tilt, w);
+            assert!((plain(&w) - reference.objective).abs() < 1e-10);
+            for _ in 0..50 {
+                let nearby: Vec<f64> = w.iter().zip(vector(0.01)).map(|(w, d)| w + d).collect();
+                assert!(plain(&nearby) >= reference.objective - reference.gap, "{lambda}");
+            }
+            for solver in [&super::super::DUAL_DESCENT, &super::super::ADMM] {
+                let (w, report) = fit(solver, 1e-6);
+                let difference = (report.objective - reference.objective).abs();
+                assert!(difference <= report.gap.max(reference.gap) + 1e-10, "{} {report:?}", solver.name);
+                assert!((plain(&w) - report.objective).abs() < 1e-10, "{}", solver.name);
+                assert_eq!(report.stop, Stop::Converged, "{} {}", solver.name, report.gap);
+            }
+        }
+    }
+}

@@ -22,6 +22,9 @@ use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 /// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
 const OBJECTIVE_FLOOR: f64 = 1e-9;
 
+/// D is lowered by this share of the numbers that it is a difference of, far from the optimum much larger than D.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
 /// The record of one fit.
 pub(super) struct Progress<'p> {
     problem: &'p PairProblem<'p>,
@@ -89,10 +92,15 @@ impl<'p> Progress<'p> {
             lanes::axpy(-theta, pulled, &mut residual);
             lanes::dot(&residual, &residual) / (4.0 * lambda)
         };
-        let shortened = sums.loss - theta * sums.work + theta * theta * sums.bend + steepness(theta);
-        for gap in [sums.slack + steepness(1.0), shortened] {
-            if (primal - gap).is_finite() {
-                self.dual = self.dual.max(primal - gap);
+        let plain = sums.slack + steepness(1.0);
+        let curved = theta * theta * sums.bend + steepness(theta);
+        let shortened = sums.loss - theta * sums.work + curved;
+        // Sum of alpha |u| <= loss + slack.
+        let size = sums.loss + theta * (sums.loss + sums.slack) + curved;
+        for (gap, size) in [(plain, plain), (shortened, size)] {
+            let dual = primal - gap - ROUNDING * (primal.abs() + size);
+            if dual.is_finite() {
+                self.dual = self.dual.max(dual);
             }
         }
         if primal < self.primal {
