@@ -1,5 +1,5 @@
-//! Every solver against the known optima of `tests/golden/qsvm`, against every other solver on random problems, and
-//! against its own report.
+//! Every solver against the known optima of `tests/golden/qsvm`, against every other solver on random
+//! problems, and against its own report.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -153,7 +153,8 @@ fn random_case(shape: &Shape) -> Case {
             let mut x: Vec<Vec<f64>> =
                 (0..docs).map(|_| (0..shape.dim).map(|_| numbers.next()).collect()).collect();
             if docs > 2 && i % 2 == 0 {
-                x[docs - 1] = x[0].clone();
+                let copy = x[0].clone();
+                x[docs - 1] = copy;
             }
             let grades = f64::from(if i % 4 == 3 { 1 } else { shape.grades });
             let label = |row: &Vec<f64>, noise: f64| (grades * (0.5 * dot(row, &truth) + noise)).floor();
@@ -171,7 +172,7 @@ const CENTRED: [&str; 3] = ["dual_descent", "admm", "interior_point"];
 
 fn quick(solver: &'static SolverDef) -> SolveOptions {
     let (tolerance, max_iterations) = match solver.name {
-        "interior_point" => (1e-9, 60),
+        "interior_point" => (1e-7, 60),
         "newton" => (1e-6, 1000),
         _ => (1e-6, 300),
     };
@@ -208,7 +209,7 @@ fn assert_agreement(reports: &[(&str, SolveReport)], noise: f64) -> Result<(), T
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn solvers_agree_within_their_gaps(shape in shapes(), exponent in -8.0..3.0) {
@@ -222,7 +223,8 @@ proptest! {
             prop_assert!((plain - report.objective).abs() <= 1e-9 * plain + noise, "{} {plain}", solver.name);
             prop_assert_eq!(report.steps.len(), report.iterations as usize, "{}", solver.name);
             if matches!(solver.name, "newton" | "interior_point") {
-                prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{} {report:?}", solver.name);
+                let ended = matches!(report.stop, Stop::Converged | Stop::Empty);
+                prop_assert!(ended, "{} {report:?}", solver.name);
             }
             reports.push((solver.name, report));
         }
@@ -257,15 +259,16 @@ proptest! {
 
     /// With the squared hinge P is smooth: |gradient|^2 <= 2 (Lipschitz constant) (P - P*).
     #[test]
-    fn the_squared_hinge_has_no_gradient_left(shape in shapes(), exponent in -3.0..2.0) {
+    fn the_squared_hinge_has_no_gradient_left(shape in shapes(), exponent in -2.0..2.0) {
         let case = random_case(&shape);
         let lambda = 10f64.powf(exponent);
         let centre: Vec<f64> = (0..case.dim).map(|j| 0.1 * j as f64).collect();
-        let problem = case.problem(lambda).with_loss(PairLoss::SquaredHinge).with_centre(centre.clone()).unwrap();
+        let problem = case.problem(lambda).with_loss(PairLoss::SquaredHinge);
+        let problem = problem.with_centre(centre.clone()).unwrap();
         let solver = find("dual_descent").unwrap();
-        let options = SolveOptions { solver, tolerance: 1e-10, max_iterations: 20_000 };
+        let options = SolveOptions { solver, tolerance: 1e-9, max_iterations: 100_000 };
         let (w, report) = solve(&problem, &options, &|| false);
-        prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{:?} {}", report.stop, report.gap);
+        prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
         let plain = objective(&case, lambda, PairLoss::SquaredHinge, &centre, &w);
         prop_assert!((plain - report.objective).abs() <= 1e-11 * plain, "{plain} {report:?}");
         let mut gradient: Vec<f64> = w.iter().zip(&centre).map(|(w, w0)| 2.0 * lambda * (w - w0)).collect();
@@ -276,11 +279,51 @@ proptest! {
             lipschitz += 2.0 * c * dot(z, z);
         });
         let noise = 1e-12 * plain;
-        prop_assert!(dot(&gradient, &gradient) <= 2.0 * lipschitz * (report.gap + noise) + 1e-24, "{gradient:?}");
+        let allowed = 2.0 * lipschitz * (report.gap + noise) + 1e-24;
+        prop_assert!(dot(&gradient, &gradient) <= allowed, "{gradient:?}");
     }
 }
 
-/// Two features, labels by rank: large enough for several sweeps, steps and rows.
+/// Scales of features, copies of features, huge features: every answer is finite and no certificate is wrong.
+#[test]
+fn awkward_features_break_no_certificate() {
+    let mut uncertified = Vec::new();
+    for (seed, scale) in (0..).zip([1e-6, 1e-3, 1.0, 1e3, 1e6]) {
+        for kind in 0..4 {
+            let mut case = random_case(&Shape { seed, queries: 4, most_docs: 20, dim: 7, grades: 4 });
+            for row in case.queries.iter_mut().flat_map(|query| &mut query.x) {
+                row.iter_mut().for_each(|x| *x *= scale);
+                match kind {
+                    0 => {}
+                    1 => row[6] = row[0],
+                    2 => row[6] = 1e3 * row[0],
+                    _ => row[1..].fill(5.0),
+                }
+            }
+            let case = Case::new(case.queries, case.dim);
+            for lambda in [1e3, 1e-1, 1e-4, 1e-8] {
+                let problem = case.problem(lambda);
+                let mut reports = Vec::new();
+                for solver in SOLVERS {
+                    let options = SolveOptions { tolerance: 1e-6, ..quick(solver) };
+                    let (w, report) = solve(&problem, &options, &|| false);
+                    assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite(), "{}", solver.name);
+                    if solver.name == "interior_point" && report.stop != Stop::Converged {
+                        uncertified.push(format!(
+                            "{seed} {scale:e} {kind} {lambda:e} {:?} {} {:e} {:e}",
+                            report.stop, report.iterations, report.gap, report.objective
+                        ));
+                    }
+                    reports.push((solver.name, report));
+                }
+                assert_agreement(&reports, 1e-11 * total_weight(&case)).unwrap();
+            }
+        }
+    }
+    assert!(uncertified.is_empty(), "{}:\n{}", uncertified.len(), uncertified.join("\n"));
+}
+
+/// Large enough for several sweeps and steps.
 fn ordinary() -> Case {
     random_case(&Shape { seed: 7, queries: 5, most_docs: 25, dim: 6, grades: 5 })
 }

@@ -25,8 +25,10 @@
 //! t = 2 lambda w0 - v
 //! ```
 //!
-//! The method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
-//! gap, and with multipliers per pair at the end (see `newton`). A pass over all pairs touches no feature and stores
+//! Solvers: `newton`, `dual_descent`, `admm` and `interior_point`; each file says what it does. The last three keep
+//! numbers per pair (`pairs`) and share the certified gap (`progress`). The first and default is Newton's method on a
+//! Huberised hinge in score space, the width of the quadratic zone shrinking with the gap, and with multipliers per
+//! pair at the end. A pass over all pairs touches no feature and stores
 //! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts.
 
 mod admm;
@@ -36,6 +38,7 @@ mod chunk;
 mod dual_descent;
 mod hessian;
 mod interior_point;
+mod laplacian;
 mod line;
 mod newton;
 mod pairs;
@@ -169,12 +172,16 @@ fn check_lambda(lambda: f64) -> Result<()> {
 
 /// Solves one problem with the solver of the options; answers w and how it was reached. `cancelled` is asked before
 /// every part of a pass; once true it must stay true.
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a solver answers every lambda, interrupted or not"
+)]
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    #[expect(clippy::expect_used, reason = "a solver answers every lambda, interrupted or not")]
     (options.solver.path)(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
 }
 

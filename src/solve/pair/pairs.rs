@@ -1,7 +1,8 @@
-//! Score space of a problem for solvers that keep numbers per pair: positions, scores and sums over all pairs.
+//! Score space of a problem for solvers that keep numbers per pair: positions, scores and sums over all
+//! pairs.
 //!
-//! Arrays over documents and over pairs run query after query in the order of the problem; the pairs of a document a
-//! are the contiguous run of its lower documents b. Everything runs on the calling thread.
+//! Arrays over documents and over pairs run query after query in the order of the problem; the pairs of a
+//! document a are the contiguous run of its lower documents b. Everything runs on the calling thread.
 //!
 //! ```text
 //! u = 1 - (s_a - s_b)      violation of a pair
@@ -9,8 +10,8 @@
 //! squared hinge:  c max(u, 0)^2    conjugate alpha - alpha^2 / (4 c)      0 <= alpha
 //! ```
 //!
-//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 / (4 c),
-//! reached at alpha = 2 c max(u, 0).
+//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 /
+//! (4 c), reached at alpha = 2 c max(u, 0).
 #![allow(clippy::inline_always)]
 
 use std::ops::Range;
@@ -80,7 +81,8 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// The pairs of a problem. Once `cancelled` is true, loops over pairs end early and their results are worthless.
+    /// The pairs of a problem. Once `cancelled` is true, loops over pairs end early and their results are
+    /// worthless.
     pub(super) fn new(problem: &PairProblem<'a>, cancelled: Cancelled<'a>) -> Self {
         let dim = problem.dim();
         let width = lanes::blocks_for(dim);
@@ -154,7 +156,7 @@ impl<'a> Pairs<'a> {
         out
     }
 
-    /// (sum of z z' over all pairs) x = X' L X x, L the Laplacian of the graph of all pairs. Cost m b.
+    /// (sum of c z z' over all pairs) x = X' L X x, L the Laplacian of the graph of all pairs. Cost m b.
     pub(super) fn second_moment_times(&self, x: &[Lanes]) -> Vec<Lanes> {
         let scores = self.scores(x);
         let mut g = vec![0.0; self.documents];
@@ -168,14 +170,14 @@ impl<'a> Pairs<'a> {
                 let others = total - scores[equals.clone()].iter().sum::<f64>();
                 let degree = n - equals.len() as f64;
                 a = equals.end;
-                equals.for_each(|i| g[first + i] = degree * scores[i] - others);
+                equals.for_each(|i| g[first + i] = part.weight * (degree * scores[i] - others));
             }
         }
         self.pull_back(&g)
     }
 
-    /// Replaces the alpha of every pair by `update(c, u, alpha)`; answers the sums and X'g with the new alpha. `loss`
-    /// is the hinge or the squared hinge.
+    /// Replaces the alpha of every pair by `update(c, u, alpha)`; answers the sums and X'g with the new
+    /// alpha. `loss` is the hinge or the squared hinge.
     pub(super) fn pass(
         &self,
         loss: PairLoss,
@@ -406,8 +408,8 @@ mod tests {
         let problem = problem(&blocks);
         let pairs = Pairs::new(&problem, &|| false);
         let mut expected = [0.0; 5];
-        each_pair(&problem, |_, z, u| {
-            expected.iter_mut().zip(z).for_each(|(expected, z)| *expected += (1.0 - u) * z);
+        each_pair(&problem, |c, z, u| {
+            expected.iter_mut().zip(z).for_each(|(expected, z)| *expected += c * (1.0 - u) * z);
         });
         let found = pairs.second_moment_times(&point());
         (0..5).for_each(|j| assert!((lanes::get(&found, j) - expected[j]).abs() < 1e-10));
