@@ -76,7 +76,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) -> (Vec<f64>, SolveReport) {
     // Coordinate descent takes 1.7 million sweeps over the 141 pairs of p7, whose lambda is 1e-6.
-    let limit = if solver.name == "dual_descent" { 2_000_000 } else { 3000 };
+    let limit = if solver.name == "dual_descent" { 2_000_000 } else { 20_000 };
     solve(problem, &SolveOptions { solver, tolerance, max_iterations: limit }, &|| false)
 }
 
@@ -120,7 +120,15 @@ fn every_solver_finds_the_known_optimum() {
             let what = format!("{name} by {}: {:?} after {}", solver.name, report.stop, report.iterations);
             let error = report.objective - optimum;
             assert!(error.abs() <= report.gap + 1e-8 * optimum, "{what}: {error:e}, gap {:e}", report.gap);
-            if solver.name != "admm" {
+            assert!(
+                report.objective - report.gap <= optimum * (1.0 + 1e-8),
+                "{what}: the certificate is wrong"
+            );
+            if solver.name == "admm" {
+                // Nearly unregularised, the last problem takes it more iterations than it is given.
+                let share = if name.starts_with("p7") { 1e-3 } else { 1e-6 };
+                assert!(report.gap <= share * optimum, "{what}: gap {:e}", report.gap);
+            } else {
                 assert_eq!(report.stop, Stop::Converged, "{what}");
                 assert!(error.abs() <= 1e-8 * optimum, "{what}: {error:e}");
             }

@@ -198,7 +198,8 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Sweeps until the next pass over all pairs is due; answers what the last sweep has met, and whether any moved.
+    /// Sweeps until the next pass over all pairs is due; answers what the last sweep has met, and whether any
+    /// moved.
     fn sweep_until_due(&mut self, progress: &mut Progress<'_>) -> Met {
         let (mut visits, mut moved) = (0.0, false);
         loop {

@@ -22,8 +22,9 @@
 //! same Cholesky factor. M'D M = X' L X with L the Laplacian of the weights D. The point moves by 0.99 of the
 //! longest step, the same for all variables.
 //!
-//! Near the solution D spans many powers of ten, and 2 lambda dw - M'dalpha misses its value by rounding, which the
-//! gap sees divided by 4 lambda. Then the corrector is refined: what is left is solved for with the same factor.
+//! Near the solution D spans many powers of ten, and 2 lambda dw - M'dalpha misses its value by rounding,
+//! which the gap sees divided by 4 lambda. Then the corrector is refined: what is left is solved for with the
+//! same factor.
 //!
 //! The start, with m the sum of c z, is the solution for the hinge widened to a zone of 4:
 //!
@@ -32,7 +33,8 @@
 //! alpha = c clamp(1/2 + u/4, 0.05, 0.95)
 //! ```
 //!
-//! An iteration is one predictor with its corrector; 7 to 20 are needed whatever lambda, on separable data too.
+//! An iteration is one predictor with its corrector; 7 to 20 are needed whatever lambda, on separable data
+//! too.
 //!
 //! Memory: 56 bytes per pair, and 8 n^2 bytes for the largest query. Cost per iteration:
 //! 4 T b + m b^2 + b^3 / 3.
