@@ -26,10 +26,12 @@
 //! t = 2 lambda w0 - v
 //! ```
 //!
-//! The default method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
-//! gap, and with multipliers per pair at the end (see `newton`). A pass over all pairs touches no feature and stores
-//! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts. Whatever the solver, `reduce`
-//! turns the problem when it has fewer documents than features, and `psi` makes a loss that is not convex from hinges.
+//! Solvers: `newton`, `dual_descent`, `admm` and `interior_point`; each file says what it does. The last three keep
+//! numbers per pair (`pairs`) and share the certified gap (`progress`). The first is Newton's method on a Huberised
+//! hinge in score space, the width of the quadratic zone shrinking with the gap, and with multipliers per pair at the
+//! end. A pass over all pairs touches no feature and stores nothing per pair; see `pass`, `hessian` and `space` for the
+//! three expensive parts. Whatever the solver, `reduce` turns the problem when it has fewer documents than features, and
+//! `psi` makes a loss that is not convex from hinges.
 
 mod admm;
 mod block;
@@ -39,6 +41,7 @@ mod curve;
 mod dual_descent;
 mod hessian;
 mod interior_point;
+mod laplacian;
 mod line;
 mod newton;
 mod pairs;
@@ -185,12 +188,16 @@ type Report = (Vec<f64>, SolveReport);
 
 /// Solves one problem with the solver of the options; answers w and how it was reached. `cancelled` is asked before
 /// every part of a pass; once true it must stay true. The solver must take the loss ([`SolverDef::takes`]).
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a solver answers every lambda, interrupted or not"
+)]
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    #[expect(clippy::expect_used, reason = "a solver answers every lambda, interrupted or not")]
     solve_all(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
 }
 
