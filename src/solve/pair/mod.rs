@@ -50,7 +50,7 @@ pub use block::PairBlock;
 pub use certificate::certificate;
 pub use newton::NEWTON;
 
-use super::{SolveOptions, SolveReport};
+use super::{SolveOptions, SolveReport, Stop};
 use crate::error::{Error, Result};
 use crate::loss::PairLoss;
 
@@ -182,8 +182,12 @@ pub fn solve(
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    #[expect(clippy::expect_used, reason = "a solver answers every lambda, interrupted or not")]
-    solve_all(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
+    solve_all(problem, &[problem.lambda], options, cancelled).pop().unwrap_or_else(|| {
+        // A solver answers every lambda, interrupted or not.
+        let (stop, steps) = (Stop::Stalled, Vec::new());
+        let report = SolveReport { stop, iterations: 0, objective: f64::INFINITY, gap: f64::INFINITY, steps };
+        (vec![0.0; problem.dim], report)
+    })
 }
 
 /// Solves the problem for each of `lambdas`, best given from large to small, every fit starting from the one before.

@@ -190,9 +190,9 @@ pub(super) fn zone(
             let mut inside = [0u64; LANES];
             for (k, scores) in scores.iter().enumerate() {
                 let middle = centre.get(index + k);
-                for lane in 0..LANES {
+                for (lane, inside) in inside.iter_mut().enumerate() {
                     let t = (shift + (scores.0[lane] + hide.0[lane])) + middle.0[lane];
-                    inside[lane] |= u64::from((t > 0.0) & (t < 1.0)) << k;
+                    *inside |= if t > 0.0 && t < 1.0 { 1 << k } else { 0 };
                 }
                 hide = &HIDE[0];
             }
