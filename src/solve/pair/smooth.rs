@@ -56,7 +56,7 @@ struct Solver<'a, C> {
     cancelled: Cancelled<'a>,
     options: SolveOptions,
     space: Space<'a>,
-    penalty: Penalty,
+    penalty: Penalty<'a>,
     w: Vec<Lanes>,
     /// r at w.
     residual: Vec<Lanes>,
@@ -77,7 +77,7 @@ struct Solver<'a, C> {
 }
 
 impl<'a, C: Curve> Solver<'a, C> {
-    fn new(curve: C, problem: &PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
+    fn new(curve: C, problem: &'a PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
         let space = Space::new(problem.dim(), problem.blocks(), cancelled);
         let zero = vec![Lanes::ZERO; space.width];
         Self {
