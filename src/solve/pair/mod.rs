@@ -34,6 +34,7 @@
 //! `psi` makes a loss that is not convex from hinges.
 
 mod admm;
+mod auto;
 mod block;
 mod certificate;
 mod chunk;
@@ -55,6 +56,7 @@ mod space;
 mod start;
 
 pub use admm::ADMM;
+pub use auto::AUTO;
 pub use block::PairBlock;
 pub use certificate::certificate;
 pub use dual_descent::DUAL_DESCENT;
