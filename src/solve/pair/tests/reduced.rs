@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::centred::shifted;
 use super::{Shape, blocks, fit, problem, weights};
+use crate::loss::PairLoss;
 use crate::solve::{SolveOptions, Stop, certificate};
 
 fn wide() -> impl Strategy<Value = Shape> {
@@ -46,4 +47,17 @@ fn many_features_and_few_documents() {
     let problem = problem(&weights(&blocks), 1e-4);
     let (w, report) = fit(&problem, 1e-6);
     assert_eq!((report.stop, w.len()), (Stop::Converged, 2000));
+}
+
+/// The convex steps of psi run in the span of the documents too.
+#[test]
+fn psi_with_few_documents() {
+    let shape = Shape { seed: 4, queries: 3, docs: 20, dim: 100, grades: 5, noise: 3.0 };
+    let blocks = blocks(&shape);
+    let hinge = problem(&weights(&blocks), 1.0);
+    let psi = hinge.clone().with_loss(PairLoss::Psi);
+    let (start, _) = fit(&hinge, 1e-8);
+    let (_, report) = fit(&psi, 1e-8);
+    assert!(report.steps.len() > 1, "no pair in the wrong order");
+    assert!(report.objective < certificate(&psi, &start));
 }
