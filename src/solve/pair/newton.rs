@@ -54,7 +54,9 @@ fn path(
     cancelled: Cancelled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
     match problem.loss() {
-        PairLoss::SquaredHinge => return smooth::path(SquaredHinge, problem, lambdas, options, cancelled),
+        PairLoss::SquaredHinge => {
+            return smooth::path(SquaredHinge::default(), problem, lambdas, options, cancelled);
+        }
         PairLoss::Logistic => return smooth::path(Logistic, problem, lambdas, options, cancelled),
         PairLoss::Hinge | PairLoss::Psi => {}
     }
