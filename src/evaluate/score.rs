@@ -157,20 +157,6 @@ impl<'a> Scoring<'a> {
     }
 }
 
-/// Scores every document of a model whose blocks are at hand; fits functions in the current thread pool.
-///
-/// # Errors
-/// Those of [`Scoring`].
-pub fn score(model: &Model, key: Key, data: &Dataset, cache: &FitCache, control: &Control) -> Result<Scored> {
-    let mut progress = Scoring::start(model, key, data, cache, control)?;
-    loop {
-        progress = match progress {
-            Progress::Done(scored) => return Ok(scored),
-            Progress::Fit(scoring, queries) => scoring.go_on(&queries, control)?,
-        };
-    }
-}
-
 fn query_features(model: &Model, data: &Dataset, warnings: &mut Vec<String>) -> Result<Vec<Vec<f64>>> {
     let Some(rule) = model.ranker.query_rule() else { return Ok(vec![Vec::new(); data.n_queries()]) };
     let varying = rule.varying(data);
