@@ -1,0 +1,3 @@
+//! stub
+mod experiment;
+fn main() {}
