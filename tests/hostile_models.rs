@@ -67,7 +67,10 @@ const MODELS: &[(&str, &str)] = &[
         "q_svm",
         r#"{"lambda": 0.01, "kernel": "polynomial", "landmarks": 4, "prior": "global", "fits": "query_time"}"#,
     ),
-    ("knn_svm", r#"{"lambda": 0.01, "kernel": "gaussian", "landmarks": 4, "form": "ranking", "neighbors": 2}"#),
+    (
+        "knn_svm",
+        r#"{"lambda": 0.01, "kernel": "gaussian", "landmarks": 4, "form": "ranking", "neighbors": 2}"#,
+    ),
 ];
 
 fn connect() -> Connection {

@@ -8,7 +8,7 @@ mod experiment;
 
 use std::path::Path;
 
-use experiment::{Experiment, Form, Kernel, METHODS, MEASURES, Method, Outcome, Part, Query};
+use experiment::{Experiment, Form, Kernel, MEASURES, METHODS, Method, Outcome, Part, Query};
 use serde_json::Value;
 
 /// Differences that two exact solvers may have, with one lambda for all queries and with one for each.

@@ -28,7 +28,7 @@ use sqlite_ltr::math::dense::{distance, dot};
 use sqlite_ltr::math::random::Random;
 use sqlite_ltr::metric::{Mean, Metric, Undefined};
 use sqlite_ltr::smoothing::{Bandwidth, Kind, Smoothing};
-use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, path};
+use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, path, solve};
 
 /// Queries that a kNN-SVM and a q-SVM learn from.
 const NEIGHBORS: usize = 15;
@@ -246,11 +246,7 @@ impl<'a> Experiment<'a> {
             same[query] = scores(global)?;
             own[query] = scores(first_least(&fits.errors))?;
         }
-        Ok(Results {
-            global_lambda: grid()[global],
-            global: self.measure(&same)?,
-            own: self.measure(&own)?,
-        })
+        Ok(Results { global_lambda: grid()[global], global: self.measure(&same)?, own: self.measure(&own)? })
     }
 
     /// Fits for the observed queries, which all have the same function where the method is uniform.
@@ -307,30 +303,42 @@ impl<'a> Experiment<'a> {
         let distances: Vec<f64> =
             self.queries.iter().map(|query| distance(&query.features, features)).collect();
         let observed = self.queries.iter().zip(&distances);
-        let candidates: Vec<Option<f64>> = observed.map(|(query, d)| (!query.is_novel()).then_some(*d)).collect();
+        let candidates: Vec<Option<f64>> =
+            observed.map(|(query, d)| (!query.is_novel()).then_some(*d)).collect();
         smoothing.weights(&candidates, smoothing.bandwidth(&distances))
     }
 
-    /// The problem of one target; lambda is that of a path.
-    ///
-    /// # Errors
-    /// Numbers outside their ranges.
-    pub fn problem(&self, method: Method, target: usize) -> Result<PairProblem<'_>> {
+    /// The problem of one target. In the ranking form lambda counts twice.
+    fn problem(&self, method: Method, target: usize, lambda: f64) -> Result<PairProblem<'_>> {
         let n = if method == Method::Individual { 1 } else { self.queries.len() };
         let weighted = self.lenders(method, target).into_iter().map(|(query, pi)| {
             let documents = self.queries[query].train.y.len();
             (&self.blocks[query], 2.0 * pi / (n * documents * (documents - 1)) as f64)
         });
-        PairProblem::new(self.blocks[0].dim(), weighted.collect(), 1.0)
+        PairProblem::new(self.blocks[0].dim(), weighted.collect(), self.factor() * lambda)
+    }
+
+    /// What lambda is multiplied with for the solver: |f|^2 = 2 |w|^2 in the ranking form.
+    fn factor(&self) -> f64 {
+        if self.form == Form::Ranking { 2.0 } else { 1.0 }
     }
 
     /// Functions w of one target for each lambda.
     fn path(&self, method: Method, target: usize, lambdas: &[f64]) -> Result<Vec<Vec<f64>>> {
-        let factor = if self.form == Form::Ranking { 2.0 } else { 1.0 };
-        let lambdas: Vec<f64> = lambdas.iter().map(|lambda| factor * lambda).collect();
-        let options = SolveOptions::default();
-        let fits = path(&self.problem(method, target)?, &lambdas, &options, &|| false)?;
+        let scaled: Vec<f64> = lambdas.iter().map(|lambda| self.factor() * lambda).collect();
+        let problem = self.problem(method, target, lambdas[0])?;
+        let fits = path(&problem, &scaled, &SolveOptions::default(), &|| false)?;
         Ok(fits.into_iter().map(|(w, _)| w).collect())
+    }
+
+    /// One fit for every query, or a single one where the method is uniform; nothing is measured.
+    ///
+    /// # Errors
+    /// A lambda outside its range.
+    pub fn fit_all(&self, method: Method, lambda: f64, options: &SolveOptions) -> Result<Vec<SolveReport>> {
+        let targets = if method == Method::Rank { 1 } else { self.queries.len() };
+        let fit = |target| Ok(solve(&self.problem(method, target, lambda)?, options, &|| false).1);
+        (0..targets).into_par_iter().map(fit).collect()
     }
 
     fn measure(&self, scores: &[Vec<f64>]) -> Result<Outcome> {
