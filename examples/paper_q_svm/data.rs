@@ -1,4 +1,5 @@
-//! The simulated examples of Dai & Wang (2019), section 5.1, in the reading that fits their tables (see `main.rs`).
+//! The simulated examples of Dai & Wang (2019), section 5.1, in the reading that fits their tables (see
+//! `main.rs`).
 //!
 //! ```text
 //! n = 40       queries; a share gamma of them is novel
@@ -31,18 +32,26 @@ pub enum Example {
 /// How the queries are related: one, two or four groups, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scenario {
-    /// One group.
-    I,
-    /// Two groups.
-    II,
-    /// Four groups.
-    III,
-    /// Every query for itself.
-    IV,
+    /// I: all queries alike.
+    OneGroup,
+    /// II.
+    TwoGroups,
+    /// III.
+    FourGroups,
+    /// IV: every query for itself.
+    NoGroup,
+}
+
+impl Scenario {
+    /// The number in the paper.
+    pub fn name(self) -> &'static str {
+        ["I", "II", "III", "IV"][self as usize]
+    }
 }
 
 /// Every scenario.
-pub const SCENARIOS: [Scenario; 4] = [Scenario::I, Scenario::II, Scenario::III, Scenario::IV];
+pub const SCENARIOS: [Scenario; 4] =
+    [Scenario::OneGroup, Scenario::TwoGroups, Scenario::FourGroups, Scenario::NoGroup];
 
 /// What is simulated and how it is learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,12 +77,13 @@ impl Setting {
     }
 
     /// The kernel of all methods.
-    pub fn kernel(&self) -> Kernel {
+    pub fn kernel(self) -> Kernel {
         if self.example == Example::One { Kernel::Linear } else { Kernel::Gaussian }
     }
 
-    /// Queries of one replication. The seed alone decides them: not the form, and gamma only where the novel ones are.
-    pub fn simulate(&self, seed: u64) -> Vec<Query> {
+    /// Queries of one replication. The seed alone decides them: not the form, and gamma only where the novel
+    /// ones are.
+    pub fn simulate(self, seed: u64) -> Vec<Query> {
         let (n, documents, features) = match self.example {
             Example::One => (40, 50, 40),
             Example::Two => (40, 30, 4),
@@ -92,12 +102,12 @@ impl Setting {
     }
 
     /// beta of every query. A group has one beta in Example 1; in Example 2 every query has noise of its own.
-    fn betas(&self, n: usize, b: usize, normal: &mut Normal) -> Vec<Vec<f64>> {
+    fn betas(self, n: usize, b: usize, normal: &mut Normal) -> Vec<Vec<f64>> {
         let groups = match self.scenario {
-            Scenario::I => 1,
-            Scenario::II => 2,
-            Scenario::III => 4,
-            Scenario::IV => return (0..n).map(|_| normal.vector(b, 1.0)).collect(),
+            Scenario::OneGroup => 1,
+            Scenario::TwoGroups => 2,
+            Scenario::FourGroups => 4,
+            Scenario::NoGroup => return (0..n).map(|_| normal.vector(b, 1.0)).collect(),
         };
         let mean = |group: usize, k: usize| f64::from(u8::from(k * groups / b == group));
         let noisy = |group: usize, normal: &mut Normal| -> Vec<f64> {
@@ -113,7 +123,7 @@ impl Setting {
     }
 
     /// Features of the documents of one query, row-major.
-    fn documents(&self, documents: usize, b: usize, normal: &mut Normal) -> Vec<f64> {
+    fn documents(self, documents: usize, b: usize, normal: &mut Normal) -> Vec<f64> {
         let shared = normal.vector(b, VARIANCE.sqrt());
         let mut x = normal.vector(documents * b, VARIANCE.sqrt());
         if self.dependent {
@@ -123,7 +133,7 @@ impl Setting {
         x
     }
 
-    fn score(&self, x: &[f64], beta: &[f64]) -> f64 {
+    fn score(self, x: &[f64], beta: &[f64]) -> f64 {
         if self.example == Example::One {
             return x.iter().zip(beta).map(|(x, beta)| x * beta).sum();
         }
@@ -171,7 +181,7 @@ fn split(features: Vec<f64>, x: &[f64], y: &[f64], novel: bool) -> Query {
 /// A data set of Table 4: Scenario IV of Example 1 with n queries, every document of which is for training.
 pub fn for_timing(n: usize, documents: usize, seed: u64) -> Vec<Query> {
     let b = 40;
-    let setting = Setting::new(Example::One, Scenario::IV, 0);
+    let setting = Setting::new(Example::One, Scenario::NoGroup, 0);
     let mut normal = Normal(Random::new(seed));
     let query = |beta: &Vec<f64>| {
         let features = beta.iter().map(|beta| beta + 0.1 * normal.next()).collect();

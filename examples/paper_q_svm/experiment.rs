@@ -1,5 +1,5 @@
-//! One experiment of Dai & Wang (2019), section 5.1: given documents that are already split, four methods are fitted,
-//! lambda is chosen on validation documents, and the rankings of the test documents are measured.
+//! One experiment of Dai & Wang (2019), section 5.1: given documents that are already split, four methods
+//! are fitted, lambda is chosen on validation documents, and the rankings of the test documents are measured.
 //!
 //! ```text
 //! n            queries, observed and novel ones together
@@ -13,9 +13,9 @@
 //! min_s (1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs of the hinge loss + lambda |s|^2          (3.7)
 //! ```
 //!
-//! lambda runs over 10^((v - 31) / 10), v = 1..61. `global`: the lambda of the least error over all validation pairs;
-//! `own`: that of the target's own validation pairs, where it has some. Ties go to the largest lambda. The documents of a
-//! novel query are ranked at random by indv-SVM.
+//! lambda runs over 10^((v - 31) / 10), v = 1..61. `global`: the lambda of the least error over all
+//! validation pairs; `own`: that of the target's own validation pairs, where it has some. Ties go to the largest lambda. The
+//! documents of a novel query are ranked at random by indv-SVM.
 
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -139,7 +139,9 @@ impl Space {
             return Ok(Self::Documents(FeatureMap::fit(&kernel, &documents.x, &options, &control)?));
         }
         let mut offsets = vec![0];
-        queries.iter().for_each(|query| offsets.push(offsets[offsets.len() - 1] + query.train.y.len()));
+        for query in queries {
+            offsets.push(offsets[offsets.len() - 1] + query.train.y.len());
+        }
         Ok(Self::Pairs(PairMap::fit(&kernel, &documents.x, &offsets, &documents.y, &options, &control)?))
     }
 

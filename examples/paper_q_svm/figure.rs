@@ -1,7 +1,8 @@
-//! Figure 1 of Dai & Wang (2019): q-SVM and kNN-SVM in Scenario III of Example 1 as query features get noisier. Each
-//! box shows the replications; the paper gives no numbers.
+//! Figure 1 of Dai & Wang (2019): q-SVM and kNN-SVM in Scenario III of Example 1 as query features get
+//! noisier. Each box shows the replications; the paper gives no numbers.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use plotters::prelude::*;
@@ -22,13 +23,13 @@ const HEADROOM: f64 = 1.25;
 
 /// What is simulated.
 pub fn settings() -> Vec<Setting> {
-    let plain = Setting::new(Example::One, Scenario::III, 0);
+    let plain = Setting::new(Example::One, Scenario::FourGroups, 0);
     NOISE.iter().map(|&epsilon| Setting { epsilon, ..plain }).collect()
 }
 
 /// Values of one method and measure in every replication.
-fn values(found: &Found, setting: &Setting, method: usize, measure: usize) -> Vec<f64> {
-    found[setting].iter().map(|replication| replication[method][measure]).collect()
+fn values(found: &Found, setting: Setting, method: usize, measure: usize) -> Vec<f64> {
+    found[&setting].iter().map(|replication| replication[method][measure]).collect()
 }
 
 /// Draws three panels, one per measure, as an SVG file.
@@ -40,7 +41,7 @@ pub fn draw(found: &Found, path: &Path) -> Result<(), Box<dyn Error>> {
     root.fill(&WHITE)?;
     for (measure, (panel, name)) in root.split_evenly((1, 3)).iter().zip(MEASURES).enumerate() {
         let series = SERIES.iter().flat_map(|(method, _)| {
-            settings().into_iter().flat_map(move |setting| values(found, &setting, *method, measure))
+            settings().into_iter().flat_map(move |setting| values(found, setting, *method, measure))
         });
         let top = series.fold(0.0, f64::max) * HEADROOM;
         let mut chart = ChartBuilder::on(panel)
@@ -52,7 +53,7 @@ pub fn draw(found: &Found, path: &Path) -> Result<(), Box<dyn Error>> {
         chart.configure_mesh().disable_x_mesh().x_desc("epsilon, tenths").draw()?;
         for (place, (method, colour)) in SERIES.iter().enumerate() {
             let boxes = NOISE.iter().zip(settings()).map(|(noise, setting)| {
-                let quartiles = Quartiles::new(&values(found, &setting, *method, measure));
+                let quartiles = Quartiles::new(&values(found, setting, *method, measure));
                 Boxplot::new_vertical(SegmentValue::CenterOf(noise), &quartiles)
                     .width(WIDTH)
                     .offset(APART * (place as f64 - 0.5))
@@ -64,8 +65,7 @@ pub fn draw(found: &Found, path: &Path) -> Result<(), Box<dyn Error>> {
                 .label(METHODS[*method].name())
                 .legend(move |(x, y)| Rectangle::new([(x, y - 6), (x + 12, y + 6)], colour.filled()));
         }
-        let legend = chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).draw();
-        legend?;
+        chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).draw()?;
     }
     root.present()?;
     Ok(())
@@ -79,8 +79,8 @@ pub fn text(found: &Found) -> String {
             .to_owned();
     for (noise, setting) in NOISE.iter().zip(settings()) {
         for (measure, name) in MEASURES.iter().enumerate() {
-            let median = |method| Quartiles::new(&values(found, &setting, method, measure)).median();
-            text += &format!("| 0.{noise} | {name} | {:.3} | {:.3} |\n", median(2), median(3));
+            let median = |method| Quartiles::new(&values(found, setting, method, measure)).median();
+            let _ = writeln!(text, "| 0.{noise} | {name} | {:.3} | {:.3} |", median(2), median(3));
         }
     }
     text

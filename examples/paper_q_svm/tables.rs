@@ -42,7 +42,7 @@ pub fn table(number: &str) -> Option<Table> {
 
 fn examples(title: &'static str, example: Example, paper: &[[Block; 3]; 4]) -> Table {
     let row = |scenario: Scenario, gamma: u8| Row {
-        headline: format!("{scenario:?}, gamma 0.{gamma}"),
+        headline: format!("{}, gamma 0.{gamma}", scenario.name()),
         setting: Setting::new(example, scenario, gamma),
         paper: paper[scenario as usize][usize::from(gamma)],
     };
@@ -52,11 +52,11 @@ fn examples(title: &'static str, example: Example, paper: &[[Block; 3]; 4]) -> T
 
 fn dependence() -> Table {
     let row = |dependent: bool, gamma: u8| {
-        let paper = if dependent { &TABLE_3_DEPENDENT } else { &TABLE_1[Scenario::III as usize] };
+        let paper = if dependent { &TABLE_3_DEPENDENT } else { &TABLE_1[Scenario::FourGroups as usize] };
         let name = if dependent { "dependent" } else { "independent" };
         Row {
             headline: format!("{name}, gamma 0.{gamma}"),
-            setting: Setting { dependent, ..Setting::new(Example::One, Scenario::III, gamma) },
+            setting: Setting { dependent, ..Setting::new(Example::One, Scenario::FourGroups, gamma) },
             paper: paper[usize::from(gamma)],
         }
     };
@@ -70,7 +70,7 @@ fn dependence() -> Table {
 fn forms() -> Table {
     let row = |example: Example, form: Form| Row {
         headline: format!("Example {}, {form:?}", example as usize + 1),
-        setting: Setting { form, ..Setting::new(example, Scenario::II, 0) },
+        setting: Setting { form, ..Setting::new(example, Scenario::TwoGroups, 0) },
         paper: TABLE_5[example as usize][form as usize],
     };
     let rows = [Example::One, Example::Two]
@@ -94,7 +94,8 @@ fn cell(found: &[Replication], method: usize, measure: usize) -> Cell {
     summary(&found.iter().map(|replication| replication[method][measure]).collect::<Vec<_>>())
 }
 
-/// True where the difference is more than chance and rounding explain: two standard errors of it, and rounding.
+/// True where the difference is more than chance and rounding explain: two standard errors of it and
+/// the rounding.
 fn differs(ours: Cell, paper: Cell) -> bool {
     (ours.0 - paper.0).abs() > 2.0 * ours.1.hypot(paper.1) + ROUNDING
 }
@@ -144,8 +145,13 @@ pub fn order(found: &Found) -> String {
         let turned: Vec<String> =
             turned.map(|(a, b)| format!("not {} before {}", METHODS[a].name(), METHODS[b].name())).collect();
         let verdict = if turned.is_empty() { "the same".to_owned() } else { turned.join(", ") };
-        let _ =
-            writeln!(text, "* {scenario:?}: paper {}; here {}: {verdict}.", chain(paper, 2), chain(ours, 3));
+        let _ = writeln!(
+            text,
+            "* {}: paper {}; here {}: {verdict}.",
+            scenario.name(),
+            chain(paper, 2),
+            chain(ours, 3)
+        );
     }
     text
 }

@@ -1,7 +1,8 @@
 //! Table 4 of Dai & Wang (2019): seconds to fit every query at lambda = 1e-8 in Scenario IV of Example 1.
 //!
-//! The paper does not say whether N counts documents before or after the split, so both readings are timed: N training
-//! documents per query, and a fifth of them. A time is that of a single run from documents and query features to all functions.
+//! The paper does not say whether N counts documents before or after the split, so both readings are timed:
+//! N training documents per query, and a fifth of them. A time is that of a single run from documents and
+//! query features to all functions.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -42,7 +43,8 @@ fn time(queries: &[Query], method: Method) -> Result<Timing> {
 /// Numbers that are not finite.
 pub fn table(seed: u64, step: &dyn Fn()) -> Result<String> {
     let mut text = format!(
-        "## Table 4. Seconds, {} threads (paper: 8 cores): N training documents per query; N / 5; paper\n\n| n | N | ",
+        "## Table 4. Seconds with {} threads for N training documents per query; for N / 5; paper, 8 cores\n\n\
+         | n | N | ",
         rayon::current_num_threads()
     );
     text += &METHODS.map(|method| format!("{} |", method.name())).join(" ");
