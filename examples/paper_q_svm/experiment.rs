@@ -14,8 +14,8 @@
 //! ```
 //!
 //! lambda runs over 10^((v - 31) / 10), v = 1..61. `global`: the lambda of the least error over all
-//! validation pairs; `own`: that of the target's own validation pairs, where it has some. Ties go to the largest lambda. The
-//! documents of a novel query are ranked at random by indv-SVM.
+//! validation pairs; `own`: that of the target's own validation pairs, where it has some. Ties go to the
+//! largest lambda. The documents of a novel query are ranked at random by indv-SVM.
 
 use ndarray::Array2;
 use rayon::prelude::*;

@@ -40,8 +40,8 @@ const READING: &str = "\
 ## Reading used
 
 * beta = group mean + N(0, .1 I), not N(1, .1 I) as printed; group means are orthogonal blocks of ones. A
-  group has one beta in Example 1. In Example 2 every query has noise of its own: this fits Scenario II, and one
-  beta per group would fit I; III lies between.
+  group has one beta in Example 1. In Example 2 every query has noise of its own: this fits Scenario II,
+  and one beta per group would fit I; III lies between.
 * Document features have the variance .1. Relevance is the rank 1..N of the true score, in the test lists too.
 * epsilon = .1 is the standard deviation of the noise of query features.
 * Novel queries are the first gamma n, all in the first group.

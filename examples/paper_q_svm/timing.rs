@@ -42,11 +42,9 @@ fn time(queries: &[Query], method: Method) -> Result<Timing> {
 /// # Errors
 /// Numbers that are not finite.
 pub fn table(seed: u64, step: &dyn Fn()) -> Result<String> {
-    let mut text = format!(
-        "## Table 4. Seconds with {} threads for N training documents per query; for N / 5; paper, 8 cores\n\n\
-         | n | N | ",
-        rayon::current_num_threads()
-    );
+    let threads = rayon::current_num_threads();
+    let title = format!("Table 4. Seconds with {threads} threads: N training documents per query");
+    let mut text = format!("## {title}; N / 5; paper (8 cores)\n\n| n | N | ");
     text += &METHODS.map(|method| format!("{} |", method.name())).join(" ");
     text += "\n|---|---|---|---|---|---|\n";
     let mut least: f64 = 1.0;
