@@ -127,10 +127,10 @@ fn main() {
     if !path.exists() {
         fill(&path);
     }
-    for case in 0..CASES.len() {
+    for (case, (name, _)) in CASES.iter().enumerate() {
         let program = std::env::current_exe().unwrap();
         let status = Command::new(program).arg("--case").arg(case.to_string()).arg(&path).status().unwrap();
-        assert!(status.success(), "{} failed", CASES[case].0);
+        assert!(status.success(), "{name} failed");
     }
     std::fs::remove_file(&path).unwrap();
 }

@@ -1,68 +1,91 @@
 //! Time of the pair solver on data like Example 1, scenario IV, of Dai and Wang (2019): 15 neighbours, 40 features.
 //!
 //! `single` is one fit with the shared pair moments at hand, `path` the 61 lambdas 1e3 to 1e-3 and 51 lambdas 1e-3 to
-//! 1e-8. Documents per query 10, 20, 50 and 100 give 675, 2,850, 18,375 and 74,250 pairs.
+//! 1e-8. Documents per query 10, 20, 50 and 100 give 675, 2,850, 18,375 and 74,250 pairs. `items` are the floating
+//! point operations that no fit can do without (one pass, one Hessian), so that items per second beside the machine's
+//! peak tell how far a fit is from the limit.
 
+mod pairs;
+
+use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
+use pairs::{DIM, Normal, dot, least_flops};
+use sqlite_ltr::loss::PairLoss;
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, path, solve};
-
-const DIM: usize = 40;
-const NEIGHBOURS: usize = 15;
-const QUERIES: usize = 500;
 
 fn main() {
     divan::main();
 }
 
-/// Numbers of a normal distribution (splitmix64 and Box-Muller).
-struct Normal(u64);
-
-impl Normal {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn next(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
-
-/// Queries on a line of slowly turning directions, so that neighbours agree without being equal; documents with
-/// variance 0.1 and labels by the rank of the true score.
+/// 15 queries of one group with the weights of neighbours.
 fn neighbourhood(n_docs: usize) -> Vec<(PairBlock, f64)> {
     let mut normal = Normal(3);
-    let shift = 0.1f64.sqrt();
-    let middle: Vec<f64> = (0..DIM).map(|j| f64::from(u8::from(j < 10)) + shift * normal.next()).collect();
-    (0..NEIGHBOURS)
+    let middle = pairs::middle(&mut normal, 0);
+    let block = |(x, labels): (Vec<f64>, Vec<f64>)| PairBlock::new(&x, &labels, DIM).expect("finite numbers");
+    (0..pairs::NEIGHBOURS)
         .map(|i| {
-            let truth: Vec<f64> = middle.iter().map(|beta| beta + shift * normal.next()).collect();
-            let x: Vec<f64> = (0..n_docs * DIM).map(|_| shift * normal.next()).collect();
-            let labels: Vec<f64> =
-                x.chunks(DIM).map(|row| row.iter().zip(&truth).map(|(x, b)| x * b).sum()).collect();
-            let pi = (-0.5 * (i as f64 / NEIGHBOURS as f64).powi(2)).exp();
-            let weight = 2.0 * pi / (QUERIES * n_docs * (n_docs - 1)) as f64;
-            (PairBlock::new(&x, &labels, DIM).expect("finite numbers").with_moment(), weight)
+            let weight = pairs::pair_weight(pairs::neighbour_weight(i), 500, n_docs);
+            (block(pairs::query(&mut normal, &middle, n_docs)).with_moment(), weight)
         })
         .collect()
 }
 
+/// Features of the graded problem.
+const GRADED_DIM: usize = 136;
+
+/// 20 queries of 100 documents with 136 correlated features and grades 0 to 4, shares 50, 28, 14, 6 and 2 %: 64,800
+/// pairs.
+fn graded() -> Vec<(PairBlock, f64)> {
+    const CORRELATION: f64 = 0.5;
+    let mut normal = Normal(9);
+    let middle: Vec<f64> = (0..GRADED_DIM).map(|_| normal.next()).collect();
+    (0..20)
+        .map(|i| {
+            let truth: Vec<f64> = middle.iter().map(|beta| beta + 0.3 * normal.next()).collect();
+            let mut x: Vec<f64> = (0..100 * GRADED_DIM).map(|_| normal.next()).collect();
+            for row in x.chunks_mut(GRADED_DIM) {
+                for j in 1..GRADED_DIM {
+                    row[j] = CORRELATION * row[j - 1] + (1.0 - CORRELATION * CORRELATION).sqrt() * row[j];
+                }
+            }
+            let scores: Vec<f64> =
+                x.chunks(GRADED_DIM).map(|row| dot(row, &truth) + 8.0 * normal.next()).collect();
+            let rank = |score: f64| scores.iter().filter(|other| **other < score).count();
+            let labels: Vec<f64> = scores
+                .iter()
+                .map(|&score| match rank(score) {
+                    0..50 => 0.0,
+                    50..78 => 1.0,
+                    78..92 => 2.0,
+                    92..98 => 3.0,
+                    _ => 4.0,
+                })
+                .collect();
+            let block = PairBlock::new(&x, &labels, GRADED_DIM).expect("finite numbers").with_moment();
+            (block, pairs::pair_weight(pairs::neighbour_weight(i), 500, 100))
+        })
+        .collect()
+}
+
+/// The problem of these queries.
 fn problem(blocks: &[(PairBlock, f64)], lambda: f64) -> PairProblem<'_> {
+    let dim = blocks.first().map_or(0, |(block, _)| block.dim());
     let blocks = blocks.iter().map(|(block, weight)| (block, *weight)).collect();
-    PairProblem::new(DIM, blocks, lambda).expect("a valid problem")
+    PairProblem::new(dim, blocks, lambda).expect("a valid problem")
+}
+
+fn bench(bencher: Bencher, problem: &PairProblem<'_>, tolerance: f64) {
+    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let (_, report) = solve(problem, &options, &|| false);
+    assert_eq!(report.stop, Stop::Converged);
+    bencher
+        .counter(ItemsCount::new(least_flops(problem)))
+        .bench(|| solve(black_box(problem), &options, &|| false));
 }
 
 fn single(bencher: Bencher, n_docs: usize, lambda: f64, tolerance: f64) {
     let blocks = neighbourhood(n_docs);
-    let problem = problem(&blocks, lambda);
-    let options = SolveOptions { tolerance, ..SolveOptions::default() };
-    let (_, report) = solve(&problem, &options, &|| false);
-    assert_eq!(report.stop, Stop::Converged);
-    bencher.bench(|| solve(black_box(&problem), &options, &|| false));
+    bench(bencher, &problem(&blocks, lambda), tolerance);
 }
 
 #[divan::bench(args = [10, 20, 50, 100])]
@@ -83,6 +106,48 @@ fn single_1e8(bencher: Bencher, n_docs: usize) {
 #[divan::bench(args = [10, 20, 50, 100])]
 fn single_1e8_to_1e6(bencher: Bencher, n_docs: usize) {
     single(bencher, n_docs, 1e-8, 1e-6);
+}
+
+#[divan::bench(args = [1e-2, 1e-3, 1e-4])]
+fn graded_136(bencher: Bencher, lambda: f64) {
+    let blocks = graded();
+    bench(bencher, &problem(&blocks, lambda), 1e-3);
+}
+
+/// One fit of every query, as rank-SVM makes it: 500 queries of 100 documents.
+#[divan::bench(args = [1e-3, 1e-8], sample_count = 10)]
+fn rank_svm(bencher: Bencher, lambda: f64) {
+    let mut normal = Normal(5);
+    let middles: Vec<Vec<f64>> = (0..4).map(|group| pairs::middle(&mut normal, group)).collect();
+    let blocks: Vec<(PairBlock, f64)> = (0..500)
+        .map(|i| {
+            let (x, labels) = pairs::query(&mut normal, &middles[i % 4], 100);
+            let block = PairBlock::new(&x, &labels, DIM).expect("finite numbers").with_moment();
+            (block, pairs::pair_weight(1.0, 500, 100))
+        })
+        .collect();
+    bench(bencher, &problem(&blocks, lambda), 1e-4);
+}
+
+#[divan::bench(args = ["hinge", "psi", "logistic", "squared_hinge"])]
+fn losses(bencher: Bencher, name: &str) {
+    let blocks = neighbourhood(100);
+    let loss: PairLoss = sqlite_ltr::loss::find(name).expect("a known loss").pair;
+    bench(bencher, &problem(&blocks, 1e-5).with_loss(loss), 1e-4);
+}
+
+/// 300 documents with so many features.
+#[divan::bench(args = [500, 2000], sample_count = 20)]
+fn few_documents(bencher: Bencher, dim: usize) {
+    let mut normal = Normal(6);
+    let blocks: Vec<(PairBlock, f64)> = (0..6)
+        .map(|_| {
+            let x: Vec<f64> = (0..50 * dim).map(|_| normal.next()).collect();
+            let labels: Vec<f64> = (0..50).map(|_| (2.0 * normal.next()).round()).collect();
+            (PairBlock::new(&x, &labels, dim).expect("finite numbers"), 1e-3)
+        })
+        .collect();
+    bench(bencher, &problem(&blocks, 1e-3), 1e-4);
 }
 
 fn lambdas(bencher: Bencher, n_docs: usize, first: f64, count: u32) {

@@ -2,12 +2,13 @@
 //! a new entry is tested by being there.
 
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlite_ltr::algorithm::{ALGORITHMS, Recipe, find};
 use sqlite_ltr::metric::{METRICS, Metric};
 use sqlite_ltr::model::Model;
 use sqlite_ltr::option::{Options, Use};
-use sqlite_ltr::smoothing;
+use sqlite_ltr::ranker::FORM_NAMES;
+use sqlite_ltr::{kernel, loss, smoothing, solve};
 
 const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "both"];
 
@@ -51,18 +52,30 @@ fn fit(connection: &Connection, algorithm: &str, source: &str, options: &str) ->
 /// One combination of the tables.
 struct Case {
     algorithm: &'static str,
-    smoothing: &'static str,
-    scale: &'static str,
+    choices: Value,
 }
 
 impl Case {
+    fn new(algorithm: &'static str, choices: Value) -> Self {
+        Self { algorithm, choices }
+    }
+
     fn options(&self, threads: usize) -> String {
-        let Self { smoothing, scale, .. } = self;
-        json!({ "smoothing": smoothing, "scale": scale, "lambda": 0.01, "threads": threads }).to_string()
+        let mut options = self.choices.clone();
+        options["threads"] = json!(threads);
+        if options.get("lambda").is_none() {
+            options["lambda"] = json!(0.01);
+        }
+        options.to_string()
     }
 
     fn name(&self) -> String {
-        format!("{}, {}, {}", self.algorithm, self.smoothing, self.scale)
+        format!("{} {}", self.algorithm, self.choices)
+    }
+
+    fn is_accepted(&self) -> bool {
+        let options = Options::parse(Some(&self.options(1)), Use::Train).expect("known options");
+        Recipe::new(find(self.algorithm).expect("an algorithm"), &options).is_ok()
     }
 
     fn fit(&self, connection: &Connection, source: &str, threads: usize) -> Vec<u8> {
@@ -71,21 +84,35 @@ impl Case {
     }
 }
 
-/// Every combination that a recipe accepts.
+/// Every combination that a recipe accepts: all algorithms, smoothings and scalings; all losses, solvers, forms and
+/// kernels; all priors and times of fitting with every smoothing.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for algorithm in ALGORITHMS {
         for smoothing in smoothing::NAMES {
             for scale in SCALES {
-                let case = Case { algorithm: algorithm.name, smoothing, scale };
-                let options = Options::parse(Some(&case.options(1)), Use::Train).expect("known options");
-                if Recipe::new(algorithm, &options).is_ok() {
-                    cases.push(case);
+                cases.push(Case::new(algorithm.name, json!({ "smoothing": smoothing, "scale": scale })));
+            }
+        }
+    }
+    for smoothing in smoothing::NAMES {
+        for fits in ["training", "query_time"] {
+            let choices = json!({ "smoothing": smoothing, "prior": "global", "fits": fits });
+            cases.push(Case::new("q_svm", choices));
+        }
+    }
+    for loss in loss::NAMES {
+        for solver in solve::NAMES {
+            for form in FORM_NAMES {
+                for kernel in kernel::NAMES {
+                    let choices = json!({ "loss": loss, "solver": solver, "form": form, "kernel": kernel });
+                    cases.push(Case::new("q_svm", choices));
                 }
             }
         }
     }
-    assert!(cases.len() >= 4 * 5, "only {} combinations", cases.len());
+    cases.retain(Case::is_accepted);
+    assert!(cases.len() >= 150, "only {} combinations", cases.len());
     cases
 }
 

@@ -1,5 +1,6 @@
-//! Kernel methods against problems whose optimum is known to many digits (`tests/golden/qsvm`): the scoring form by the
-//! feature map of documents, the ranking form by that of pairs, both with the solver of the linear kernel.
+//! Kernel methods against problems whose optimum is known to many digits (`tests/golden/qsvm`): the scoring
+//! form by the feature map of documents, the ranking form by that of pairs, both with the solver of the
+//! linear kernel.
 //!
 //! Definitions and normalisation stand in the `definitions` block of `problems.json`.
 #![allow(clippy::unwrap_used)]
@@ -11,7 +12,7 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
-use sqlite_ltr::kernel::{Choice, FeatureMap, Kernel, MapOptions, PairMap, as_documents};
+use sqlite_ltr::kernel::{Choice, FeatureMap, Kernel, MapOptions, PairMap, Points, as_documents};
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
 
 fn read(name: &str) -> String {
@@ -72,7 +73,9 @@ fn golden(name: &str) -> Golden {
     let queries = problem["queries"].as_array().unwrap();
     let labels: Vec<Vec<f64>> = queries.iter().map(|query| numbers(&query["y"])).collect();
     let mut offsets = vec![0];
-    labels.iter().for_each(|labels| offsets.push(offsets[offsets.len() - 1] + labels.len()));
+    for labels in &labels {
+        offsets.push(offsets[offsets.len() - 1] + labels.len());
+    }
     let documents: Vec<Vec<f64>> = queries.iter().flat_map(|query| rows(&query["x"])).collect();
     Golden {
         kernel: gaussian(problem["sigma2"].as_f64().unwrap()),
@@ -165,7 +168,72 @@ fn ranking_form_with_score_recovery() {
     golden.compare(&report, &|features, rows| map.scores(features, rows, &beta, &control).unwrap());
 }
 
-/// Documents of the second example by query: training rows with labels, and the first five whatever their split.
+/// The dual of the ranking form (3.1) as it is defined: over both orders of every pair, with the kernel of
+/// the concatenations, one variable after the other. Answers the primal objective and the scores (3.6) of
+/// each query.
+fn brute_force(kernel: &Kernel, x: &[Vec<f64>], labels: &[f64], lambda: f64) -> (f64, Vec<f64>) {
+    let m = x.len();
+    let joined: Vec<(usize, usize)> = (0..m * m).map(|t| (t / m, t % m)).collect();
+    let rows: Vec<f64> = joined.iter().flat_map(|&(j, l)| [x[j].clone(), x[l].clone()].concat()).collect();
+    let dim = 2 * x[0].len();
+    let k = kernel.block(&rows, m * m, &Points::new(&rows, m * m, dim));
+    let sign = |&(j, l): &(usize, usize)| labels[j].total_cmp(&labels[l]) as i32;
+    let c = 0.5 * weight(1.0, 1, m);
+    let (mut alpha, mut f) = (vec![0.0; m * m], vec![0.0; m * m]);
+    for _ in 0..20_000 {
+        for t in (0..m * m).filter(|&t| sign(&joined[t]) != 0) {
+            let s = f64::from(sign(&joined[t]));
+            let curvature = k[t * m * m + t] / (2.0 * lambda);
+            let next = (alpha[t] + (1.0 - s * f[t]) / curvature).clamp(0.0, c);
+            let step = s * (next - alpha[t]) / (2.0 * lambda);
+            alpha[t] = next;
+            for u in 0..m * m {
+                f[u] += step * k[t * m * m + u];
+            }
+        }
+    }
+    let weighted = |t: usize| f64::from(sign(&joined[t])) * alpha[t];
+    let norm2: f64 = (0..m * m).map(|t| weighted(t) * f[t] / (2.0 * lambda)).sum();
+    let slack =
+        |t: usize| f64::from(sign(&joined[t]).abs()) * (1.0 - f64::from(sign(&joined[t])) * f[t]).max(0.0);
+    let loss: f64 = (0..m * m).map(|t| c * slack(t)).sum();
+    let score = |j: usize| (0..m).map(|l| f[j * m + l] - f[l * m + j]).sum::<f64>() / (2 * m) as f64;
+    (loss + lambda * norm2, (0..m).map(score).collect())
+}
+
+#[test]
+fn ranking_form_of_every_kernel_equals_the_dual_over_ordered_pairs() {
+    let x: Vec<Vec<f64>> =
+        (0..6).map(|i| vec![f64::from(i * i % 7) / 3.0, f64::from(i * 5 % 6) / 4.0]).collect();
+    let labels = [1.0, 0.0, 2.0, 1.0, 2.0, 0.0];
+    let (documents, control, lambda) = (matrix(&x), Control::default(), 0.01);
+    for (name, parameters) in [
+        ("linear", vec![]),
+        ("polynomial", vec![2.0, 0.5, 1.0]),
+        ("gaussian", vec![0.5]),
+        ("laplace", vec![0.5]),
+        ("laplace_l1", vec![0.5]),
+    ] {
+        let kernel = Kernel::new(name, parameters).unwrap();
+        let (objective, scores) = brute_force(&kernel, &x, &labels, lambda);
+        let options = MapOptions::default();
+        let map = PairMap::fit(&kernel, &documents, &[0, 6], &labels, &options, &control).unwrap();
+        let psi = map.features(&documents, 0..6, &labels, &control).unwrap();
+        let (rows, ones) = as_documents(psi, map.dim());
+        let block = PairBlock::new(&rows, &ones, map.dim()).unwrap();
+        let (w, report) = fit(map.dim(), vec![(&block, weight(1.0, 1, 6))], 2.0 * lambda, 1e-11);
+        assert!(
+            (report.objective / objective - 1.0).abs() < 1e-8,
+            "{name}: {} {objective}",
+            report.objective
+        );
+        let beta = map.coefficients(&w).unwrap();
+        assert_close(&map.scores(&documents, 0..6, &beta, &control).unwrap(), &scores, 1e-5, name);
+    }
+}
+
+/// Documents of the second example by query: training rows with labels, and the first five whatever their
+/// split.
 type Documents = BTreeMap<u64, (Vec<Vec<f64>>, Vec<f64>, Vec<Vec<f64>>)>;
 
 fn documents() -> Documents {
@@ -194,7 +262,7 @@ fn every_method_of_the_second_example() {
     let all = matrix(&training);
 
     let choice = Choice::parse(&json!({"gaussian": {"gamma": "median"}})).unwrap();
-    let kernel = choice.fit(&all, 0).unwrap();
+    let kernel = choice.fit(&all, 0, &control).unwrap();
     let sigma2 = results["sigma2"].as_f64().unwrap();
     assert!((1.0 / kernel.parameters()[0] - sigma2).abs() < 1e-12, "{:?}", kernel.parameters());
 

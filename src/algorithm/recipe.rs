@@ -93,9 +93,13 @@ pub struct Recipe {
     pub missing: Missing,
 }
 
-/// The candidates for lambda where the caller names none: those of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for
-/// v = 61, ..., 1.
-pub(super) fn auto_grid() -> Vec<f64> {
+/// The candidates for lambda where the caller names none, largest first: those of Dai & Wang (2019), section 5,
+/// 10^((v - 31) / 10) for v = 61, ..., 1; of other kernels than the linear one half decades from 1 to 1e-7, because
+/// their spaces are larger and their fits dearer.
+pub(super) fn auto_grid(is_linear: bool) -> Vec<f64> {
+    if !is_linear {
+        return (0..=14).map(|step| libm::exp10(-0.5 * f64::from(step))).collect();
+    }
     (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
 }
 
@@ -108,6 +112,8 @@ impl Recipe {
         let kind = options.text("smoothing").and_then(Kind::parse).unwrap_or(algorithm.smoothing);
         check_smoothing_options(kind, options)?;
         let given_kernel = options.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
+        let kernel = kernel::Choice::parse(&given_kernel)?;
+        let lambda = lambda(options.get("lambda"), kernel.is_linear());
         let recipe = Self {
             smoothing: Smoothing {
                 kind,
@@ -115,7 +121,7 @@ impl Recipe {
                 bandwidth: options.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
             },
             loss: loss::find(options.text("loss").unwrap_or(loss::NAMES[0]))?,
-            kernel: kernel::Choice::parse(&given_kernel)?,
+            kernel,
             landmarks: options.count("landmarks").unwrap_or(MapOptions::default().landmarks),
             landmarks_given: options.has("landmarks"),
             given_kernel,
@@ -127,7 +133,7 @@ impl Recipe {
             scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(ScalingKind::Quantile),
             standardise_queries: options.text("query_scale") != Some("none"),
             query_features: options.text("query_features").and_then(QueryFeatureKind::parse),
-            lambda: lambda(options.get("lambda")),
+            lambda,
             metric: metric(options.get("metric"))?,
             undefined: options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?,
             validation: validation(options.get("validation"), kind),
@@ -236,7 +242,7 @@ fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {
     }
 }
 
-fn lambda(given: Option<&Value>) -> LambdaChoice {
+fn lambda(given: Option<&Value>, is_linear: bool) -> LambdaChoice {
     match given {
         Some(Value::Number(number)) => LambdaChoice::Fixed(number.as_f64().unwrap_or(1.0)),
         Some(Value::Array(list)) => {
@@ -245,7 +251,7 @@ fn lambda(given: Option<&Value>) -> LambdaChoice {
             lambdas.dedup_by(|a, b| a.to_bits() == b.to_bits());
             LambdaChoice::Among(lambdas)
         }
-        _ => LambdaChoice::Among(auto_grid()),
+        _ => LambdaChoice::Among(auto_grid(is_linear)),
     }
 }
 
@@ -289,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_grid_is_the_papers() {
-        let grid = auto_grid();
+        let grid = auto_grid(true);
         assert_eq!(grid.len(), 61);
         assert!((grid[0] - 1e3).abs() < 1e-9 && (grid[60] - 1e-3).abs() < 1e-15);
     }

@@ -1,5 +1,5 @@
-//! The documents that a function is made of: f(x) = sum over p of beta_p K(x, x_p). This and the coefficients beta are
-//! all that a model of one function needs.
+//! The documents that a function is made of: f(x) = sum over p of beta_p K(x, x_p). This and the coefficients
+//! beta are all that a model of one function needs.
 
 use std::ops::Range;
 
@@ -12,6 +12,9 @@ use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::math::dense::dot;
+
+/// A model with more scaled features is damaged.
+const MOST_FEATURES: usize = 2_000_000;
 
 /// A kernel and r documents with d features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,9 +46,11 @@ impl TryFrom<Stored> for Basis {
 
     fn try_from(stored: Stored) -> Result<Self> {
         let fits = stored.count.checked_mul(stored.dim) == Some(stored.rows.len());
+        // Documents are laid out in tiles, so that a few of many features take more memory than bytes.
+        let narrow = stored.dim <= MOST_FEATURES;
         // Without features the claim of a number of documents takes no bytes, so it is worth nothing.
         let counted = stored.dim > 0 || stored.count <= 1;
-        if !(fits && counted && stored.rows.iter().all(|value| value.is_finite())) {
+        if !(fits && narrow && counted && stored.rows.iter().all(|value| value.is_finite())) {
             return Err(Error::Corrupt("the documents of a kernel do not fit their sizes".to_owned()));
         }
         Ok(Self::new(stored.kernel, &stored.rows, stored.count, stored.dim))

@@ -1,4 +1,5 @@
-//! Rows made in blocks of one tile, on all threads of the caller's pool; the bits do not depend on their number.
+//! Rows made in blocks of one tile, on all threads of the caller's pool; the bits do not depend on their
+//! number.
 
 use std::ops::Range;
 
@@ -9,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::math::tile::{TILE, Tile};
 use crate::math::triangular;
 
-/// The rows that `work` writes: shape `(count, width)`, row-major. It is given the numbers of up to [`TILE`] rows and
-/// their places. A single block stays on the calling thread.
+/// The rows that `work` writes: shape `(count, width)`, row-major. It is given the numbers of up to [`TILE`]
+/// rows and their places. A single block stays on the calling thread.
 ///
 /// # Errors
 /// An interruption, noticed between blocks.

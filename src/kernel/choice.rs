@@ -1,9 +1,11 @@
-//! The kernel that a caller asks for: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or `{"gaussian": {"gamma": "median"}}`.
+//! The kernel that a caller asks for: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or
+//! `{"gaussian": {"gamma": "median"}}`.
 
 use serde_json::{Map, Value};
 
 use super::def::{Fallback, KERNELS, Kernel, KernelDef, ParameterDef, find};
 use super::spread::{median_distance, total_variance};
+use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result, shorten};
 
@@ -34,8 +36,8 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// The kernel that a value of the option `kernel` asks for: a name, or an object with one name whose value is an
-    /// object of parameters.
+    /// The kernel that a value of the option `kernel` asks for: a name, or an object with one name whose
+    /// value is an object of parameters.
     ///
     /// # Errors
     /// A value of another form, an unknown kernel or parameter, or a number outside its range.
@@ -64,23 +66,29 @@ impl Choice {
         self.def.name == KERNELS[0].name
     }
 
-    /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many documents.
+    /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many
+    /// documents.
     ///
     /// # Errors
-    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow.
-    pub fn fit(&self, features: &Matrix, seed: u64) -> Result<Kernel> {
+    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow; an
+    /// interruption.
+    pub fn fit(&self, features: &Matrix, seed: u64, control: &Control) -> Result<Kernel> {
         let per_variance = |given: &Given| {
             matches!(given, Given::Fallback(Fallback::PerVariance(_) | Fallback::PerDistance(_)))
         };
-        let variance = if self.given.iter().any(per_variance) { total_variance(features) } else { 0.0 };
-        let number = |given: &Given| match *given {
-            Given::Number(number) | Given::Fallback(Fallback::Number(number)) => number,
-            Given::Median => 1.0 / scale(median_distance(self.def.inner, features, seed).unwrap_or(0.0)),
-            Given::Fallback(Fallback::PerVariance(number)) => number / scale(variance),
-            Given::Fallback(Fallback::PerDistance(number)) => number / scale((2.0 * variance).sqrt()),
-            Given::Fallback(Fallback::PerFeature(number)) => number / scale(features.columns() as f64),
+        let variance =
+            if self.given.iter().any(per_variance) { total_variance(features, control)? } else { 0.0 };
+        let median = || median_distance(self.def.inner, features, seed, control);
+        let number = |given: &Given| -> Result<f64> {
+            Ok(match *given {
+                Given::Number(number) | Given::Fallback(Fallback::Number(number)) => number,
+                Given::Median => 1.0 / scale(median()?.unwrap_or(0.0)),
+                Given::Fallback(Fallback::PerVariance(number)) => number / scale(variance),
+                Given::Fallback(Fallback::PerDistance(number)) => number / scale((2.0 * variance).sqrt()),
+                Given::Fallback(Fallback::PerFeature(number)) => number / scale(features.columns() as f64),
+            })
         };
-        Kernel::new(self.def.name, self.given.iter().map(number).collect())
+        Kernel::new(self.def.name, self.given.iter().map(number).collect::<Result<_>>()?)
     }
 }
 
@@ -134,7 +142,7 @@ mod tests {
 
     fn fitted(value: &Value, rows: usize, values: &[f64]) -> Vec<f64> {
         let features = Matrix::F64(shaped(rows, values.len() / rows, values.to_vec()));
-        Choice::parse(value).unwrap().fit(&features, 0).unwrap().parameters().to_vec()
+        Choice::parse(value).unwrap().fit(&features, 0, &Control::default()).unwrap().parameters().to_vec()
     }
 
     #[test]
@@ -147,7 +155,7 @@ mod tests {
         assert_eq!(of(json!("laplace_l1")), [0.125]);
         assert_eq!(of(json!("polynomial")), [2.0, 0.25, 1.0]);
         assert_eq!(of(json!({"polynomial": {"degree": 3}})), [3.0, 0.25, 1.0]);
-        assert_eq!(of(json!({"tanh": {"offset": -1}})), [0.25, -1.0]);
+        assert_eq!(of(json!({"tanh": {"offset": -1}})), [0.0625, -1.0]);
         assert_eq!(of(json!({"gaussian": {}})), [1.0 / 32.0]);
         assert!(of(json!("linear")).is_empty());
     }
@@ -167,7 +175,7 @@ mod tests {
             let found = fitted(&value, 2, &[3.0, 3.0])[0];
             assert!(found > 0.0 && found <= 1.0, "{value}: {found}");
         }
-        assert_eq!(fitted(&json!("tanh"), 1, &[3.0]), [1.0, 0.0]);
+        assert_eq!(fitted(&json!("tanh"), 1, &[3.0]), [0.25, 0.0]);
     }
 
     #[test]

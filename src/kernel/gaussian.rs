@@ -1,7 +1,7 @@
 //! The Gaussian kernel.
 //!
-//! Dai and Wang (2019) write it exp(-|x-z|^2 / sigma2): gamma = 1 / sigma2. With the default, 1 / (8 v), the exponent
-//! is 1/4 at the root mean square distance of two documents, sqrt(2 v).
+//! Dai and Wang (2019) write it exp(-|x-z|^2 / sigma2): gamma = 1 / sigma2. With the default, 1 / (8 v), the
+//! exponent is 1/4 at the root mean square distance of two documents, sqrt(2 v).
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};

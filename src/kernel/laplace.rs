@@ -1,6 +1,7 @@
 //! The Laplace kernel of the Euclidean distance.
 //!
-//! The default makes the exponent 1/4 at the root mean square distance of two documents, as that of the Gaussian does.
+//! The default makes the exponent 1/4 at the root mean square distance of two documents, as that of the
+//! Gaussian does.
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};

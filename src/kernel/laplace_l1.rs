@@ -1,4 +1,5 @@
-//! The Laplace kernel of the sum of absolute differences: a product of one-dimensional kernels, one per feature.
+//! The Laplace kernel of the sum of absolute differences: a product of one-dimensional kernels, one per
+//! feature.
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};

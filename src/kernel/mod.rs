@@ -1,8 +1,9 @@
-//! Kernels: which space a ranking function lives in. One file per kernel, and the maps that make a kernel method linear.
+//! Kernels: which space a ranking function lives in. One file per kernel, and the maps that make a kernel
+//! method linear.
 //!
-//! Every kernel here is K(x, z) = outer(q(x, z)) with q a sum over features: the dot product, the squared Euclidean
-//! distance or the sum of absolute differences. So q of two concatenations is the sum of the q of their halves, which
-//! is what the ranking form needs.
+//! Every kernel here is K(x, z) = outer(q(x, z)) with q a sum over features: the dot product, the squared
+//! Euclidean distance or the sum of absolute differences. So q of two concatenations is the sum of the q of
+//! their halves, which is what the ranking form needs.
 //!
 //! * [`Choice`]: what a caller asks for; `fit` turns it into a [`Kernel`] with numbers.
 //! * [`FeatureMap`]: documents to vectors phi with phi(x).phi(z) = K(x, z); for the scoring form.
@@ -34,3 +35,6 @@ pub use inner::Inner;
 pub use map::{FeatureMap, MapOptions};
 pub use pair_map::{PairMap, as_documents, ordered_pairs};
 pub use points::Points;
+
+#[cfg(test)]
+mod tests;

@@ -10,18 +10,19 @@
 //! f(t)      = w.psi_t, and |f|^2 = 2 |w|^2
 //! ```
 //!
-//! of Dai & Wang (2019). So it is the scoring form with one document psi_t per pair, one document 0 that is worse than
-//! all, and twice the lambda ([`as_documents`]). The score of a document is its mean preference over the k documents of
-//! its query:
+//! of Dai & Wang (2019). So it is the scoring form with one document psi_t per pair, one document 0 that is
+//! worse than all, and twice the lambda ([`as_documents`]). The score of a document is its mean preference
+//! over the k documents of its query:
 //!
 //! ```text
 //! s_j = (1/k) sum_l f(x_j, x_l),   f(x, x') = sum_p beta_p H((x, x'), (a_p, b_p))                     (3.6)
 //! ```
 //!
-//! With outer(q + r) = outer(q) outer(r), as for the Gaussian, H is E(x, a) E(x', b) - E(x, b) E(x', a) and the k
-//! scores of a query cost k times the number of pivot documents; else k^2 times the number of pivots.
+//! With outer(q + r) = outer(q) outer(r), as for the Gaussian, H is E(x, a) E(x', b) - E(x, b) E(x', a) and
+//! the k scores of a query cost k times the number of pivot documents; else k^2 times the number of pivots.
 //!
-//! Candidates for pivots are all pairs with different labels, or a sample where they are more than the `landmarks`.
+//! Candidates for pivots are all pairs with different labels, or a sample where they are more than four times
+//! the `landmarks`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -110,7 +111,8 @@ impl Gram for Candidates<'_> {
 }
 
 impl PairMap {
-    /// The map of a kernel for the pairs with different labels of the queries whose rows start and end at `offsets`.
+    /// The map of a kernel for the pairs with different labels of the queries whose rows start and end at
+    /// `offsets`.
     ///
     /// # Errors
     /// A kernel that is not a finite number on a pair, or an interruption.
@@ -151,8 +153,8 @@ impl PairMap {
         self.basis.kernel()
     }
 
-    /// psi of the pairs of one query, whose documents are `rows` and have these labels: shape `(pairs, r)`, row-major,
-    /// in the order of [`ordered_pairs`].
+    /// psi of the pairs of one query, whose documents are `rows` and have these labels: shape `(pairs, r)`,
+    /// row-major, in the order of [`ordered_pairs`].
     ///
     /// # Errors
     /// Another number of features or labels, or an interruption.
@@ -203,13 +205,12 @@ impl PairMap {
         }
         let count = rows.len();
         let columns = self.columns(features, rows, control)?;
-        let mut scores = if self.kernel().def().factorises {
+        let sums = if self.kernel().def().factorises {
             self.product_sums(&columns, count, coefficients)
         } else {
             self.plain_sums(&columns, count, coefficients, control)?
         };
-        scores.iter_mut().for_each(|score| *score /= count as f64);
-        Ok(scores)
+        Ok(sums.into_iter().map(|sum| sum / count as f64).collect())
     }
 
     /// As [`super::FeatureMap::negative`].
@@ -231,8 +232,8 @@ impl PairMap {
             && self.negative.is_finite()
     }
 
-    /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel factorises,
-    /// else q.
+    /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel
+    /// factorises, else q.
     fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
         let points = self.basis.points();
         check_width(features.columns(), points.dim())?;
@@ -263,8 +264,8 @@ impl PairMap {
         out.iter_mut().zip(other).for_each(|(straight, crossed)| *straight -= *crossed);
     }
 
-    /// sum_l f(x_j, x_l) of each document j = E_j.v with v_a += beta_p S_b and v_b -= beta_p S_a for each pivot (a, b),
-    /// S the sum of all E_l.
+    /// sum_l f(x_j, x_l) of each document j = E_j.v with v_a += beta_p S_b and v_b -= beta_p S_a for each
+    /// pivot (a, b), S the sum of all E_l.
     fn product_sums(&self, columns: &[f64], count: usize, beta: &[f64]) -> Vec<f64> {
         let width = self.basis.points().len();
         let row = |j: usize| &columns[j * width..(j + 1) * width];
@@ -307,12 +308,17 @@ impl PairMap {
 
 /// Pairs (j, l) with y_j > y_l, by j and then by l.
 pub fn ordered_pairs(labels: &[f64]) -> Vec<(usize, usize)> {
-    let below = |j: usize| (0..labels.len()).filter(move |&l| labels[j] > labels[l]).map(move |l| (j, l));
-    (0..labels.len()).flat_map(below).collect()
+    each_pair(labels).collect()
 }
 
-/// Pairs as one query of documents for a linear solver: the rows of psi with label 1 and a last row 0 with label 0,
-/// whose pairs are the rows of psi.
+fn each_pair(labels: &[f64]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let below =
+        move |j: usize| (0..labels.len()).filter(move |&l| labels[j] > labels[l]).map(move |l| (j, l));
+    (0..labels.len()).flat_map(below)
+}
+
+/// Pairs as one query of documents for a linear solver: the rows of psi with label 1 and a last row 0 with
+/// label 0, whose pairs are the rows of psi.
 pub fn as_documents(mut psi: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
     let mut labels = vec![1.0; psi.len().checked_div(dim).unwrap_or(0)];
     psi.resize(psi.len() + dim, 0.0);
@@ -320,23 +326,170 @@ pub fn as_documents(mut psi: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
     (psi, labels)
 }
 
-/// Rows of the two documents of the candidates: all pairs, or a sample of as many as there are landmarks.
+/// Rows of the two documents of the candidates: all pairs, or a sample where they are many.
 fn sampled_pairs(offsets: &[usize], labels: &[f64], options: &MapOptions) -> Vec<(usize, usize)> {
     let counts: Vec<usize> =
         offsets.windows(2).map(|bounds| pairs(&labels[bounds[0]..bounds[1]]) as usize).collect();
-    let chosen = sample(counts.iter().sum(), options.landmarks, options.seed);
+    let chosen = sample(counts.iter().sum(), options.candidates(), options.seed);
     let mut rest = &chosen[..];
     let mut found = Vec::with_capacity(chosen.len());
     let mut first = 0;
     for (bounds, count) in offsets.windows(2).zip(counts) {
         let (here, after) = rest.split_at(rest.partition_point(|&pair| pair < first + count));
         if !here.is_empty() {
-            let all = ordered_pairs(&labels[bounds[0]..bounds[1]]);
-            let rows = |&(j, l): &(usize, usize)| (bounds[0] + j, bounds[0] + l);
-            found.extend(here.iter().filter_map(|pair| all.get(pair - first)).map(rows));
+            let numbered = (first..).zip(each_pair(&labels[bounds[0]..bounds[1]]));
+            let wanted = numbered.filter(|(number, _)| here.binary_search(number).is_ok());
+            found.extend(wanted.map(|(_, (j, l))| (bounds[0] + j, bounds[0] + l)));
         }
         rest = after;
         first += count;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::shaped;
+    use crate::math::dense::dot;
+
+    const LABELS: [f64; 5] = [2.0, 0.0, 1.0, 2.0, 0.0];
+
+    fn documents(n: usize) -> Matrix {
+        let value = |i: usize| ((i * i % 101) as f64 * 1.3 + i as f64 * 0.7).sin();
+        Matrix::F64(shaped(n, 2, (0..2 * n).map(value).collect()))
+    }
+
+    fn kernels() -> Vec<Kernel> {
+        let kernel = |name: &str, parameters: &[f64]| Kernel::new(name, parameters.to_vec()).unwrap();
+        vec![
+            kernel("linear", &[]),
+            kernel("polynomial", &[3.0, 0.5, 1.0]),
+            kernel("gaussian", &[0.7]),
+            kernel("laplace", &[0.7]),
+            kernel("laplace_l1", &[0.7]),
+        ]
+    }
+
+    fn fit(kernel: &Kernel, features: &Matrix) -> PairMap {
+        let options = MapOptions::default();
+        PairMap::fit(kernel, features, &[0, 5], &LABELS, &options, &Control::default()).unwrap()
+    }
+
+    /// K of two concatenations by its definition.
+    fn concatenated(kernel: &Kernel, features: &Matrix, t: (usize, usize), u: (usize, usize)) -> f64 {
+        let join = |(x, z)| [features.row_f64(x), features.row_f64(z)].concat();
+        kernel.block(&join(t), 1, &Points::new(&join(u), 1, 4))[0]
+    }
+
+    #[test]
+    fn products_of_pairs_are_differences_of_kernels_on_concatenations() {
+        let features = documents(5);
+        let pairs = ordered_pairs(&LABELS);
+        assert_eq!(pairs, [(0, 1), (0, 2), (0, 4), (2, 1), (2, 4), (3, 1), (3, 2), (3, 4)]);
+        for kernel in kernels() {
+            let map = fit(&kernel, &features);
+            let psi = map.features(&features, 0..5, &LABELS, &Control::default()).unwrap();
+            let row = |t: usize| &psi[t * map.dim()..(t + 1) * map.dim()];
+            for (t, &pair) in pairs.iter().enumerate() {
+                for (u, &(z, other)) in pairs.iter().enumerate() {
+                    let straight = concatenated(&kernel, &features, pair, (z, other));
+                    let h = straight - concatenated(&kernel, &features, pair, (other, z));
+                    let found = dot(row(t), row(u));
+                    assert!((found - h).abs() < 1e-9, "{}: {found}, expected {h}", kernel.def().name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn scores_are_mean_preferences_on_both_routes() {
+        let (features, test) = (documents(5), documents(9));
+        let control = Control::default();
+        for kernel in kernels() {
+            let map = fit(&kernel, &features);
+            let beta: Vec<f64> = (0..map.dim()).map(|p| (p as f64).cos()).collect();
+            let columns = map.columns(&test, 0..9, &control).unwrap();
+            let (mut row, mut other) = (vec![0.0; map.dim()], vec![0.0; map.dim()]);
+            let mut f = |j, l| {
+                map.preferences(&columns, (j, l), &mut row, &mut other);
+                dot(&row, &beta)
+            };
+            let found = map.scores(&test, 0..9, &beta, &control).unwrap();
+            let plain = map.plain_sums(&columns, 9, &beta, &control).unwrap();
+            for j in 0..9 {
+                let sum: f64 = (0..9).map(|l| f(j, l)).sum();
+                assert!((found[j] - sum / 9.0).abs() < 1e-12, "{}", kernel.def().name);
+                assert!((plain[j] - sum).abs() < 1e-12, "{}", kernel.def().name);
+                assert!((f(j, 8 - j) + f(8 - j, j)).abs() < 1e-15, "antisymmetric");
+            }
+            assert!(found.iter().sum::<f64>().abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_order_of_documents_permutes_the_scores() {
+        let features = documents(5);
+        let order = [3, 1, 4, 0, 2];
+        for kernel in kernels() {
+            let map = fit(&kernel, &features);
+            let beta = vec![1.0; map.dim()];
+            let scores = |features: &Matrix| map.scores(features, 0..5, &beta, &Control::default()).unwrap();
+            let (plain, permuted) = (scores(&features), scores(&features.select_rows(&order)));
+            for (place, document) in order.into_iter().enumerate() {
+                assert!((permuted[place] - plain[document]).abs() < 1e-12, "{}", kernel.def().name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_linear_kernel_scores_with_centred_documents() {
+        let features = documents(5);
+        let map = fit(&kernels()[0], &features);
+        assert_eq!(map.dim(), 2);
+        let w = [0.4, -1.5];
+        let beta = map.coefficients(&w).unwrap();
+        let scores = map.scores(&features, 0..5, &beta, &Control::default()).unwrap();
+        let psi = map.features(&features, 0..5, &LABELS, &Control::default()).unwrap();
+        for (&(j, l), psi) in ordered_pairs(&LABELS).iter().zip(psi.chunks_exact(2)) {
+            assert!((scores[j] - scores[l] - dot(psi, &w)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn sampled_pairs_are_pairs_of_one_query() {
+        let labels: Vec<f64> = (0..60).map(|row| f64::from(row % 4)).collect();
+        let offsets = [0, 20, 20, 21, 60];
+        let options = MapOptions { landmarks: 12, ..MapOptions::default() };
+        let chosen = sampled_pairs(&offsets, &labels, &options);
+        assert_eq!(chosen.len(), 48);
+        for &(j, l) in &chosen {
+            assert!(labels[j] > labels[l] && (j < 20) == (l < 20) && j != 20 && l != 20);
+        }
+        let all = sampled_pairs(&offsets, &labels, &MapOptions::default());
+        assert_eq!(all.len() as u64, pairs(&labels[..20]) + pairs(&labels[21..]));
+        assert!(chosen.iter().all(|pair| all.contains(pair)));
+    }
+
+    #[test]
+    fn pairs_become_documents_above_a_zero() {
+        assert_eq!(
+            as_documents(vec![1.0, 2.0, 3.0, 4.0], 2),
+            (vec![1.0, 2.0, 3.0, 4.0, 0.0, 0.0], vec![1.0, 1.0, 0.0])
+        );
+        assert_eq!(as_documents(Vec::new(), 0), (Vec::new(), vec![0.0]));
+    }
+
+    #[test]
+    fn without_pairs_there_is_an_empty_map() {
+        let features = documents(3);
+        let control = Control::default();
+        let map =
+            PairMap::fit(&kernels()[2], &features, &[0, 3], &[1.0; 3], &MapOptions::default(), &control);
+        let map = map.unwrap();
+        assert_eq!(map.dim(), 0);
+        assert!(map.is_sound());
+        assert!(map.features(&features, 0..3, &[1.0; 3], &control).unwrap().is_empty());
+        assert_eq!(map.scores(&features, 0..3, &[], &control).unwrap(), [0.0; 3]);
+    }
 }

@@ -8,8 +8,8 @@ use crate::math::tile::{TILE, Tile, tiles_for};
 
 /// Documents in tiles, feature after feature.
 ///
-/// Sums over features run in their order for each document apart, so q(x, z) has the same bits as q(z, x), whatever
-/// else is compared.
+/// Sums over features run in their order for each document apart, so q(x, z) has the same bits as q(z, x),
+/// whatever else is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     count: usize,
@@ -66,7 +66,8 @@ impl Points {
         out
     }
 
-    /// q of every row of `x` with the documents of a range that starts at a multiple of [`TILE`], row-major in `out`.
+    /// q of every row of `x` with the documents of a range that starts at a multiple of [`TILE`], row-major
+    /// in `out`.
     pub(super) fn inner_of(&self, inner: Inner, x: &[f64], documents: Range<usize>, out: &mut [f64]) {
         widest(Inners { points: self, inner, x, documents, out });
     }
@@ -126,19 +127,13 @@ mod tests {
             let rows: Vec<f64> = (0..count * dim).map(at).collect();
             let points = Points::new(&rows, count, dim);
             assert_eq!(points.rows(), rows);
-            let terms: [(Inner, fn(f64, f64) -> f64); 3] = [
-                (Inner::Dot, |x, z| x * z),
-                (Inner::SquaredDistance, |x, z| (x - z) * (x - z)),
-                (Inner::Manhattan, |x, z| (x - z).abs()),
-            ];
-            for (inner, term) in terms {
+            for inner in [Inner::Dot, Inner::SquaredDistance, Inner::Manhattan] {
                 let found = points.inner(inner, &rows, count);
-                for i in 0..count {
-                    for j in 0..count {
-                        let sum: f64 = (0..dim).map(|k| term(rows[i * dim + k], rows[j * dim + k])).sum();
-                        assert!((found[i * count + j] - sum).abs() < 1e-14);
-                        assert_eq!(found[i * count + j].to_bits(), found[j * count + i].to_bits());
-                    }
+                for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))) {
+                    let terms = (0..dim).map(|k| inner.term(rows[i * dim + k], rows[j * dim + k]));
+                    let sum = terms.fold(0.0, |sum, term| sum + term);
+                    assert_eq!(found[i * count + j].to_bits(), sum.to_bits());
+                    assert_eq!(found[i * count + j].to_bits(), found[j * count + i].to_bits());
                 }
             }
         }

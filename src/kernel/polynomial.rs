@@ -25,7 +25,9 @@ pub static POLYNOMIAL: KernelDef = KernelDef {
 
 fn outer(parameters: &[f64], values: &mut [f64]) {
     let &[degree, scale, offset] = parameters else { return };
-    values.iter_mut().for_each(|value| *value = power(scale * *value + offset, degree as u32));
+    for value in values {
+        *value = power(scale * *value + offset, degree as u32);
+    }
 }
 
 fn power(mut base: f64, mut exponent: u32) -> f64 {
@@ -46,6 +48,7 @@ mod tests {
 
     #[test]
     fn a_power_is_repeated_multiplication() {
-        assert_eq!([1, 2, 3, 5, 10].map(|n| power(-2.0, n)), [-2.0, 4.0, -8.0, -32.0, 1024.0]);
+        let powers: Vec<f64> = [1, 2, 3, 5, 10].into_iter().map(|n| power(-2.0, n)).collect();
+        assert_eq!(powers, [-2.0, 4.0, -8.0, -32.0, 1024.0]);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// `size` different numbers below `n`, ascending, each as likely as any other; all of them where there are no more.
+/// `size` different numbers below `n`, ascending, each as likely as any other; all of them where there are no
+/// more.
 ///
 /// Draw after draw by a hash of its number, so that a larger sample of the same seed holds the smaller one.
 pub(super) fn sample(n: usize, size: usize, seed: u64) -> Vec<usize> {

@@ -1,7 +1,8 @@
 //! The hyperbolic tangent kernel, which is not positive semidefinite for any scale and offset.
 //!
-//! The maps of this room then give the projection K(x, P) K(P, P)^-1 K(P, z) on the span of pivots P whose own matrix
-//! is positive definite; what they leave out is in `FeatureMap::negative`.
+//! The maps of this room then give the projection K(x, P) K(P, P)^-1 K(P, z) on the span of pivots P whose own
+//! matrix is positive definite; what they leave out is in `FeatureMap::negative`. The smaller the scale, the
+//! less that is, and the nearer the kernel is to the linear one.
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::Inner;
@@ -13,7 +14,7 @@ pub static TANH: KernelDef = KernelDef {
     formula: "tanh(scale x.z + offset)",
     source: "Vapnik 1995; Lin and Lin 2003",
     parameters: &[
-        ParameterDef { name: "scale", rule: Rule::Above(0.0, 1e100), fallback: Fallback::PerVariance(1.0) },
+        ParameterDef { name: "scale", rule: Rule::Above(0.0, 1e100), fallback: Fallback::PerVariance(0.25) },
         ParameterDef { name: "offset", rule: Rule::Between(-1e9, 1e9), fallback: Fallback::Number(0.0) },
     ],
     inner: Inner::Dot,
@@ -24,5 +25,7 @@ pub static TANH: KernelDef = KernelDef {
 
 fn outer(parameters: &[f64], values: &mut [f64]) {
     let &[scale, offset] = parameters else { return };
-    values.iter_mut().for_each(|value| *value = libm::tanh(scale * *value + offset));
+    for value in values {
+        *value = libm::tanh(scale * *value + offset);
+    }
 }

@@ -8,13 +8,13 @@
 //! L_ik       (K(i, p_k) - sum over j < k of L_ij L_(p_k)j) / sqrt(d_(p_k))
 //! ```
 //!
-//! It ends at a rank or when no remaining diagonal is above a share of the largest one (Harbrecht, Peters & Schneider
-//! 2012). Only pivots' columns are asked for; the cost is n r^2 / 2 beside them.
+//! It ends at a rank or when no remaining diagonal is above a share of the largest one (Harbrecht, Peters &
+//! Schneider 2012). Only pivots' columns are asked for; the cost is n r^2 / 2 beside them.
 //!
-//! A matrix that is not positive semidefinite has negative remaining diagonals, which never become pivots, nor does
-//! NaN. Nor does a row whose column of L would hold an entry above `LONGEST` times the largest diagonal (squared): in
-//! a positive semidefinite matrix there is none above 1. So the factor of the pivots' own matrix exists whatever the
-//! matrix is, and L stays of its size.
+//! A matrix that is not positive semidefinite has negative remaining diagonals, which never become pivots,
+//! nor does NaN. Nor does a row whose column of L would hold an entry above `LONGEST` times the largest
+//! diagonal (squared): in a positive semidefinite matrix there is none above 1. So the factor of the pivots'
+//! own matrix exists whatever the matrix is, and L stays of its size.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use std::ops::Range;
@@ -41,7 +41,8 @@ pub trait Gram: Sync {
     }
     /// Entry i of the diagonal.
     fn diagonal(&self, i: usize) -> f64;
-    /// Writes the entries of `rows` in column `pivot`. Ranges start at multiples of [`TILE`] and are no longer.
+    /// Writes the entries of `rows` in column `pivot`. Ranges start at multiples of [`TILE`] and are no
+    /// longer.
     fn column(&self, pivot: usize, rows: Range<usize>, out: &mut [f64]);
 }
 
@@ -63,8 +64,8 @@ pub struct Pivoted {
     pub factor: Vec<f64>,
     /// Largest remaining diagonal, in largest diagonals of K; 0 where nothing remains.
     pub remaining: f64,
-    /// Minus the smallest remaining diagonal, in largest diagonals of K, at least 0: more than rounding only where the
-    /// matrix is not positive semidefinite.
+    /// Minus the smallest remaining diagonal, in largest diagonals of K, at least 0: more than rounding only
+    /// where the matrix is not positive semidefinite.
     pub negative: f64,
 }
 
@@ -200,7 +201,7 @@ impl<'a, G: Gram> Work<'a, G> {
         let open = || self.chunks.iter().flat_map(Chunk::open).map(|(_, value)| value);
         let share = |value: f64| if self.largest > 0.0 { value / self.largest } else { value };
         let remaining = share(open().fold(0.0, f64::max));
-        let negative = share(-open().fold(0.0, f64::min));
+        let negative = share(open().fold(0.0, |sum: f64, value| sum.max(0.0 - value)));
         Pivoted { pivots: self.pivots, factor: self.factor, remaining, negative }
     }
 }

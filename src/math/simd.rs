@@ -1,8 +1,8 @@
 //! Runs a kernel with the widest registers that the processor has.
 //!
-//! A kernel is plain code whose every function is always inlined. Compiled a second time inside a function that may
-//! use AVX2, it becomes wider code; the order of additions is written in the kernel (`math::lanes`) and multiply and
-//! add are never fused, so that both versions give the same bits. This is the only file of the numerical rooms with
+//! A kernel is plain code whose every function is always inlined. Compiled again inside a function that may use AVX2
+//! or AVX-512, it becomes wider code; the order of additions is written in the kernel (`math::lanes`) and multiply and
+//! add are never fused, so that all versions give the same bits. This is the only file of the numerical rooms with
 //! `unsafe`, and the only thing it does is the call that the processor has been asked about.
 #![allow(unsafe_code)]
 
@@ -19,10 +19,23 @@ pub trait Kernel {
 #[inline]
 pub fn widest<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, which is all that `with_avx2` needs.
-        return unsafe { with_avx2(kernel) };
+    {
+        use std::arch::is_x86_feature_detected as has;
+        if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
+            // SAFETY: the processor has all that `with_avx512` needs.
+            return unsafe { with_avx512(kernel) };
+        }
+        if has!("avx2") {
+            // SAFETY: the processor has AVX2, which is all that `with_avx2` needs.
+            return unsafe { with_avx2(kernel) };
+        }
     }
+    kernel.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
 
@@ -55,6 +68,12 @@ mod tests {
     fn wide_registers_change_no_bit() {
         let values: Vec<f64> = (0..800).map(|i| (f64::from(i) * 0.37).sin() / 3.0).collect();
         let rows = lanes::from_slice(&values);
-        assert_eq!(widest(Gram(&rows)), Gram(&rows).run());
+        let plain = Gram(&rows).run();
+        assert_eq!(widest(Gram(&rows)), plain);
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            assert_eq!(unsafe { with_avx2(Gram(&rows)) }, plain);
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! scoring form with 2 lambda and centred scores. Other kernels become linear by a map of documents, or of pairs in the
 //! ranking form (`kernel`); the weights of a function are then coefficients of the map's pivots.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ impl Space {
         if kernel.is_linear() {
             return Ok(Self::linear(width, form));
         }
-        let kernel = kernel.fit(features, options.seed)?;
+        let kernel = kernel.fit(features, options.seed, control)?;
         let map = match form {
             Form::Scoring => Map::Documents(FeatureMap::fit(&kernel, features, options, control)?),
             Form::Ranking => {
@@ -215,32 +216,47 @@ impl Space {
         functions: impl Iterator<Item = &'a [f64]>,
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
+        if self.form == Form::Ranking {
+            return self.preferences(documents, functions, control);
+        }
         let (features, rows) = (documents.features, documents.range());
         let columns = match &self.map {
-            Map::Pairs(map) => {
-                return functions.map(|beta| map.scores(features, rows.clone(), beta, control)).collect();
-            }
-            Map::Linear => {
-                let by =
-                    |w: &[f64]| self.finished(rows.clone().map(|row| features.row_dot(row, w)).collect());
-                return Ok(functions.map(by).collect());
-            }
             Map::Documents(map) => map.columns(features, rows, control)?,
             Map::Fitted(basis) => basis.columns(features, rows, control)?,
+            Map::Linear | Map::Pairs(_) => {
+                let by = |w: &[f64]| rows.clone().map(|row| features.row_dot(row, w)).collect();
+                return Ok(functions.map(by).collect());
+            }
         };
         let by = |beta: &[f64]| columns.chunks_exact(self.dim()).map(|row| dot(row, beta)).collect();
         Ok(functions.map(by).collect())
     }
 
-    /// The scores of the form: centred in the ranking form.
-    fn finished(&self, mut scores: Vec<f64>) -> Vec<f64> {
-        if self.form == Form::Ranking {
-            let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
-            for score in &mut scores {
-                *score -= mean;
-            }
-        }
-        scores
+    /// Scores (3.6). They hold sums over the documents of the query, taken in the order of their features, so that the
+    /// order in which documents come changes no bit.
+    fn preferences<'a>(
+        &self,
+        documents: &Documents<'_>,
+        functions: impl Iterator<Item = &'a [f64]>,
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        let mut order: Vec<usize> = documents.range().collect();
+        let by_features = |a: &usize, b: &usize| {
+            let values = |row: usize| (0..self.width).map(move |column| documents.features.at(row, column));
+            values(*a).partial_cmp(values(*b)).unwrap_or(Ordering::Equal)
+        };
+        order.sort_by(by_features);
+        let sorted = documents.features.select_rows(&order);
+        let by = |weights: &[f64]| {
+            let scores = match &self.map {
+                Map::Pairs(map) => map.scores(&sorted, 0..order.len(), weights, control)?,
+                _ => centred((0..order.len()).map(|row| sorted.row_dot(row, weights)).collect()),
+            };
+            let mut places = vec![0.0; order.len()];
+            order.iter().zip(scores).for_each(|(row, score)| places[row - documents.start] = score);
+            Ok(places)
+        };
+        functions.map(by).collect()
     }
 
     /// True where the stored parts fit together.
@@ -255,4 +271,13 @@ impl Space {
         let form_fits = self.is_linear() || (self.form == Form::Ranking) == matches!(self.map, Map::Pairs(_));
         self.width > 0 && kernel_width == self.width && self.dim() > 0 && form_fits
     }
+}
+
+/// Scores less their mean.
+fn centred(mut scores: Vec<f64>) -> Vec<f64> {
+    let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+    for score in &mut scores {
+        *score -= mean;
+    }
+    scores
 }

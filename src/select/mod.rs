@@ -50,6 +50,23 @@ pub fn best(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
     best.map(|(place, _)| place)
 }
 
+/// The most cautious of the candidates that are no worse than `winner` by more than the standard error of the
+/// difference (the one-standard-error rule of Breiman et al. 1984, with paired differences). Candidates stand in order,
+/// the most cautious first; `values` are those of each query for every candidate.
+pub fn cautious(values: &[Vec<f64>], winner: usize, higher_is_better: bool) -> usize {
+    let sign = if higher_is_better { 1.0 } else { -1.0 };
+    let near = |candidate: &usize| {
+        let losses: Vec<f64> =
+            values.iter().map(|values| sign * (values[winner] - values[*candidate])).collect();
+        let n = losses.len() as f64;
+        let mean = losses.iter().sum::<f64>() / n;
+        let variance =
+            losses.iter().map(|loss| (loss - mean) * (loss - mean)).sum::<f64>() / (n - 1.0).max(1.0);
+        mean <= (variance / n).sqrt()
+    };
+    (0..winner).find(near).unwrap_or(winner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +86,16 @@ mod tests {
         assert_eq!(best(&[Some(0.2), None, Some(0.7), Some(0.7)], true), Some(2));
         assert_eq!(best(&[Some(0.2), None, Some(0.1)], false), Some(2));
         assert_eq!(best(&[None], true), None);
+    }
+
+    #[test]
+    fn caution_yields_to_a_clear_advantage_only() {
+        let clear: Vec<Vec<f64>> = (0..9).map(|q| vec![0.5, 0.8 + 0.01 * f64::from(q % 3)]).collect();
+        assert_eq!(cautious(&clear, 1, true), 1);
+        let noise: Vec<Vec<f64>> = (0..9).map(|q| vec![0.5, if q % 2 == 0 { 0.9 } else { 0.15 }]).collect();
+        assert_eq!(cautious(&noise, 1, true), 0);
+        assert_eq!(cautious(&clear, 1, false), 0, "errors that grow are no advantage");
+        assert_eq!(cautious(&[], 1, true), 1);
     }
 
     #[test]

@@ -52,11 +52,17 @@ pub type Path =
     fn(&PairProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
 
 /// Every solver; the first is the default.
-pub const SOLVERS: &[&SolverDef] = &[&pair::NEWTON, &pair::DUAL_DESCENT, &pair::ADMM, &pair::INTERIOR_POINT];
+pub const SOLVERS: &[&SolverDef] =
+    &[&pair::AUTO, &pair::NEWTON, &pair::DUAL_DESCENT, &pair::ADMM, &pair::INTERIOR_POINT];
 
 /// Names of all solvers, in the order of [`SOLVERS`].
-pub const NAMES: &[&str] =
-    &[pair::NEWTON.name, pair::DUAL_DESCENT.name, pair::ADMM.name, pair::INTERIOR_POINT.name];
+pub const NAMES: &[&str] = &[
+    pair::AUTO.name,
+    pair::NEWTON.name,
+    pair::DUAL_DESCENT.name,
+    pair::ADMM.name,
+    pair::INTERIOR_POINT.name,
+];
 
 /// The solver of this name.
 ///

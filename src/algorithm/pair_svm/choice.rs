@@ -12,7 +12,7 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::metric::Mean;
 use crate::ranker::Fitting;
-use crate::select::{best, winner};
+use crate::select::{best, cautious, winner};
 
 /// Fits that only serve the choice of lambda end at this relative gap.
 const TOLERANCE: f64 = 1e-4;
@@ -44,11 +44,13 @@ impl Session<'_> {
     ) -> Result<Lambdas> {
         let mut means = vec![Mean::new(self.recipe.metric.def(), self.recipe.undefined); lambdas.len()];
         let mut own = vec![Vec::new(); self.data.n_queries()];
+        let mut paired: Vec<Vec<f64>> = Vec::new();
         for round in rounds {
             for (query, values) in self.values(round, lambdas, prior)? {
                 for (mean, value) in means.iter_mut().zip(&values) {
                     mean.add(*value, round.judge.labels(query));
                 }
+                paired.extend(self.defined(&values));
                 if round.judges_observed() {
                     own[query] = values;
                 }
@@ -57,7 +59,11 @@ impl Session<'_> {
         let curve: Vec<(f64, Option<f64>)> =
             lambdas.iter().copied().zip(means.iter().map(Mean::value)).collect();
         let higher_is_better = self.recipe.metric.def().higher_is_better;
-        let winner = winner(&curve, higher_is_better);
+        let mut winner = winner(&curve, higher_is_better);
+        if prior.is_some() {
+            // The largest lambda gives the uniform function, which is left for good reasons only.
+            winner = winner.map(|winner| cautious(&paired, winner, higher_is_better));
+        }
         if winner.is_none() {
             warnings.push(format!(
                 "too few judged queries or documents to choose lambda by validation; {FALLBACK_LAMBDA} was taken"
@@ -71,6 +77,11 @@ impl Session<'_> {
         let held_out = rounds.first().map_or_else(|| "nothing".to_owned(), |round| round.held_out.clone());
         let choice = Choice { metric: self.recipe.metric.name(), held_out, curve, winner };
         Ok(Lambdas { all, each, choice: Some(choice) })
+    }
+
+    /// The values of a query that counts in the mean at every lambda.
+    fn defined(&self, values: &Values) -> Option<Vec<f64>> {
+        values.iter().map(|value| self.recipe.undefined.resolve(*value)).collect()
     }
 
     /// The values of every query of a round, in the order of the trials.

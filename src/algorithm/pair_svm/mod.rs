@@ -185,7 +185,8 @@ impl<'a> Session<'a> {
             return Ok(None);
         }
         let uniform: Vec<_> = rounds.iter().map(round::Round::uniform).collect();
-        self.chosen(&uniform, &super::recipe::auto_grid(), None, warnings).map(Some)
+        self.chosen(&uniform, &super::recipe::auto_grid(self.recipe.kernel.is_linear()), None, warnings)
+            .map(Some)
     }
 
     /// The lambdas to fit with, and how they were chosen.

@@ -1,33 +1,35 @@
-//! The inexact alternating direction method of multipliers (Dai and Wang 2019, section 3.2), in the scoring form with
-//! a linear kernel and no intercept.
+//! The inexact alternating direction method of multipliers (Dai and Wang 2019, section 3.2), in the scoring
+//! form with a linear kernel and no intercept.
 //!
-//! The paper splits the hinge, with the scaled multiplier `u_p` of pair p (here `q`, because u is the violation):
+//! The paper splits the hinge, with a scaled multiplier q of each pair (its u; here u is the violation):
 //!
 //! ```text
-//! min sum of c xi + lambda |w - w0|^2 + v.w    with   M w - 1 + xi - gamma = 0,   xi, gamma >= 0;   rows of M: z
+//! min sum of c xi + lambda |w - w0|^2 + v.w   with  M w - 1 + xi - gamma = 0,  xi, gamma >= 0;  rows of M: z
 //!
-//! w     <- w - (2 lambda w - t + rho M'(M w - 1 + xi - gamma + q)) / zeta
-//! xi    <- max(1 - M w - q - c / rho, 0)
+//! w     <- w - (2 lambda w - t + M' R (M w - 1 + xi - gamma + q)) / zeta
+//! xi    <- max(1 - M w - q - c / R, 0)
 //! gamma <- max(M w - 1 + q, 0)
 //! q     <- q + M w - 1 + xi - gamma
 //! ```
 //!
-//! with zeta >= the largest eigenvalue of 2 lambda I + rho M'M. (As printed, q stands on the right of its own update
-//! with the new index, and the factor 2 of lambda belongs to |f|^2 in (3.1), not to (3.5).) The last three lines need no
-//! array but q: with alpha = -rho q they are
+//! with zeta >= the largest eigenvalue of 2 lambda I + M' R M. As printed, q stands with its new index on the
+//! right of its own update too, and J is |f|^2 in (3.1) but half of that in (3.5); the penalty here is that
+//! of (3.1). R is rho for every pair in the paper and rho c here, which is the same where all c are equal and
+//! needs fewer iterations where queries of different size meet. The last three lines need no array but q:
+//! with alpha = -R q they are
 //!
 //! ```text
-//! alpha <- clamp(alpha + rho (1 - M w), 0, c)
-//! rho (M w - 1 + xi - gamma) = alpha before - alpha after
+//! alpha <- clamp(alpha + rho c (1 - M w), 0, c)
+//! R (M w - 1 + xi - gamma) = alpha before - alpha after
 //! ```
 //!
-//! so alpha is feasible for the dual at every iteration, and the step of w needs only X'g before and after:
-//! w <- w - (2 lambda w - t - p - (rho / rho before) (p - p before)) / zeta with p = X'g of alpha. An iteration is one such
-//! step and one pass over all pairs in score space; P, D and the gap come with it.
+//! so alpha is feasible for the dual at every iteration, and the step of w needs only X'g before and after: w
+//! <- w - (2 lambda w - t - p - (rho / rho before) (p - p before)) / zeta with p = X'g of alpha. An iteration
+//! is one such step and one pass over all pairs in score space; P, D and the gap come with it.
 //!
-//! rho starts at the mean c, and is changed when the two parts of the gap, the slack of the pairs and
-//! |2 lambda w - p - t|^2 / (4 lambda), differ much (residual balancing, Boyd et al. 2011, section 3.4.1), by less and less
-//! so that the method still converges. For tiny lambda it needs thousands of iterations.
+//! rho starts at 1 and is changed when the two parts of the gap, the slack of the pairs and |2 lambda w - p -
+//! t|^2 / (4 lambda), differ much (residual balancing, Boyd et al. 2011, section 3.4.1), by less and less so
+//! that the method still converges. For tiny lambda it needs thousands of iterations.
 //!
 //! Memory: 8 bytes per pair.
 #![allow(clippy::inline_always)]
@@ -88,7 +90,7 @@ fn path(
 /// The state of a fit; w, alpha and rho are kept from one lambda to the next.
 struct Admm<'a> {
     pairs: &'a Pairs<'a>,
-    /// Largest eigenvalue of M'M.
+    /// Bound of the eigenvalues of sum of c z z'.
     eigenvalue: f64,
     rho: f64,
     alpha: Vec<f64>,
@@ -108,7 +110,7 @@ impl<'a> Admm<'a> {
         Self {
             pairs,
             eigenvalue: EIGENVALUE_MARGIN * largest_eigenvalue(pairs),
-            rho: pairs.total_weight / pairs.count as f64,
+            rho: 1.0,
             alpha,
             w: vec![Lanes::ZERO; pairs.width],
             pulled: pairs.pair_sum.clone(),
@@ -130,7 +132,7 @@ impl<'a> Admm<'a> {
             self.move_point(&progress);
             let rho = self.rho;
             let parts = self.pass(&mut progress, |c, u, alpha| {
-                let next = alpha + rho * u;
+                let next = alpha + rho * c * u;
                 let next = if next > 0.0 { next } else { 0.0 };
                 if next < c { next } else { c }
             });
@@ -142,7 +144,8 @@ impl<'a> Admm<'a> {
         }
     }
 
-    /// Offers the point at which the gradient is zero, which is optimal where alpha is, and goes there at first.
+    /// Offers the point at which the gradient is zero, which is optimal where alpha is, and goes there at
+    /// first.
     fn start(&mut self, progress: &mut Progress<'_>) {
         let kept = std::mem::replace(&mut self.w, progress.point_of(&self.pulled));
         self.pass(progress, |_, _, alpha| alpha);
@@ -195,7 +198,7 @@ impl<'a> Admm<'a> {
     }
 }
 
-/// Largest eigenvalue of M'M = X' L X by power iteration, L the Laplacian of the graph of all pairs. Cost m b per step.
+/// Largest eigenvalue of the sum of c z z' by power iteration, from below. Cost m b per step.
 fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
     let mut random = Random::new(SEED);
     let start: Vec<f64> = (0..pairs.dim).map(|_| random.symmetric()).collect();
@@ -205,10 +208,36 @@ fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
         let size = lanes::dot(&x, &x).sqrt();
         x = pairs.second_moment_times(&scaled(&x, 1.0 / size));
         let next = lanes::dot(&x, &x).sqrt();
-        if !(next > (1.0 + POWER_GROWTH) * eigenvalue) || pairs.cancelled() {
-            return next.max(eigenvalue);
+        // Without features that differ, next is not a number.
+        let settled = next.is_nan() || next <= (1.0 + POWER_GROWTH) * eigenvalue;
+        eigenvalue = next.max(eigenvalue);
+        if settled || pairs.cancelled() {
+            break;
         }
-        eigenvalue = next;
     }
     eigenvalue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::PairBlock;
+
+    #[test]
+    fn the_step_is_short_enough_for_every_direction() {
+        let mut random = Random::new(2);
+        let x: Vec<f64> = (0..30 * 4).map(|_| random.symmetric()).collect();
+        let labels: Vec<f64> = (0..30).map(|_| (2.0 * random.symmetric()).floor()).collect();
+        let block = PairBlock::new(&x, &labels, 4).unwrap();
+        let problem = PairProblem::new(4, vec![(&block, 0.1)], 0.1).unwrap();
+        let pairs = Pairs::new(&problem, &|| false);
+        let bound = EIGENVALUE_MARGIN * largest_eigenvalue(&pairs);
+        let mut largest = 0.0f64;
+        for _ in 0..2000 {
+            let direction: Vec<f64> = (0..4).map(|_| random.symmetric()).collect();
+            let d = lanes::from_slice(&direction);
+            largest = largest.max(lanes::dot(&d, &pairs.second_moment_times(&d)) / lanes::dot(&d, &d));
+        }
+        assert!(bound >= largest && bound <= 1.1 * largest, "{bound} {largest}");
+    }
 }

@@ -18,6 +18,11 @@ pub(super) trait Curve: Copy + Send + Sync {
     fn pull(self, margin: &Lanes, loss: &mut LossSum) -> Lanes;
     /// k = L''.
     fn bend(self, margin: &Lanes) -> Lanes;
+    /// The same loss whose k counts pairs that would bend if their margin were smaller by `reach` too.
+    #[must_use]
+    fn reaching(self, _reach: f64) -> Self {
+        self
+    }
     /// p and k of a pair of margin 0.
     fn at_zero(self) -> (f64, f64) {
         (self.pull(&Lanes::ZERO, &mut LossSum::new()).0[0], self.bend(&Lanes::ZERO).0[0])
@@ -64,9 +69,11 @@ impl LossSum {
     }
 }
 
-/// max(0, 1 - m)^2.
-#[derive(Clone, Copy)]
-pub(super) struct SquaredHinge;
+/// max(0, 1 - m)^2; k is 2 for margins below 1 + `reach`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SquaredHinge {
+    reach: f64,
+}
 
 impl Curve for SquaredHinge {
     #[inline(always)]
@@ -83,7 +90,12 @@ impl Curve for SquaredHinge {
 
     #[inline(always)]
     fn bend(self, margin: &Lanes) -> Lanes {
-        Lanes(margin.0.map(|margin| if margin < 1.0 { 2.0 } else { 0.0 }))
+        let end = 1.0 + self.reach;
+        Lanes(margin.0.map(|margin| if margin < end { 2.0 } else { 0.0 }))
+    }
+
+    fn reaching(self, reach: f64) -> Self {
+        Self { reach }
     }
 }
 
@@ -265,7 +277,9 @@ fn laplacian_times(block: &PairBlock, weights: &[Lanes], blocks: usize, out: &mu
     out.resize(blocks * LANES * width, Lanes::ZERO);
     for (a, row) in weights.chunks_exact(blocks).enumerate() {
         let mut degree = Lanes::ZERO;
-        row.iter().for_each(|weights| degree.add_scaled(-1.0, weights));
+        for weights in row {
+            degree.add_scaled(-1.0, weights);
+        }
         lanes::axpy(degree.fold(), block.row(a), &mut out[a * width..(a + 1) * width]);
     }
     lanes::add_product(weights, blocks, block.x(), width, block.n_docs(), out);
@@ -297,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_squared_hinge_is_its_definition() {
-        check(SquaredHinge, &SQUARED_HINGE);
+        check(SquaredHinge::default(), &SQUARED_HINGE);
     }
 
     #[test]

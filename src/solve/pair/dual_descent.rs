@@ -1,4 +1,5 @@
-//! Dual coordinate descent over pairs (Hsieh, Chang, Lin, Keerthi and Sundararajan 2008, algorithms 1 and 3, for pairs).
+//! Dual coordinate descent over pairs (Hsieh, Chang, Lin, Keerthi and Sundararajan 2008, algorithms 1 and 3,
+//! for pairs).
 //!
 //! With w = (X'g + t) / (2 lambda) kept up to date, one alpha after the other is moved to its best value,
 //!
@@ -6,18 +7,18 @@
 //! alpha <- clamp(alpha + (u - 2 h alpha) / (|z|^2 / (2 lambda) + 2 h))
 //! ```
 //!
-//! where h = 0 and the clamp is to \[0, c\] with the hinge, h = 1 / (4 c) and the clamp is to alpha >= 0 with its square
-//! (the conjugate is derived in `pairs`). z = `x_a - x_b` is formed from the two rows and not kept. An iteration is one
-//! sweep over the active pairs in a pseudo-random order with a fixed seed.
+//! where h = 0 and the clamp is to \[0, c\] with the hinge, h = 1 / (4 c) and the clamp is to alpha >= 0 with
+//! its square (the conjugate is derived in `pairs`). z = `x_a - x_b` is formed from the two rows and not
+//! kept. An iteration is one sweep over the active pairs in a pseudo-random order with a fixed seed.
 //!
-//! **Shrinking.** The active pairs come from a pass over all pairs in score space, which touches no feature and is
-//! cheap: pairs that rest at a bound, with a gradient that points outwards by more than the largest projected gradient
-//! of the last sweep, are left out. The same pass gives the certified gap and a w free of rounding from many small
-//! steps. It is made when the sweeps since the last one have visited a quarter of all pairs, or when the slack that a
-//! sweep has met is below the gap allowed.
+//! **Shrinking.** The active pairs come from a pass over all pairs in score space, which touches no feature
+//! and is cheap: pairs that rest at a bound, with a gradient that points outwards by more than the largest
+//! projected gradient of the last sweep, are left out. The same pass gives the certified gap and a w free of
+//! rounding from many small steps. It is made when the sweeps since the last one have visited a quarter of
+//! all pairs, or when the slack that a sweep has met is below the gap allowed.
 //!
-//! The start alpha = c (2 c with the squared hinge), shortened by the factor that maximises D, is optimal with the hinge
-//! as long as no margin exceeds 1. On a path each fit starts from the alpha of the one before.
+//! The start alpha = c (2 c with the squared hinge), shortened by the factor that maximises D, is optimal
+//! with the hinge as long as no margin exceeds 1. On a path each fit starts from the alpha of the one before.
 //!
 //! Memory: 8 bytes per pair and 8 per active pair. The number of sweeps grows like 1 / lambda.
 #![allow(clippy::inline_always)]
@@ -146,6 +147,7 @@ impl<'a> Descent<'a> {
             let met = self.sweep_until_due(&mut progress);
             self.check(&mut progress);
             progress.note();
+            // The list was made for this alpha, so every pair is at rest.
             if !met.moved {
                 let stop = progress.stop(self.pairs).unwrap_or(Stop::Stalled);
                 return progress.finish(stop);
@@ -196,17 +198,19 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Sweeps until the next pass over all pairs is due; answers what the last sweep has met.
+    /// Sweeps until the next pass over all pairs is due; answers what the last sweep has met, and whether any
+    /// moved.
     fn sweep_until_due(&mut self, progress: &mut Progress<'_>) -> Met {
-        let mut visits = 0.0;
+        let (mut visits, mut moved) = (0.0, false);
         loop {
             let met = self.sweep(progress.lambda);
             visits += self.active.len() as f64;
+            moved |= met.moved;
             let due = visits >= VISITS_PER_CHECK * self.pairs.count as f64
                 || met.slack < 0.5 * progress.allowed_gap()
                 || !met.moved;
             if due || self.pairs.cancelled() || progress.is_last() {
-                return met;
+                return Met { moved, ..met };
             }
             progress.note();
         }

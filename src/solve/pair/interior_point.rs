@@ -1,11 +1,11 @@
-//! A primal-dual interior point method with predictor and corrector (Mehrotra 1992) in score space. It shares no
-//! step with Newton's method and is its reference in tests.
+//! A primal-dual interior point method with predictor and corrector (Mehrotra 1992) in score space. It shares
+//! no step with Newton's method and is its reference in tests.
 //!
 //! With xi the loss of a pair and r its distance beyond the margin the problem is
 //!
 //! ```text
 //! min sum of c xi + lambda |w - w0|^2 + v.w    with   M w + xi - r = 1,   xi, r >= 0;   rows of M: z
-//! 2 lambda w - t = M'alpha,   nu = c - alpha,   nu xi = 0,   alpha r = 0,   alpha, nu >= 0    at the solution
+//! 2 lambda w - t = M'alpha,  nu = c - alpha,  nu xi = 0,  alpha r = 0,  alpha, nu >= 0   at the solution
 //! ```
 //!
 //! A Newton step towards nu xi = alpha r = sigma mu, with the products q1 and q2 of the last step's moves, is
@@ -17,25 +17,37 @@
 //! dxi = e1 - xi + xi dalpha / nu,    dr = e2 - r - r dalpha / alpha
 //! ```
 //!
-//! The predictor has sigma mu = q1 = q2 = 0; with mu' the mean of nu xi and alpha r after its longest step, the
-//! corrector has sigma = (mu' / mu)^3, q1 = dnu dxi and q2 = dalpha dr of the predictor. Both use the same Cholesky
-//! factor. M'D M = X' L X with L the Laplacian of the weights D. The point moves by 0.99 of the longest step, the same
-//! for all variables.
+//! The predictor has sigma mu = q1 = q2 = 0; with mu' the mean of nu xi and alpha r after its longest step,
+//! the corrector has sigma = (mu' / mu)^3, q1 = dnu dxi and q2 = dalpha dr of the predictor. Both use the
+//! same Cholesky factor. M'D M = X' L X with L the Laplacian of the weights D. The point moves by 0.99 of the
+//! longest step, the same for all variables.
 //!
-//! The start is the ridge solution of `start`, xi = max(u, 0) + 0.3, r = max(-u, 0) + 0.3, and
-//! alpha = c clamp(1/2 + u/4, 0.05, 0.95). An iteration is one predictor with its corrector; 7 to 20 are needed
-//! whatever lambda, on separable data too.
+//! Near the solution D spans many powers of ten, and 2 lambda dw - M'dalpha misses its value by rounding,
+//! which the gap sees divided by 4 lambda. Then the corrector is refined: what is left is solved for with the
+//! same factor.
 //!
-//! Memory: 56 bytes per pair, and 8 n^2 bytes for the largest query. Cost per iteration: 4 T b + m b^2 + b^3 / 3.
+//! The start, with m the sum of c z, is the solution for the hinge widened to a zone of 4:
+//!
+//! ```text
+//! (2 lambda I + sum of c z z' / 4) w = 3/4 m + t,   xi = max(u, 0) + 0.3,   r = max(-u, 0) + 0.3
+//! alpha = c clamp(1/2 + u/4, 0.05, 0.95)
+//! ```
+//!
+//! An iteration is one predictor with its corrector; 7 to 20 are needed whatever lambda, on separable data
+//! too.
+//!
+//! Memory: 56 bytes per pair, and 8 n^2 bytes for the largest query. Cost per iteration:
+//! 4 T b + m b^2 + b^3 / 3.
 #![allow(clippy::inline_always)]
 
 use super::PairProblem;
-use super::pairs::{Pairs, Part, Row};
+use super::laplacian::weighted_moment;
+use super::pairs::Pairs;
 use super::progress::{Progress, scaled};
 use super::space::Cancelled;
 use crate::loss::PairLoss;
 use crate::math::cholesky;
-use crate::math::lanes::{self, LANES, Lanes};
+use crate::math::lanes::{self, Lanes};
 use crate::math::simd::{Kernel, widest};
 use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
 
@@ -53,10 +65,10 @@ const START_DISTANCE: f64 = 0.3;
 const STEP_SHARE: f64 = 0.99;
 /// Iterations without a gap smaller by a hundredth after which rounding is to blame.
 const PATIENCE: u32 = 12;
-/// Rows of L X that are multiplied at once.
-const ROWS: usize = 64;
-/// Rows of L X whose sums stay in registers.
-const TILE: usize = 4;
+/// Corrections of one step for rounding.
+const MOST_REFINEMENTS: u32 = 3;
+/// Share of the gap allowed that the rounding of one step may cost.
+const REFINED: f64 = 0.01;
 
 fn path(
     problem: &PairProblem<'_>,
@@ -130,6 +142,13 @@ impl State {
         let (q1, q2) = (-before.alpha * before.xi, before.alpha * before.r);
         ((target - q1) / self.nu, (target - q2) / alpha)
     }
+
+    /// The largest rate at which a variable loses its value, at least `fastest`.
+    #[inline(always)]
+    fn rate(&self, alpha: f64, moves: &Move, fastest: f64) -> f64 {
+        let rates = [moves.alpha / self.nu, -moves.alpha / alpha, -moves.xi / self.xi, -moves.r / self.r];
+        rates.into_iter().fold(fastest, |fastest, rate| if rate > fastest { rate } else { fastest })
+    }
 }
 
 /// An interior point.
@@ -165,7 +184,8 @@ impl Point {
         Self { w, alpha, states, moves: vec![Move::default(); pairs.count] }
     }
 
-    /// One iteration from the point with these scores and this X'g; false where rounding or the caller forbids it.
+    /// One iteration from the point with these scores and this X'g; false where rounding or the caller
+    /// forbids it.
     fn improve(
         &mut self,
         pairs: &Pairs<'_>,
@@ -189,7 +209,15 @@ impl Point {
         let (_, longest) = self.aim(pairs, &factor, &right, scores, 0.0);
         let (mean, predicted) = self.complementarity(longest.min(1.0));
         let target = predicted * (predicted / mean) * (predicted / mean);
-        let (direction, longest) = self.aim(pairs, &factor, &right, scores, target);
+        let (mut direction, mut longest) = self.aim(pairs, &factor, &right, scores, target);
+        let allowed = REFINED * progress.allowed_gap();
+        for _ in 0..MOST_REFINEMENTS {
+            let left = self.left_over(pairs, progress.lambda, &right, &direction);
+            if lanes::dot(&left, &left) <= 4.0 * progress.lambda * allowed || pairs.cancelled() {
+                break;
+            }
+            longest = self.refine(pairs, &factor.solve(&left), &mut direction);
+        }
         let step = (STEP_SHARE * longest).min(1.0);
         if pairs.cancelled() || !(step > 0.0 && lanes::dot(&direction, &direction).is_finite()) {
             return false;
@@ -215,13 +243,49 @@ impl Point {
         let mut fastest = 0.0;
         for row in pairs.rows() {
             let (states, alpha) = (&self.states[row.pairs.clone()], &self.alpha[row.pairs.clone()]);
-            let moves = &mut self.moves[row.pairs];
+            let changes = &mut self.moves[row.pairs];
             let (shift, along_high) = (1.0 - scores[row.high], along[row.high]);
             let (scores, along) = (&scores[row.low.clone()], &along[row.low]);
-            let rate = widest(Moves { states, alpha, moves, shift, along_high, scores, along, target });
+            let rate = widest(Moves { states, alpha, changes, shift, along_high, scores, along, target });
             fastest = if rate > fastest { rate } else { fastest };
         }
         (direction, 1.0 / fastest)
+    }
+
+    /// What the moves leave of 2 lambda dw - M'dalpha = `right`.
+    fn left_over(&self, pairs: &Pairs<'_>, lambda: f64, right: &[Lanes], direction: &[Lanes]) -> Vec<Lanes> {
+        let mut g = vec![0.0; pairs.documents];
+        for row in pairs.rows() {
+            let mut sum = 0.0;
+            for (low, moves) in row.low.zip(&self.moves[row.pairs]) {
+                sum += moves.alpha;
+                g[low] -= moves.alpha;
+            }
+            g[row.high] += sum;
+        }
+        let mut left = pairs.pull_back(&g);
+        lanes::axpy(1.0, right, &mut left);
+        lanes::axpy(-2.0 * lambda, direction, &mut left);
+        left
+    }
+
+    /// Adds `change` to dw and what follows from it to the moves; answers the longest step.
+    fn refine(&mut self, pairs: &Pairs<'_>, change: &[Lanes], direction: &mut [Lanes]) -> f64 {
+        lanes::axpy(1.0, change, direction);
+        let along = pairs.scores(change);
+        let mut fastest = 0.0;
+        for row in pairs.rows() {
+            for (low, pair) in row.low.zip(row.pairs) {
+                let (state, alpha) = (self.states[pair], self.alpha[pair]);
+                let more = -state.weight(alpha) * (along[row.high] - along[low]);
+                let moves = &mut self.moves[pair];
+                moves.alpha += more;
+                moves.xi += state.xi * (more / state.nu);
+                moves.r -= state.r * (more / alpha);
+                fastest = state.rate(alpha, moves, fastest);
+            }
+        }
+        1.0 / fastest
     }
 
     /// M'D (u - e1 + e2).
@@ -268,7 +332,7 @@ impl Point {
 struct Moves<'r> {
     states: &'r [State],
     alpha: &'r [f64],
-    moves: &'r mut [Move],
+    changes: &'r mut [Move],
     /// 1 - `s_a`.
     shift: f64,
     /// Score of dw at the higher document.
@@ -285,7 +349,7 @@ impl Kernel for Moves<'_> {
     fn run(self) -> f64 {
         let mut fastest = 0.0;
         let lower = self.scores.iter().zip(self.along).zip(self.alpha.iter().zip(self.states));
-        for (((score, along), (alpha, state)), moves) in lower.zip(self.moves) {
+        for (((score, along), (alpha, state)), moves) in lower.zip(self.changes) {
             let (e1, e2) = state.centring(*alpha, self.target, *moves);
             let missing = self.shift + score - e1 + e2 - (self.along_high - along);
             let change = state.weight(*alpha) * missing;
@@ -293,9 +357,7 @@ impl Kernel for Moves<'_> {
             let xi = e1 - state.xi + state.xi * of_nu;
             let r = e2 - state.r - state.r * of_alpha;
             *moves = Move { alpha: change, xi, r };
-            for rate in [of_nu, -of_alpha, -xi / state.xi, -r / state.r] {
-                fastest = if rate > fastest { rate } else { fastest };
-            }
+            fastest = state.rate(*alpha, moves, fastest);
         }
         fastest
     }
@@ -309,8 +371,8 @@ struct Factor {
 }
 
 impl Factor {
-    /// Factors 2 lambda I + H, H given by its blocks on and above the diagonal. Where rounding has made it indefinite the
-    /// diagonal is raised until it is not; `None` when that does not help.
+    /// Factors 2 lambda I + H, H given by its blocks on and above the diagonal. Where rounding has made it
+    /// indefinite the diagonal is raised until it is not; `None` when that does not help.
     fn new(h: &[Lanes], dim: usize, width: usize, lambda: f64) -> Option<Self> {
         let largest = (0..dim).map(|i| lanes::get(&h[i * width..], i)).fold(0.0, f64::max);
         let mut shift = 0.0;
@@ -349,89 +411,82 @@ impl Kernel for Factoring<'_> {
     }
 }
 
-/// M'D M = X' L X, blocks on and above the diagonal; `fill` writes the D of a row. Worthless once cancelled.
-fn weighted_moment(pairs: &Pairs<'_>, fill: impl Fn(&Row, &mut [f64])) -> Vec<Lanes> {
-    let mut moment = vec![Lanes::ZERO; pairs.width * LANES * pairs.width];
-    let (mut weights, mut products) = (Vec::new(), Vec::new());
-    for part in &pairs.parts {
-        adjacency(part, &fill, &mut weights);
-        let n = part.block.n_docs();
-        for first in (0..n).step_by(ROWS) {
-            if pairs.cancelled() {
-                return moment;
-            }
-            let rows = first..n.min(first + ROWS);
-            let (weights, products) = (&weights[..], &mut products);
-            widest(Moment { part, weights, rows, products, moment: &mut moment });
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::random::Random;
+    use crate::solve::{PairBlock, solve};
+
+    const DIM: usize = 9;
+
+    /// Three queries, the first with more documents than one group of rows.
+    fn blocks() -> Vec<PairBlock> {
+        let mut random = Random::new(9);
+        [70usize, 5, 13]
+            .iter()
+            .map(|&n| {
+                let x: Vec<f64> = (0..n * DIM).map(|_| random.symmetric()).collect();
+                let labels: Vec<f64> = (0..n).map(|_| (4.0 * random.symmetric()).floor()).collect();
+                PairBlock::new(&x, &labels, DIM).unwrap()
+            })
+            .collect()
     }
-    moment
-}
 
-/// The matrix of -D by document, shape `(n, n)`, the degrees on its diagonal: L.
-fn adjacency(part: &Part<'_>, fill: &impl Fn(&Row, &mut [f64]), laplacian: &mut Vec<f64>) {
-    let (n, first) = (part.block.n_docs(), part.documents.start);
-    laplacian.clear();
-    laplacian.resize(n * n, 0.0);
-    let mut weights = vec![0.0; n];
-    for row in part.rows() {
-        let weights = &mut weights[..row.pairs.len()];
-        fill(&row, weights);
-        let (a, low) = (row.high - first, row.low.start - first);
-        for (b, weight) in (low..n).zip(weights.iter()) {
-            laplacian[a * n + b] = -weight;
-            laplacian[b * n + a] = -weight;
-            laplacian[a * n + a] += weight;
-            laplacian[b * n + b] += weight;
-        }
+    fn problem(blocks: &[PairBlock], lambda: f64) -> PairProblem<'_> {
+        let weighted = blocks.iter().map(|block| (block, 0.5 / block.pairs() as f64)).collect();
+        PairProblem::new(DIM, weighted, lambda).unwrap()
     }
-}
 
-/// Adds X' L X for some rows of L.
-struct Moment<'r, 'a> {
-    part: &'r Part<'a>,
-    weights: &'r [f64],
-    rows: std::ops::Range<usize>,
-    /// Memory for rows of L X.
-    products: &'r mut Vec<Lanes>,
-    moment: &'r mut [Lanes],
-}
-
-impl Kernel for Moment<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { part, weights, rows, products, moment } = self;
-        let (block, width) = (part.block, part.block.width());
-        products.clear();
-        products.resize(rows.len() * width, Lanes::ZERO);
-        for (group, targets) in products.chunks_mut((TILE * width).max(1)).enumerate() {
-            multiply(block.x(), width, &weights[(rows.start + group * TILE) * block.n_docs()..], targets);
-        }
-        let x = &block.x()[rows.start * width..rows.end * width];
-        lanes::add_gram(x, products, width, rows.len(), moment);
-    }
-}
-
-/// The first rows of L X, as many as `targets` holds, at most [`TILE`]; `rows` are those of L, shape `(.., n)`.
-#[inline(always)]
-fn multiply(x: &[Lanes], width: usize, rows: &[f64], targets: &mut [Lanes]) {
-    let n = x.len() / width;
-    let count = targets.len() / width;
-    // Beyond the last row the first one is multiplied again, so that the tile keeps its size.
-    let row = |r: usize| if r < count { &rows[r * n..(r + 1) * n] } else { &rows[..n] };
-    let (first, second, third, fourth) = (row(0), row(1), row(2), row(3));
-    for column in 0..width {
-        let mut tile = [Lanes::ZERO; TILE];
-        for b in 0..n {
-            let right = &x[b * width + column];
-            for (sum, row) in tile.iter_mut().zip([first, second, third, fourth]) {
-                sum.add_scaled(row[b], right);
+    /// P by its definition.
+    fn objective(problem: &PairProblem<'_>, centre: &[f64], tilt: &[f64], w: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for (block, c) in problem.blocks() {
+            let score = |i| lanes::to_vec(block.row(i), DIM).iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
+            for a in 0..block.n_docs() {
+                for b in (0..block.n_docs()).filter(|b| block.labels()[a] > block.labels()[*b]) {
+                    sum += c * (1.0 - score(a) + score(b)).max(0.0);
+                }
             }
         }
-        for (sum, target) in tile.iter().zip(targets.chunks_mut(width)) {
-            target[column] = *sum;
+        for (j, w) in w.iter().enumerate() {
+            sum += problem.lambda() * (w - centre[j]) * (w - centre[j]) + tilt[j] * w;
+        }
+        sum
+    }
+
+    #[test]
+    fn a_tilt_and_a_centre_are_part_of_the_problem() {
+        let blocks = blocks();
+        let mut random = Random::new(4);
+        let mut vector = |size: f64| -> Vec<f64> { (0..DIM).map(|_| size * random.symmetric()).collect() };
+        for (lambda, size) in [(10.0, 5.0), (0.1, 0.5), (1e-2, 0.01)] {
+            let (centre, tilt) = (vector(2.0), vector(size));
+            let problem =
+                problem(&blocks, lambda).with_centre(centre.clone()).unwrap().with_tilt(tilt.clone());
+            let fit = |solver, tolerance| {
+                solve(&problem, &SolveOptions { solver, tolerance, max_iterations: 5000 }, &|| false)
+            };
+            let (w, reference) = fit(&INTERIOR_POINT, 1e-10);
+            assert_eq!(reference.stop, Stop::Converged, "{reference:?}");
+            let plain = |w: &[f64]| objective(&problem, &centre, &tilt, w);
+            assert!((plain(&w) - reference.objective).abs() < 1e-10);
+            for _ in 0..50 {
+                let nearby: Vec<f64> = w.iter().zip(vector(0.01)).map(|(w, d)| w + d).collect();
+                assert!(plain(&nearby) >= reference.objective - reference.gap, "{lambda}");
+            }
+            for solver in [&super::super::DUAL_DESCENT, &super::super::ADMM] {
+                let (w, report) = fit(solver, 1e-6);
+                let difference = (report.objective - reference.objective).abs();
+                assert!(difference <= report.gap.max(reference.gap) + 1e-10, "{} {report:?}", solver.name);
+                assert!((plain(&w) - report.objective).abs() < 1e-10, "{}", solver.name);
+                let SolveReport { stop, iterations, objective, gap, .. } = report;
+                assert_eq!(
+                    stop,
+                    Stop::Converged,
+                    "{} {lambda} {iterations} {gap:e} {objective}",
+                    solver.name
+                );
+            }
         }
     }
 }

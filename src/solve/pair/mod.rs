@@ -26,12 +26,15 @@
 //! t = 2 lambda w0 - v
 //! ```
 //!
-//! The default method is Newton's on a Huberised hinge in score space, the width of the quadratic zone shrinking with the
-//! gap, and with multipliers per pair at the end (see `newton`). A pass over all pairs touches no feature and stores
-//! nothing per pair; see `pass`, `hessian` and `space` for the three expensive parts. Whatever the solver, `reduce`
-//! turns the problem when it has fewer documents than features, and `psi` makes a loss that is not convex from hinges.
+//! Solvers: `newton`, `dual_descent`, `admm` and `interior_point`; each file says what it does. The last three keep
+//! numbers per pair (`pairs`) and share the certified gap (`progress`). The first is Newton's method on a Huberised
+//! hinge in score space, the width of the quadratic zone shrinking with the gap, and with multipliers per pair at the
+//! end. A pass over all pairs touches no feature and stores nothing per pair; see `pass`, `hessian` and `space` for the
+//! three expensive parts. Whatever the solver, `reduce` turns the problem when it has fewer documents than features, and
+//! `psi` makes a loss that is not convex from hinges.
 
 mod admm;
+mod auto;
 mod block;
 mod certificate;
 mod chunk;
@@ -39,6 +42,7 @@ mod curve;
 mod dual_descent;
 mod hessian;
 mod interior_point;
+mod laplacian;
 mod line;
 mod newton;
 mod pairs;
@@ -52,13 +56,14 @@ mod space;
 mod start;
 
 pub use admm::ADMM;
+pub use auto::AUTO;
 pub use block::PairBlock;
 pub use certificate::certificate;
 pub use dual_descent::DUAL_DESCENT;
 pub use interior_point::INTERIOR_POINT;
 pub use newton::NEWTON;
 
-use super::{SolveOptions, SolveReport};
+use super::{SolveOptions, SolveReport, Stop};
 use crate::error::{Error, Result};
 use crate::loss::PairLoss;
 
@@ -190,8 +195,12 @@ pub fn solve(
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    #[expect(clippy::expect_used, reason = "a solver answers every lambda, interrupted or not")]
-    solve_all(problem, &[problem.lambda], options, cancelled).pop().expect("one fit per lambda")
+    solve_all(problem, &[problem.lambda], options, cancelled).pop().unwrap_or_else(|| {
+        // A solver answers every lambda, interrupted or not.
+        let (stop, steps) = (Stop::Stalled, Vec::new());
+        let report = SolveReport { stop, iterations: 0, objective: f64::INFINITY, gap: f64::INFINITY, steps };
+        (vec![0.0; problem.dim], report)
+    })
 }
 
 /// Solves the problem for each of `lambdas`, best given from large to small, every fit starting from the one before.

@@ -54,7 +54,9 @@ fn path(
     cancelled: Cancelled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
     match problem.loss() {
-        PairLoss::SquaredHinge => return smooth::path(SquaredHinge, problem, lambdas, options, cancelled),
+        PairLoss::SquaredHinge => {
+            return smooth::path(SquaredHinge::default(), problem, lambdas, options, cancelled);
+        }
         PairLoss::Logistic => return smooth::path(Logistic, problem, lambdas, options, cancelled),
         PairLoss::Hinge | PairLoss::Psi => {}
     }
@@ -145,7 +147,7 @@ pub(super) struct Solver<'a> {
     cancelled: Cancelled<'a>,
     pub(super) space: Space<'a>,
     options: SolveOptions,
-    pub(super) penalty: Penalty,
+    pub(super) penalty: Penalty<'a>,
     /// Where the caller asks to start.
     pub(super) start: Option<Vec<Lanes>>,
     pub(super) w: Vec<Lanes>,
@@ -172,7 +174,7 @@ pub(super) struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(problem: &PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
+    pub(super) fn new(problem: &'a PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
         let space = Space::new(problem.dim(), problem.blocks(), cancelled);
         let penalty = Penalty::new(problem);
         let zero = vec![Lanes::ZERO; space.width];

@@ -1,7 +1,8 @@
-//! Score space of a problem for solvers that keep numbers per pair: positions, scores and sums over all pairs.
+//! Score space of a problem for solvers that keep numbers per pair: positions, scores and sums over all
+//! pairs.
 //!
-//! Arrays over documents and over pairs run query after query in the order of the problem; the pairs of a document a
-//! are the contiguous run of its lower documents b. Everything runs on the calling thread.
+//! Arrays over documents and over pairs run query after query in the order of the problem; the pairs of a
+//! document a are the contiguous run of its lower documents b. Everything runs on the calling thread.
 //!
 //! ```text
 //! u = 1 - (s_a - s_b)      violation of a pair
@@ -9,8 +10,8 @@
 //! squared hinge:  c max(u, 0)^2    conjugate alpha - alpha^2 / (4 c)      0 <= alpha
 //! ```
 //!
-//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 / (4 c),
-//! reached at alpha = 2 c max(u, 0).
+//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 /
+//! (4 c), reached at alpha = 2 c max(u, 0).
 #![allow(clippy::inline_always)]
 
 use std::ops::Range;
@@ -80,7 +81,8 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// The pairs of a problem. Once `cancelled` is true, loops over pairs end early and their results are worthless.
+    /// The pairs of a problem. Once `cancelled` is true, loops over pairs end early and their results are
+    /// worthless.
     pub(super) fn new(problem: &PairProblem<'a>, cancelled: Cancelled<'a>) -> Self {
         let dim = problem.dim();
         let width = lanes::blocks_for(dim);
@@ -154,7 +156,7 @@ impl<'a> Pairs<'a> {
         out
     }
 
-    /// (sum of z z' over all pairs) x = X' L X x, L the Laplacian of the graph of all pairs. Cost m b.
+    /// (sum of c z z' over all pairs) x = X' L X x, L the Laplacian of the graph of all pairs. Cost m b.
     pub(super) fn second_moment_times(&self, x: &[Lanes]) -> Vec<Lanes> {
         let scores = self.scores(x);
         let mut g = vec![0.0; self.documents];
@@ -168,14 +170,14 @@ impl<'a> Pairs<'a> {
                 let others = total - scores[equals.clone()].iter().sum::<f64>();
                 let degree = n - equals.len() as f64;
                 a = equals.end;
-                equals.for_each(|i| g[first + i] = degree * scores[i] - others);
+                equals.for_each(|i| g[first + i] = part.weight * (degree * scores[i] - others));
             }
         }
         self.pull_back(&g)
     }
 
-    /// Replaces the alpha of every pair by `update(c, u, alpha)`; answers the sums and X'g with the new alpha. `loss`
-    /// is the hinge or the squared hinge.
+    /// Replaces the alpha of every pair by `update(c, u, alpha)`; answers the sums and X'g with the new
+    /// alpha. `loss` is the hinge or the squared hinge.
     pub(super) fn pass(
         &self,
         loss: PairLoss,
@@ -325,5 +327,100 @@ impl Kernel for PullBack<'_, '_> {
     fn run(self) {
         let block = self.part.block;
         lanes::columns_times(block.x(), block.width(), block.n_docs(), self.g, self.out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::random::Random;
+
+    /// Three queries with ties and more documents than lanes; one of them will have no weight.
+    fn blocks() -> Vec<PairBlock> {
+        let mut random = Random::new(5);
+        [12usize, 3, 25]
+            .iter()
+            .map(|&n| {
+                let x: Vec<f64> = (0..n * 5).map(|_| random.symmetric()).collect();
+                let labels: Vec<f64> = (0..n).map(|_| (3.0 * random.symmetric()).floor()).collect();
+                PairBlock::new(&x, &labels, 5).unwrap()
+            })
+            .collect()
+    }
+
+    fn problem(blocks: &[PairBlock]) -> PairProblem<'_> {
+        PairProblem::new(5, blocks.iter().zip([0.5, 0.0, 0.25]).collect(), 0.1).unwrap()
+    }
+
+    fn point() -> Vec<Lanes> {
+        lanes::from_slice(&[0.9, -1.3, 0.2, 0.0, 2.0])
+    }
+
+    /// Calls `visit(c, z, u)` for every pair in order.
+    fn each_pair(problem: &PairProblem<'_>, mut visit: impl FnMut(f64, &[f64], f64)) {
+        let w = lanes::to_vec(&point(), 5);
+        for (block, c) in problem.blocks().iter().filter(|(_, c)| *c > 0.0) {
+            for a in 0..block.n_docs() {
+                for b in (0..block.n_docs()).filter(|b| block.labels()[a] > block.labels()[*b]) {
+                    let row = |i| lanes::to_vec(block.row(i), 5);
+                    let z: Vec<f64> = row(a).iter().zip(row(b)).map(|(x, y)| x - y).collect();
+                    visit(*c, &z, 1.0 - z.iter().zip(&w).map(|(z, w)| z * w).sum::<f64>());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pass_equals_the_plain_loops() {
+        let blocks = blocks();
+        let problem = problem(&blocks);
+        let pairs = Pairs::new(&problem, &|| false);
+        for loss in [PairLoss::Hinge, PairLoss::SquaredHinge] {
+            let squared = loss == PairLoss::SquaredHinge;
+            let mut random = Random::new(6);
+            let before: Vec<f64> = (0..pairs.count).map(|_| 0.25 * random.symmetric().abs()).collect();
+            let mut alpha = before.clone();
+            let update = |c: f64, u: f64, alpha: f64| (alpha + 0.1 * u).clamp(0.0, c);
+            let (sums, pulled) = pairs.pass(loss, &pairs.scores(&point()), &mut alpha, update);
+            let (mut expected, mut pull, mut pair) = ([0.0; 4], [0.0; 5], 0);
+            each_pair(&problem, |c, z, u| {
+                let next = update(c, u, before[pair]);
+                assert!((alpha[pair] - next).abs() < 1e-12);
+                let cost = if squared { c * u.max(0.0) * u.max(0.0) } else { c * u.max(0.0) };
+                let bend = if squared { next * next / (4.0 * c) } else { 0.0 };
+                let terms = [cost, cost - next * u + bend, next * u, bend];
+                expected.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+                pull.iter_mut().zip(z).for_each(|(pull, z)| *pull += next * z);
+                pair += 1;
+            });
+            assert_eq!(pair, pairs.count);
+            let found = [sums.loss, sums.slack, sums.work, sums.bend];
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-11, "{loss:?}: {found} {expected}");
+            }
+            (0..5).for_each(|j| assert!((lanes::get(&pulled, j) - pull[j]).abs() < 1e-11));
+        }
+    }
+
+    #[test]
+    fn the_second_moment_is_that_of_the_plain_loops() {
+        let blocks = blocks();
+        let problem = problem(&blocks);
+        let pairs = Pairs::new(&problem, &|| false);
+        let mut expected = [0.0; 5];
+        each_pair(&problem, |c, z, u| {
+            expected.iter_mut().zip(z).for_each(|(expected, z)| *expected += c * (1.0 - u) * z);
+        });
+        let found = pairs.second_moment_times(&point());
+        (0..5).for_each(|j| assert!((lanes::get(&found, j) - expected[j]).abs() < 1e-10));
+    }
+
+    #[test]
+    fn rows_end_once_cancelled() {
+        let blocks = blocks();
+        let problem = problem(&blocks);
+        assert_eq!(Pairs::new(&problem, &|| true).rows().count(), 0);
+        let rows = Pairs::new(&problem, &|| false).rows().map(|row| row.pairs.len()).sum::<usize>();
+        assert_eq!(rows as u64, blocks[0].pairs() + blocks[2].pairs());
     }
 }

@@ -166,7 +166,7 @@ fn eight_pairs(
     centre.put(index, p);
 }
 
-/// Lists the pairs (a, b) of the quadratic zone, 0 < p0 + u / delta < 1.
+/// Lists the pairs (a, b) of the quadratic zone, 0 < p0 + u / delta < 1, in the order of a.
 #[inline(always)]
 pub(super) fn zone(
     start: &[u32],
@@ -184,20 +184,27 @@ pub(super) fn zone(
         }
         let shift = one - lanes::get(scaled, a);
         let mut hide = &HIDE[first % LANES];
-        for (block, scores) in scaled.iter().enumerate().skip(first / LANES) {
-            let middle = centre.get(index);
+        let mut block = first / LANES;
+        for scores in scaled[block..].chunks(u64::BITS as usize) {
+            // Bit k of a lane tells of block k, so that lanes need not be brought together block by block.
             let mut inside = [0u64; LANES];
-            for (lane, inside) in inside.iter_mut().enumerate() {
-                let t = (shift + (scores.0[lane] + hide.0[lane])) + middle.0[lane];
-                *inside = if t > 0.0 && t < 1.0 { 1 << lane } else { 0 };
+            for (k, scores) in scores.iter().enumerate() {
+                let middle = centre.get(index + k);
+                for (lane, inside) in inside.iter_mut().enumerate() {
+                    let t = (shift + (scores.0[lane] + hide.0[lane])) + middle.0[lane];
+                    *inside |= if t > 0.0 && t < 1.0 { 1 << k } else { 0 };
+                }
+                hide = &HIDE[0];
             }
-            let mut bits = inside.iter().fold(0, |bits, bit| bits | bit);
-            while bits != 0 {
-                pairs.push((a as u32, (block * LANES) as u32 + bits.trailing_zeros()));
-                bits &= bits - 1;
+            for (lane, mut bits) in inside.into_iter().enumerate() {
+                while bits != 0 {
+                    let document = (block + bits.trailing_zeros() as usize) * LANES + lane;
+                    pairs.push((a as u32, document as u32));
+                    bits &= bits - 1;
+                }
             }
-            index += 1;
-            hide = &HIDE[0];
+            index += scores.len();
+            block += scores.len();
         }
     }
 }
@@ -252,6 +259,7 @@ mod tests {
         (0..11).for_each(|i| assert!((lanes::get(&pull, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
         zone(&START, &scaled, 1.0 / delta, &Half, &mut found);
+        found.sort_unstable();
         assert_eq!(found, zone_pairs);
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];

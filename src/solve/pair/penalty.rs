@@ -13,7 +13,8 @@ use super::PairProblem;
 use crate::math::lanes::{self, Lanes};
 
 /// Tilt v and centre w0 of a problem, with its lambda.
-pub(super) struct Penalty {
+pub(super) struct Penalty<'a> {
+    problem: &'a PairProblem<'a>,
     pub lambda: f64,
     /// w0, where it is not 0.
     pub centre: Option<Vec<Lanes>>,
@@ -21,9 +22,10 @@ pub(super) struct Penalty {
     pub tilt: Option<Vec<Lanes>>,
 }
 
-impl Penalty {
-    pub(super) fn new(problem: &PairProblem<'_>) -> Self {
+impl<'a> Penalty<'a> {
+    pub(super) fn new(problem: &'a PairProblem<'a>) -> Self {
         Self {
+            problem,
             lambda: problem.lambda(),
             centre: problem.centre().map(lanes::from_slice),
             tilt: problem.tilt.as_deref().map(lanes::from_slice),
@@ -66,11 +68,8 @@ impl Penalty {
 
     /// t = 2 lambda w0 - v, added to `target`.
     pub(super) fn add_pull(&self, target: &mut [Lanes]) {
-        if let Some(centre) = &self.centre {
-            lanes::axpy(2.0 * self.lambda, centre, target);
-        }
-        if let Some(tilt) = &self.tilt {
-            lanes::axpy(-1.0, tilt, target);
+        if !self.is_plain() {
+            lanes::axpy(1.0, &lanes::from_slice(&self.problem.pull(self.lambda)), target);
         }
     }
 

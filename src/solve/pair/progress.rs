@@ -1,15 +1,15 @@
 //! What a fit has reached: the best w, the best value of the dual, the certified gap and why it ends.
 //!
-//! With p = X'g of some alpha and 0 <= theta (<= 1 with the hinge, whose alpha has an upper bound), theta alpha is
-//! feasible too, and
+//! With p = X'g of some alpha and 0 <= theta (<= 1 with the hinge, whose alpha has an upper bound), theta
+//! alpha is feasible too, and
 //!
 //! ```text
 //! P(w) - D(theta alpha) = loss - theta work + theta^2 bend + |2 lambda w - t - theta p|^2 / (4 lambda)
 //! ```
 //!
-//! with the sums of `pairs`. It is smallest at
-//! theta = (work + p.(2 lambda w - t) / (2 lambda)) / (|p|^2 / (2 lambda) + 2 bend). At theta = 1 the first three terms
-//! are the slack, a sum without cancellation. D is taken as P minus this gap, so that large centres cancel nothing.
+//! with the sums of `pairs`. It is smallest at theta = (work + p.(2 lambda w - t) / (2 lambda)) / (|p|^2 / (2
+//! lambda) + 2 bend). At theta = 1 the first three terms are the slack, a sum without cancellation. D is
+//! taken as P minus this gap, so that large centres cancel nothing.
 
 use std::time::Instant;
 
@@ -21,6 +21,10 @@ use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
 /// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
 const OBJECTIVE_FLOOR: f64 = 1e-9;
+
+/// D is lowered by this share of the numbers that it is a difference of, far from the optimum much larger
+/// than D.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 /// The record of one fit.
 pub(super) struct Progress<'p> {
@@ -72,7 +76,8 @@ impl<'p> Progress<'p> {
     }
 
     /// Keeps w if it is better than the best and D of alpha and of theta alpha if they are larger; `sums` and
-    /// `pulled` = X'g belong to w and alpha. Answers theta and the part |2 lambda w - X'g - t|^2 / (4 lambda) of the gap.
+    /// `pulled` = X'g belong to w and alpha. Answers theta and the part |2 lambda w - X'g - t|^2 / (4 lambda)
+    /// of the gap.
     pub(super) fn offer(&mut self, w: &[Lanes], sums: &Sums, pulled: &[Lanes]) -> (f64, f64) {
         let lambda = self.lambda;
         let primal = sums.loss + self.penalty(w);
@@ -89,10 +94,15 @@ impl<'p> Progress<'p> {
             lanes::axpy(-theta, pulled, &mut residual);
             lanes::dot(&residual, &residual) / (4.0 * lambda)
         };
-        let shortened = sums.loss - theta * sums.work + theta * theta * sums.bend + steepness(theta);
-        for gap in [sums.slack + steepness(1.0), shortened] {
-            if (primal - gap).is_finite() {
-                self.dual = self.dual.max(primal - gap);
+        let plain = sums.slack + steepness(1.0);
+        let curved = theta * theta * sums.bend + steepness(theta);
+        let shortened = sums.loss - theta * sums.work + curved;
+        // Sum of alpha |u| <= loss + slack.
+        let size = sums.loss + theta * (sums.loss + sums.slack) + curved;
+        for (gap, size) in [(plain, plain), (shortened, size)] {
+            let dual = primal - gap - ROUNDING * (primal.abs() + size);
+            if dual.is_finite() {
+                self.dual = self.dual.max(dual);
             }
         }
         if primal < self.primal {
@@ -124,9 +134,9 @@ impl<'p> Progress<'p> {
         (self.primal - self.dual).max(0.0)
     }
 
-    /// The gap at which the fit may end.
+    /// The gap at which the fit may end. A tilt can make P negative.
     pub(super) fn allowed_gap(&self) -> f64 {
-        self.tolerance * self.primal.max(OBJECTIVE_FLOOR * self.total_weight)
+        self.tolerance * self.primal.abs().max(OBJECTIVE_FLOOR * self.total_weight)
     }
 
     /// Counts an iteration and notes where it has led.

@@ -8,6 +8,10 @@
 //! P(w) - D(alpha) = |r|^2 / (4 lambda)
 //! ```
 //!
+//! Where the active pairs of a squared hinge are fewer than the features, H is almost singular and the line search cuts
+//! steps to nothing. Then pairs beyond the kink count in H too, the farther the longer steps stay short; with all pairs
+//! in it the step would be that of a majorising quadratic.
+//!
 //! H is dense in the pairs and thereby the dear part, so it is kept for the next step as long as the gap falls tenfold
 //! (Shamanskii 1967). The first step from w = 0 needs no pair: there all pairs weigh the same, and their sum of z z' is
 //! known (`block`).
@@ -26,8 +30,14 @@ use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
 /// Fall of the gap in one step that keeps the Hessian.
 const KEEP: f64 = 0.1;
-/// Steps without a gap smaller by a hundredth after which rounding is to blame.
-const PATIENCE: u32 = 12;
+/// Steps without a gap or an objective smaller by a hundredth after which rounding is to blame.
+const PATIENCE: u32 = 80;
+/// Steps below this length are short.
+const SHORT_STEP: f64 = 0.2;
+/// Reach beyond the kink after the first short step, its growth with further ones, its fall with long ones.
+const FIRST_REACH: f64 = 0.1;
+const REACH_GROWTH: f64 = 3.0;
+const REACH_FALL: f64 = 0.25;
 
 /// Solves the problem for each lambda, from the solution before.
 pub(super) fn path<C: Curve>(
@@ -56,7 +66,7 @@ struct Solver<'a, C> {
     cancelled: Cancelled<'a>,
     options: SolveOptions,
     space: Space<'a>,
-    penalty: Penalty,
+    penalty: Penalty<'a>,
     w: Vec<Lanes>,
     /// r at w.
     residual: Vec<Lanes>,
@@ -65,6 +75,8 @@ struct Solver<'a, C> {
     steepness: f64,
     /// Whether the scores at w come from the features and not from steps.
     is_fresh: bool,
+    /// How far beyond the kink pairs count in H.
+    reach: f64,
     /// X' L X, where it is kept.
     hessian: Option<Vec<Lanes>>,
     /// The solution of the last run, with the best P and D.
@@ -77,7 +89,7 @@ struct Solver<'a, C> {
 }
 
 impl<'a, C: Curve> Solver<'a, C> {
-    fn new(curve: C, problem: &PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
+    fn new(curve: C, problem: &'a PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
         let space = Space::new(problem.dim(), problem.blocks(), cancelled);
         let zero = vec![Lanes::ZERO; space.width];
         Self {
@@ -90,6 +102,7 @@ impl<'a, C: Curve> Solver<'a, C> {
             primal: 0.0,
             steepness: 0.0,
             is_fresh: false,
+            reach: 0.0,
             hessian: None,
             best: zero,
             best_primal: 0.0,
@@ -103,7 +116,7 @@ impl<'a, C: Curve> Solver<'a, C> {
     fn run(&mut self, lambda: f64) -> SolveReport {
         self.penalty.lambda = lambda;
         self.iterations = 0;
-        self.hessian = None;
+        (self.reach, self.hessian) = (0.0, None);
         (self.best_primal, self.best_dual) = (f64::INFINITY, f64::MIN);
         let mut steps = Vec::new();
         let stop = if self.space.pairs == 0 {
@@ -164,7 +177,7 @@ impl<'a, C: Curve> Solver<'a, C> {
 
     fn descend(&mut self, steps: &mut Vec<Step>) -> Stop {
         let began = Instant::now();
-        let (mut last_gap, mut idle) = (f64::INFINITY, 0);
+        let (mut last_gap, mut last_primal, mut idle) = (f64::INFINITY, f64::INFINITY, 0);
         loop {
             if self.has_converged() && self.confirmed() {
                 return Stop::Converged;
@@ -181,12 +194,16 @@ impl<'a, C: Curve> Solver<'a, C> {
                 return stop;
             }
             let before = self.steepness;
-            let moved = self.newton_step();
-            if !moved || self.steepness > KEEP * before {
+            let step = self.newton_step();
+            self.adapt_reach(step);
+            if self.steepness > KEEP * before {
                 self.hessian = None;
             }
-            idle = if self.gap() < 0.99 * last_gap { 0 } else { idle + 1 };
-            last_gap = last_gap.min(self.gap());
+            if self.gap() < 0.99 * last_gap || self.best_primal < 0.99 * last_primal {
+                (last_gap, last_primal, idle) = (self.gap(), self.best_primal, 0);
+            } else {
+                idle += 1;
+            }
             let seconds = began.elapsed().as_secs_f64();
             steps.push(Step { objective: self.best_primal, gap: self.gap(), seconds });
         }
@@ -202,27 +219,43 @@ impl<'a, C: Curve> Solver<'a, C> {
         self.has_converged()
     }
 
-    /// One step with its line search; false when there is no way down.
-    fn newton_step(&mut self) -> bool {
-        self.iterations += 1;
-        let hessian = self.hessian.take().unwrap_or_else(|| self.space.curve_hessian(self.curve));
-        let direction = regularised_solve(&hessian, self.space.dim, self.penalty.lambda, &self.residual);
-        self.hessian = Some(hessian);
-        let moved = direction.is_some_and(|direction| self.move_against(&direction));
-        if !moved {
-            let w = self.w.clone();
-            self.try_point(&w);
+    /// Reaches farther after a short step, less far after a long one.
+    fn adapt_reach(&mut self, step: f64) {
+        let reach = if step >= SHORT_STEP {
+            REACH_FALL * self.reach
+        } else if self.reach > 0.0 {
+            REACH_GROWTH * self.reach
+        } else {
+            FIRST_REACH
+        };
+        if step < SHORT_STEP || self.reach > 0.0 {
+            self.hessian = None;
         }
-        moved
+        self.reach = reach;
     }
 
-    /// Searches along -`solution` and accepts the point found.
-    fn move_against(&mut self, solution: &[Lanes]) -> bool {
+    /// One step with its line search; answers its length, 0 when there is no way down.
+    fn newton_step(&mut self) -> f64 {
+        self.iterations += 1;
+        let curve = self.curve.reaching(self.reach);
+        let hessian = self.hessian.take().unwrap_or_else(|| self.space.curve_hessian(curve));
+        let direction = regularised_solve(&hessian, self.space.dim, self.penalty.lambda, &self.residual);
+        self.hessian = Some(hessian);
+        let step = direction.and_then(|direction| self.move_against(&direction));
+        step.unwrap_or_else(|| {
+            let w = self.w.clone();
+            self.try_point(&w);
+            0.0
+        })
+    }
+
+    /// Searches along -`solution` and accepts the point found; answers the step.
+    fn move_against(&mut self, solution: &[Lanes]) -> Option<f64> {
         let mut direction = vec![Lanes::ZERO; solution.len()];
         lanes::axpy(-1.0, solution, &mut direction);
         let slope_at_zero = lanes::dot(&self.residual, &direction);
         if slope_at_zero >= 0.0 || !slope_at_zero.is_finite() {
-            return false;
+            return None;
         }
         self.space.set_direction(&direction);
         let along = lanes::dot(&self.penalty.gradient(&self.w), &direction);
@@ -232,14 +265,11 @@ impl<'a, C: Curve> Solver<'a, C> {
         let step = line::search(slope_at_zero, |step| {
             sums = space.curve_pass(curve, step);
             sums.slope(along + step * growth)
-        });
-        let Some(step) = step else {
-            return false;
-        };
+        })?;
         self.space.accept();
         lanes::axpy(step, &direction, &mut self.w);
         self.evaluate(&sums, false);
-        true
+        Some(step)
     }
 
     /// Gap and residual at w from the sums of a pass there.

@@ -8,6 +8,7 @@ mod smooth;
 use proptest::prelude::*;
 
 use super::{PairBlock, PairProblem, certificate, path, solve};
+use crate::loss::PairLoss;
 use crate::solve::{SolveOptions, SolveReport, Stop};
 
 /// A fixed sequence of numbers in -1..1 (splitmix64).
@@ -241,17 +242,19 @@ fn an_interruption_and_a_limit_are_reported() {
 fn the_number_of_threads_changes_no_bit() {
     let shape = Shape { seed: 11, queries: 400, docs: 40, dim: 60, grades: 30, noise: 2.0 };
     let blocks = blocks(&shape);
-    let problem = problem(&weights(&blocks), 1e-4);
-    let run = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let (w, mut report) = pool.install(|| fit(&problem, 1e-6));
-        report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
-        (w, report)
-    };
-    let (one, three) = (run(1), run(3));
-    assert_eq!(one.1, three.1);
-    assert!(one.0.iter().zip(&three.0).all(|(a, b)| a.to_bits() == b.to_bits()));
-    assert_eq!(one.1.stop, Stop::Converged);
+    for loss in [PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic] {
+        let problem = problem(&weights(&blocks), 1e-4).with_loss(loss);
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let (w, mut report) = pool.install(|| fit(&problem, 1e-6));
+            report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
+            (w, report)
+        };
+        let (one, three) = (run(1), run(3));
+        assert_eq!(one.1, three.1);
+        assert!(one.0.iter().zip(&three.0).all(|(a, b)| a.to_bits() == b.to_bits()));
+        assert_eq!(one.1.stop, Stop::Converged);
+    }
 }
 
 /// The ridge start leaves no pair, or few, in the zone: the first direction is a gradient a million times too long,

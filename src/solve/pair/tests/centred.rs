@@ -34,7 +34,8 @@ proptest! {
         let (w, report) = fit(&problem, 1e-9);
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
         let (lower, upper) = reference(&problem, 300);
-        let scale = upper.abs().max(lower.abs()).max(1e-3);
+        let centre: f64 = problem.centre().unwrap().iter().map(|w0| w0 * w0).sum();
+        let scale = upper.abs().max(lower.abs()).max(problem.lambda() * centre).max(1e-3);
         prop_assert!(report.objective >= lower - 1e-10 * scale, "{} below {lower}", report.objective);
         prop_assert!(report.objective <= upper + 1e-8 * scale, "{} above {upper}", report.objective);
         prop_assert!(report.objective - report.gap <= upper + 1e-10 * scale, "the certificate is wrong");

@@ -1,0 +1,105 @@
+//! The settings of table 4 of Dai and Wang (2019): n queries of N documents, 40 features, lambda 1e-8, gap 1e-4.
+//!
+//! Every time is the wall time of all fits of a method, the shared pair moments included: one fit for rank-SVM and one
+//! per query for the others, on as many threads as the machine has. `paper` is the paper's time on 8 cores. `Gflop/s`
+//! counts the operations that no fit can do without. Queries lie on four arcs, and the neighbours of a query are those
+//! next to it.
+#![allow(clippy::print_stdout)]
+
+mod pairs;
+
+use std::time::Instant;
+
+use pairs::{DIM, NEIGHBOURS, Normal, least_flops, neighbour_weight, pair_weight};
+use rayon::prelude::*;
+use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, solve};
+
+const LAMBDA: f64 = 1e-8;
+const TOLERANCE: f64 = 1e-4;
+/// Seconds of the paper: n, N, then rank-, indv-, kNN- and q-SVM.
+const PAPER: [(usize, usize, [f64; 4]); 9] = [
+    (50, 20, [0.134, 0.146, 0.458, 0.432]),
+    (50, 50, [1.013, 0.579, 1.030, 0.989]),
+    (50, 100, [7.656, 1.316, 1.657, 1.620]),
+    (200, 20, [0.709, 0.233, 1.377, 1.334]),
+    (200, 50, [16.863, 2.115, 3.558, 3.829]),
+    (200, 100, [96.857, 5.270, 5.544, 5.553]),
+    (500, 20, [5.027, 0.344, 3.309, 2.892]),
+    (500, 50, [76.486, 5.166, 9.200, 8.137]),
+    (500, 100, [400.585, 14.772, 21.670, 21.628]),
+];
+const METHODS: [&str; 4] = ["rank", "indv", "knn", "q"];
+
+/// One fit: queries with their weights pi.
+type Fit = Vec<(usize, f64)>;
+
+/// The fits of a method.
+fn fits(method: &str, n: usize) -> Vec<Fit> {
+    let neighbours = |target: usize| {
+        // Queries of a group are every fourth one; nearest first.
+        let (place, size) = (target / 4, n / 4 + usize::from(target % 4 < n % 4));
+        let first = place.saturating_sub(NEIGHBOURS / 2).min(size.saturating_sub(NEIGHBOURS));
+        (first..size.min(first + NEIGHBOURS))
+            .map(move |other| (4 * other + target % 4, other.abs_diff(place)))
+    };
+    match method {
+        "rank" => vec![(0..n).map(|query| (query, 1.0)).collect()],
+        "indv" => (0..n).map(|query| vec![(query, 1.0)]).collect(),
+        "knn" => (0..n).map(|target| neighbours(target).map(|(query, _)| (query, 1.0)).collect()).collect(),
+        _ => (0..n)
+            .map(|target| {
+                neighbours(target).map(|(query, place)| (query, neighbour_weight(2 * place))).collect()
+            })
+            .collect(),
+    }
+}
+
+/// Documents of all queries.
+fn documents(n: usize, n_docs: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
+    let mut normal = Normal(17);
+    let middles: Vec<Vec<f64>> = (0..4).map(|group| pairs::middle(&mut normal, group)).collect();
+    (0..n).map(|query| pairs::query(&mut normal, &middles[query % 4], n_docs)).collect()
+}
+
+/// Seconds, least operations of all fits, and fits that did not reach the gap.
+fn run(documents: &[(Vec<f64>, Vec<f64>)], n_docs: usize, fits: &[Fit]) -> (f64, u64, usize) {
+    let began = Instant::now();
+    let block =
+        |(x, labels): &(Vec<f64>, Vec<f64>)| PairBlock::new(x, labels, DIM).map(PairBlock::with_moment);
+    let blocks: Vec<PairBlock> =
+        documents.par_iter().map(block).collect::<Result<_, _>>().expect("finite numbers");
+    let options = SolveOptions { tolerance: TOLERANCE, ..SolveOptions::default() };
+    let results: Vec<(u64, bool)> = fits
+        .par_iter()
+        .map(|fit| {
+            let weighted = fit.iter().map(|&(query, pi)| {
+                let n = if fit.len() == 1 { 1 } else { documents.len() };
+                (&blocks[query], pair_weight(pi, n, n_docs))
+            });
+            let problem = PairProblem::new(DIM, weighted.collect(), LAMBDA).expect("a valid problem");
+            let (_, report) = solve(&problem, &options, &|| false);
+            (least_flops(&problem), report.stop == Stop::Converged)
+        })
+        .collect();
+    let seconds = began.elapsed().as_secs_f64();
+    let failed = results.iter().filter(|(_, converged)| !converged).count();
+    (seconds, results.iter().map(|(flops, _)| flops).sum(), failed)
+}
+
+fn main() {
+    println!("   n   N  method   seconds     paper     times  Gflop/s  not reached");
+    for (n, n_docs, paper) in PAPER {
+        let documents = documents(n, n_docs);
+        for (method, paper) in METHODS.iter().zip(paper) {
+            let fits = fits(method, n);
+            let runs = (0..3).map(|_| run(&documents, n_docs, &fits));
+            let (seconds, flops, failed) =
+                runs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, 0, fits.len()));
+            let rate = flops as f64 / seconds * 1e-9;
+            let times = paper / seconds;
+            println!(
+                "{n:4} {n_docs:3}  {method:6} {seconds:9.4} {paper:9.3} {times:9.0} {rate:8.2}  {failed}"
+            );
+        }
+    }
+}
