@@ -132,9 +132,10 @@ impl Space {
         let rows: Vec<f64> = queries.iter().flat_map(|query| all_rows(&query.train.x)).collect();
         let labels: Vec<f64> = queries.iter().flat_map(|query| query.train.y.iter().copied()).collect();
         let documents = Part::new(rows, labels, queries[0].test.x.columns());
-        let kernel = Choice::parse(&json!({"gaussian": {"gamma": "median"}}))?.fit(&documents.x, 0)?;
-        let options = MapOptions { landmarks: LANDMARKS, ..MapOptions::default() };
         let control = Control::default();
+        let choice = Choice::parse(&json!({"gaussian": {"gamma": "median"}}))?;
+        let kernel = choice.fit(&documents.x, 0, &control)?;
+        let options = MapOptions { landmarks: LANDMARKS, ..MapOptions::default() };
         if form == Form::Scoring {
             return Ok(Self::Documents(FeatureMap::fit(&kernel, &documents.x, &options, &control)?));
         }
