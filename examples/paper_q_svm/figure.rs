@@ -1,5 +1,6 @@
 //! Figure 1 of Dai & Wang (2019): q-SVM and kNN-SVM in Scenario III of Example 1 as query features get
-//! noisier. Each box shows the replications; the paper gives no numbers.
+//! noisier. Each box shows the replications; the paper gives no numbers. Whiskers end
+//! 1.5 interquartile ranges from the box.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -50,7 +51,7 @@ pub fn draw(found: &Found, path: &Path) -> Result<(), Box<dyn Error>> {
             .x_label_area_size(40)
             .y_label_area_size(45)
             .build_cartesian_2d(NOISE[..].into_segmented(), 0f32..top as f32)?;
-        chart.configure_mesh().disable_x_mesh().x_desc("epsilon, tenths").draw()?;
+        chart.configure_mesh().disable_x_mesh().max_light_lines(1).x_desc("epsilon, tenths").draw()?;
         for (place, (method, colour)) in SERIES.iter().enumerate() {
             let boxes = NOISE.iter().zip(settings()).map(|(noise, setting)| {
                 let quartiles = Quartiles::new(&values(found, setting, *method, measure));

@@ -66,8 +66,8 @@ const LIMITS: &str = "\
   four such groups.
 * Table 1, IV, kNN-SVM: 1 - ERR and 1 - NDCG look exchanged (gamma .1) or mistyped (gamma 0). III, gamma .2,
   q-SVM: 1 - NDCG .28 repeats the line before although both other measures rise.
-* Table 2, IV, rank-SVM: 1 - ERR .32 and .56 do not go with an MRE of .46 and .47. In IV kNN-SVM and q-SVM,
-  and in most settings 1 - ERR, are better in the paper than in every variant tried.
+* Table 2, IV, rank-SVM: 1 - ERR .32 and .56 do not go with an MRE of .46 and .47. kNN-SVM and q-SVM in IV,
+  and 1 - ERR in most settings, are better in the paper than in every variant tried.
 * Table 3: a vector added to all documents of a query changes no difference of two of them, so that every fit
   and every cell stays the same. The paper has .34 beside .30 for indv-SVM and .38 beside .30 for rank-SVM.
   Documents that are the same for all queries, the other reading of the formula, do not give the difference
