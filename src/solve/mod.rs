@@ -47,6 +47,9 @@ impl SolverDef {
     }
 }
 
+/// Tells whether the work should stop; once true it stays true.
+type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// The work of a solver.
 pub type Path =
     fn(&PairProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;

@@ -4,7 +4,7 @@
 //! there the solution is a vertex, smoothing brings nothing, and an interior point method takes a third to three
 //! quarters of its time. On a path Newton gains from the solution before.
 
-use super::interior_point::INTERIOR_POINT;
+use super::dual::INTERIOR_POINT;
 use super::newton::NEWTON;
 use super::{PairProblem, Report};
 use crate::loss::PairLoss;

@@ -26,41 +26,22 @@
 //! t = 2 lambda w0 - v
 //! ```
 //!
-//! Solvers: `newton`, `dual_descent`, `admm` and `interior_point`; each file says what it does. The last three keep
-//! numbers per pair (`pairs`) and share the certified gap (`progress`). The first is Newton's method on a Huberised
-//! hinge in score space, the width of the quadratic zone shrinking with the gap, and with multipliers per pair at the
-//! end. A pass over all pairs touches no feature and stores nothing per pair; see `pass`, `hessian` and `space` for the
-//! three expensive parts. Whatever the solver, `reduce` turns the problem when it has fewer documents than features, and
-//! `psi` makes a loss that is not convex from hinges.
+//! `newton` is Newton's method in score space: a pass over all pairs touches no feature and stores nothing per pair.
+//! `dual` holds the solvers that keep numbers per pair. `auto` chooses among them. Whatever the solver, `reduce` turns
+//! the problem when it has fewer documents than features, and `psi` makes a loss that is not convex from hinges.
 
-mod admm;
 mod auto;
 mod block;
 mod certificate;
-mod chunk;
-mod curve;
-mod dual_descent;
-mod hessian;
-mod interior_point;
-mod laplacian;
-mod line;
+mod dual;
 mod newton;
-mod pairs;
-mod pass;
-mod penalty;
-mod progress;
 mod psi;
 mod reduce;
-mod smooth;
-mod space;
-mod start;
 
-pub use admm::ADMM;
 pub use auto::AUTO;
 pub use block::PairBlock;
 pub use certificate::certificate;
-pub use dual_descent::DUAL_DESCENT;
-pub use interior_point::INTERIOR_POINT;
+pub use dual::{ADMM, DUAL_DESCENT, INTERIOR_POINT};
 pub use newton::NEWTON;
 
 use super::{SolveOptions, SolveReport, Stop};

@@ -23,14 +23,14 @@
 //! Memory: 8 bytes per pair and 8 per active pair. The number of sweeps grows like 1 / lambda.
 #![allow(clippy::inline_always)]
 
-use super::PairProblem;
 use super::pairs::Pairs;
 use super::progress::{Progress, scaled};
-use super::space::Cancelled;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
 use crate::math::simd::{Kernel, widest};
+use crate::solve::Cancelled;
+use crate::solve::PairProblem;
 use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
 
 /// The definition.

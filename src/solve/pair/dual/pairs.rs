@@ -16,11 +16,11 @@
 
 use std::ops::Range;
 
-use super::space::Cancelled;
-use super::{PairBlock, PairProblem};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::{Kernel, widest};
+use crate::solve::Cancelled;
+use crate::solve::{PairBlock, PairProblem};
 
 /// Pairs that a loop may visit before it asks whether to stop.
 const PAIRS_BETWEEN_QUESTIONS: usize = 1 << 16;

@@ -34,13 +34,13 @@
 //! Memory: 8 bytes per pair.
 #![allow(clippy::inline_always)]
 
-use super::PairProblem;
 use super::pairs::Pairs;
 use super::progress::{Progress, scaled};
-use super::space::Cancelled;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
+use crate::solve::Cancelled;
+use crate::solve::PairProblem;
 use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
 
 /// The definition.

@@ -40,15 +40,15 @@
 //! 4 T b + m b^2 + b^3 / 3.
 #![allow(clippy::inline_always)]
 
-use super::PairProblem;
 use super::laplacian::weighted_moment;
 use super::pairs::Pairs;
 use super::progress::{Progress, scaled};
-use super::space::Cancelled;
 use crate::loss::PairLoss;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::{Kernel, widest};
+use crate::solve::Cancelled;
+use crate::solve::PairProblem;
 use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
 
 /// The definition.

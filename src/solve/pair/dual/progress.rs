@@ -13,10 +13,10 @@
 
 use std::time::Instant;
 
-use super::PairProblem;
 use super::pairs::{Pairs, Sums};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
+use crate::solve::PairProblem;
 use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
 /// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.

@@ -9,8 +9,8 @@
 //! which is that of the header of `pair` without the cancellation of lambda |w0|^2. It is largest at
 //! theta = (2 lambda (sum of alpha - X'g.w0) + X'g.v) / |X'g|^2, cut to \[0, 1\].
 
-use super::PairProblem;
 use crate::math::lanes::{self, Lanes};
+use crate::solve::PairProblem;
 
 /// Tilt v and centre w0 of a problem, with its lambda.
 pub(super) struct Penalty<'a> {

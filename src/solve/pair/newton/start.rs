@@ -9,7 +9,7 @@
 //!
 //! A start that the caller gives comes before all of them, a path's later problems excepted.
 
-use super::newton::Solver;
+use super::Solver;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::{Kernel, widest};

@@ -5,8 +5,8 @@
 //! multiplied with X. Both end in the same register-tiled product of cost m b^2 for m rows.
 #![allow(clippy::inline_always)]
 
-use super::block::PairBlock;
 use crate::math::lanes::{self, Lanes};
+use crate::solve::PairBlock;
 
 /// Rows z collected before they are multiplied.
 const BATCH: usize = 128;

@@ -6,11 +6,12 @@
 
 use rayon::prelude::*;
 
-use super::block::PairBlock;
 use super::chunk::{Chunk, Hessian, Moment, Pass, PullBack, SetDirection, SetPoint, Sums, UpdateCentres};
 use super::curve::{Curve, CurveHessian, CurvePass};
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::widest;
+use crate::solve::Cancelled;
+use crate::solve::PairBlock;
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
 const SERIAL_WORK: u64 = 2_000_000;
@@ -18,9 +19,6 @@ const SERIAL_WORK: u64 = 2_000_000;
 const MOST_CHUNKS: u64 = 64;
 /// Bytes that the chunks' Hessians may take together.
 const HESSIAN_BYTES: u64 = 1 << 26;
-
-/// Tells whether the work should stop; once true it stays true.
-pub(super) type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Score space of a problem.
 pub(super) struct Space<'a> {

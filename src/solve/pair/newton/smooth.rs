@@ -18,14 +18,15 @@
 
 use std::time::Instant;
 
-use super::PairProblem;
 use super::chunk::Sums;
 use super::curve::Curve;
 use super::line;
 use super::penalty::Penalty;
-use super::space::{Cancelled, Space};
+use super::space::Space;
 use super::start::regularised_solve;
 use crate::math::lanes::{self, Lanes};
+use crate::solve::Cancelled;
+use crate::solve::PairProblem;
 use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
 /// Fall of the gap in one step that keeps the Hessian.

@@ -27,16 +27,25 @@
 
 use std::time::Instant;
 
+mod chunk;
+mod curve;
+mod hessian;
+mod line;
+mod pass;
+mod penalty;
+mod smooth;
+mod space;
+mod start;
+
+use self::chunk::Sums;
+use self::curve::{Logistic, SquaredHinge};
+use self::penalty::Penalty;
+use self::space::Space;
+use self::start::regularised_solve;
 use super::PairProblem;
-use super::chunk::Sums;
-use super::curve::{Logistic, SquaredHinge};
-use super::line;
-use super::penalty::Penalty;
-use super::smooth;
-use super::space::{Cancelled, Space};
-use super::start::regularised_solve;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
+use crate::solve::Cancelled;
 use crate::solve::{SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// The definition.
@@ -113,7 +122,7 @@ const MOST_REFRESHES: u32 = 4;
 
 /// The parts of the gap at the current point.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Point {
+struct Point {
     pub primal: f64,
     pub smoothing: f64,
     pub steepness: f64,
@@ -121,7 +130,7 @@ pub(super) struct Point {
 
 /// The best w and the best value of the dual so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Best {
+struct Best {
     pub w: Vec<Lanes>,
     pub primal: f64,
     pub dual: f64,
@@ -143,21 +152,21 @@ struct Counters {
 }
 
 /// The state of a fit; kept from one lambda of a path to the next.
-pub(super) struct Solver<'a> {
+struct Solver<'a> {
     cancelled: Cancelled<'a>,
-    pub(super) space: Space<'a>,
+    space: Space<'a>,
     options: SolveOptions,
-    pub(super) penalty: Penalty<'a>,
+    penalty: Penalty<'a>,
     /// Where the caller asks to start.
-    pub(super) start: Option<Vec<Lanes>>,
-    pub(super) w: Vec<Lanes>,
+    start: Option<Vec<Lanes>>,
+    w: Vec<Lanes>,
     /// r = 2 lambda w - X'g - t.
     residual: Vec<Lanes>,
-    pub(super) point: Point,
-    pub(super) best: Best,
-    pub(super) delta: f64,
+    point: Point,
+    best: Best,
+    delta: f64,
     /// Width of the last smoothing round.
-    pub(super) last_width: f64,
+    last_width: f64,
     /// True in multiplier rounds.
     multipliers: bool,
     zone_pairs: u64,
@@ -166,15 +175,15 @@ pub(super) struct Solver<'a> {
     memory: Vec<Lanes>,
     memory_factor: f64,
     /// Whether a path's next start may be the last w times the ratio of lambdas.
-    pub(super) may_stretch: bool,
+    may_stretch: bool,
     /// Largest margin of the direction m, once known.
-    pub(super) largest_margin: Option<f64>,
+    largest_margin: Option<f64>,
     solved: bool,
     counters: Counters,
 }
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(problem: &'a PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
+    fn new(problem: &'a PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
         let space = Space::new(problem.dim(), problem.blocks(), cancelled);
         let penalty = Penalty::new(problem);
         let zero = vec![Lanes::ZERO; space.width];
@@ -203,12 +212,12 @@ impl<'a> Solver<'a> {
     }
 
     /// The solution of the last run.
-    pub(super) fn w(&self) -> &[Lanes] {
+    fn w(&self) -> &[Lanes] {
         &self.best.w
     }
 
     /// Solves for one lambda, from the solution of the run before if there is one.
-    pub(super) fn run(&mut self, lambda: f64) -> SolveReport {
+    fn run(&mut self, lambda: f64) -> SolveReport {
         let previous = self.solved.then(|| (self.best.w.clone(), self.penalty.lambda));
         self.reset(lambda);
         let mut steps = Vec::new();
@@ -430,7 +439,7 @@ impl<'a> Solver<'a> {
     }
 
     /// A pass at w with fresh scores.
-    pub(super) fn look_again(&mut self) {
+    fn look_again(&mut self) {
         self.space.set_point(&self.w);
         let sums = self.space.pass(0.0, self.delta);
         self.evaluate(&sums, true);

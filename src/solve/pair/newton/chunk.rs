@@ -1,12 +1,12 @@
 //! Consecutive queries that are worked on together, and the kernels that run over them on one thread.
 #![allow(clippy::inline_always)]
 
-use super::block::PairBlock;
 use super::hessian::Products;
 use super::line::Slope;
 use super::pass::{self, Centre, Half, PAD, Stored, Update};
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::Kernel;
+use crate::solve::PairBlock;
 
 /// Where a pass stands.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,11 +5,11 @@
 //! weights c k. L is dense for these losses: L X costs 2 n^2 b and the product with X another n b^2.
 #![allow(clippy::inline_always)]
 
-use super::block::PairBlock;
 use super::chunk::{self, Chunk, Sums};
 use super::pass::HIDE;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::Kernel;
+use crate::solve::PairBlock;
 
 /// A loss as a function of the margin, for eight pairs at a time. A pair with a margin of 1e30 does not exist and must
 /// give zeros.
