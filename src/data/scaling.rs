@@ -230,20 +230,28 @@ fn split_queries<'a, T>(values: &'a mut [T], offsets: &[usize], width: usize) ->
     queries
 }
 
+/// Features that are gathered together, because they stand on the same cache lines.
+const GATHERED: usize = 8;
+
 /// What `learn` makes of each feature's values.
 fn each_column<T: Send>(
     data: &Dataset,
     control: &Control,
     learn: impl Fn(Vec<f64>) -> T + Sync,
 ) -> Result<Vec<T>> {
-    let column = |feature| (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect();
-    (0..data.features.columns())
-        .into_par_iter()
-        .map(|feature| {
-            control.check()?;
-            Ok(learn(column(feature)))
-        })
-        .collect()
+    let all: Vec<usize> = (0..data.features.columns()).collect();
+    let gathered = |features: &[usize]| -> Result<Vec<T>> {
+        let mut columns = vec![Vec::with_capacity(data.n_docs()); features.len()];
+        for row in 0..data.n_docs() {
+            for (column, feature) in columns.iter_mut().zip(features) {
+                column.push(data.features.at(row, *feature));
+            }
+        }
+        let learnt = columns.into_iter().map(|column| control.check().map(|()| learn(column)));
+        learnt.collect()
+    };
+    let learnt: Vec<Vec<T>> = all.par_chunks(GATHERED).map(gathered).collect::<Result<_>>()?;
+    Ok(learnt.into_iter().flatten().collect())
 }
 
 /// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.

@@ -10,4 +10,4 @@ pub use cache::FitCache;
 pub use explain::{Fit, Part, function_for, function_weights, parts};
 pub use measure::{Evaluation, evaluate};
 pub use point::PointScorer;
-pub use score::{Scored, Scoring, score};
+pub use score::{Progress, Scored, Scoring};

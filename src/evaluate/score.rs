@@ -1,5 +1,5 @@
-//! Scores of the documents of whole queries, in three steps: which functions are at hand ([`Scoring::new`]), fits of
-//! the others batch by batch ([`Scoring::fit`], blocks of the model being fetched before), scores ([`Scoring::finish`]).
+//! Scores of the documents of whole queries: functions that are not at hand are fitted batch by batch, between which
+//! the caller may fetch the blocks of the model that the next batch needs.
 
 use std::sync::Arc;
 
@@ -28,6 +28,15 @@ pub struct Scored {
     pub warnings: Vec<String>,
 }
 
+/// How far scoring has come.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// All the way.
+    Done(Scored),
+    /// The functions of these queries are to be fitted next, by [`Scoring::go_on`].
+    Fit(Box<Scoring<'a>>, Vec<usize>),
+}
+
 /// A data set on the way to its scores.
 #[derive(Debug)]
 pub struct Scoring<'a> {
@@ -45,11 +54,34 @@ pub struct Scoring<'a> {
 }
 
 impl<'a> Scoring<'a> {
-    /// Finds the functions that need no fitting.
+    /// Finds the functions that need no fitting, and the scores where no other is needed.
     ///
     /// # Errors
-    /// Another number of features than in training, query features that are not there.
-    pub fn new(model: &'a Model, key: Key, data: &'a Dataset, cache: &'a FitCache) -> Result<Self> {
+    /// Another number of features than in training, query features that are not there; those of [`Self::go_on`].
+    pub fn start(
+        model: &'a Model,
+        key: Key,
+        data: &'a Dataset,
+        cache: &'a FitCache,
+        control: &Control,
+    ) -> Result<Progress<'a>> {
+        Self::new(model, key, data, cache)?.go_on(&[], control)
+    }
+
+    /// Fits the functions of these queries in the current thread pool, and scores once all functions are known.
+    ///
+    /// # Errors
+    /// Judgments that are not at hand; scores beyond the range of numbers; an interruption.
+    pub fn go_on(mut self, queries: &[usize], control: &Control) -> Result<Progress<'a>> {
+        self.fit(queries, control)?;
+        let next = self.unfitted();
+        if next.is_empty() {
+            return self.finish(control).map(Progress::Done);
+        }
+        Ok(Progress::Fit(Box::new(self), next))
+    }
+
+    fn new(model: &'a Model, key: Key, data: &'a Dataset, cache: &'a FitCache) -> Result<Self> {
         let (found, expected) = (data.features.columns(), model.card.features.len());
         if found != expected {
             return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
@@ -75,7 +107,7 @@ impl<'a> Scoring<'a> {
     }
 
     /// The next queries whose functions must be fitted; none when all are known.
-    pub fn unfitted(&self) -> Vec<usize> {
+    fn unfitted(&self) -> Vec<usize> {
         let unknown = (0..self.functions.len()).filter(|query| self.functions[*query].is_none());
         unknown.take(BATCH).collect()
     }
@@ -85,11 +117,7 @@ impl<'a> Scoring<'a> {
         queries.iter().map(|query| &self.features[*query][..]).collect()
     }
 
-    /// Fits the functions of these queries in the current thread pool.
-    ///
-    /// # Errors
-    /// An interruption.
-    pub fn fit(&mut self, queries: &[usize], control: &Control) -> Result<()> {
+    fn fit(&mut self, queries: &[usize], control: &Control) -> Result<()> {
         control.expect(queries.len());
         let fit = |query: &usize| {
             let function = Arc::new(self.model.ranker.fit(&self.features[*query], control)?);
@@ -106,10 +134,7 @@ impl<'a> Scoring<'a> {
     }
 
     /// Scores every document; every function must be known by now.
-    ///
-    /// # Errors
-    /// Scores beyond the range of numbers, an interruption.
-    pub fn finish(self, control: &Control) -> Result<Scored> {
+    fn finish(self, control: &Control) -> Result<Scored> {
         let Self { model, data, functions, seen, fitted, warnings, .. } = self;
         let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
         let space = model.ranker.space();
@@ -129,21 +154,6 @@ impl<'a> Scoring<'a> {
         } else {
             Err(Error::Data(super::point::BEYOND.to_owned()))
         }
-    }
-}
-
-/// Scores every document of a model that is whole; fits the functions of novel queries in the current thread pool.
-///
-/// # Errors
-/// Those of the three steps.
-pub fn score(model: &Model, key: Key, data: &Dataset, cache: &FitCache, control: &Control) -> Result<Scored> {
-    let mut scoring = Scoring::new(model, key, data, cache)?;
-    loop {
-        let queries = scoring.unfitted();
-        if queries.is_empty() {
-            return scoring.finish(control);
-        }
-        scoring.fit(&queries, control)?;
     }
 }
 

@@ -51,17 +51,28 @@ pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 pub(super) fn write_rows(matrix: &Matrix, rows: Range<usize>, out: &mut Vec<u8>) {
     match matrix {
         Matrix::F32(array) => {
-            out.extend(array.slice(s![rows, ..]).iter().flat_map(|value| value.to_le_bytes()));
+            write_elements(array.slice(s![rows, ..]).iter(), f32::to_le_bytes, out);
         }
-        Matrix::F64(array) => {
-            out.extend(array.slice(s![rows, ..]).iter().flat_map(|value| value.to_le_bytes()));
-        }
+        Matrix::F64(array) => write_elements(array.slice(s![rows, ..]).iter(), f64::to_le_bytes, out),
     }
 }
 
 /// Appends numbers.
 pub(super) fn write_numbers(values: &[f64], out: &mut Vec<u8>) {
-    out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    write_elements(values.iter(), f64::to_le_bytes, out);
+}
+
+/// Appends N bytes of each element.
+fn write_elements<'a, T: Copy + 'a, const N: usize>(
+    values: impl ExactSizeIterator<Item = &'a T>,
+    bytes: impl Fn(T) -> [u8; N],
+    out: &mut Vec<u8>,
+) {
+    let start = out.len();
+    out.resize(start + N * values.len(), 0);
+    for (place, value) in out[start..].as_chunks_mut::<N>().0.iter_mut().zip(values) {
+        *place = bytes(*value);
+    }
 }
 
 /// Reads numbers; the length must be a multiple of 8.

@@ -7,9 +7,10 @@ use super::store::model;
 use super::value::{optional_text, text_argument};
 use super::vtab::{Call, Parameter};
 use super::work::Terms;
+use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::evaluate::{Scored, Scoring};
+use crate::evaluate::{Progress, Scored, Scoring};
 use crate::option::{Options, Use};
 
 /// Their parameters.
@@ -63,14 +64,16 @@ impl Request {
     pub fn scored(&self, call: &Call<'_>, data: &Dataset) -> Result<Scored> {
         let Loaded { model, key, .. } = &self.loaded;
         let fits = &call.state.fits;
-        let mut scoring = self.terms.run(call.connection, |_| Scoring::new(model, *key, data, fits))?;
+        let run = |control: &Control| Scoring::start(model, *key, data, fits, control);
+        let mut progress = self.terms.run(call.connection, run)?;
         loop {
-            let queries = scoring.unfitted();
-            if queries.is_empty() {
-                return self.terms.run(call.connection, |control| scoring.finish(control));
-            }
-            self.loaded.fetch(call.connection, &scoring.targets(&queries))?;
-            self.terms.run(call.connection, |control| scoring.fit(&queries, control))?;
+            progress = match progress {
+                Progress::Done(scored) => return Ok(scored),
+                Progress::Fit(scoring, queries) => {
+                    self.loaded.fetch(call.connection, &scoring.targets(&queries))?;
+                    self.terms.run(call.connection, |control| scoring.go_on(&queries, control))?
+                }
+            };
         }
     }
 }
