@@ -5,16 +5,19 @@
 //! writing the envelope (`src/model/envelope.rs`) and the headers inside it anew.
 #![allow(unsafe_code, reason = "the allocator that watches sizes")]
 
+#[path = "hostile_models/parts.rs"]
+mod parts;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parts::{Change, Dependent, Index, Linear, Opened, seal};
 use rusqlite::Connection;
-use serde::{Deserialize, Serialize};
-use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
+use sqlite_ltr::data::{QueryFeatureKind, Scaling};
 use sqlite_ltr::model::Model;
-use sqlite_ltr::ranker::{Fitting, decode_header, encode_header};
-use sqlite_ltr::smoothing::{Bandwidth, Smoothing};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use sqlite_ltr::ranker::encode_header;
+use sqlite_ltr::smoothing::Bandwidth;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Counts the largest request.
 struct Watching;
@@ -235,122 +238,6 @@ fn a_stored_block_that_is_damaged_is_refused_where_it_is_needed() {
     let problem = rank(1).expect_err("damaged").to_string();
     assert!(problem.contains("model is damaged or not a model") && problem.contains("block"), "{problem}");
     assert_eq!(rank(2), Ok(4), "the damage stays where it is");
-}
-
-// What is inside a blob, as `src/model` and `src/ranker` write it.
-
-#[derive(Serialize, Deserialize)]
-struct Index {
-    index: Vec<(u64, u64)>,
-    model: Vec<u8>,
-}
-
-#[derive(Serialize, Deserialize, Clone)]
-struct Card {
-    algorithm: String,
-    features: Vec<String>,
-    missing: Missing,
-    means: Vec<f64>,
-    settings: String,
-    summary: String,
-    log: Vec<(f64, f64)>,
-}
-
-#[derive(Serialize, Deserialize, Clone)]
-struct Parts {
-    card: Card,
-    scaling: Scaling,
-    form: String,
-    ranker: Vec<u8>,
-}
-
-/// A linear space: numbers of its form and of the kind of its map are 0.
-#[derive(Serialize, Deserialize, Clone)]
-struct Space {
-    width: u64,
-    form: u32,
-    map: u32,
-}
-
-#[derive(Serialize, Deserialize, Clone)]
-struct Linear {
-    space: Space,
-    weights: Vec<f64>,
-    objective: f64,
-    gap: f64,
-}
-
-#[derive(Serialize, Deserialize, Clone)]
-struct Rule {
-    kind: QueryFeatureKind,
-    names: Vec<String>,
-    columns: Vec<usize>,
-    scale: Vec<(f64, f64)>,
-}
-
-#[derive(Serialize, Deserialize, Clone)]
-struct Dependent {
-    smoothing: Smoothing,
-    fitting: Fitting,
-    space: Space,
-    rule: Rule,
-    ids: Vec<Id>,
-    weights: Vec<f64>,
-    features: Vec<f64>,
-    functions: Vec<f64>,
-    objectives: Vec<(f64, f64)>,
-    documents: Vec<u32>,
-    element_bytes: u8,
-}
-
-/// What is changed, and how.
-type Change<T> = (&'static str, fn(&mut T));
-
-/// A blob with right checksums around these bytes.
-fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
-    let mut bytes = b"ltrmodel\x02\0\0\0\0\0\0\0".to_vec();
-    bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
-    bytes.extend((header.len() as u64).to_le_bytes());
-    let mut hasher = Xxh3::new();
-    hasher.update(&bytes);
-    hasher.update(header);
-    bytes.extend(hasher.digest128().to_le_bytes());
-    [&bytes, header, blocks].concat()
-}
-
-/// A model taken apart.
-#[derive(Clone)]
-struct Opened {
-    parts: Parts,
-    blocks: Vec<Vec<u8>>,
-}
-
-impl Opened {
-    fn new(blob: &[u8]) -> Self {
-        let length = u64::from_le_bytes(blob[24..32].try_into().expect("eight bytes")) as usize;
-        let (header, mut rest) = blob[48..].split_at(length);
-        let Index { index, model } = decode_header(header).expect("an index");
-        let blocks = index.iter().map(|(length, _)| {
-            let (block, after) = rest.split_at(*length as usize);
-            rest = after;
-            block.to_vec()
-        });
-        Self { blocks: blocks.collect(), parts: decode_header(&model).expect("the parts") }
-    }
-
-    fn seal(&self) -> Vec<u8> {
-        let model = encode_header(&self.parts).expect("bytes");
-        let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
-        seal(&encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
-    }
-
-    fn linear(&self) -> Linear {
-        decode_header(&self.parts.ranker).expect("a linear ranker")
-    }
-
-    fn dependent(&self) -> Dependent {
-        decode_header(&self.parts.ranker).expect("a query-dependent ranker")
-    }
 }
 
 #[test]
