@@ -5,20 +5,19 @@
 //! writing the envelope (`src/model/envelope.rs`) and the headers inside it anew.
 #![allow(unsafe_code, reason = "the allocator that watches sizes")]
 
+#[path = "hostile_models/parts.rs"]
+mod parts;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parts::{Change, Dependent, Index, Linear, Opened, seal};
 use rusqlite::Connection;
 use sqlite_ltr::data::{QueryFeatureKind, Scaling};
 use sqlite_ltr::model::Model;
 use sqlite_ltr::ranker::encode_header;
 use sqlite_ltr::smoothing::Bandwidth;
 use xxhash_rust::xxh3::xxh3_64;
-
-#[path = "hostile/layout.rs"]
-mod layout;
-
-use layout::{Change, Dependent, Index, Linear, Opened, seal};
 
 /// Counts the largest request.
 struct Watching;

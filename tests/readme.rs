@@ -1,4 +1,4 @@
-//! The README's session in the sqlite3 shell, run as it is written, and the first fold of `sql/mq2008.sql`.
+//! The README's sessions in the sqlite3 shell, run as they are written, and the first fold of `sql/mq2008.sql`.
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 #[path = "../examples/common/mod.rs"]
@@ -42,30 +42,40 @@ fn blocks(part: &str) -> Vec<(&str, &str)> {
     fenced.filter_map(|block| block.split_once('\n')).collect()
 }
 
-fn session() -> &'static str {
+/// The sections whose SQL is run, in the order in which they go on with the tables of one another.
+const SESSIONS: &[&str] = &[
+    "A session in the sqlite3 shell",
+    "Kernels, losses and solvers",
+    "The prior: when queries may have nothing of their own",
+    "Large sets",
+];
+
+fn section(title: &str) -> &'static str {
     let (_, rest) =
-        README.split_once("## A session in the sqlite3 shell").expect("the README has the session");
-    rest.split_once("\n## ").expect("something follows the session").0
+        README.split_once(&format!("\n## {title}\n")).unwrap_or_else(|| panic!("the README lacks '{title}'"));
+    rest.split_once("\n## ").expect("something follows every session").0
 }
 
 #[test]
-fn the_session_prints_what_the_readme_shows() {
+fn the_sessions_print_what_the_readme_shows() {
     let connection = connect();
-    let mut answers = Vec::new();
     let mut compared = 0;
-    for (language, text) in blocks(session()) {
-        match language {
-            "sql" => answers = run(&connection, text, None),
-            "text" if !answers.is_empty() => {
-                let shown: Vec<&str> = text.trim_end().lines().collect();
-                assert_eq!(answers.concat(), shown, "the README shows another output than its SQL gives");
-                answers.clear();
-                compared += 1;
+    for title in SESSIONS {
+        let mut answers = Vec::new();
+        for (language, text) in blocks(section(title)) {
+            match language {
+                "sql" => answers = run(&connection, text, None),
+                "text" if !answers.is_empty() => {
+                    let shown: Vec<&str> = text.trim_end().lines().collect();
+                    assert_eq!(answers.concat(), shown, "{title}: the README shows another output");
+                    answers.clear();
+                    compared += 1;
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
-    assert!(compared >= 8, "only {compared} outputs found: has the README another layout?");
+    assert!(compared >= 13, "only {compared} outputs found: has the README another layout?");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::smoothing::Kind;
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "knn_svm",
     summary: "query-dependent pairwise SVM in which the nearest queries count alike",
-    objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of max(0, 1 - w.(x_j - x_l)) + lambda |w|^2; pi_i = 1 for the nearest neighbors queries, n training queries",
+    objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries; pi_i = 1 for the nearest neighbors queries, n training queries",
     source: "Geng et al. 2008; Dai & Wang 2019, section 2",
     smoothing: Kind::Knn,
     parameters: pair_svm::PARAMETERS,

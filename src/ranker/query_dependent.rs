@@ -1,10 +1,11 @@
-//! A linear function per query, fitted on the judgments of the training queries around it (Dai & Wang 2019).
+//! A function per query, fitted on the judgments of the training queries around it (Dai & Wang 2019).
 //!
-//!   min_w  (1/n) sum_i  2 pi_i omega_i / (N_i (N_i - 1))  sum over pairs with y_j > y_l of max(0, 1 - w . (x_j - x_l))
-//!          + lambda |w|^2                                                                                     (3.7)
+//!   min_f  (1/n) sum_i  2 pi_i omega_i / (N_i (N_i - 1))  sum over pairs with y_j > y_l of L(f(x_j) - f(x_l))
+//!          + lambda |f - f0|^2                                                                                (3.7)
 //!
 //! n: number of training queries; N_i: documents of query i; pi_i: its weight for the target (`smoothing`); omega_i: its
-//! weight in the data. With individual smoothing only the target's own judgments count and n is 1 (3.4).
+//! weight in the data; L: the loss; |f|: the norm of the `space`; f0: 0, or the function of all queries (`fitting`). With
+//! individual smoothing only the target's own judgments count and n is 1 (3.4).
 //! The functions of the training queries are stored; others are fitted from the stored judgments when asked for.
 
 use std::collections::{BTreeSet, HashMap};

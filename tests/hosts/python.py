@@ -18,6 +18,9 @@ LIBRARY = sys.argv[1]
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Every query borrows from all others: minutes.
 LONG = "SELECT ltr_train('q_svm', 'long', '{\"name\": \"m\", \"smoothing\": \"gaussian\", \"neighbors\": 2000}')"
+# The space of the kernel, its documents, the choice of lambda: seconds each.
+CURVED = "SELECT ltr_train('rank_svm', 'long', '{\"name\": \"m\", \"kernel\": \"gaussian\", \"landmarks\": 500}')"
+LATE = "SELECT ltr_train('q_svm', 'short', '{\"name\": \"late\", \"fits\": \"query_time\"}')"
 SHORT = "SELECT ltr_train('q_svm', 'short', '{\"name\": \"m\"}')"
 
 # Asked of a call that is to stop: 100 ms. Allowed here, on a machine that may be busy: 1 s.
@@ -92,8 +95,8 @@ def is_untouched(db):
     db.execute("ROLLBACK")
 
 
-def interrupts(db):
-    for delay in (0.01, 0.1, 0.3, 0.6, 1.0):
+def interrupts(db, training, delays):
+    for delay in delays:
         asked = []
 
         def stop():
@@ -102,7 +105,7 @@ def interrupts(db):
 
         timer = threading.Timer(delay, stop)
         timer.start()
-        name, message = fails(db, LONG)
+        name, message = fails(db, training)
         waited = time.monotonic() - asked[0]
         timer.join()
         assert (name, message) == ("SQLITE_INTERRUPT", "interrupted"), (name, message)
@@ -201,15 +204,20 @@ def locks(directory):
         threading.Timer(0.5, lambda: second.execute("COMMIT")).start()
         one(first, SHORT)
         assert one(second, "SELECT count(*) FROM ltr_rank('m', 'short')") == 100
+        # Judgments are read from the row of the model when they are needed.
+        one(first, LATE)
+        same = "SELECT sum(a.score = b.score) FROM ltr_rank('m', 'short') a JOIN ltr_rank('late', 'short') b USING (query_id, doc_id)"
+        assert one(second, same) == 100
         second.execute("BEGIN IMMEDIATE")
         first.execute("PRAGMA busy_timeout = 100")
         assert fails(first, SHORT)[1] == "ltr_train: database is locked"
         second.execute("ROLLBACK")
-        assert one(first, "SELECT max(version) FROM ltr_models") == 1 and not first.in_transaction
+        assert one(first, "SELECT max(version) FROM ltr_models WHERE name = 'm'") == 1 and not first.in_transaction
         first.close()
         second.close()
         only = connect(f"file:{path}?mode=ro", uri=True)
         assert one(only, "SELECT count(*) FROM ltr_rank('m', 'short')") == 100
+        assert one(only, same) == 100
         assert one(only, "SELECT count(*) > 0 FROM ltr_evaluate('m', 'short')")
         assert isinstance(one(only, "SELECT ltr_score('m', ltr_vec(0.1, 0.2, 0.3), ltr_vec(0.5))"), float)
         assert isinstance(one(only, "SELECT ltr_fit('q_svm', 'short')"), bytes)
@@ -229,7 +237,8 @@ def main():
     db = connect()
     fill(db, "short", 20, 5, 3)
     fill(db, "long", 2000, 40, 20)
-    interrupts(db)
+    interrupts(db, LONG, (0.01, 0.1, 0.3, 0.6, 1.0))
+    interrupts(db, CURVED, (0.4, 0.8, 1.6, 3.2))
     progress_handler(db)
     ranking_is_interrupted(db)
     forks(db)

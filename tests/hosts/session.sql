@@ -18,6 +18,24 @@ SELECT typeof(ltr_fit('rank_svm', 'judgments')), length(ltr_fit('rank_svm', 'jud
 SELECT ltr_fit('q_svm', 'judgments', '{"threads": 1}') = (SELECT model FROM ltr_models WHERE name = 'q_svm');
 --> 1
 
+-- Kernels, losses, the ranking form, the prior, fits at query time.
+CREATE TABLE kinds (name, algorithm, options);
+INSERT INTO kinds VALUES ('curved', 'rank_svm', '{"kernel": "gaussian", "loss": "squared_hinge", "landmarks": 60}'), ('pairs', 'q_svm', '{"form": "ranking", "kernel": {"laplace": {"gamma": "median"}}, "landmarks": 80, "lambda": 0.01}'), ('late', 'q_svm', '{"fits": "query_time"}'), ('pulled', 'q_svm', '{"prior": "global", "loss": "logistic"}');
+CREATE TEMP TABLE fitted AS SELECT name, ltr_fit(algorithm, 'judgments', options) AS model FROM kinds;
+SELECT group_concat(line, ' ') FROM (SELECT name || ':' || count(*) || ',' || min(rank) || '-' || max(rank) AS line FROM fitted, ltr_rank(fitted.model, 'candidates') GROUP BY name);
+--> curved:24,1-12 late:24,1-12 pairs:24,1-12 pulled:24,1-12
+SELECT group_concat(name || '=' || printf('%.3f', value), ' ') FROM (SELECT name, value FROM fitted, ltr_evaluate(fitted.model, 'judgments', '{"metric": "ndcg@5"}') WHERE query_id IS NULL ORDER BY name);
+--> curved=0.914 late=0.982 pairs=0.973 pulled=0.962
+SELECT json_valid(ltr_train('q_svm', 'judgments', '{"name": "late", "fits": "query_time"}')), json_extract(ltr_info('late'), '$.training.functions');
+--> 1|0
+SELECT count(*), sum(a.score = b.score) FROM ltr_rank('late', 'judgments') AS a JOIN ltr_rank('q_svm', 'judgments') AS b USING (query_id, doc_id);
+--> 240|240
+SELECT ltr_score(model, ltr_vec(0.9, 0.1)) > ltr_score(model, ltr_vec(0.1, 0.1)) FROM fitted WHERE name = 'curved';
+--> 1
+SELECT ltr_score(model, ltr_vec(0.9, 0.1), ltr_vec(0.9)) FROM fitted WHERE name = 'pairs';
+--! ltr_score: the model's form "ranking" needs the whole query; use ltr_rank
+DELETE FROM ltr_models WHERE name = 'late';
+
 -- Ranking: filter, order, limit, IN, correlation, a novel query against its seen neighbours.
 SELECT doc_id, rank FROM ltr_rank('q_svm', 'candidates') WHERE query_id = 100 ORDER BY rank LIMIT 1;
 --> 6|1
@@ -88,7 +106,11 @@ SELECT ltr_train('q_svm', 'judgements');
 SELECT ltr_train('q_svm', 'DELETE FROM judgments');
 --! ltr_train: source 'DELETE FROM judgments': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');
---! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep, params, columns, missing, query_features, query_scale, scale, kernel, smoothing, neighbors, bandwidth, loss, lambda, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress
+--! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, lambda, lambda_for, fits, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress
+SELECT ltr_fit('rank_svm', 'judgments', '{"kernel": "gausian"}');
+--! ltr_fit: unknown kernel 'gausian', did you mean 'gaussian'?; known: linear, polynomial, gaussian, laplace, laplace_l1, tanh
+SELECT ltr_fit('rank_svm', 'judgments', '{"loss": "logistic", "solver": "admm"}');
+--! ltr_fit: option 'solver': "admm" does not take the loss "logistic"
 SELECT ltr_train('q_svm', 'judgments') FROM judgments;
 --! ltr_train: an outer statement is reading this database, so the model could not be stored after training; call it in a SELECT without FROM while no other statement of the connection is open; ltr_fit returns the model as a BLOB and writes nothing
 SELECT * FROM ltr_rank('nobody', 'candidates');

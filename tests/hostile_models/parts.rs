@@ -1,4 +1,4 @@
-//! What is inside a model BLOB, as `src/model` and `src/ranker` write it: to take one apart, change it and seal it again.
+//! What is inside a model BLOB, as `src/model` and `src/ranker` write it: to take models apart and seal them again.
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
