@@ -148,17 +148,15 @@ impl Recipe {
     /// Refuses combinations that cannot work, with the reason.
     fn check(&self) -> Result<()> {
         let individual = self.smoothing.kind == Kind::Individual;
-        let (loss, solver) = (self.loss.name, self.solver.name);
+        self.solver
+            .check(self.loss.pair)
+            .map_err(|problem| Error::Unsupported(format!("option 'solver': {problem}")))?;
         let refusals = [
             (
                 individual && matches!(self.validation, Validation::Queries(_)),
                 "option 'validation': with smoothing \"individual\" a query that is held out has no function; \
                  use \"validation\": \"documents\" or a source"
                     .to_owned(),
-            ),
-            (
-                !self.solver.takes(self.loss.pair),
-                format!("option 'solver': \"{solver}\" does not take the loss \"{loss}\""),
             ),
             (
                 self.kernel.is_linear() && self.landmarks_given,

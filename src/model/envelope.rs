@@ -121,7 +121,9 @@ pub fn read_key(bytes: &[u8]) -> Result<Key> {
     }
     let version = u16::from_le_bytes([bytes[8], bytes[9]]);
     if version != VERSION {
-        return corrupt(format!("format version {version}, this library reads {VERSION}"));
+        return corrupt(format!(
+            "format version {version}, this library reads {VERSION}; train the model again"
+        ));
     }
     let mut key = [0; 16];
     key.copy_from_slice(&bytes[HASHED..KEY_END]);

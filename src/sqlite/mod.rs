@@ -1,7 +1,7 @@
 //! The rim: everything that speaks to SQLite. One small file per SQL function or family.
 //!
-//! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, implement
-//! `TableFunction` and add it to [`TABLES`].
+//! To add a scalar function, write its `ScalarFunction` and add it to `SCALARS`; to add a table-valued one, implement
+//! `TableFunction` and add it to `TABLES`.
 
 mod about;
 pub mod aggregate;

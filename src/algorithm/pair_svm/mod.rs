@@ -25,7 +25,7 @@ use crate::ranker::{
     Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, QueryDependent, Ranker, Space,
 };
 use crate::smoothing::Kind;
-use crate::solve::{SolveReport, Stop};
+use crate::solve::{SolveReport, Step, Stop};
 
 pub use choice::Choice;
 
@@ -121,11 +121,20 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
 /// The steps of the solver where there is one fit that took any, else one line per fit.
 fn log(fits: &[Fit]) -> Vec<LogStep> {
     match fits {
-        [Fit { report, began, .. }] if !report.steps.is_empty() => report
-            .steps
-            .iter()
-            .map(|step| LogStep { objective: step.objective, gap: step.gap, seconds: began + step.seconds })
-            .collect(),
+        [Fit { function, report, began, ended }] if !report.steps.is_empty() => {
+            let step = |step: &Step| LogStep {
+                objective: step.objective,
+                gap: step.gap,
+                seconds: began + step.seconds,
+            };
+            let mut log: Vec<LogStep> = report.steps.iter().map(step).collect();
+            // Some solvers look once more after their last step.
+            let (objective, gap) = (function.objective, function.gap);
+            if log.last().is_some_and(|last| last.gap > gap) {
+                log.push(LogStep { objective, gap, seconds: *ended });
+            }
+            log
+        }
         _ => fits
             .iter()
             .map(|Fit { function, ended, .. }| LogStep {

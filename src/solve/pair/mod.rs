@@ -170,7 +170,7 @@ fn check_lambda(lambda: f64) -> Result<()> {
 type Report = (Vec<f64>, SolveReport);
 
 /// Solves one problem with the solver of the options; answers w and how it was reached. `cancelled` is asked before
-/// every part of a pass; once true it must stay true. The solver must take the loss ([`SolverDef::takes`]).
+/// every part of a pass; once true it must stay true. The solver must take the loss (`SolverDef::takes`).
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
