@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 /// Enough judged rows that a training takes seconds.
@@ -43,6 +44,27 @@ fn assert_interrupted(connection: &Connection, outcome: &rusqlite::Result<String
     let again =
         "SELECT ltr_train('rank_svm', 'SELECT * FROM judged WHERE query_id < 20', '{\"lambda\": 0.1}')";
     run(connection, again).expect("the connection still trains");
+}
+
+/// A model that a value of the database cannot hold is refused, before training where that can be known.
+#[test]
+fn a_model_beyond_the_limit_of_a_value_is_refused_with_ways_out() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    let small = "SELECT * FROM judged WHERE query_id < 40";
+    let train = format!("SELECT ltr_train('q_svm', '{small}', '{{\"lambda\": 0.1}}')");
+    run(&connection, &train).expect("a model within the limit");
+    connection.execute_batch("DROP TABLE ltr_models").expect("no models");
+    // Below the documents; above them but below the whole of the model.
+    let documents: i32 = connection
+        .query_row(&format!("SELECT count(*) * 40 FROM ({small})"), [], |row| row.get(0))
+        .expect("their bytes");
+    for limit in [documents - 1, documents + 40 * 32 + 1000] {
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limit).expect("a lower limit");
+        let problem = run(&connection, &train).expect_err("too long").to_string();
+        assert!(problem.contains("SQLITE_LIMIT_LENGTH") && problem.contains("rank_svm"), "{problem}");
+        assert_eq!(tables(&connection), 0);
+    }
 }
 
 #[test]

@@ -183,15 +183,18 @@ impl Recipe {
         }
     }
 
-    /// Bytes of the documents that a model keeps for queries that it has not seen.
+    /// Bytes that a model is known to take before it is trained: of the documents that it keeps for queries that it has
+    /// not seen, and of linear functions of the training queries.
     pub fn bytes_kept(&self, data: &Dataset) -> u64 {
-        if matches!(self.smoothing.kind, Kind::Uniform | Kind::Individual) {
+        if self.smoothing.kind == Kind::Uniform {
             return 0;
         }
         let columns = data.features.columns() * if self.scale == ScalingKind::Both { 2 } else { 1 };
         let lends = |query: &usize| loss::pairs(data.labels(*query)) > 0;
         let documents: usize = (0..data.n_queries()).filter(lends).map(|query| data.rows(query).len()).sum();
-        (documents * (8 + columns * data.features.element_bytes())) as u64
+        let kept = if self.smoothing.kind == Kind::Individual { 0 } else { documents };
+        let fitted = if self.fits_at_query_time || !self.kernel.is_linear() { 0 } else { data.n_queries() };
+        (kept * (8 + columns * data.features.element_bytes()) + fitted * 8 * columns) as u64
     }
 
     /// The choices as JSON, for the model's card.

@@ -121,7 +121,7 @@ impl Request {
         }
         let validation = self.validation(connection, &data)?;
         let recipe = &self.recipe;
-        self.check_length(connection, &data)?;
+        check_length(connection, recipe.bytes_kept(&data))?;
         let facts = facts(&data);
         let mut warnings = signs_of_leakage(&data);
         let features = data.names.clone();
@@ -150,24 +150,9 @@ impl Request {
             }),
         );
         let origin = Origin { algorithm: self.algorithm, recipe, features, means: findings.means, summary };
-        Ok(Outcome { bytes: Model::new(origin, trained).to_bytes()?, report })
-    }
-
-    /// Refuses, before any work, documents that would not fit into one value of the database.
-    fn check_length(&self, connection: &Connection, data: &Dataset) -> Result<()> {
-        let limit = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64);
-        let needed = self.recipe.bytes_kept(data);
-        if needed <= limit {
-            return Ok(());
-        }
-        let width = data.features.element_bytes();
-        let single =
-            if width == 8 { "give features as BLOBs of ltr_vec, which take half of it; " } else { "" };
-        Err(Error::Unsupported(format!(
-            "the model keeps the documents of all queries for queries that it has not seen, here {needed} bytes, but a \
-             value in this database has at most {limit} (SQLITE_LIMIT_LENGTH); {single}leave out less relevant \
-             documents or features; or use rank_svm, which keeps none"
-        )))
+        let bytes = Model::new(origin, trained).to_bytes()?;
+        check_length(connection, bytes.len() as u64)?;
+        Ok(Outcome { bytes, report })
     }
 
     /// The judged documents to validate on, where the option `validation` names a source.
@@ -178,6 +163,21 @@ impl Request {
         let Rows { data: other, .. } = read(connection, &source, wanted, &self.options, &self.terms)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))
     }
+}
+
+/// Refuses a model that would not fit into one value of the database. Asked before the training about what is known
+/// to be kept, and after it about all bytes.
+fn check_length(connection: &Connection, bytes: u64) -> Result<()> {
+    let limit = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64);
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
+        "the model would take {bytes} bytes, but a value in this database has at most {limit} \
+         (SQLITE_LIMIT_LENGTH). A query-dependent model keeps the documents of all training queries and, unless \
+         \"fits\" is \"query_time\", a function for each: give features as BLOBs of ltr_vec, which take half of REAL \
+         columns; leave out features or less relevant documents; or use rank_svm, which keeps neither"
+    )))
 }
 
 /// Appends the entries of one JSON object to another.
