@@ -5,9 +5,12 @@
 //! Definitions and normalisation stand in the `definitions` block of `problems.json`.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-use std::path::Path;
+#[path = "common/golden.rs"]
+mod golden;
 
+use std::collections::BTreeMap;
+
+use golden::{assert_close, numbers, read, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
@@ -15,28 +18,8 @@ use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{Choice, FeatureMap, Kernel, MapOptions, PairMap, Points, as_documents};
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
 
-fn read(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);
-    std::fs::read_to_string(path).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn rows(value: &Value) -> Vec<Vec<f64>> {
-    value.as_array().unwrap().iter().map(numbers).collect()
-}
-
 fn matrix(rows: &[Vec<f64>]) -> Matrix {
     Matrix::F64(Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap())
-}
-
-fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (x, y) in found.iter().zip(expected) {
-        assert!((x - y).abs() <= tolerance, "{what}: found {x}, expected {y}");
-    }
 }
 
 /// exp(-|x - z|^2 / sigma2).

@@ -4,34 +4,17 @@
 //! independent methods.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-use std::path::Path;
+#[path = "common/golden.rs"]
+mod golden;
 
+use std::collections::BTreeMap;
+
+use golden::{assert_close, numbers, read, rows};
 use serde_json::Value;
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, certificate, solve};
 
-fn read(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);
-    std::fs::read_to_string(path).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn rows(value: &Value) -> Vec<Vec<f64>> {
-    value.as_array().unwrap().iter().map(numbers).collect()
-}
-
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
-fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (x, y) in found.iter().zip(expected) {
-        assert!((x - y).abs() <= tolerance, "{what}: found {x}, expected {y}");
-    }
 }
 
 /// c = 2 pi / (n N (N - 1)).

@@ -35,13 +35,13 @@
 #![allow(clippy::inline_always)]
 
 use super::pairs::Pairs;
-use super::progress::{Progress, scaled};
+use super::progress::{Progress, along, scaled};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
 use crate::solve::Cancelled;
 use crate::solve::PairProblem;
-use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
+use crate::solve::{SolveOptions, SolveReport, SolverDef};
 
 /// The definition.
 pub const ADMM: SolverDef = SolverDef {
@@ -74,17 +74,7 @@ fn path(
 ) -> Vec<(Vec<f64>, SolveReport)> {
     let pairs = Pairs::new(problem, cancelled);
     let mut method = Admm::new(&pairs);
-    let mut fits = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        let progress = Progress::new(problem, lambda, &pairs, options);
-        let fit = if pairs.count == 0 { progress.finish_empty() } else { method.run(progress) };
-        let stop = fit.1.stop;
-        fits.push(fit);
-        if stop == Stop::Interrupted {
-            break;
-        }
-    }
-    fits
+    along(problem, lambdas, options, &pairs, |progress| method.run(progress))
 }
 
 /// The state of a fit; w, alpha and rho are kept from one lambda to the next.

@@ -24,7 +24,7 @@
 #![allow(clippy::inline_always)]
 
 use super::pairs::Pairs;
-use super::progress::{Progress, scaled};
+use super::progress::{Progress, along, scaled};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
@@ -56,17 +56,7 @@ fn path(
 ) -> Vec<(Vec<f64>, SolveReport)> {
     let pairs = Pairs::new(problem, cancelled);
     let mut descent = Descent::new(&pairs, problem.loss());
-    let mut fits = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        let progress = Progress::new(problem, lambda, &pairs, options);
-        let fit = if pairs.count == 0 { progress.finish_empty() } else { descent.run(progress) };
-        let stop = fit.1.stop;
-        fits.push(fit);
-        if stop == Stop::Interrupted {
-            break;
-        }
-    }
-    fits
+    along(problem, lambdas, options, &pairs, |progress| descent.run(progress))
 }
 
 /// A document as the sweeps see it.

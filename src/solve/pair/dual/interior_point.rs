@@ -42,7 +42,7 @@
 
 use super::laplacian::weighted_moment;
 use super::pairs::Pairs;
-use super::progress::{Progress, scaled};
+use super::progress::{Progress, along, scaled};
 use crate::loss::PairLoss;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
@@ -77,17 +77,7 @@ fn path(
     cancelled: Cancelled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
     let pairs = Pairs::new(problem, cancelled);
-    let mut fits = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        let progress = Progress::new(problem, lambda, &pairs, options);
-        let fit = if pairs.count == 0 { progress.finish_empty() } else { run(&pairs, progress) };
-        let stop = fit.1.stop;
-        fits.push(fit);
-        if stop == Stop::Interrupted {
-            break;
-        }
-    }
-    fits
+    along(problem, lambdas, options, &pairs, |progress| run(&pairs, progress))
 }
 
 fn run(pairs: &Pairs<'_>, mut progress: Progress<'_>) -> (Vec<f64>, SolveReport) {

@@ -17,6 +17,7 @@ use super::pairs::{Pairs, Sums};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::PairProblem;
+use crate::solve::pair::Report;
 use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
 /// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
@@ -181,4 +182,25 @@ impl<'p> Progress<'p> {
 /// factor * x.
 pub(super) fn scaled(x: &[Lanes], factor: f64) -> Vec<Lanes> {
     x.iter().map(|block| Lanes(block.0.map(|value| factor * value))).collect()
+}
+
+/// The fits of a path, one after the other; it ends with an interrupted one.
+pub(super) fn along<'p>(
+    problem: &'p PairProblem<'p>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    pairs: &'p Pairs<'p>,
+    mut run: impl FnMut(Progress<'p>) -> Report,
+) -> Vec<Report> {
+    let mut fits = Vec::with_capacity(lambdas.len());
+    for &lambda in lambdas {
+        let progress = Progress::new(problem, lambda, pairs, options);
+        let fit = if pairs.count == 0 { progress.finish_empty() } else { run(progress) };
+        let stop = fit.1.stop;
+        fits.push(fit);
+        if stop == Stop::Interrupted {
+            break;
+        }
+    }
+    fits
 }

@@ -311,7 +311,7 @@ impl<'a> Solver<'a> {
         self.counters.in_round += 1;
         (self.hessian, self.zone_pairs) = self.space.hessian(self.delta);
         let solution = self.newton_direction();
-        let Some((step, decrement)) = solution.and_then(|solution| self.move_against(solution)) else {
+        let Some((step, decrement)) = solution.and_then(|solution| self.move_against(&solution)) else {
             self.counters.failures += 1;
             self.look_again();
             return true;
@@ -341,28 +341,13 @@ impl<'a> Solver<'a> {
     }
 
     /// Searches along -`solution` and accepts the point found. Answers the step and half of r'H^-1 r.
-    fn move_against(&mut self, solution: Vec<Lanes>) -> Option<(f64, f64)> {
-        let mut direction = solution;
-        for block in &mut direction {
-            block.0 = block.0.map(|value| -value);
-        }
-        let slope_at_zero = lanes::dot(&self.residual, &direction);
-        if slope_at_zero >= 0.0 || !slope_at_zero.is_finite() {
-            return None;
-        }
-        self.space.set_direction(&direction);
-        let along = lanes::dot(&self.penalty.gradient(&self.w), &direction);
-        let growth = 2.0 * self.penalty.lambda * lanes::dot(&direction, &direction);
-        let mut sums = Sums::default();
-        let (space, delta) = (&mut self.space, self.delta);
-        let step = line::search(slope_at_zero, |step| {
-            sums = space.pass(step, delta);
-            sums.slope(along + step * growth)
-        })?;
-        self.space.accept();
-        lanes::axpy(step, &direction, &mut self.w);
+    fn move_against(&mut self, solution: &[Lanes]) -> Option<(f64, f64)> {
+        let delta = self.delta;
+        let Self { space, penalty, w, residual, .. } = self;
+        let (step, slope, sums) =
+            step_against(space, penalty, w, residual, solution, |space, step| space.pass(step, delta))?;
         self.evaluate(&sums, false);
-        Some((step, -0.5 * slope_at_zero))
+        Some((step, -0.5 * slope))
     }
 
     /// Whether further steps at this width would be wasted.
@@ -428,7 +413,7 @@ impl<'a> Solver<'a> {
         let penalty = 2.0 * self.penalty.lambda * lanes::dot(&self.w, &self.w);
         if lanes::dot(&self.residual, &self.w) > SHORTEN * penalty {
             let w = self.w.clone();
-            self.move_against(w);
+            self.move_against(&w);
         }
     }
 
@@ -472,4 +457,33 @@ impl<'a> Solver<'a> {
             self.counters.idle += 1;
         }
     }
+}
+
+/// Searches along -`solution` from w and goes to the point found. Answers the step, the slope at the start and the sums
+/// of the last pass; `None` where the objective does not fall.
+fn step_against<'a>(
+    space: &mut Space<'a>,
+    penalty: &Penalty<'_>,
+    w: &mut [Lanes],
+    residual: &[Lanes],
+    solution: &[Lanes],
+    pass: impl Fn(&mut Space<'a>, f64) -> Sums,
+) -> Option<(f64, f64, Sums)> {
+    let mut direction = vec![Lanes::ZERO; solution.len()];
+    lanes::axpy(-1.0, solution, &mut direction);
+    let slope_at_zero = lanes::dot(residual, &direction);
+    if slope_at_zero >= 0.0 || !slope_at_zero.is_finite() {
+        return None;
+    }
+    space.set_direction(&direction);
+    let along = lanes::dot(&penalty.gradient(w), &direction);
+    let growth = 2.0 * penalty.lambda * lanes::dot(&direction, &direction);
+    let mut sums = Sums::default();
+    let step = line::search(slope_at_zero, |step| {
+        sums = pass(space, step);
+        sums.slope(along + step * growth)
+    })?;
+    space.accept();
+    lanes::axpy(step, &direction, w);
+    Some((step, slope_at_zero, sums))
 }

@@ -20,10 +20,10 @@ use std::time::Instant;
 
 use super::chunk::Sums;
 use super::curve::Curve;
-use super::line;
 use super::penalty::Penalty;
 use super::space::Space;
 use super::start::regularised_solve;
+use super::step_against;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::Cancelled;
 use crate::solve::PairProblem;
@@ -252,23 +252,10 @@ impl<'a, C: Curve> Solver<'a, C> {
 
     /// Searches along -`solution` and accepts the point found; answers the step.
     fn move_against(&mut self, solution: &[Lanes]) -> Option<f64> {
-        let mut direction = vec![Lanes::ZERO; solution.len()];
-        lanes::axpy(-1.0, solution, &mut direction);
-        let slope_at_zero = lanes::dot(&self.residual, &direction);
-        if slope_at_zero >= 0.0 || !slope_at_zero.is_finite() {
-            return None;
-        }
-        self.space.set_direction(&direction);
-        let along = lanes::dot(&self.penalty.gradient(&self.w), &direction);
-        let growth = 2.0 * self.penalty.lambda * lanes::dot(&direction, &direction);
-        let mut sums = Sums::default();
-        let (space, curve) = (&mut self.space, self.curve);
-        let step = line::search(slope_at_zero, |step| {
-            sums = space.curve_pass(curve, step);
-            sums.slope(along + step * growth)
-        })?;
-        self.space.accept();
-        lanes::axpy(step, &direction, &mut self.w);
+        let curve = self.curve;
+        let Self { space, penalty, w, residual, .. } = self;
+        let pass = |space: &mut Space<'a>, step: f64| space.curve_pass(curve, step);
+        let (step, _, sums) = step_against(space, penalty, w, residual, solution, pass)?;
         self.evaluate(&sums, false);
         Some(step)
     }

@@ -1,0 +1,29 @@
+//! Reading golden vectors (`tests/golden/qsvm`) and comparing with them.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// The text of a file of `tests/golden/qsvm`.
+pub fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// An array of numbers.
+pub fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+/// An array of arrays of numbers.
+pub fn rows(value: &Value) -> Vec<Vec<f64>> {
+    value.as_array().unwrap().iter().map(numbers).collect()
+}
+
+/// Equal numbers, but for `tolerance`.
+pub fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (x, y) in found.iter().zip(expected) {
+        assert!((x - y).abs() <= tolerance, "{what}: found {x}, expected {y}");
+    }
+}
