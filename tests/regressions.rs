@@ -124,3 +124,17 @@ fn the_contributions_of_single_precision_features_add_up_to_the_score() {
         assert!(one::<f64>(&connection, &sql).unwrap().abs() < 1e-14, "{features}");
     }
 }
+
+#[test]
+fn without_pairs_there_is_nothing_to_learn_whatever_the_kernel() {
+    let connection = judgments();
+    for options in ["{}", r#"{"kernel": "gaussian"}"#, r#"{"kernel": "gaussian", "form": "ranking"}"#] {
+        let source = "SELECT query_id, 1 AS relevance, a, b FROM judgments";
+        let message = refusal(&connection, &format!("SELECT ltr_fit('rank_svm', '{source}', '{options}')"));
+        assert!(message.contains("nothing to learn: none of the 12 queries"), "{message}");
+    }
+    let source = "SELECT query_id, relevance, 1 AS a FROM judgments";
+    let options = r#"{"kernel": "gaussian", "form": "ranking"}"#;
+    let message = refusal(&connection, &format!("SELECT ltr_fit('rank_svm', '{source}', '{options}')"));
+    assert!(message.contains("the kernel gaussian is 0 on every pair of different relevance"), "{message}");
+}
