@@ -275,12 +275,18 @@ impl Loaded {
         let Some(home) = self.home.as_ref().filter(|_| self.model.lacks_blocks(targets)) else {
             return Ok(());
         };
-        let blob = open_blob(connection, home)?;
+        let gone = || {
+            let problem = "the stored model was replaced or deleted while it was in use; call again";
+            Error::Model(problem.to_owned())
+        };
+        let blob = open_blob(connection, home).map_err(|error| match error {
+            Error::Corrupt(_) => gone(),
+            other => other,
+        })?;
         let mut start = [0; KEY_END];
         read_at(&blob, 0, &mut start)?;
         if read_key(&start)? != self.key {
-            let problem = "the stored model was replaced while it was in use; call again";
-            return Err(Error::Model(problem.to_owned()));
+            return Err(gone());
         }
         self.model.fetch(targets, &mut |offset, bytes| read_at(&blob, offset, bytes))
     }
