@@ -161,3 +161,12 @@ fn a_model_that_is_deleted_while_a_statement_uses_it_is_not_called_damaged() {
     };
     assert!(error.contains("replaced or deleted while it was in use"), "{error}");
 }
+
+#[test]
+fn the_schema_temp_takes_models_before_it_holds_anything() {
+    let connection = judgments();
+    one::<String>(&connection, r#"SELECT ltr_train('rank_svm', 'judgments', '{"schema": "temp"}')"#).unwrap();
+    assert_eq!(one::<i64>(&connection, "SELECT count(*) FROM temp.ltr_models").unwrap(), 1);
+    let ranked = r#"SELECT count(*) FROM ltr_rank('rank_svm', 'judgments', '{"schema": "TEMP"}')"#;
+    assert_eq!(one::<i64>(&connection, ranked).unwrap(), 120);
+}

@@ -66,8 +66,12 @@ impl<'a> Store<'a> {
         let schema = schema.unwrap_or("main");
         let mut statement =
             connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))?;
-        let names: Vec<String> =
+        let mut names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+        // SQLite lists it once it holds something.
+        if !names.iter().any(|name| name == "temp") {
+            names.push("temp".to_owned());
+        }
         if !names.iter().any(|name| name.eq_ignore_ascii_case(schema)) {
             return Err(Error::value(
                 "option 'schema'",
