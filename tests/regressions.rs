@@ -124,3 +124,49 @@ fn the_contributions_of_single_precision_features_add_up_to_the_score() {
         assert!(one::<f64>(&connection, &sql).unwrap().abs() < 1e-14, "{features}");
     }
 }
+
+#[test]
+fn without_pairs_there_is_nothing_to_learn_whatever_the_kernel() {
+    let connection = judgments();
+    for options in ["{}", r#"{"kernel": "gaussian"}"#, r#"{"kernel": "gaussian", "form": "ranking"}"#] {
+        let source = "SELECT query_id, 1 AS relevance, a, b FROM judgments";
+        let message = refusal(&connection, &format!("SELECT ltr_fit('rank_svm', '{source}', '{options}')"));
+        assert!(message.contains("nothing to learn: none of the 12 queries"), "{message}");
+    }
+    let source = "SELECT query_id, relevance, 1 AS a FROM judgments";
+    let options = r#"{"kernel": "gaussian", "form": "ranking"}"#;
+    let message = refusal(&connection, &format!("SELECT ltr_fit('rank_svm', '{source}', '{options}')"));
+    assert!(message.contains("the kernel gaussian is 0 on every pair of different relevance"), "{message}");
+}
+
+#[test]
+fn a_model_that_is_deleted_while_a_statement_uses_it_is_not_called_damaged() {
+    let connection = judgments();
+    let options = r#"{"lambda": 1, "neighbors": 2}"#;
+    one::<String>(&connection, &format!("SELECT ltr_train('q_svm', 'judgments', '{options}')")).unwrap();
+    let mut statement = connection
+        .prepare(
+            "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 9)
+             SELECT ltr_score('q_svm', ltr_vec(1, 1), ltr_vec(2.6, i)) FROM step",
+        )
+        .unwrap();
+    let mut rows = statement.query([]).unwrap();
+    rows.next().unwrap();
+    connection.execute("DELETE FROM ltr_models", []).unwrap();
+    let error = loop {
+        match rows.next() {
+            Ok(row) => assert!(row.is_some(), "no row needed another block"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("replaced or deleted while it was in use"), "{error}");
+}
+
+#[test]
+fn the_schema_temp_takes_models_before_it_holds_anything() {
+    let connection = judgments();
+    one::<String>(&connection, r#"SELECT ltr_train('rank_svm', 'judgments', '{"schema": "temp"}')"#).unwrap();
+    assert_eq!(one::<i64>(&connection, "SELECT count(*) FROM temp.ltr_models").unwrap(), 1);
+    let ranked = r#"SELECT count(*) FROM ltr_rank('rank_svm', 'judgments', '{"schema": "TEMP"}')"#;
+    assert_eq!(one::<i64>(&connection, ranked).unwrap(), 120);
+}

@@ -99,7 +99,9 @@ impl Space {
         let space = Self { width, form, map };
         if space.dim() == 0 {
             let name = kernel.def().name;
-            return Err(Error::Data(format!("the kernel {name} is 0 on every training document")));
+            let what =
+                if form == Form::Scoring { "training document" } else { "pair of different relevance" };
+            return Err(Error::Data(format!("the kernel {name} is 0 on every {what}")));
         }
         Ok(space)
     }

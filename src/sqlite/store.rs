@@ -66,8 +66,12 @@ impl<'a> Store<'a> {
         let schema = schema.unwrap_or("main");
         let mut statement =
             connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))?;
-        let names: Vec<String> =
+        let mut names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+        // SQLite lists it once it holds something.
+        if !names.iter().any(|name| name == "temp") {
+            names.push("temp".to_owned());
+        }
         if !names.iter().any(|name| name.eq_ignore_ascii_case(schema)) {
             return Err(Error::value(
                 "option 'schema'",
@@ -275,12 +279,18 @@ impl Loaded {
         let Some(home) = self.home.as_ref().filter(|_| self.model.lacks_blocks(targets)) else {
             return Ok(());
         };
-        let blob = open_blob(connection, home)?;
+        let gone = || {
+            let problem = "the stored model was replaced or deleted while it was in use; call again";
+            Error::Model(problem.to_owned())
+        };
+        let blob = open_blob(connection, home).map_err(|error| match error {
+            Error::Corrupt(_) => gone(),
+            other => other,
+        })?;
         let mut start = [0; KEY_END];
         read_at(&blob, 0, &mut start)?;
         if read_key(&start)? != self.key {
-            let problem = "the stored model was replaced while it was in use; call again";
-            return Err(Error::Model(problem.to_owned()));
+            return Err(gone());
         }
         self.model.fetch(targets, &mut |offset, bytes| read_at(&blob, offset, bytes))
     }

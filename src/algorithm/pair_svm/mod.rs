@@ -149,6 +149,9 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, mut data: Dataset, control: &'a Control) -> Result<Self> {
         check_pairs(&data)?;
+        if (0..data.n_queries()).all(|query| loss::pairs(data.labels(query)) == 0) {
+            return Err(nothing_to_learn(data.n_queries()));
+        }
         let scaling = Scaling::fit(recipe.scale, &data, control)?;
         let rule = if recipe.smoothing.kind == Kind::Uniform {
             None
@@ -166,9 +169,6 @@ impl<'a> Session<'a> {
         let space = Arc::new(Space::fit(&recipe.kernel, recipe.form, &data, &map, control)?);
         let data = Arc::new(data);
         let pool = JudgmentPool::of_rows(space, Arc::clone(&data));
-        if (0..pool.len()).all(|query| !pool.lends(query)) {
-            return Err(nothing_to_learn(data.n_queries()));
-        }
         let lending = Lending {
             smoothing: recipe.smoothing,
             features: Arc::new(features),
