@@ -91,6 +91,8 @@ pub struct Recipe {
     pub tolerance: f64,
     /// What a missing feature counts as.
     pub missing: Missing,
+    /// Bytes that rows, and documents or pairs in the space of a kernel, may take.
+    pub max_memory: Option<u64>,
 }
 
 /// The candidates for lambda where the caller names none, largest first: those of Dai & Wang (2019), section 5,
@@ -140,6 +142,7 @@ impl Recipe {
             seed: options.get("seed").and_then(Value::as_u64).unwrap_or(0),
             tolerance: options.number("tolerance").unwrap_or(1e-6),
             missing: missing(options),
+            max_memory: options.get("max_memory").and_then(Value::as_u64),
         };
         recipe.check()?;
         Ok(recipe)

@@ -88,7 +88,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("undefined", Rule::OneOf(&["skip", "zero", "one"]), "\"skip\"", &[Use::Train, Use::Evaluate], "what a query without a relevant document counts in a mean"),
     def("seed", Rule::Whole(0, u64::MAX), "0", TRAIN, "changes which queries or documents are held out"),
     def("threads", Rule::Whole(1, 1024), "null", SOURCES, "threads to compute on; all cores unless given"),
-    def("max_memory", Rule::Whole(1, u64::MAX), "null", SOURCES, "bytes that the rows read may take; no limit unless given"),
+    def("max_memory", Rule::Whole(1, u64::MAX), "null", SOURCES, "bytes that the rows read, and the same rows in the space of a kernel, may take; no limit unless given"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", SOURCES, "seconds after which the work stops with an error"),
     def("tolerance", Rule::Between(1e-12, 0.1), "1e-6", TRAIN, "relative duality gap at which a fit ends"),
     def("progress", Rule::Flag, "false", SOURCES, "lines about the progress on standard error, where that is a terminal"),

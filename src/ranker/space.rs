@@ -18,6 +18,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Basis, FeatureMap, MapOptions, PairMap};
+use crate::loss;
 use crate::math::dense::dot;
 use crate::solve::PairBlock;
 
@@ -119,6 +120,16 @@ impl Space {
             Map::Fitted(basis) => basis.points().len(),
             Map::Pairs(map) => map.dim(),
         }
+    }
+
+    /// Bytes of all training documents (pairs in the ranking form) as a solver sees them; 0 where they are as they are.
+    pub fn bytes(&self, data: &Dataset) -> u64 {
+        let rows: u64 = match &self.map {
+            Map::Linear | Map::Fitted(_) => 0,
+            Map::Documents(_) => data.n_docs() as u64,
+            Map::Pairs(_) => (0..data.n_queries()).map(|query| loss::pairs(data.labels(query))).sum(),
+        };
+        rows * 8 * self.dim() as u64
     }
 
     /// True where one document can be scored without the rest of its query.

@@ -168,6 +168,7 @@ impl<'a> Session<'a> {
         let map = MapOptions { landmarks: recipe.landmarks, seed: recipe.seed, ..MapOptions::default() };
         let space = Arc::new(Space::fit(&recipe.kernel, recipe.form, &data, &map, control)?);
         let data = Arc::new(data);
+        check_memory(&space, &data, recipe.max_memory)?;
         let pool = JudgmentPool::of_rows(space, Arc::clone(&data));
         let lending = Lending {
             smoothing: recipe.smoothing,
@@ -272,6 +273,19 @@ fn scale(scaling: &Scaling, data: &mut Dataset, control: &Control) -> Result<()>
 /// Scaled features of every query (`n_queries`, p); p = 0 where no distance is used.
 fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
     rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
+}
+
+/// Refuses a kernel whose documents or pairs would take more memory than is allowed. One function for all queries needs
+/// them all at once; functions of single queries keep part of them.
+fn check_memory(space: &Space, data: &Dataset, allowed: Option<u64>) -> Result<()> {
+    let needed = space.bytes(data);
+    match allowed {
+        Some(allowed) if needed > allowed => {
+            let what = format!("the training set in a space of {} landmarks", space.dim());
+            Err(Error::Memory { what, needed, allowed })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses queries whose pairs would take too long: a fit goes through all of them many times.
