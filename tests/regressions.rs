@@ -170,3 +170,25 @@ fn the_schema_temp_takes_models_before_it_holds_anything() {
     let ranked = r#"SELECT count(*) FROM ltr_rank('rank_svm', 'judgments', '{"schema": "TEMP"}')"#;
     assert_eq!(one::<i64>(&connection, ranked).unwrap(), 120);
 }
+
+#[test]
+fn a_table_of_models_that_cannot_be_read_again_is_refused_before_training() {
+    let connection = judgments();
+    connection
+        .execute_batch(
+            "CREATE TABLE ltr_models (name, version, algorithm, active, created_at, report, model,
+             PRIMARY KEY (name, version)) WITHOUT ROWID",
+        )
+        .unwrap();
+    let message = refusal(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
+    assert!(message.contains("the table ltr_models cannot take a new version"), "{message}");
+}
+
+#[test]
+fn a_stored_model_that_has_grown_is_noticed_though_it_is_kept() {
+    let connection = judgments();
+    one::<String>(&connection, "SELECT ltr_train('rank_svm', 'judgments')").unwrap();
+    connection.execute_batch("UPDATE ltr_models SET model = CAST(model || x'0000' AS BLOB)").unwrap();
+    let message = refusal(&connection, "SELECT ltr_score('rank_svm', ltr_vec(1, 1))");
+    assert!(message.contains("model is damaged or not a model"), "{message}");
+}

@@ -110,8 +110,11 @@ impl<'a> Store<'a> {
             return Err(Error::Unsupported(format!("the database '{}' is read-only{advice}", self.schema)));
         }
         if self.exists()? {
-            let sql = INSERT.replace("{schema}", &quote(&self.schema));
-            if let Err(error) = self.connection.prepare(&sql) {
+            let insert = INSERT.replace("{schema}", &quote(&self.schema));
+            let find = format!("SELECT rowid FROM {}", self.table());
+            if let Err(error) =
+                [insert, find].iter().try_for_each(|sql| self.connection.prepare(sql).map(drop))
+            {
                 return Err(Error::Host(format!(
                     "the table ltr_models cannot take a new version ({}); rename it or use the option 'schema'",
                     message(&error)
@@ -224,9 +227,10 @@ impl<'a> Store<'a> {
         let mut bytes = vec![0; KEY_END];
         read_at(&blob, 0, &mut bytes)?;
         let key = read_key(&bytes)?;
+        let length = blob.size() as u64;
+        let end = header_end(&bytes, length)?;
         let model = state.model(key, || {
-            let length = blob.size() as u64;
-            bytes.resize(header_end(&bytes, length)?, 0);
+            bytes.resize(end, 0);
             read_at(&blob, 0, &mut bytes)?;
             Model::from_header(&bytes, length)
         })?;
