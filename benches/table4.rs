@@ -7,6 +7,9 @@
 #![allow(clippy::print_stdout)]
 
 mod pairs;
+#[allow(dead_code, reason = "the other tables belong to the example")]
+#[path = "../examples/paper_q_svm/paper.rs"]
+mod paper;
 
 use std::time::Instant;
 
@@ -16,18 +19,6 @@ use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, solve};
 
 const LAMBDA: f64 = 1e-8;
 const TOLERANCE: f64 = 1e-4;
-/// Seconds of the paper: n, N, then rank-, indv-, kNN- and q-SVM.
-const PAPER: [(usize, usize, [f64; 4]); 9] = [
-    (50, 20, [0.134, 0.146, 0.458, 0.432]),
-    (50, 50, [1.013, 0.579, 1.030, 0.989]),
-    (50, 100, [7.656, 1.316, 1.657, 1.620]),
-    (200, 20, [0.709, 0.233, 1.377, 1.334]),
-    (200, 50, [16.863, 2.115, 3.558, 3.829]),
-    (200, 100, [96.857, 5.270, 5.544, 5.553]),
-    (500, 20, [5.027, 0.344, 3.309, 2.892]),
-    (500, 50, [76.486, 5.166, 9.200, 8.137]),
-    (500, 100, [400.585, 14.772, 21.670, 21.628]),
-];
 const METHODS: [&str; 4] = ["rank", "indv", "knn", "q"];
 
 /// One fit: queries with their weights pi.
@@ -88,7 +79,7 @@ fn run(documents: &[(Vec<f64>, Vec<f64>)], n_docs: usize, fits: &[Fit]) -> (f64,
 
 fn main() {
     println!("   n   N  method   seconds     paper     times  Gflop/s  not reached");
-    for (n, n_docs, paper) in PAPER {
+    for (n, n_docs, paper) in paper::TABLE_4 {
         let documents = documents(n, n_docs);
         for (method, paper) in METHODS.iter().zip(paper) {
             let fits = fits(method, n);
