@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{check_width, rows as in_blocks};
+use super::blocks::{check_coefficients, check_width, rows as in_blocks};
 use super::def::Kernel;
 use super::points::Points;
 use crate::control::Control;
@@ -106,10 +106,7 @@ impl Basis {
         control: &Control,
     ) -> Result<Vec<f64>> {
         let r = self.points.len();
-        if coefficients.len() != r {
-            let what = "number of coefficients of a kernel function".to_owned();
-            return Err(Error::Shape { what, found: coefficients.len(), expected: r });
-        }
+        check_coefficients(coefficients.len(), r)?;
         check_width(features.columns(), self.points.dim())?;
         in_blocks(rows.len(), 1, control, |block, out| {
             let mut columns = vec![0.0; block.len() * r];

@@ -59,6 +59,14 @@ pub(super) fn check_width(found: usize, expected: usize) -> Result<()> {
     Err(Error::Shape { what: "number of features for the kernel".to_owned(), found, expected })
 }
 
+/// Refuses another number of coefficients than pivots.
+pub(super) fn check_coefficients(found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Shape { what: "number of coefficients of a kernel function".to_owned(), found, expected })
+}
+
 /// True where a packed factor of `r` rows has its size, finite numbers and a positive diagonal.
 pub(super) fn sound_factor(factor: &[f64], r: usize) -> bool {
     triangular::packed_len(r) == Some(factor.len())

@@ -31,7 +31,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
-use super::blocks::{check_width, rows as in_blocks, solve_rows, sound_factor};
+use super::blocks::{check_coefficients, check_width, rows as in_blocks, solve_rows, sound_factor};
 use super::def::Kernel;
 use super::map::{MapOptions, check_diagonal, coefficients, warning};
 use super::points::Points;
@@ -199,10 +199,7 @@ impl PairMap {
         coefficients: &[f64],
         control: &Control,
     ) -> Result<Vec<f64>> {
-        if coefficients.len() != self.dim() {
-            let what = "number of coefficients of a kernel function".to_owned();
-            return Err(Error::Shape { what, found: coefficients.len(), expected: self.dim() });
-        }
+        check_coefficients(coefficients.len(), self.dim())?;
         let count = rows.len();
         let columns = self.columns(features, rows, control)?;
         let sums = if self.kernel().def().factorises {

@@ -167,23 +167,17 @@ impl Model {
         model.problem().map_or(Ok(model), |problem| Err(Error::Corrupt(problem.to_owned())))
     }
 
-    /// True where fits for targets with these features need blocks that are not at hand.
-    pub fn lacks_blocks(&self, targets: &[&[f64]]) -> bool {
-        !self.ranker.missing_blocks(targets).is_empty()
-    }
-
-    /// Reads the blocks that fits for targets with these features need, and checks them. `read` gets a place in the
-    /// BLOB and memory of the length to read.
+    /// Reads these blocks and checks them. `read` gets a place in the BLOB and memory of the length to read.
     ///
     /// # Errors
     /// Those of `read`; [`Error::Corrupt`] for bytes that are not the block.
     pub fn fetch(
         &self,
-        targets: &[&[f64]],
+        blocks: &[usize],
         read: &mut dyn FnMut(usize, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
         let mut bytes = Vec::new();
-        for number in self.ranker.missing_blocks(targets) {
+        for &number in blocks {
             let Some(place) = self.index.get(number) else {
                 return Err(Error::Internal(format!("block {number} has no place")));
             };

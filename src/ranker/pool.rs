@@ -47,12 +47,25 @@ enum Origin {
     Blocks { element_bytes: u8, whole: bool },
 }
 
+/// Labels and documents of one query, as a block of a model holds them.
+#[derive(Debug)]
+struct Judgments {
+    labels: Vec<f64>,
+    features: Matrix,
+}
+
 /// One query at hand.
 #[derive(Debug)]
 struct Entry {
-    /// Its block; empty where the judgments are rows.
-    bytes: Arc<[u8]>,
+    /// What its block holds; `None` where the judgments are rows.
+    judgments: Option<Arc<Judgments>>,
     block: OnceLock<Arc<PairBlock>>,
+}
+
+impl Entry {
+    fn new(judgments: Option<Arc<Judgments>>) -> Arc<Self> {
+        Arc::new(Self { judgments, block: OnceLock::new() })
+    }
 }
 
 /// Queries at hand; those that are prepared stand in `order`, oldest first, and take `bytes`.
@@ -164,10 +177,11 @@ impl JudgmentPool {
             (Origin::Rows(data), _) => {
                 self.space.block(&data.features, data.rows(query), data.labels(query), control)
             }
-            (Origin::Blocks { .. }, Some(entry)) => {
-                let (labels, features) = self.read(query, &entry.bytes);
-                self.space.block(&features, 0..labels.len(), &labels, control)
+            (Origin::Blocks { .. }, Some(Entry { judgments: Some(judgments), .. })) => {
+                let Judgments { labels, features } = &**judgments;
+                self.space.block(features, 0..labels.len(), labels, control)
             }
+            (Origin::Blocks { .. }, Some(_)) => Err(not_at_hand(query)),
             (Origin::Blocks { .. }, None) => self.prepare(query, Some(&*self.entry(query)?), control),
         }
     }
@@ -182,9 +196,9 @@ impl JudgmentPool {
             return Ok(Arc::clone(entry));
         }
         if matches!(self.origin, Origin::Blocks { .. }) {
-            return Err(Error::Internal(format!("the judgments of query {query} are not at hand")));
+            return Err(not_at_hand(query));
         }
-        let entry = Arc::new(Entry { bytes: Arc::from([]), block: OnceLock::new() });
+        let entry = Entry::new(None);
         at_hand.entries.insert(query, Arc::clone(&entry));
         Ok(entry)
     }
@@ -205,8 +219,7 @@ impl JudgmentPool {
             at_hand.bytes -= self.bytes_of(query);
             let Some(entry) = at_hand.entries.remove(&query) else { continue };
             if matches!(self.origin, Origin::Blocks { whole: true, .. }) {
-                let bytes = Arc::clone(&entry.bytes);
-                at_hand.entries.insert(query, Arc::new(Entry { bytes, block: OnceLock::new() }));
+                at_hand.entries.insert(query, Entry::new(entry.judgments.clone()));
             }
         }
     }
@@ -243,24 +256,24 @@ impl JudgmentPool {
             let n = self.sizes[query];
             return Err(Error::Corrupt(format!("block of {} bytes for {n} documents", bytes.len())));
         }
-        let (labels, features) = self.read(query, bytes);
+        let Judgments { labels, features } = self.read(query, bytes);
         if !(labels.iter().all(|label| label.is_finite()) && features.is_finite()) {
             return Err(Error::Corrupt("a document that is not finite".to_owned()));
         }
-        let entry = Entry { bytes: Arc::from(bytes), block: OnceLock::new() };
-        self.lock().entries.insert(query, Arc::new(entry));
+        let entry = Entry::new(Some(Arc::new(Judgments { labels, features })));
+        self.lock().entries.insert(query, entry);
         Ok(())
     }
 
     /// Labels and documents of a block whose length is right.
-    fn read(&self, query: usize, block: &[u8]) -> (Vec<f64>, Matrix) {
+    fn read(&self, query: usize, block: &[u8]) -> Judgments {
         let n = self.sizes[query] as usize;
         let (labels, features) = block.split_at(8 * n);
         let features = match self.element_bytes() {
             4 => Matrix::F32(shaped(n, self.space.width(), read_f32(features))),
             _ => Matrix::F64(shaped(n, self.space.width(), read_f64(features))),
         };
-        (read_f64(labels), features)
+        Judgments { labels: read_f64(labels), features }
     }
 
     /// Appends the block of a query.
@@ -273,8 +286,17 @@ impl JudgmentPool {
                 write_numbers(data.labels(query), out);
                 write_rows(&data.features, data.rows(query), out);
             }
-            Origin::Blocks { .. } => out.extend_from_slice(&self.entry(query)?.bytes),
+            Origin::Blocks { .. } => {
+                let entry = self.entry(query)?;
+                let judgments = entry.judgments.as_ref().ok_or_else(|| not_at_hand(query))?;
+                write_numbers(&judgments.labels, out);
+                write_rows(&judgments.features, 0..judgments.labels.len(), out);
+            }
         }
         Ok(())
     }
+}
+
+fn not_at_hand(query: usize) -> Error {
+    Error::Internal(format!("the judgments of query {query} are not at hand"))
 }

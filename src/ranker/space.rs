@@ -235,7 +235,9 @@ impl Space {
         let (features, rows) = (documents.features, documents.range());
         let columns = match &self.map {
             Map::Documents(map) => map.columns(features, rows, control)?,
-            Map::Fitted(basis) => basis.columns(features, rows, control)?,
+            Map::Fitted(basis) => {
+                return functions.map(|beta| basis.scores(features, rows.clone(), beta, control)).collect();
+            }
             Map::Linear | Map::Pairs(_) => {
                 let by = |w: &[f64]| rows.clone().map(|row| features.row_dot(row, w)).collect();
                 return Ok(functions.map(by).collect());

@@ -280,9 +280,11 @@ impl Loaded {
     /// # Errors
     /// Blocks that are damaged, a model that is no longer in its row, those of the database.
     pub fn fetch(&self, connection: &Connection, targets: &[&[f64]]) -> Result<()> {
-        let Some(home) = self.home.as_ref().filter(|_| self.model.lacks_blocks(targets)) else {
+        let Some(home) = &self.home else { return Ok(()) };
+        let missing = self.model.ranker.missing_blocks(targets);
+        if missing.is_empty() {
             return Ok(());
-        };
+        }
         let gone = || {
             let problem = "the stored model was replaced or deleted while it was in use; call again";
             Error::Model(problem.to_owned())
@@ -296,7 +298,7 @@ impl Loaded {
         if read_key(&start)? != self.key {
             return Err(gone());
         }
-        self.model.fetch(targets, &mut |offset, bytes| read_at(&blob, offset, bytes))
+        self.model.fetch(&missing, &mut |offset, bytes| read_at(&blob, offset, bytes))
     }
 }
 

@@ -403,29 +403,10 @@ impl Kernel for Factoring<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::{DIM, blocks, problem};
     use super::*;
     use crate::math::random::Random;
-    use crate::solve::{PairBlock, solve};
-
-    const DIM: usize = 9;
-
-    /// Three queries, the first with more documents than one group of rows.
-    fn blocks() -> Vec<PairBlock> {
-        let mut random = Random::new(9);
-        [70usize, 5, 13]
-            .iter()
-            .map(|&n| {
-                let x: Vec<f64> = (0..n * DIM).map(|_| random.symmetric()).collect();
-                let labels: Vec<f64> = (0..n).map(|_| (4.0 * random.symmetric()).floor()).collect();
-                PairBlock::new(&x, &labels, DIM).unwrap()
-            })
-            .collect()
-    }
-
-    fn problem(blocks: &[PairBlock], lambda: f64) -> PairProblem<'_> {
-        let weighted = blocks.iter().map(|block| (block, 0.5 / block.pairs() as f64)).collect();
-        PairProblem::new(DIM, weighted, lambda).unwrap()
-    }
+    use crate::solve::solve;
 
     /// P by its definition.
     fn objective(problem: &PairProblem<'_>, centre: &[f64], tilt: &[f64], w: &[f64]) -> f64 {

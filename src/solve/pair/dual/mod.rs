@@ -5,6 +5,8 @@
 
 mod admm;
 mod dual_descent;
+#[cfg(test)]
+mod fixture;
 mod interior_point;
 mod laplacian;
 mod pairs;
