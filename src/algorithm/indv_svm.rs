@@ -1,6 +1,6 @@
 //! indv-SVM: a pairwise SVM per training query on its own judgments; queries never seen score 0, or by the prior.
 
-use super::{AlgorithmDef, pair_svm};
+use super::{AlgorithmDef, trainer};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -10,6 +10,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     objective: "2 / (N (N - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries",
     source: "Dai & Wang 2019, equation (3.4)",
     smoothing: Kind::Individual,
-    parameters: pair_svm::PARAMETERS,
-    train: pair_svm::train,
+    loss: "hinge",
+    parameters: trainer::PARAMETERS,
+    train: trainer::train,
 };

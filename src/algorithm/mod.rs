@@ -5,10 +5,12 @@
 
 mod indv_svm;
 mod knn_svm;
-mod pair_svm;
+mod list_net;
 mod q_svm;
 mod rank_svm;
 mod recipe;
+mod regression;
+mod trainer;
 
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
@@ -16,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::ranker::Ranker;
 use crate::smoothing;
 
-pub use pair_svm::Choice;
 pub use recipe::{LambdaChoice, Prior, Recipe, Validation, missing};
+pub use trainer::Choice;
 
 /// One named algorithm.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct AlgorithmDef {
     pub source: &'static str,
     /// Which queries count, unless the option `smoothing` says otherwise.
     pub smoothing: smoothing::Kind,
+    /// What misplaced documents cost, unless the option `loss` says otherwise.
+    pub loss: &'static str,
     /// Options it takes besides those of every training.
     pub parameters: &'static [&'static str],
     /// Fits it.
@@ -39,7 +43,8 @@ pub struct AlgorithmDef {
 }
 
 /// Every algorithm.
-pub const ALGORITHMS: &[&AlgorithmDef] = &[&q_svm::DEF, &knn_svm::DEF, &rank_svm::DEF, &indv_svm::DEF];
+pub const ALGORITHMS: &[&AlgorithmDef] =
+    &[&q_svm::DEF, &knn_svm::DEF, &rank_svm::DEF, &indv_svm::DEF, &regression::DEF, &list_net::DEF];
 
 /// What an algorithm learns from.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::AlgorithmDef;
 use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
-use crate::loss::{self, LossDef};
+use crate::loss::{self, Given, Loss};
 use crate::metric::{Metric, Undefined};
 use crate::option::Options;
 use crate::ranker::Form;
@@ -51,8 +51,8 @@ pub const PRIOR_NAMES: &[&str] = &["zero", "global"];
 pub struct Recipe {
     /// Which queries count.
     pub smoothing: Smoothing,
-    /// What a misplaced pair costs.
-    pub loss: &'static LossDef,
+    /// What misplaced documents cost.
+    pub loss: Loss,
     /// The kernel of the functions' space.
     pub kernel: kernel::Choice,
     /// The kernel as the caller named it.
@@ -115,6 +115,8 @@ impl Recipe {
         check_smoothing_options(kind, options)?;
         let given_kernel = options.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
         let kernel = kernel::Choice::parse(&given_kernel)?;
+        let loss = loss::find(options.text("loss").unwrap_or(algorithm.loss))?;
+        let loss = (loss.make)(&Given(options.given()))?;
         let lambda = lambda(options.get("lambda"), kernel.is_linear());
         let recipe = Self {
             smoothing: Smoothing {
@@ -122,7 +124,7 @@ impl Recipe {
                 neighbors: options.count("neighbors").unwrap_or(15),
                 bandwidth: options.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
             },
-            loss: loss::find(options.text("loss").unwrap_or(loss::NAMES[0]))?,
+            loss,
             kernel,
             landmarks: options.count("landmarks").unwrap_or(MapOptions::default().landmarks),
             landmarks_given: options.has("landmarks"),
@@ -152,7 +154,7 @@ impl Recipe {
     fn check(&self) -> Result<()> {
         let individual = self.smoothing.kind == Kind::Individual;
         self.solver
-            .check(self.loss.pair)
+            .check(&self.loss)
             .map_err(|problem| Error::Unsupported(format!("option 'solver': {problem}")))?;
         let refusals = [
             (
@@ -193,7 +195,7 @@ impl Recipe {
             return 0;
         }
         let columns = data.features.columns() * if self.scale == ScalingKind::Both { 2 } else { 1 };
-        let lends = |query: &usize| loss::pairs(data.labels(*query)) > 0;
+        let lends = |query: &usize| self.loss.teaches(data.labels(*query));
         let documents: usize = (0..data.n_queries()).filter(lends).map(|query| data.rows(query).len()).sum();
         let kept = if self.smoothing.kind == Kind::Individual { 0 } else { documents };
         let fitted = if self.fits_at_query_time || !self.kernel.is_linear() { 0 } else { data.n_queries() };
@@ -204,7 +206,7 @@ impl Recipe {
     pub fn settings(&self) -> Value {
         let mut settings = json!({
             "smoothing": self.smoothing.kind.name(),
-            "loss": self.loss.name,
+            "loss": self.loss.def().name,
             "form": self.form.name(),
             "kernel": self.given_kernel,
             "solver": self.solver.name,

@@ -16,6 +16,15 @@ pub enum Matrix {
     F64(Array2<f64>),
 }
 
+/// Rows of a matrix as they lie in memory, row-major.
+#[derive(Debug, Clone, Copy)]
+pub enum Slice<'a> {
+    /// Single precision.
+    F32(&'a [f32]),
+    /// Double precision.
+    F64(&'a [f64]),
+}
+
 /// Runs the same expression on the array of either type.
 macro_rules! on_array {
     ($matrix:expr, $array:ident => $body:expr) => {
@@ -58,6 +67,15 @@ impl Matrix {
     /// These rows in single precision, row-major; rounded where they are in double.
     pub fn rows_f32(&self, rows: Range<usize>) -> Vec<f32> {
         on_array!(self, array => array.slice(s![rows, ..]).iter().map(|value| value.to_f64() as f32).collect())
+    }
+
+    /// These rows as they lie in memory, row-major; `None` where they do not lie side by side.
+    pub fn slice(&self, rows: Range<usize>) -> Option<Slice<'_>> {
+        let values = rows.start * self.columns()..rows.end * self.columns();
+        match self {
+            Self::F32(array) => array.as_slice().and_then(|all| all.get(values)).map(Slice::F32),
+            Self::F64(array) => array.as_slice().and_then(|all| all.get(values)).map(Slice::F64),
+        }
     }
 
     /// One row in double precision.

@@ -13,7 +13,7 @@ mod scaling;
 pub use builder::{Cell, DatasetBuilder, Findings, Missing, OfQuery};
 pub use dataset::{Dataset, Documents};
 pub use id::Id;
-pub use matrix::Matrix;
 pub(crate) use matrix::shaped;
+pub use matrix::{Matrix, Slice};
 pub use query_features::{QueryFeatureKind, QueryFeatureRule};
 pub use scaling::{Scaling, ScalingKind};

@@ -1,94 +1,103 @@
 //! Losses: what a ranking of one query costs, in score space.
 //!
-//! A loss sees the labels and scores of one query and nothing else: no features, weights or threads. Every loss here
-//! is a sum over pairs of documents,
-//!
-//!   L(y, s) = 2 / (N (N - 1)) sum over pairs with y_j > y_l of value(s_j - s_l)
-//!
-//! for the N documents of one query; pairs with equal labels cost nothing. A file states the value of one pair.
+//! A loss sees the labels and scores of one query and nothing else: no features, weights or threads. `pair` holds those
+//! that are sums over pairs of documents, whose solvers know the pairs; `list` those of a whole list, whose solvers
+//! know values and subgradients only. To add one, write its file and add it to [`LOSSES`].
 
-mod hinge;
-mod logistic;
-mod psi;
-mod squared_hinge;
+pub mod list;
+pub mod pair;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-pub use hinge::HINGE;
-pub use logistic::LOGISTIC;
-pub use psi::PSI;
-pub use squared_hinge::SQUARED_HINGE;
+pub use list::{ListLoss, QueryLoss};
+pub use pair::{HINGE, LOGISTIC, PAIR_LOSSES, PSI, PairDef, PairLoss, SQUARED_HINGE, pair_share, pairs};
 
-/// What a pair costs, as a function of its margin `s_j - s_l` with `y_j > y_l`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PairLoss {
-    /// max(0, 1 - margin).
-    Hinge,
-    /// min(1, max(0, 1 - margin)), which is not convex.
-    Psi,
-    /// log(1 + exp(-margin)).
-    Logistic,
-    /// max(0, 1 - margin)^2.
-    SquaredHinge,
+/// A loss with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Loss {
+    /// A sum over pairs.
+    Pair(PairLoss),
+    /// A loss of the whole list.
+    List(ListLoss),
 }
 
-impl PairLoss {
-    /// The definition of the loss.
-    pub fn def(self) -> &'static LossDef {
-        match self {
-            Self::Hinge => &HINGE,
-            Self::Psi => &PSI,
-            Self::Logistic => &LOGISTIC,
-            Self::SquaredHinge => &SQUARED_HINGE,
-        }
+/// What solvers can make use of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A convex quadratic function of the scores.
+    Quadratic,
+    /// Convex with a continuous gradient.
+    Smooth,
+    /// Convex.
+    Convex,
+    /// A difference of convex functions, with a convex majorant at every point.
+    Difference,
+    /// Neither, but the limit of smooth functions.
+    Annealed,
+}
+
+impl Shape {
+    /// True where a minimum is the minimum.
+    pub fn is_convex(self) -> bool {
+        matches!(self, Self::Quadratic | Self::Smooth | Self::Convex)
     }
 }
 
-/// One loss.
+/// The options of a training, from which a loss takes its parameters; their values obey the rules of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a>(pub &'a Map<String, Value>);
+
+impl Given<'_> {
+    /// A text, if given.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(Value::as_str)
+    }
+
+    /// A number, if given.
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.0.get(key).and_then(Value::as_f64)
+    }
+
+    /// A whole number that is not negative, if given.
+    pub fn count(&self, key: &str) -> Option<usize> {
+        self.0.get(key).and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok())
+    }
+}
+
+/// What the registry knows of one loss.
 #[derive(Debug)]
 pub struct LossDef {
     /// The name in the option `loss`.
     pub name: &'static str,
     /// One line for people.
     pub summary: &'static str,
-    /// What solvers know it as.
-    pub pair: PairLoss,
-    /// Cost of a pair with this margin.
-    pub value: fn(f64) -> f64,
-    /// A subgradient of the value at this margin, never above 0; for a loss that is not convex, a slope of one side.
-    pub slope: fn(f64) -> f64,
-}
-
-impl LossDef {
-    /// Value for one query; writes a subgradient with respect to the scores into the last argument. Cost O(N^2).
-    ///
-    /// Arguments: labels (N), scores (N), subgradient (N, overwritten).
-    pub fn value_and_subgradient(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
-        subgradient.fill(0.0);
-        let weight = pair_share(labels.len());
-        let mut value = 0.0;
-        for j in 0..labels.len() {
-            for l in 0..labels.len() {
-                if labels[j] > labels[l] {
-                    let margin = scores[j] - scores[l];
-                    value += weight * (self.value)(margin);
-                    let slope = weight * (self.slope)(margin);
-                    subgradient[j] += slope;
-                    subgradient[l] -= slope;
-                }
-            }
-        }
-        value
-    }
+    /// What solvers can make use of, with default parameters.
+    pub shape: Shape,
+    /// Options that are its parameters.
+    pub parameters: &'static [&'static str],
+    /// The loss with the parameters among these options.
+    pub make: fn(&Given<'_>) -> Result<Loss>,
 }
 
 /// Every loss; the first is the default.
-pub const LOSSES: &[&LossDef] = &[&HINGE, &PSI, &LOGISTIC, &SQUARED_HINGE];
+pub const LOSSES: &[&LossDef] =
+    &[&HINGE.def, &PSI.def, &LOGISTIC.def, &SQUARED_HINGE.def, &list::SQUARED, &list::LIST_NET];
 
 /// Names of all losses, in the order of [`LOSSES`].
-pub const NAMES: &[&str] = &[HINGE.name, PSI.name, LOGISTIC.name, SQUARED_HINGE.name];
+pub const NAMES: &[&str] = &names();
+
+const fn names() -> [&'static str; LOSSES.len()] {
+    let mut names = [""; LOSSES.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = LOSSES[place].name;
+        place += 1;
+    }
+    names
+}
 
 /// The loss of this name.
 ///
@@ -102,104 +111,57 @@ pub fn find(name: &str) -> Result<&'static LossDef> {
         .ok_or_else(|| Error::unknown("loss", name, NAMES.iter().copied()))
 }
 
-/// 2 / (N (N - 1)) for N documents: what one pair weighs in the mean over all pairs of a query; 0 without pairs.
-pub fn pair_share(documents: usize) -> f64 {
-    let n = documents as f64;
-    if documents < 2 { 0.0 } else { 2.0 / (n * (n - 1.0)) }
-}
+impl Loss {
+    /// What the registry knows of it.
+    pub fn def(&self) -> &'static LossDef {
+        match self {
+            Self::Pair(loss) => &loss.def().def,
+            Self::List(loss) => loss.def(),
+        }
+    }
 
-/// The number of pairs of one query that a pairwise loss counts: those with different labels.
-pub fn pairs(labels: &[f64]) -> u64 {
-    let mut sorted = labels.to_vec();
-    sorted.sort_by(|a, b| crate::math::order::compare(*a, *b));
-    let n = sorted.len() as u64;
-    let same: u64 = sorted
-        .chunk_by(|a, b| crate::math::order::compare(*a, *b).is_eq())
-        .map(|tie| (tie.len() as u64) * (tie.len() as u64 - 1) / 2)
-        .sum();
-    n * n.saturating_sub(1) / 2 - same
+    /// What solvers can make use of.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Self::Pair(_) => self.def().shape,
+            Self::List(loss) => loss.shape(),
+        }
+    }
+
+    /// Whether a query with these labels teaches anything.
+    pub fn teaches(&self, labels: &[f64]) -> bool {
+        match self {
+            Self::Pair(_) => pairs(labels) > 0,
+            Self::List(loss) => loss.teaches(labels),
+        }
+    }
+
+    /// What solvers multiply the loss of a query of so many documents with, to get the mean of its terms.
+    pub fn share(&self, documents: usize) -> f64 {
+        match self {
+            Self::Pair(_) => pair_share(documents),
+            Self::List(_) => 1.0,
+        }
+    }
+
+    /// The penalty is this times lambda |f|^2: the convention of the papers that the losses come from.
+    pub fn ridge(&self) -> f64 {
+        match self {
+            Self::Pair(_) => 1.0,
+            Self::List(_) => 0.5,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::dense::dot;
-
-    /// Labels and two lists of scores, of equal length.
-    type Rows = Vec<(u8, f64, f64)>;
-
-    fn columns(rows: &Rows) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        let labels = rows.iter().map(|row| f64::from(row.0)).collect();
-        (labels, rows.iter().map(|row| row.1).collect(), rows.iter().map(|row| row.2).collect())
-    }
-
-    fn rows() -> impl proptest::strategy::Strategy<Value = Rows> {
-        proptest::collection::vec((0u8..4, -3.0f64..3.0, -3.0f64..3.0), 0..12)
-    }
-
-    proptest::proptest! {
-        /// f(b) >= f(a) + g . (b - a): the law of a subgradient of a convex function.
-        #[test]
-        fn the_subgradient_inequality_holds(rows in rows()) {
-            let (labels, a, b) = columns(&rows);
-            let mut g = vec![0.0; rows.len()];
-            for loss in LOSSES.iter().filter(|loss| loss.pair != PairLoss::Psi) {
-                let at_b = loss.value_and_subgradient(&labels, &b, &mut g);
-                let at_a = loss.value_and_subgradient(&labels, &a, &mut g);
-                let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
-                proptest::prop_assert!(at_b >= at_a + dot(&g, &step) - 1e-12, "{}", loss.name);
-            }
-        }
-
-        /// The slope is that of central differences, away from kinks.
-        #[test]
-        fn a_slope_is_that_of_differences(margin in -40.0f64..40.0) {
-            let h = 1e-5;
-            let smooth = (margin - 1.0).abs() > 2.0 * h && margin.abs() > 2.0 * h;
-            for loss in LOSSES.iter().filter(|_| smooth) {
-                let difference = ((loss.value)(margin + h) - (loss.value)(margin - h)) / (2.0 * h);
-                let error = (difference - (loss.slope)(margin)).abs();
-                proptest::prop_assert!(error < 1e-8 * (1.0 + margin.abs()), "{}: {error}", loss.name);
-            }
-        }
-
-        #[test]
-        fn psi_is_a_difference_of_convex_functions(margin in -5.0f64..5.0) {
-            let difference = (HINGE.value)(margin) - (-margin).max(0.0);
-            proptest::prop_assert!(((PSI.value)(margin) - difference).abs() < 1e-15);
-        }
-    }
-
-    /// Three documents, by hand: the pairs (a, b), (a, c) with margins 0.5 and -1; b and c are equal.
-    #[test]
-    fn values_by_hand() {
-        let (labels, scores) = ([1.0, 0.0, 0.0], [0.0, -0.5, 1.0]);
-        let value = |loss: &LossDef| loss.value_and_subgradient(&labels, &scores, &mut [0.0; 3]);
-        assert!((value(&HINGE) - 2.5 / 3.0).abs() < 1e-15);
-        assert!((value(&PSI) - 1.5 / 3.0).abs() < 1e-15);
-        assert!((value(&SQUARED_HINGE) - 4.25 / 3.0).abs() < 1e-15);
-        assert!((value(&LOGISTIC) - (0.474_076_984_180_106_7 + 1.313_261_687_518_222_8) / 3.0).abs() < 1e-15);
-    }
 
     #[test]
-    fn the_logistic_loss_survives_large_margins() {
-        assert!(((LOGISTIC.value)(-1e6) - 1e6).abs() < 1e-9 && (LOGISTIC.value)(1e6) < 1e-300);
-        assert!((LOGISTIC.slope)(-1e6) <= -1.0 && (LOGISTIC.slope)(1e6) <= 0.0);
-    }
-
-    #[test]
-    fn every_loss_stands_under_its_own_name() {
+    fn every_loss_stands_under_its_own_name_and_makes_itself() {
         for (loss, name) in LOSSES.iter().zip(NAMES) {
             assert_eq!(loss.name, *name);
-            assert!(find(name).is_ok());
-            assert_eq!(loss.pair.def().name, *name);
+            assert_eq!((find(name).unwrap().make)(&Given(&Map::new())).unwrap().def().name, *name);
         }
-    }
-
-    #[test]
-    fn pairs_of_equal_labels_are_not_counted() {
-        assert_eq!(pairs(&[2.0, 0.0, 0.0, 1.0]), 5);
-        assert_eq!(pairs(&[1.0, 1.0]), 0);
-        assert_eq!(pairs(&[]), 0);
     }
 }

@@ -8,8 +8,8 @@ use super::Function;
 use super::space::Space;
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::loss::PairLoss;
-use crate::solve::{self, PairBlock, PairProblem, SolveOptions, SolveReport, SolverDef, Stop};
+use crate::loss::{ListLoss, Loss, PairLoss};
+use crate::solve::{self, ListProblem, PairProblem, QueryBlock, SolveOptions, SolveReport, SolverDef, Stop};
 
 /// The choices of a fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ pub struct Fitting {
     pub lambda: f64,
     /// Relative duality gap at which a fit ends.
     pub tolerance: f64,
-    /// What a pair costs.
-    pub loss: PairLoss,
+    /// What misplaced documents cost.
+    pub loss: Loss,
     /// The solver.
     #[serde(serialize_with = "write_solver", deserialize_with = "read_solver")]
     pub solver: &'static SolverDef,
@@ -38,20 +38,6 @@ fn read_solver<'de, D: serde::Deserializer<'de>>(from: D) -> Result<&'static Sol
 }
 
 impl Fitting {
-    /// The optimisation problem of these blocks, each with the weight of its pairs.
-    ///
-    /// # Errors
-    /// Too many features.
-    pub fn problem<'a>(&self, space: &Space, blocks: &'a [(Arc<PairBlock>, f64)]) -> Result<PairProblem<'a>> {
-        let blocks = blocks.iter().map(|(block, weight)| (&**block, *weight)).collect();
-        let problem = PairProblem::new(space.dim(), blocks, space.solver_lambda(self.lambda))?;
-        let problem = problem.with_loss(self.loss);
-        match &self.centre {
-            Some(centre) => problem.with_centre(centre.clone()),
-            None => Ok(problem),
-        }
-    }
-
     /// Fits a function.
     ///
     /// # Errors
@@ -59,7 +45,7 @@ impl Fitting {
     pub fn fit(
         &self,
         space: &Space,
-        blocks: &[(Arc<PairBlock>, f64)],
+        blocks: &[(Arc<QueryBlock>, f64)],
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
         let (w, report) = self.solve(space, blocks, control)?;
@@ -74,11 +60,12 @@ impl Fitting {
     pub fn solve(
         &self,
         space: &Space,
-        blocks: &[(Arc<PairBlock>, f64)],
+        blocks: &[(Arc<QueryBlock>, f64)],
         control: &Control,
     ) -> Result<(Vec<f64>, SolveReport)> {
-        let problem = self.problem(space, blocks)?;
-        let (w, report) = solve::solve(&problem, &self.options(), &|| control.is_cancelled());
+        let lambda = self.solver_lambda(space, self.lambda);
+        let fit = self.fits(space, blocks, &[lambda], control)?.pop();
+        let (w, report) = fit.ok_or_else(|| Error::Internal("a solver without an answer".to_owned()))?;
         if report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok((w, report)) }
     }
 
@@ -89,15 +76,73 @@ impl Fitting {
     pub fn path(
         &self,
         space: &Space,
-        blocks: &[(Arc<PairBlock>, f64)],
+        blocks: &[(Arc<QueryBlock>, f64)],
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
-        let lambdas: Vec<f64> = lambdas.iter().map(|lambda| space.solver_lambda(*lambda)).collect();
-        let problem = self.problem(space, blocks)?;
-        let fits = solve::path(&problem, &lambdas, &self.options(), &|| control.is_cancelled())?;
+        let lambdas: Vec<f64> = lambdas.iter().map(|lambda| self.solver_lambda(space, *lambda)).collect();
+        let fits = self.fits(space, blocks, &lambdas, control)?;
         control.check()?;
         fits.into_iter().map(|(weights, _)| space.function(weights)).collect()
+    }
+
+    /// The lambda with which a solver finds the function that the caller's lambda means.
+    fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
+        self.loss.ridge() * space.solver_lambda(lambda)
+    }
+
+    fn fits(
+        &self,
+        space: &Space,
+        blocks: &[(Arc<QueryBlock>, f64)],
+        lambdas: &[f64],
+        control: &Control,
+    ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
+        let cancelled = || control.is_cancelled();
+        match &self.loss {
+            Loss::Pair(loss) => {
+                solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &cancelled)
+            }
+            Loss::List(loss) => {
+                solve::list_path(&self.lists(loss, space, blocks)?, lambdas, &self.options(), &cancelled)
+            }
+        }
+    }
+
+    fn pairs<'a>(
+        &self,
+        loss: PairLoss,
+        space: &Space,
+        blocks: &'a [(Arc<QueryBlock>, f64)],
+    ) -> Result<PairProblem<'a>> {
+        let pairs = |(block, weight): &'a (Arc<QueryBlock>, f64)| match &**block {
+            QueryBlock::Pair(block) => Ok((block, *weight)),
+            QueryBlock::List(_) => Err(prepared_for_another()),
+        };
+        let blocks = blocks.iter().map(pairs).collect::<Result<_>>()?;
+        let problem = PairProblem::new(space.dim(), blocks, self.lambda)?.with_loss(loss);
+        match &self.centre {
+            Some(centre) => problem.with_centre(centre.clone()),
+            None => Ok(problem),
+        }
+    }
+
+    fn lists<'a>(
+        &self,
+        loss: &'a ListLoss,
+        space: &Space,
+        blocks: &'a [(Arc<QueryBlock>, f64)],
+    ) -> Result<ListProblem<'a>> {
+        let lists = |(block, weight): &'a (Arc<QueryBlock>, f64)| match &**block {
+            QueryBlock::List(block) => Ok((block, *weight)),
+            QueryBlock::Pair(_) => Err(prepared_for_another()),
+        };
+        let blocks = blocks.iter().map(lists).collect::<Result<_>>()?;
+        let problem = ListProblem::new(space.dim(), loss, blocks, self.lambda)?;
+        match &self.centre {
+            Some(centre) => problem.with_centre(centre.clone()),
+            None => Ok(problem),
+        }
     }
 
     fn options(&self) -> SolveOptions {
@@ -110,4 +155,8 @@ impl Fitting {
         let centred = |centre: &Vec<f64>| centre.len() == dim && centre.iter().all(|value| value.is_finite());
         positive(self.lambda) && positive(self.tolerance) && self.centre.as_ref().is_none_or(centred)
     }
+}
+
+fn prepared_for_another() -> Error {
+    Error::Internal("judgments that were prepared for another loss".to_owned())
 }

@@ -1,9 +1,10 @@
 //! The judgments that training queries lend to targets.
 //!
 //! In training they are rows of the training set. A model that was read has them as blocks of bytes, which come when a
-//! target needs them ([`JudgmentPool::receive`]). What a solver makes of a query is kept as long as there is room.
+//! target needs them ([`JudgmentPool::receive`]). What a solver of the loss makes of a query is kept as long as there is room.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::bytes::{read_f32, read_f64, write_numbers, write_rows};
@@ -11,8 +12,8 @@ use super::space::Space;
 use crate::control::Control;
 use crate::data::{Dataset, Matrix, shaped};
 use crate::error::{Error, Result};
-use crate::loss;
-use crate::solve::PairBlock;
+use crate::loss::Loss;
+use crate::solve::{ListBlock, QueryBlock, Rows};
 
 /// A training query from which a target borrows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +60,7 @@ struct Judgments {
 struct Entry {
     /// What its block holds; `None` where the judgments are rows.
     judgments: Option<Arc<Judgments>>,
-    block: OnceLock<Arc<PairBlock>>,
+    block: OnceLock<Arc<QueryBlock>>,
 }
 
 impl Entry {
@@ -76,31 +77,43 @@ struct AtHand {
     bytes: usize,
 }
 
-/// Judgments per training query; none where no pair of documents differs in relevance.
+/// Judgments per training query; none where they teach the loss nothing.
 #[derive(Debug)]
 pub struct JudgmentPool {
     /// Documents that each query lends (`n_queries`); 0 where it lends nothing.
     sizes: Vec<u32>,
     origin: Origin,
     space: Arc<Space>,
+    loss: Loss,
     at_hand: Mutex<AtHand>,
 }
 
 impl JudgmentPool {
-    /// The judgments of a training set whose features are scaled: those of every query with a pair of documents of
-    /// different relevance.
-    pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>) -> Self {
+    /// The judgments of a training set whose features are scaled: those of every query that teaches the loss anything.
+    pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
         let lent = |query: usize| {
             let labels = data.labels(query);
-            if loss::pairs(labels) > 0 { labels.len() as u32 } else { 0 }
+            if loss.teaches(labels) { labels.len() as u32 } else { 0 }
         };
         let sizes = (0..data.n_queries()).map(lent).collect();
-        Self { sizes, origin: Origin::Rows(data), space, at_hand: Mutex::default() }
+        Self { sizes, origin: Origin::Rows(data), space, loss, at_hand: Mutex::default() }
     }
 
     /// The judgments of a model, to be received block by block.
-    pub(super) fn of_blocks(space: Arc<Space>, sizes: Vec<u32>, element_bytes: u8, whole: bool) -> Self {
-        Self { sizes, origin: Origin::Blocks { element_bytes, whole }, space, at_hand: Mutex::default() }
+    pub(super) fn of_blocks(
+        space: Arc<Space>,
+        loss: Loss,
+        sizes: Vec<u32>,
+        element_bytes: u8,
+        whole: bool,
+    ) -> Self {
+        Self {
+            sizes,
+            origin: Origin::Blocks { element_bytes, whole },
+            space,
+            loss,
+            at_hand: Mutex::default(),
+        }
     }
 
     /// Number of training queries.
@@ -128,9 +141,14 @@ impl JudgmentPool {
         &self.space
     }
 
-    /// What one pair of a query weighs in the mean over its pairs; 0 where it lends nothing.
-    pub fn pair_share(&self, query: usize) -> f64 {
-        loss::pair_share(self.sizes[query] as usize)
+    /// The loss that the judgments are prepared for.
+    pub fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// What one term of the loss of a query weighs in the mean over them; 0 where it lends nothing.
+    pub fn share(&self, query: usize) -> f64 {
+        if self.lends(query) { self.loss.share(self.sizes[query] as usize) } else { 0.0 }
     }
 
     /// Bytes of an element of the features: 4 or 8.
@@ -145,7 +163,7 @@ impl JudgmentPool {
     ///
     /// # Errors
     /// Judgments that are not at hand; an interruption.
-    pub fn block_once(&self, query: usize, control: &Control) -> Result<Arc<PairBlock>> {
+    pub fn block_once(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
         self.prepare(query, None, control).map(Arc::new)
     }
 
@@ -153,14 +171,19 @@ impl JudgmentPool {
     ///
     /// # Errors
     /// Judgments that are not at hand; an interruption.
-    pub fn block(&self, query: usize, control: &Control) -> Result<Arc<PairBlock>> {
+    pub fn block(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
         let entry = self.entry(query)?;
         if let Some(block) = entry.block.get() {
             return Ok(Arc::clone(block));
         }
         // Prepared outside of the lock: other threads go on with other queries.
         let block = self.prepare(query, Some(&entry), control)?;
-        let block = if self.space.dim() <= WIDEST_WITH_MOMENT { block.with_moment() } else { block };
+        let block = match block {
+            QueryBlock::Pair(block) if self.space.dim() <= WIDEST_WITH_MOMENT => {
+                QueryBlock::Pair(block.with_moment())
+            }
+            block => block,
+        };
         let mut is_first = false;
         let block = entry.block.get_or_init(|| {
             is_first = true;
@@ -172,17 +195,41 @@ impl JudgmentPool {
         Ok(Arc::clone(block))
     }
 
-    fn prepare(&self, query: usize, entry: Option<&Entry>, control: &Control) -> Result<PairBlock> {
+    fn prepare(&self, query: usize, entry: Option<&Entry>, control: &Control) -> Result<QueryBlock> {
         match (&self.origin, entry) {
             (Origin::Rows(data), _) => {
-                self.space.block(&data.features, data.rows(query), data.labels(query), control)
+                let rows = data.rows(query);
+                match &self.loss {
+                    // Linear functions take the rows as they are, without a copy.
+                    Loss::List(loss) if self.space.is_linear() => {
+                        let rows = Rows::Of(Arc::clone(data), rows);
+                        ListBlock::new(rows, data.labels(query), loss).map(QueryBlock::List)
+                    }
+                    _ => self.made(&data.features, rows, data.labels(query), control),
+                }
             }
             (Origin::Blocks { .. }, Some(Entry { judgments: Some(judgments), .. })) => {
                 let Judgments { labels, features } = &**judgments;
-                self.space.block(features, 0..labels.len(), labels, control)
+                self.made(features, 0..labels.len(), labels, control)
             }
             (Origin::Blocks { .. }, Some(_)) => Err(not_at_hand(query)),
             (Origin::Blocks { .. }, None) => self.prepare(query, Some(&*self.entry(query)?), control),
+        }
+    }
+
+    fn made(
+        &self,
+        documents: &Matrix,
+        rows: Range<usize>,
+        labels: &[f64],
+        control: &Control,
+    ) -> Result<QueryBlock> {
+        match &self.loss {
+            Loss::Pair(_) => self.space.pair_block(documents, rows, labels, control).map(QueryBlock::Pair),
+            Loss::List(loss) => {
+                let rows = Rows::Own(self.space.rows(documents, rows, control)?);
+                ListBlock::new(rows, labels, loss).map(QueryBlock::List)
+            }
         }
     }
 

@@ -25,7 +25,7 @@ use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
 use crate::math::dense::distance;
 use crate::smoothing::{Kind, Smoothing};
-use crate::solve::{PairBlock, SolveReport};
+use crate::solve::{QueryBlock, SolveReport};
 
 /// Name of the form.
 pub(super) const FORM: &str = "query_dependent";
@@ -95,7 +95,7 @@ impl Lending {
         (0..self.pool.len()).filter(|query| !self.held_out[*query])
     }
 
-    /// The lenders' documents with the weight c of each of their pairs; in the order of the training queries.
+    /// The lenders' documents with the weight c of their losses; in the order of the training queries.
     ///
     /// # Errors
     /// Judgments that are not at hand; an interruption.
@@ -103,7 +103,7 @@ impl Lending {
         &self,
         lenders: &[Lender],
         control: &Control,
-    ) -> Result<Vec<(Arc<PairBlock>, f64)>> {
+    ) -> Result<Vec<(Arc<QueryBlock>, f64)>> {
         let n = if self.smoothing.kind == Kind::Individual { 1.0 } else { self.present().count() as f64 };
         let mut lenders: Vec<Lender> =
             lenders.iter().copied().filter(|lender| self.pool.lends(lender.query)).collect();
@@ -112,7 +112,7 @@ impl Lending {
         let once = self.smoothing.kind == Kind::Uniform;
         let weighted = |lender: &Lender| {
             let query = lender.query;
-            let weight = lender.weight * self.weights[query] * self.pool.pair_share(query) / n;
+            let weight = lender.weight * self.weights[query] * self.pool.share(query) / n;
             let block =
                 if once { self.pool.block_once(query, control) } else { self.pool.block(query, control) };
             Ok((block?, weight))
@@ -300,12 +300,13 @@ pub(super) fn decode(header: &[u8], blocks: usize, whole: bool) -> Result<Box<dy
     let features = Array2::from_shape_vec(shape, header.features)
         .map_err(|problem| Error::Corrupt(format!("query features: {problem}")))?;
     let space = Arc::new(header.space);
+    let loss = header.fitting.loss.clone();
     let lending = Lending {
         smoothing: header.smoothing,
         held_out: Arc::new(vec![false; header.documents.len()]),
         features: Arc::new(features),
         weights: Arc::new(header.weights),
-        pool: Arc::new(JudgmentPool::of_blocks(space, header.documents, header.element_bytes, whole)),
+        pool: Arc::new(JudgmentPool::of_blocks(space, loss, header.documents, header.element_bytes, whole)),
     };
     let observed = Observed { rule: header.rule, ids: header.ids, functions };
     Ok(Box::new(QueryDependent::new(lending, header.fitting, observed)))

@@ -15,7 +15,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::data::{Dataset, Documents, Matrix};
+use crate::data::{Dataset, Documents, Matrix, shaped};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Basis, FeatureMap, MapOptions, PairMap};
 use crate::loss;
@@ -179,11 +179,11 @@ impl Space {
         }
     }
 
-    /// Some rows of scaled documents, those of one query, prepared for a solver.
+    /// Some rows of scaled documents, those of one query, prepared for a solver of pairwise losses.
     ///
     /// # Errors
     /// Labels and documents that do not fit together; an interruption.
-    pub fn block(
+    pub fn pair_block(
         &self,
         documents: &Matrix,
         rows: Range<usize>,
@@ -204,6 +204,23 @@ impl Space {
                 PairBlock::new(&rows, &labels, map.dim())
             }
             Map::Fitted(_) => Err(Error::Internal("a space of fitted functions fits no other".to_owned())),
+        }
+    }
+
+    /// Some rows of scaled documents as a solver of listwise losses sees them: (rows, dim).
+    ///
+    /// # Errors
+    /// A space of pairs; an interruption.
+    pub fn rows(&self, documents: &Matrix, rows: Range<usize>, control: &Control) -> Result<Matrix> {
+        match &self.map {
+            Map::Linear => Ok(documents.select_rows(&rows.collect::<Vec<usize>>())),
+            Map::Documents(map) => {
+                let phi = map.features(documents, rows.clone(), control)?;
+                Ok(Matrix::F64(shaped(rows.len(), map.dim(), phi)))
+            }
+            Map::Pairs(_) | Map::Fitted(_) => {
+                Err(Error::Internal("a space without features of single documents".to_owned()))
+            }
         }
     }
 

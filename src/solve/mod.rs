@@ -1,70 +1,125 @@
 //! Solvers. Each states its optimisation problem first, returns a point with a certified gap and says why it stopped.
 
+mod list;
 mod pair;
 
 use crate::error::{Error, Result};
-use crate::loss::PairLoss;
+use crate::loss::{Loss, PairLoss, Shape};
 
+pub use list::{ListBlock, ListProblem, Rows, path as list_path};
 pub use pair::{PairBlock, PairProblem, certificate, path, solve};
 
-/// One way to solve a [`PairProblem`].
+/// One solver: what it does about pairwise losses, and what about listwise ones.
 #[derive(Debug)]
 pub struct SolverDef {
     /// The name in the option `solver`.
     pub name: &'static str,
     /// One line for people.
     pub summary: &'static str,
-    /// Losses that it solves; psi comes with the hinge ([`Self::takes`]).
+    /// Its work on a [`PairProblem`], where it takes one.
+    pub pair: Option<PairWork>,
+    /// Its work on a [`ListProblem`], where it takes one.
+    pub list: Option<ListWork>,
+}
+
+/// One way to solve a [`PairProblem`].
+#[derive(Debug, Clone, Copy)]
+pub struct PairWork {
+    /// Losses that it solves; psi comes with the hinge ([`SolverDef::takes`]).
     pub losses: &'static [PairLoss],
     /// Solves the problem for each lambda, best given from large to small; the last argument is asked whether to stop.
     /// One w with its report per lambda; an interrupted run ends with the interrupted fit.
-    pub path: Path,
+    pub path: PairPath,
+}
+
+/// One way to solve a [`ListProblem`].
+#[derive(Debug, Clone, Copy)]
+pub struct ListWork {
+    /// Shapes of losses that it solves.
+    pub shapes: &'static [Shape],
+    /// As [`PairWork::path`].
+    pub path: ListPath,
 }
 
 impl SolverDef {
     /// Whether problems with this loss can be solved. Psi is solved by a sequence of hinge problems.
-    pub fn takes(&self, loss: PairLoss) -> bool {
-        let solved = if loss == PairLoss::Psi { PairLoss::Hinge } else { loss };
-        self.losses.contains(&solved)
+    pub fn takes(&self, loss: &Loss) -> bool {
+        match loss {
+            Loss::Pair(PairLoss::Psi) => self.takes(&Loss::Pair(PairLoss::Hinge)),
+            Loss::Pair(loss) => self.pair.is_some_and(|work| work.losses.contains(loss)),
+            Loss::List(loss) => self.list.is_some_and(|work| work.shapes.contains(&loss.shape())),
+        }
     }
 
     /// Refuses a loss that the solver does not take.
     ///
     /// # Errors
-    /// With the losses that it takes.
-    pub fn check(&self, loss: PairLoss) -> Result<()> {
+    /// With the solvers that take it.
+    pub fn check(&self, loss: &Loss) -> Result<()> {
         if self.takes(loss) {
             return Ok(());
         }
-        let taken: Vec<&str> =
-            crate::loss::LOSSES.iter().filter(|loss| self.takes(loss.pair)).map(|loss| loss.name).collect();
+        let taking: Vec<&str> =
+            SOLVERS.iter().filter(|solver| solver.takes(loss)).map(|solver| solver.name).collect();
         Err(Error::Unsupported(format!(
-            "the solver '{}' does not take the loss '{}'; it takes: {}",
+            "the solver '{}' does not take the loss '{}', which is taken by: {}",
             self.name,
             loss.def().name,
-            taken.join(", ")
+            taking.join(", ")
         )))
     }
+
+    /// Its work on pairs; that of `auto` where it has none.
+    fn pair_path(&self) -> PairPath {
+        self.pair.map_or(pair::AUTO.path, |work| work.path)
+    }
+
+    /// Its work on lists; that of `auto` where it has none.
+    fn list_path(&self) -> ListPath {
+        self.list.map_or(list::AUTO.path, |work| work.path)
+    }
+}
+
+/// One query prepared for a loss.
+#[derive(Debug)]
+pub enum QueryBlock {
+    /// For a pairwise one.
+    Pair(PairBlock),
+    /// For a listwise one.
+    List(ListBlock),
 }
 
 /// Tells whether the work should stop; once true it stays true.
 type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// The work of a solver.
-pub type Path =
+/// The work of a solver on pairs.
+pub type PairPath =
     fn(&PairProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
+
+/// The work of a solver on lists.
+pub type ListPath =
+    fn(&ListProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
+
+/// Chooses by the loss and the size of the problem.
+const AUTO: SolverDef = SolverDef {
+    name: "auto",
+    summary: "pairs: newton, or interior_point for tiny problems that are almost separable; lists: by the shape of the loss",
+    pair: Some(pair::AUTO),
+    list: Some(list::AUTO),
+};
 
 /// Every solver; the first is the default.
 pub const SOLVERS: &[&SolverDef] =
-    &[&pair::AUTO, &pair::NEWTON, &pair::DUAL_DESCENT, &pair::ADMM, &pair::INTERIOR_POINT];
+    &[&AUTO, &pair::NEWTON, &pair::DUAL_DESCENT, &pair::ADMM, &pair::INTERIOR_POINT, &list::LBFGS];
 
 /// Names of all solvers, in the order of [`SOLVERS`].
 pub const NAMES: &[&str] = &[
-    pair::AUTO.name,
+    AUTO.name,
     pair::NEWTON.name,
     pair::DUAL_DESCENT.name,
     pair::ADMM.name,
     pair::INTERIOR_POINT.name,
+    list::LBFGS.name,
 ];
 
 /// The solver of this name.

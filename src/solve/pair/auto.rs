@@ -8,20 +8,16 @@ use super::dual::INTERIOR_POINT;
 use super::newton::NEWTON;
 use super::{PairProblem, Report};
 use crate::loss::PairLoss;
-use crate::solve::{SolveOptions, SolverDef};
+use crate::solve::{PairWork, SolveOptions};
 
 /// Problems with at most so many pairs are tiny.
 const TINY: u64 = 128;
 /// Lambda decides hardly anything below this share of the loss of w = 0.
 const SMALL_LAMBDA: f64 = 1e-4;
 
-/// The definition.
-pub const AUTO: SolverDef = SolverDef {
-    name: "auto",
-    summary: "newton, or interior_point for tiny problems that are almost separable",
-    losses: NEWTON.losses,
-    path,
-};
+/// Its work.
+pub const AUTO: PairWork =
+    PairWork { losses: &[PairLoss::Hinge, PairLoss::Logistic, PairLoss::SquaredHinge], path };
 
 fn path(
     problem: &PairProblem<'_>,
@@ -30,7 +26,7 @@ fn path(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let solver = if is_tiny(problem, lambdas) { INTERIOR_POINT } else { NEWTON };
-    (solver.path)(problem, lambdas, options, cancelled)
+    (solver.pair_path())(problem, lambdas, options, cancelled)
 }
 
 fn is_tiny(problem: &PairProblem<'_>, lambdas: &[f64]) -> bool {

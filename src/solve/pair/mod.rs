@@ -46,7 +46,7 @@ pub use newton::NEWTON;
 
 use super::{SolveOptions, SolveReport, Stop};
 use crate::error::{Error, Result};
-use crate::loss::PairLoss;
+use crate::loss::{Loss, PairLoss};
 
 /// More features are refused: a fit needs several matrices of 8 b^2 bytes and an iteration takes b^3 / 3
 /// multiplications, so it would end for want of memory or not at all.
@@ -159,7 +159,7 @@ impl<'a> PairProblem<'a> {
     }
 }
 
-fn check_lambda(lambda: f64) -> Result<()> {
+pub(super) fn check_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda > 0.0 {
         return Ok(());
     }
@@ -196,7 +196,7 @@ pub fn path(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
-    options.solver.check(problem.loss)?;
+    options.solver.check(&Loss::Pair(problem.loss))?;
     Ok(solve_all(problem, lambdas, options, cancelled))
 }
 
@@ -222,7 +222,7 @@ fn solve_directly(
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
-    let solver = if problem.loss == PairLoss::Psi { psi::path } else { options.solver.path };
+    let solver = if problem.loss == PairLoss::Psi { psi::path } else { options.solver.pair_path() };
     solver(problem, lambdas, options, cancelled)
 }
 

@@ -33,7 +33,7 @@ pub(super) fn path(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let hinge = problem.clone().with_loss(PairLoss::Hinge);
-    let starts = (options.solver.path)(&hinge, lambdas, options, cancelled);
+    let starts = options.solver.pair_path()(&hinge, lambdas, options, cancelled);
     let mut fits = Vec::with_capacity(starts.len());
     for (&lambda, start) in lambdas.iter().zip(starts) {
         let problem = PairProblem { lambda, ..problem.clone() };
@@ -90,7 +90,7 @@ impl<'p, 'a> Descent<'p, 'a> {
         let convex = self.problem.clone().with_loss(PairLoss::Hinge);
         let convex = convex.with_tilt(self.tilt(balance)).with_start(self.w.clone());
         let lambda = [self.problem.lambda];
-        let Some((w, report)) = (options.solver.path)(&convex, &lambda, options, cancelled).pop() else {
+        let Some((w, report)) = options.solver.pair_path()(&convex, &lambda, options, cancelled).pop() else {
             return false;
         };
         self.report.iterations += report.iterations;

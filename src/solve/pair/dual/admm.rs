@@ -41,14 +41,14 @@ use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
 use crate::solve::Cancelled;
 use crate::solve::PairProblem;
-use crate::solve::{SolveOptions, SolveReport, SolverDef};
+use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef};
 
 /// The definition.
 pub const ADMM: SolverDef = SolverDef {
     name: "admm",
     summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",
-    losses: &[PairLoss::Hinge],
-    path,
+    pair: Some(PairWork { losses: &[PairLoss::Hinge], path }),
+    list: None,
 };
 
 /// Power iterations, and the growth of the eigenvalue at which they end.

@@ -31,14 +31,14 @@ use crate::math::random::Random;
 use crate::math::simd::{Kernel, widest};
 use crate::solve::Cancelled;
 use crate::solve::PairProblem;
-use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
+use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Stop};
 
 /// The definition.
 pub const DUAL_DESCENT: SolverDef = SolverDef {
     name: "dual_descent",
     summary: "coordinate descent on the multipliers of the pairs, for large lambda",
-    losses: &[PairLoss::Hinge, PairLoss::SquaredHinge],
-    path,
+    pair: Some(PairWork { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge], path }),
+    list: None,
 };
 
 /// A pass over all pairs is made after visits to this share of them.

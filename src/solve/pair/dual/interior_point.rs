@@ -49,14 +49,14 @@ use crate::math::lanes::{self, Lanes};
 use crate::math::simd::{Kernel, widest};
 use crate::solve::Cancelled;
 use crate::solve::PairProblem;
-use crate::solve::{SolveOptions, SolveReport, SolverDef, Stop};
+use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Stop};
 
 /// The definition.
 pub const INTERIOR_POINT: SolverDef = SolverDef {
     name: "interior_point",
     summary: "interior point method with predictor and corrector, for very small gaps and separable data",
-    losses: &[PairLoss::Hinge],
-    path,
+    pair: Some(PairWork { losses: &[PairLoss::Hinge], path }),
+    list: None,
 };
 
 /// Distance of the start from the bounds of xi and r.

@@ -288,9 +288,9 @@ fn laplacian_times(block: &PairBlock, weights: &[Lanes], blocks: usize, out: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::{LOGISTIC, LossDef, SQUARED_HINGE};
+    use crate::loss::{LOGISTIC, PairDef, SQUARED_HINGE};
 
-    fn check<C: Curve>(curve: C, def: &LossDef) {
+    fn check<C: Curve>(curve: C, def: &PairDef) {
         for number in 0..400 {
             let margin = (f64::from(number) - 200.0) * 0.37;
             let mut loss = LossSum::new();

@@ -46,14 +46,14 @@ use super::PairProblem;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::Cancelled;
-use crate::solve::{SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// The definition.
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
     summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
-    losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic],
-    path,
+    pair: Some(PairWork { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path }),
+    list: None,
 };
 
 fn path(

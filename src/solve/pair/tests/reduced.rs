@@ -27,7 +27,7 @@ proptest! {
         for problem in [plain.clone(), shifted(&plain, shape.seed, centre, tilt)] {
             let (w, report) = fit(&problem, 1e-8);
             let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
-            let (same, direct) = (options.solver.path)(&problem, &[problem.lambda()], &options, &|| false).remove(0);
+            let (same, direct) = options.solver.pair_path()(&problem, &[problem.lambda()], &options, &|| false).remove(0);
             let total = certificate(&problem, &vec![0.0; problem.dim()]);
             let done = matches!(report.stop, Stop::Converged | Stop::Empty) || report.gap <= 1e-14 * total;
             prop_assert!(done, "{report:?}");

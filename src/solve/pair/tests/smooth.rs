@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::centred::{shifted, vector};
 use super::{PairProblem, Shape, blocks, fit, problem, shapes, weights};
-use crate::loss::PairLoss;
+use crate::loss::{Loss, PairLoss};
 use crate::solve::{SolveOptions, Stop, certificate, path, solve};
 
 const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
@@ -125,10 +125,10 @@ fn an_interruption_and_a_limit_are_reported() {
 
 #[test]
 fn a_solver_refuses_a_loss_that_it_does_not_take() {
-    use crate::solve::{SOLVERS, SolverDef};
-    let hinge_only =
-        SolverDef { name: "test", summary: "", losses: &[PairLoss::Hinge], path: SOLVERS[0].path };
-    assert!(hinge_only.takes(PairLoss::Psi));
-    let error = hinge_only.check(PairLoss::Logistic).unwrap_err().to_string();
-    assert_eq!(error, "the solver 'test' does not take the loss 'logistic'; it takes: hinge, psi");
+    use crate::solve::{PairWork, SOLVERS, SolverDef};
+    let work = PairWork { losses: &[PairLoss::Hinge], path: SOLVERS[0].pair_path() };
+    let hinge_only = SolverDef { name: "test", summary: "", pair: Some(work), list: None };
+    assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi)));
+    let error = hinge_only.check(&Loss::Pair(PairLoss::Logistic)).unwrap_err().to_string();
+    assert_eq!(error, "the solver 'test' does not take the loss 'logistic', which is taken by: auto, newton");
 }

@@ -1,11 +1,15 @@
 //! Pairwise logistic loss (Burges et al. 2005, RankNet): log(1 + exp(-m)) for a pair of margin m.
 
-use super::{LossDef, PairLoss};
+use super::{Loss, PairDef, PairLoss, Shape, entry};
 
 /// The definition.
-pub const LOGISTIC: LossDef = LossDef {
-    name: "logistic",
-    summary: "pairwise logistic: log(1 + exp(-(s_j - s_l))) for each pair with y_j > y_l, mean over all pairs",
+pub const LOGISTIC: PairDef = PairDef {
+    def: entry(
+        "logistic",
+        "pairwise logistic: log(1 + exp(-(s_j - s_l))) for each pair with y_j > y_l, mean over all pairs",
+        Shape::Smooth,
+        |_| Ok(Loss::Pair(PairLoss::Logistic)),
+    ),
     pair: PairLoss::Logistic,
     value: |margin| (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs())),
     slope,

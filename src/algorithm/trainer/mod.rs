@@ -44,6 +44,7 @@ pub(super) const PARAMETERS: &[&str] = &[
     "lambda_for",
     "fits",
     "tolerance",
+    "centring",
 ];
 
 /// Lambda where no judged query can be spared to choose it.
@@ -149,7 +150,7 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, mut data: Dataset, control: &'a Control) -> Result<Self> {
         check_pairs(&data)?;
-        if (0..data.n_queries()).all(|query| loss::pairs(data.labels(query)) == 0) {
+        if (0..data.n_queries()).all(|query| !recipe.loss.teaches(data.labels(query))) {
             return Err(nothing_to_learn(data.n_queries()));
         }
         let scaling = Scaling::fit(recipe.scale, &data, control)?;
@@ -169,7 +170,7 @@ impl<'a> Session<'a> {
         let space = Arc::new(Space::fit(&recipe.kernel, recipe.form, &data, &map, control)?);
         let data = Arc::new(data);
         check_memory(&space, &data, recipe.max_memory)?;
-        let pool = JudgmentPool::of_rows(space, Arc::clone(&data));
+        let pool = JudgmentPool::of_rows(space, Arc::clone(&data), recipe.loss.clone());
         let lending = Lending {
             smoothing: recipe.smoothing,
             features: Arc::new(features),
@@ -186,7 +187,7 @@ impl<'a> Session<'a> {
 
     fn fitting(&self, lambda: f64, tolerance: f64, centre: Option<Vec<f64>>) -> Fitting {
         let Recipe { loss, solver, .. } = self.recipe;
-        Fitting { lambda, tolerance, loss: loss.pair, solver, centre }
+        Fitting { lambda, tolerance, loss: loss.clone(), solver, centre }
     }
 
     /// The lambda of the uniform function that others are pulled to, where the recipe wants one.

@@ -132,7 +132,8 @@ impl Session<'_> {
             |held: bool| -> Vec<usize> { (0..held_out.len()).filter(|row| held_out[*row] == held).collect() };
         let (kept, held) = (rows(false), rows(true));
         let space = Arc::clone(self.lending.pool.space());
-        let pool = JudgmentPool::of_rows(space, Arc::new(self.data.with_rows(&kept)));
+        let pool =
+            JudgmentPool::of_rows(space, Arc::new(self.data.with_rows(&kept)), self.recipe.loss.clone());
         Round {
             lending: Lending { pool: Arc::new(pool), ..self.lending.clone() },
             judge: Arc::new(self.data.with_rows(&held)),

@@ -1,0 +1,47 @@
+//! Listwise losses in a space where functions are linear:
+//!
+//! ```text
+//! min_w P(w) = sum_q c_q L_q(X_q w) + lambda |w - w0|^2
+//!
+//! L_q    the loss of query q, which sees its scores only; c_q >= 0 its weight
+//! X_q    its documents (N_q, b); w0 is 0 unless asked for
+//! R(w)   the sum, called the risk; a pass over all documents gives R(w) and a subgradient
+//! ```
+//!
+//! P is strongly convex where the losses are convex: P(w) - min P <= |g|^2 / (4 lambda) for every subgradient g of P at
+//! w, which certifies smooth losses; solvers of others carry a lower bound of their own.
+
+mod auto;
+mod block;
+mod lbfgs;
+mod problem;
+
+pub use auto::AUTO;
+pub use block::{ListBlock, Rows};
+pub use lbfgs::LBFGS;
+pub use problem::ListProblem;
+
+use super::pair::check_lambda;
+use super::{SolveOptions, SolveReport};
+use crate::error::Result;
+use crate::loss::Loss;
+
+/// A solution w with how it was reached.
+type Report = (Vec<f64>, SolveReport);
+
+/// Solves the problem for each of `lambdas`, best given from large to small, with the solver of the options; one w with
+/// its report per lambda. `cancelled` is asked between passes; once true it must stay true, and the path ends with the
+/// interrupted fit.
+///
+/// # Errors
+/// When a lambda is out of range or the solver does not take the loss.
+pub fn path(
+    problem: &ListProblem<'_>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Report>> {
+    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
+    options.solver.check(&Loss::List(problem.loss().clone()))?;
+    Ok(options.solver.list_path()(problem, lambdas, options, cancelled))
+}
