@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::ranker::Ranker;
 use crate::smoothing;
 
-pub use recipe::{LambdaChoice, Prior, Recipe, Validation, missing};
+pub use recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting, missing};
 pub use trainer::Choice;
 
 /// One named algorithm.
@@ -64,7 +64,7 @@ pub struct Trained {
     pub scaling: Scaling,
     /// The lambda of the fits.
     pub lambda: f64,
-    /// The lambda of the uniform function that others are pulled to, where the prior is `global`.
+    /// The lambda of the uniform function that others are pulled to or begin at, where there is one.
     pub prior_lambda: Option<f64>,
     /// How lambda was chosen, where it was.
     pub choice: Option<Choice>,

@@ -6,7 +6,7 @@ use super::AlgorithmDef;
 use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
-use crate::loss::{self, Given, Loss};
+use crate::loss::{self, Given, LOSSES, Loss, LossDef};
 use crate::metric::{Metric, Undefined};
 use crate::option::Options;
 use crate::ranker::Form;
@@ -40,10 +40,21 @@ pub enum Prior {
     Zero,
     /// The function of all queries together.
     Global,
+    /// The least-squares function of all queries together.
+    Regression,
+}
+
+/// How queries weigh in the mean of their losses, besides their weights in the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weighting {
+    /// All alike.
+    Queries,
+    /// By their numbers of documents.
+    Documents,
 }
 
 /// Names of the priors, as the option `prior` has them.
-pub const PRIOR_NAMES: &[&str] = &["zero", "global"];
+pub const PRIOR_NAMES: &[&str] = &["zero", "global", "regression"];
 
 /// The choices of one training.
 #[allow(clippy::struct_excessive_bools, reason = "independent choices")]
@@ -67,6 +78,8 @@ pub struct Recipe {
     pub solver: &'static SolverDef,
     /// What the penalty pulls to.
     pub prior: Prior,
+    /// How queries weigh.
+    pub weighting: Weighting,
     /// Whether every training query has a lambda of its own.
     pub lambda_for_each: bool,
     /// Whether the functions of training queries are fitted when they are asked for, not in training.
@@ -95,14 +108,20 @@ pub struct Recipe {
     pub max_memory: Option<u64>,
 }
 
-/// The candidates for lambda where the caller names none, largest first: those of Dai & Wang (2019), section 5,
-/// 10^((v - 31) / 10) for v = 61, ..., 1; of other kernels than the linear one half decades from 1 to 1e-7, because
-/// their spaces are larger and their fits dearer.
-pub(super) fn auto_grid(is_linear: bool) -> Vec<f64> {
-    if !is_linear {
-        return (0..=14).map(|step| libm::exp10(-0.5 * f64::from(step))).collect();
+/// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
+/// of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for v = 61, ..., 1; else half decades, because fits are dearer,
+/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger.
+pub(super) fn auto_grid(loss: &Loss, is_linear: bool) -> Vec<f64> {
+    let half_decades = |largest: f64| -> Vec<f64> {
+        (0..=14).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
+    };
+    match loss {
+        Loss::Pair(_) if is_linear => {
+            (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
+        }
+        _ if is_linear => half_decades(1.0),
+        _ => half_decades(0.0),
     }
-    (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
 }
 
 impl Recipe {
@@ -111,13 +130,19 @@ impl Recipe {
     /// # Errors
     /// Options that the algorithm does not take or that contradict one another.
     pub fn new(algorithm: &AlgorithmDef, options: &Options) -> Result<Self> {
+        check_parameters(algorithm, options)?;
         let kind = options.text("smoothing").and_then(Kind::parse).unwrap_or(algorithm.smoothing);
         check_smoothing_options(kind, options)?;
         let given_kernel = options.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
         let kernel = kernel::Choice::parse(&given_kernel)?;
         let loss = loss::find(options.text("loss").unwrap_or(algorithm.loss))?;
+        check_loss_options(loss, options)?;
         let loss = (loss.make)(&Given(options.given()))?;
-        let lambda = lambda(options.get("lambda"), kernel.is_linear());
+        let tolerance = options.number("tolerance").unwrap_or(match loss {
+            Loss::Pair(_) => 1e-6,
+            Loss::List(_) => 1e-4,
+        });
+        let lambda = lambda(options.get("lambda"), || auto_grid(&loss, kernel.is_linear()));
         let recipe = Self {
             smoothing: Smoothing {
                 kind,
@@ -131,7 +156,15 @@ impl Recipe {
             given_kernel,
             form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
-            prior: if options.text("prior") == Some(PRIOR_NAMES[1]) { Prior::Global } else { Prior::Zero },
+            prior: match options.text("prior") {
+                Some("global") => Prior::Global,
+                Some("regression") => Prior::Regression,
+                _ => Prior::Zero,
+            },
+            weighting: match options.text("weighting") {
+                Some("documents") => Weighting::Documents,
+                _ => Weighting::Queries,
+            },
             lambda_for_each: options.text("lambda_for") == Some("each"),
             fits_at_query_time: options.text("fits") == Some("query_time"),
             scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(ScalingKind::Quantile),
@@ -142,7 +175,7 @@ impl Recipe {
             undefined: options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?,
             validation: validation(options.get("validation"), kind),
             seed: options.get("seed").and_then(Value::as_u64).unwrap_or(0),
-            tolerance: options.number("tolerance").unwrap_or(1e-6),
+            tolerance,
             missing: missing(options),
             max_memory: options.get("max_memory").and_then(Value::as_u64),
         };
@@ -166,6 +199,13 @@ impl Recipe {
             (
                 self.kernel.is_linear() && self.landmarks_given,
                 "option 'landmarks': it has no meaning with the kernel \"linear\"".to_owned(),
+            ),
+            (
+                self.form == Form::Ranking && matches!(self.loss, Loss::List(_)),
+                format!(
+                    "option 'form': the loss '{}' is a function of scores; \"ranking\" is for pairwise losses",
+                    self.loss.def().name
+                ),
             ),
             (
                 self.lambda_for_each && self.validation != Validation::Documents,
@@ -213,8 +253,13 @@ impl Recipe {
             "scale": self.scale.name(),
             "tolerance": self.tolerance,
         });
-        if self.smoothing.kind != Kind::Uniform {
+        if self.smoothing.kind != Kind::Uniform || self.prior != Prior::Zero {
             settings["prior"] = json!(PRIOR_NAMES[self.prior as usize]);
+        }
+        if self.weighting == Weighting::Documents {
+            settings["weighting"] = json!("documents");
+        }
+        if self.smoothing.kind != Kind::Uniform {
             settings["fits"] = json!(if self.fits_at_query_time { "query_time" } else { "training" });
         }
         if self.smoothing.kind.uses_distance() {
@@ -231,6 +276,35 @@ impl Recipe {
     }
 }
 
+/// Refuses parameters of other algorithms.
+fn check_parameters(algorithm: &AlgorithmDef, options: &Options) -> Result<()> {
+    let of_another = |key: &&String| {
+        let takes = |algorithm: &AlgorithmDef| algorithm.parameters.contains(&key.as_str());
+        !takes(algorithm) && super::ALGORITHMS.iter().any(|other| takes(other))
+    };
+    match options.given().keys().find(of_another) {
+        Some(key) => {
+            Err(Error::Unsupported(format!("option '{key}': it is no option of '{}'", algorithm.name)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses parameters of other losses.
+fn check_loss_options(loss: &LossDef, options: &Options) -> Result<()> {
+    let of_another = |key: &&String| {
+        let takes = |loss: &LossDef| loss.parameters.contains(&key.as_str());
+        !takes(loss) && LOSSES.iter().any(|other| takes(other))
+    };
+    match options.given().keys().find(of_another) {
+        Some(key) => Err(Error::Unsupported(format!(
+            "option '{key}': it has no meaning with the loss \"{}\"",
+            loss.name
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {
     let unused = |key: &str| {
         let reason = format!("it has no meaning with smoothing \"{}\"", kind.name());
@@ -241,14 +315,14 @@ fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {
         Kind::Uniform | Kind::Individual | Kind::Knn if options.has("bandwidth") => unused("bandwidth"),
         Kind::Uniform if options.has("query_features") => unused("query_features"),
         Kind::Uniform if options.has("query_scale") => unused("query_scale"),
-        Kind::Uniform if options.has("prior") => unused("prior"),
+        Kind::Uniform if options.text("prior") == Some("global") => unused("prior"),
         Kind::Uniform if options.has("fits") => unused("fits"),
         Kind::Uniform if options.has("lambda_for") => unused("lambda_for"),
         _ => Ok(()),
     }
 }
 
-fn lambda(given: Option<&Value>, is_linear: bool) -> LambdaChoice {
+fn lambda(given: Option<&Value>, auto: impl FnOnce() -> Vec<f64>) -> LambdaChoice {
     match given {
         Some(Value::Number(number)) => LambdaChoice::Fixed(number.as_f64().unwrap_or(1.0)),
         Some(Value::Array(list)) => {
@@ -257,7 +331,7 @@ fn lambda(given: Option<&Value>, is_linear: bool) -> LambdaChoice {
             lambdas.dedup_by(|a, b| a.to_bits() == b.to_bits());
             LambdaChoice::Among(lambdas)
         }
-        _ => LambdaChoice::Among(auto_grid(is_linear)),
+        _ => LambdaChoice::Among(auto()),
     }
 }
 
@@ -293,6 +367,7 @@ pub fn missing(options: &Options) -> Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loss::PairLoss;
     use crate::option::Use;
 
     fn recipe(algorithm: &str, options: &str) -> Result<Recipe> {
@@ -301,7 +376,7 @@ mod tests {
 
     #[test]
     fn the_grid_is_the_papers() {
-        let grid = auto_grid(true);
+        let grid = auto_grid(&Loss::Pair(PairLoss::Hinge), true);
         assert_eq!(grid.len(), 61);
         assert!((grid[0] - 1e3).abs() < 1e-9 && (grid[60] - 1e-3).abs() < 1e-15);
     }

@@ -25,6 +25,8 @@ pub struct Fitting {
     pub solver: &'static SolverDef,
     /// Weights to which the penalty pulls; 0 unless given.
     pub centre: Option<Vec<f64>>,
+    /// Weights at which a loss that is not convex begins; those of the centre unless given.
+    pub start: Option<Vec<f64>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the serialiser passes references")]
@@ -152,8 +154,11 @@ impl Fitting {
     /// True where the numbers are in their ranges and a centre has `dim` finite numbers.
     pub(super) fn is_sound(&self, dim: usize) -> bool {
         let positive = |value: f64| value.is_finite() && value > 0.0;
-        let centred = |centre: &Vec<f64>| centre.len() == dim && centre.iter().all(|value| value.is_finite());
-        positive(self.lambda) && positive(self.tolerance) && self.centre.as_ref().is_none_or(centred)
+        let sound = |w: &Option<Vec<f64>>| {
+            w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))
+        };
+        let numbers = positive(self.lambda) && positive(self.tolerance);
+        numbers && sound(&self.centre) && sound(&self.start)
     }
 }
 

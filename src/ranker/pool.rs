@@ -99,6 +99,17 @@ impl JudgmentPool {
         Self { sizes, origin: Origin::Rows(data), space, loss, at_hand: Mutex::default() }
     }
 
+    /// The same judgments for another loss.
+    ///
+    /// # Errors
+    /// Judgments of a model.
+    pub fn for_loss(&self, loss: Loss) -> Result<Self> {
+        match &self.origin {
+            Origin::Rows(data) => Ok(Self::of_rows(Arc::clone(&self.space), Arc::clone(data), loss)),
+            Origin::Blocks { .. } => Err(Error::Internal("a model's judgments are for its loss".to_owned())),
+        }
+    }
+
     /// The judgments of a model, to be received block by block.
     pub(super) fn of_blocks(
         space: Arc<Space>,

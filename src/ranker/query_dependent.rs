@@ -23,6 +23,7 @@ use super::{Function, Ranker, Target};
 use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
+use crate::loss::Loss;
 use crate::math::dense::distance;
 use crate::smoothing::{Kind, Smoothing};
 use crate::solve::{QueryBlock, SolveReport};
@@ -88,6 +89,19 @@ impl Lending {
             Kind::Individual => vec![Lender::whole(query)],
             _ => self.lenders(&self.features.row(query).to_vec()),
         }
+    }
+
+    /// The same judgments for one function of all queries with this loss.
+    ///
+    /// # Errors
+    /// Judgments of a model, with another loss than its own.
+    pub fn uniform(&self, loss: &Loss) -> Result<Self> {
+        let mut lending = self.clone();
+        lending.smoothing.kind = Kind::Uniform;
+        if self.pool.loss() != loss {
+            lending.pool = Arc::new(self.pool.for_loss(loss.clone())?);
+        }
+        Ok(lending)
     }
 
     /// Training queries that are not held out.

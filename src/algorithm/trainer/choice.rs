@@ -14,9 +14,6 @@ use crate::metric::Mean;
 use crate::ranker::Fitting;
 use crate::select::{best, cautious, winner};
 
-/// Fits that only serve the choice of lambda end at this relative gap.
-const TOLERANCE: f64 = 1e-4;
-
 /// How lambda was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
@@ -34,19 +31,21 @@ pub struct Choice {
 type Values = Vec<Option<f64>>;
 
 impl Session<'_> {
-    /// The best of these lambdas (largest first); `prior`: the lambda of the uniform function that others are pulled to.
+    /// The best of these lambdas (largest first). `fitting` says how functions are fitted in a round; `careful`: the
+    /// largest lambda is left only for a clear advantage.
     pub(super) fn chosen(
         &self,
         rounds: &[Round],
         lambdas: &[f64],
-        prior: Option<f64>,
+        fitting: &dyn Fn(&Round) -> Result<Fitting>,
+        careful: bool,
         warnings: &mut Vec<String>,
     ) -> Result<Lambdas> {
         let mut means = vec![Mean::new(self.recipe.metric.def(), self.recipe.undefined); lambdas.len()];
         let mut own = vec![Vec::new(); self.data.n_queries()];
         let mut paired: Vec<Vec<f64>> = Vec::new();
         for round in rounds {
-            for (query, values) in self.values(round, lambdas, prior)? {
+            for (query, values) in self.values(round, lambdas, &fitting(round)?)? {
                 for (mean, value) in means.iter_mut().zip(&values) {
                     mean.add(*value, round.judge.labels(query));
                 }
@@ -60,8 +59,7 @@ impl Session<'_> {
             lambdas.iter().copied().zip(means.iter().map(Mean::value)).collect();
         let higher_is_better = self.recipe.metric.def().higher_is_better;
         let mut winner = winner(&curve, higher_is_better);
-        if prior.is_some() {
-            // The largest lambda gives the uniform function, which is left for good reasons only.
+        if careful {
             winner = winner.map(|winner| cautious(&paired, winner, higher_is_better));
         }
         if winner.is_none() {
@@ -85,18 +83,13 @@ impl Session<'_> {
     }
 
     /// The values of every query of a round, in the order of the trials.
-    fn values(&self, round: &Round, lambdas: &[f64], prior: Option<f64>) -> Result<Vec<(usize, Values)>> {
-        let centre = match prior {
-            Some(lambda) => Some(self.uniform(&round.lending, lambda, TOLERANCE)?),
-            None => None,
-        };
-        let fitting = self.fitting(lambdas.first().copied().unwrap_or(1.0), TOLERANCE, centre);
+    fn values(&self, round: &Round, lambdas: &[f64], fitting: &Fitting) -> Result<Vec<(usize, Values)>> {
         let trials = round.trials(self.control)?;
         self.control.expect(trials.len());
         let values: Vec<Vec<Values>> = trials
             .par_iter()
             .map(|trial| {
-                let values = trial_values(self.recipe, round, trial, &fitting, lambdas, self.control);
+                let values = trial_values(self.recipe, round, trial, fitting, lambdas, self.control);
                 self.control.step();
                 values
             })

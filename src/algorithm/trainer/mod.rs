@@ -13,21 +13,23 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use rayon::prelude::*;
+use serde_json::Map;
 
-use super::recipe::{LambdaChoice, Prior, Recipe, Validation};
+use super::recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting};
 use super::{LogStep, Trained, TrainingSet};
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, Scaling};
 use crate::error::{Error, Result};
 use crate::kernel::MapOptions;
-use crate::loss;
+use crate::loss::{self, Given, Loss};
 use crate::ranker::{
     Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, QueryDependent, Ranker, Space,
 };
 use crate::smoothing::Kind;
-use crate::solve::{SolveReport, Step, Stop};
+use crate::solve::{self, SolveReport, Step, Stop};
 
 pub use choice::Choice;
+use round::Round;
 
 /// Options of this trainer besides those of every training.
 pub(super) const PARAMETERS: &[&str] = &[
@@ -45,7 +47,11 @@ pub(super) const PARAMETERS: &[&str] = &[
     "fits",
     "tolerance",
     "centring",
+    "weighting",
 ];
+
+/// Fits that only serve the choice of lambda end at this relative gap.
+const CHOICE_TOLERANCE: f64 = 1e-4;
 
 /// Lambda where no judged query can be spared to choose it.
 const FALLBACK_LAMBDA: f64 = 0.01;
@@ -72,6 +78,14 @@ struct Fit {
     ended: f64,
 }
 
+/// A function of all queries.
+struct Anchor {
+    loss: Loss,
+    lambda: f64,
+    /// Whether the penalty pulls to it; else the solver of a loss that is not convex begins there.
+    pulls: bool,
+}
+
 /// The lambdas to fit with.
 struct Lambdas {
     /// That of every function without one of its own.
@@ -91,15 +105,11 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
     let session = Session::new(recipe, set.data, control)?;
     let mut warnings: Vec<String> = session.space().warning().into_iter().collect();
     let rounds = session.rounds(set.validation)?;
-    let prior = session.prior(&rounds, &mut warnings)?;
-    let lambdas = session.lambdas(&rounds, prior.as_ref(), &mut warnings)?;
+    let anchor = session.anchor(&rounds, &mut warnings)?;
+    let lambdas = session.lambdas(&rounds, anchor.as_ref(), &mut warnings)?;
     drop(rounds);
     control.check()?;
-    let centre = match &prior {
-        Some(prior) => Some(session.uniform(&session.lending, prior.all, recipe.tolerance)?),
-        None => None,
-    };
-    let fitting = session.fitting(lambdas.all, recipe.tolerance, centre);
+    let fitting = session.fitting(&session.lending, lambdas.all, recipe.tolerance, anchor.as_ref())?;
     let fits = session.fit_all(&fitting, lambdas.each.as_deref(), started)?;
     let unconverged =
         fits.iter().filter(|fit| !matches!(fit.report.stop, Stop::Converged | Stop::Empty)).count();
@@ -110,7 +120,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
         ranker,
         scaling,
         lambda: lambdas.all,
-        prior_lambda: prior.map(|prior| prior.all),
+        prior_lambda: anchor.map(|anchor| anchor.lambda),
         choice: lambdas.choice,
         log,
         functions,
@@ -149,7 +159,9 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 
 impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, mut data: Dataset, control: &'a Control) -> Result<Self> {
-        check_pairs(&data)?;
+        if matches!(recipe.loss, Loss::Pair(_)) {
+            check_pairs(&data)?;
+        }
         if (0..data.n_queries()).all(|query| !recipe.loss.teaches(data.labels(query))) {
             return Err(nothing_to_learn(data.n_queries()));
         }
@@ -174,7 +186,7 @@ impl<'a> Session<'a> {
         let lending = Lending {
             smoothing: recipe.smoothing,
             features: Arc::new(features),
-            weights: Arc::new(data.weights.clone()),
+            weights: Arc::new(weights(&data, recipe.weighting)),
             held_out: Arc::new(vec![false; data.n_queries()]),
             pool: Arc::new(pool),
         };
@@ -185,42 +197,76 @@ impl<'a> Session<'a> {
         self.lending.pool.space()
     }
 
-    fn fitting(&self, lambda: f64, tolerance: f64, centre: Option<Vec<f64>>) -> Fitting {
-        let Recipe { loss, solver, .. } = self.recipe;
-        Fitting { lambda, tolerance, loss: loss.clone(), solver, centre }
+    /// Whether the loss is a listwise one whose solver does not begin at 0.
+    fn begins_elsewhere(&self) -> bool {
+        matches!(self.recipe.loss, Loss::List(_)) && !self.recipe.loss.shape().is_convex()
     }
 
-    /// The lambda of the uniform function that others are pulled to, where the recipe wants one.
-    fn prior(&self, rounds: &[round::Round], warnings: &mut Vec<String>) -> Result<Option<Lambdas>> {
-        if self.recipe.prior == Prior::Zero {
-            return Ok(None);
-        }
-        let uniform: Vec<_> = rounds.iter().map(round::Round::uniform).collect();
-        self.chosen(&uniform, &super::recipe::auto_grid(self.recipe.kernel.is_linear()), None, warnings)
-            .map(Some)
+    /// How functions are fitted on these judgments.
+    fn fitting(
+        &self,
+        lending: &Lending,
+        lambda: f64,
+        tolerance: f64,
+        anchor: Option<&Anchor>,
+    ) -> Result<Fitting> {
+        let Recipe { loss, solver, .. } = self.recipe;
+        let w = anchor.map(|anchor| self.uniform(lending, anchor, tolerance)).transpose()?;
+        let pulls = anchor.is_some_and(|anchor| anchor.pulls);
+        let (centre, start) = if pulls { (w, None) } else { (None, w) };
+        Ok(Fitting { lambda, tolerance, loss: loss.clone(), solver, centre, start })
+    }
+
+    /// The function of all queries that others are pulled to or begin at, where the recipe wants one.
+    fn anchor(&self, rounds: &[Round], warnings: &mut Vec<String>) -> Result<Option<Anchor>> {
+        let recipe = self.recipe;
+        let regression = || loss::find("squared").and_then(|loss| (loss.make)(&Given(&Map::new())));
+        let loss = match recipe.prior {
+            Prior::Global => recipe.loss.clone(),
+            Prior::Regression => regression()?,
+            Prior::Zero if self.begins_elsewhere() => regression()?,
+            Prior::Zero => return Ok(None),
+        };
+        let rounds = rounds.iter().map(|round| round.uniform(&loss)).collect::<Result<Vec<Round>>>()?;
+        let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear());
+        let pulls = recipe.prior != Prior::Zero;
+        let mut anchor = Anchor { loss, lambda: FALLBACK_LAMBDA, pulls };
+        let plain = Fitting { lambda: lambdas[0], ..self.plain(&anchor, CHOICE_TOLERANCE) };
+        anchor.lambda = self.chosen(&rounds, &lambdas, &|_| Ok(plain.clone()), false, warnings)?.all;
+        Ok(Some(anchor))
     }
 
     /// The lambdas to fit with, and how they were chosen.
     fn lambdas(
         &self,
-        rounds: &[round::Round],
-        prior: Option<&Lambdas>,
+        rounds: &[Round],
+        anchor: Option<&Anchor>,
         warnings: &mut Vec<String>,
     ) -> Result<Lambdas> {
         match &self.recipe.lambda {
             LambdaChoice::Fixed(lambda) => Ok(Lambdas { all: *lambda, each: None, choice: None }),
             LambdaChoice::Among(lambdas) => {
-                self.chosen(rounds, lambdas, prior.map(|prior| prior.all), warnings)
+                let fitting =
+                    |round: &Round| self.fitting(&round.lending, lambdas[0], CHOICE_TOLERANCE, anchor);
+                // With a prior the largest lambda gives the function of all queries, which is left for good reasons only.
+                let careful = self.recipe.prior != Prior::Zero && self.recipe.smoothing.kind != Kind::Uniform;
+                self.chosen(rounds, lambdas, &fitting, careful, warnings)
             }
         }
     }
 
-    /// The weights of the uniform function of these judgments, as a solver sees them.
-    fn uniform(&self, lending: &Lending, lambda: f64, tolerance: f64) -> Result<Vec<f64>> {
-        let mut lending = lending.clone();
-        lending.smoothing.kind = Kind::Uniform;
-        let fitting = self.fitting(lambda, tolerance, None);
+    /// How the function of all queries is fitted.
+    fn plain(&self, anchor: &Anchor, tolerance: f64) -> Fitting {
+        let loss = anchor.loss.clone();
+        let solver = if loss == self.recipe.loss { self.recipe.solver } else { solve::SOLVERS[0] };
+        Fitting { lambda: anchor.lambda, tolerance, loss, solver, centre: None, start: None }
+    }
+
+    /// The weights of the function of all queries with these judgments, as a solver sees them.
+    fn uniform(&self, lending: &Lending, anchor: &Anchor, tolerance: f64) -> Result<Vec<f64>> {
+        let lending = lending.uniform(&anchor.loss)?;
         let blocks = lending.weighted_blocks(&lending.lenders(&[]), self.control)?;
+        let fitting = self.plain(anchor, tolerance);
         fitting.solve(self.space(), &blocks, self.control).map(|(w, _)| w)
     }
 
@@ -262,6 +308,16 @@ impl<'a> Session<'a> {
         };
         (ranker, self.scaling)
     }
+}
+
+/// The weight of each query (`n_queries`): that of the data, and its share of the documents where they decide.
+fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
+    if weighting == Weighting::Queries {
+        return data.weights.clone();
+    }
+    let mean = data.n_docs() as f64 / data.n_queries() as f64;
+    let weight = |(query, weight): (usize, &f64)| weight * data.rows(query).len() as f64 / mean;
+    data.weights.iter().enumerate().map(weight).collect()
 }
 
 /// Replaces the features of a data set by the scaled ones.

@@ -10,6 +10,7 @@ use crate::algorithm::recipe::{LambdaChoice, Prior};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::loss::Loss;
 use crate::select::{Folds, held_out_documents};
 use crate::smoothing::Kind;
 
@@ -50,17 +51,15 @@ pub(super) struct Trial {
 }
 
 impl Round {
-    /// The same round for one function of all queries.
-    pub fn uniform(&self) -> Self {
-        let mut lending = self.lending.clone();
-        lending.smoothing.kind = Kind::Uniform;
-        Self {
-            lending,
+    /// The same round for one function of all queries with this loss.
+    pub fn uniform(&self, loss: &Loss) -> Result<Self> {
+        Ok(Self {
+            lending: self.lending.uniform(loss)?,
             judge: Arc::clone(&self.judge),
             queries: self.queries.clone(),
             held_out: self.held_out.clone(),
             targets: self.targets.clone(),
-        }
+        })
     }
 
     /// True where the judge's queries are the training queries.
@@ -97,7 +96,7 @@ impl Session<'_> {
     /// The rounds that the recipe's validation asks for; none where nothing is to be chosen.
     pub(super) fn rounds(&self, source: Option<Dataset>) -> Result<Vec<Round>> {
         let nothing_to_choose = matches!(self.recipe.lambda, LambdaChoice::Fixed(_));
-        if nothing_to_choose && self.recipe.prior == Prior::Zero {
+        if nothing_to_choose && self.recipe.prior == Prior::Zero && !self.begins_elsewhere() {
             return Ok(Vec::new());
         }
         match (&self.recipe.validation, source) {
