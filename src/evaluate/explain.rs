@@ -86,7 +86,7 @@ fn check_linear(model: &Model) -> Result<()> {
         return Ok(());
     }
     Err(Error::Unsupported(
-        "the model's kernel is not linear, so its scores are no weighted sums of features".to_owned(),
+        "the model's functions are not linear in one set of scaled features, so its scores are no weighted sums of them".to_owned(),
     ))
 }
 

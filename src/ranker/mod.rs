@@ -22,7 +22,7 @@ pub use fitting::Fitting;
 pub use linear::Linear;
 pub use pool::{JudgmentPool, Lender};
 pub use query_dependent::{Lending, Observed, QueryDependent};
-pub use space::{FORM_NAMES, Form, Space};
+pub use space::{FORM_NAMES, Form, Member, Space};
 
 /// A ranking function: weights in a [`Space`], which turns them into scores.
 #[derive(Debug, Clone, PartialEq)]

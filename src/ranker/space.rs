@@ -12,10 +12,10 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::control::Control;
-use crate::data::{Dataset, Documents, Matrix, shaped};
+use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Basis, FeatureMap, MapOptions, PairMap};
 use crate::loss;
@@ -65,6 +65,46 @@ enum Map {
     Fitted(Basis),
     /// A kernel on pairs of documents.
     Pairs(PairMap),
+    /// The sum of functions of several spaces, each with a scaling of its own.
+    Sum(Vec<Member>),
+}
+
+/// One of several spaces whose functions are added up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Member {
+    /// How it scales the documents.
+    pub scaling: Scaling,
+    /// The space, of scaled documents; no sum.
+    #[serde(deserialize_with = "read_single")]
+    pub space: Space,
+}
+
+/// A space as it is written, where it is no sum: bytes cannot nest one in another.
+#[derive(Deserialize)]
+struct Single {
+    width: usize,
+    form: Form,
+    map: SingleMap,
+}
+
+/// The variants of [`Map`] before the sum, in their order.
+#[derive(Deserialize)]
+enum SingleMap {
+    Linear,
+    Documents(FeatureMap),
+    Fitted(Basis),
+    Pairs(PairMap),
+}
+
+fn read_single<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Space, D::Error> {
+    let Single { width, form, map } = Single::deserialize(from)?;
+    let map = match map {
+        SingleMap::Linear => Map::Linear,
+        SingleMap::Documents(map) => Map::Documents(map),
+        SingleMap::Fitted(basis) => Map::Fitted(basis),
+        SingleMap::Pairs(map) => Map::Pairs(map),
+    };
+    Ok(Space { width, form, map })
 }
 
 impl Space {
@@ -107,6 +147,12 @@ impl Space {
         Ok(space)
     }
 
+    /// Sums of fitted functions, one of each member, of documents with `width` features. The weights of a sum are those
+    /// of its terms one after the other.
+    pub fn sum(width: usize, members: Vec<Member>) -> Self {
+        Self { width, form: Form::Scoring, map: Map::Sum(members) }
+    }
+
     /// Number of scaled features of a document.
     pub fn width(&self) -> usize {
         self.width
@@ -119,13 +165,14 @@ impl Space {
             Map::Documents(map) => map.dim(),
             Map::Fitted(basis) => basis.points().len(),
             Map::Pairs(map) => map.dim(),
+            Map::Sum(members) => members.iter().map(|member| member.space.dim()).sum(),
         }
     }
 
     /// Bytes of all training documents (pairs in the ranking form) as a solver sees them; 0 where they are as they are.
     pub fn bytes(&self, data: &Dataset) -> u64 {
         let rows: u64 = match &self.map {
-            Map::Linear | Map::Fitted(_) => 0,
+            Map::Linear | Map::Fitted(_) | Map::Sum(_) => 0,
             Map::Documents(_) => data.n_docs() as u64,
             Map::Pairs(_) => (0..data.n_queries()).map(|query| loss::pairs(data.labels(query))).sum(),
         };
@@ -134,7 +181,12 @@ impl Space {
 
     /// True where one document can be scored without the rest of its query.
     pub fn pointwise(&self) -> bool {
-        self.form == Form::Scoring
+        match &self.map {
+            Map::Sum(members) => {
+                members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
+            }
+            _ => self.form == Form::Scoring,
+        }
     }
 
     /// True where a score is a weighted sum of scaled features.
@@ -145,7 +197,7 @@ impl Space {
     /// The kernel, where it is not the linear one.
     pub fn kernel(&self) -> Option<&kernel::Kernel> {
         match &self.map {
-            Map::Linear => None,
+            Map::Linear | Map::Sum(_) => None,
             Map::Documents(map) => Some(map.basis().kernel()),
             Map::Fitted(basis) => Some(basis.kernel()),
             Map::Pairs(map) => Some(map.kernel()),
@@ -155,7 +207,7 @@ impl Space {
     /// What the caller should know.
     pub fn warning(&self) -> Option<String> {
         match &self.map {
-            Map::Linear | Map::Fitted(_) => None,
+            Map::Linear | Map::Fitted(_) | Map::Sum(_) => None,
             Map::Documents(map) => map.warning(),
             Map::Pairs(map) => map.warning(),
         }
@@ -203,7 +255,9 @@ impl Space {
                 let (rows, labels) = kernel::as_documents(psi, map.dim());
                 PairBlock::new(&rows, &labels, map.dim())
             }
-            Map::Fitted(_) => Err(Error::Internal("a space of fitted functions fits no other".to_owned())),
+            Map::Fitted(_) | Map::Sum(_) => {
+                Err(Error::Internal("a space of fitted functions fits no other".to_owned()))
+            }
         }
     }
 
@@ -218,7 +272,7 @@ impl Space {
                 let phi = map.features(documents, rows.clone(), control)?;
                 Ok(Matrix::F64(shaped(rows.len(), map.dim(), phi)))
             }
-            Map::Pairs(_) | Map::Fitted(_) => {
+            Map::Pairs(_) | Map::Fitted(_) | Map::Sum(_) => {
                 Err(Error::Internal("a space without features of single documents".to_owned()))
             }
         }
@@ -230,7 +284,7 @@ impl Space {
     /// Another number of weights than the space has.
     pub fn function(&self, w: Vec<f64>) -> Result<Vec<f64>> {
         match &self.map {
-            Map::Linear | Map::Fitted(_) => Ok(w),
+            Map::Linear | Map::Fitted(_) | Map::Sum(_) => Ok(w),
             Map::Documents(map) => map.coefficients(&w),
             Map::Pairs(map) => map.coefficients(&w),
         }
@@ -254,6 +308,9 @@ impl Space {
             Map::Documents(map) => map.columns(features, rows, control)?,
             Map::Fitted(basis) => {
                 return functions.map(|beta| basis.scores(features, rows.clone(), beta, control)).collect();
+            }
+            Map::Sum(members) => {
+                return functions.map(|weights| sums(members, documents, weights, control)).collect();
             }
             Map::Linear | Map::Pairs(_) => {
                 let by = |w: &[f64]| rows.clone().map(|row| features.row_dot(row, w)).collect();
@@ -298,11 +355,43 @@ impl Space {
             Map::Documents(map) if map.is_sound() => map.basis().points().dim(),
             Map::Fitted(basis) => basis.points().dim(),
             Map::Pairs(map) if map.is_sound() => map.width(),
+            Map::Sum(members) if members.iter().all(|member| member.is_sound(self.width)) => self.width,
             _ => return false,
         };
         let form_fits = self.is_linear() || (self.form == Form::Ranking) == matches!(self.map, Map::Pairs(_));
         self.width > 0 && kernel_width == self.width && self.dim() > 0 && form_fits
     }
+}
+
+impl Member {
+    /// True where the parts fit together and take documents of so many features.
+    fn is_sound(&self, width: usize) -> bool {
+        let nested = matches!(self.space.map, Map::Sum(_));
+        let learned = self.scaling.is_sound() && self.scaling.features().is_none_or(|learned| learned == width);
+        !nested && learned && self.scaling.width(width) == self.space.width() && self.space.is_sound()
+    }
+}
+
+/// Scores of the documents of one query by a sum of functions.
+fn sums(
+    members: &[Member],
+    documents: &Documents<'_>,
+    weights: &[f64],
+    control: &Control,
+) -> Result<Vec<f64>> {
+    let n = documents.len();
+    let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
+    let mut sums = vec![0.0; n];
+    let mut rest = weights;
+    for Member { scaling, space } in members {
+        let (own, others) = rest.split_at(space.dim());
+        rest = others;
+        let scaled = scaling.matrix(features.clone(), &[0, n], control)?;
+        let documents = Documents { features: &scaled, start: 0, end: n };
+        let scores = space.scores(&documents, std::iter::once(own), control)?;
+        sums.iter_mut().zip(scores.concat()).for_each(|(sum, score)| *sum += score);
+    }
+    Ok(sums)
 }
 
 /// Scores less their mean.
