@@ -8,6 +8,7 @@ use super::spread::{median_distance, total_variance};
 use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result, shorten};
+use crate::option::Rule;
 
 /// A kernel whose parameters are given, to be measured on the documents, or left to their defaults.
 #[derive(Debug, Clone)]
@@ -52,7 +53,15 @@ impl Choice {
         for (key, value) in parameters {
             check(def, key, value)?;
         }
-        let given = def.parameters.iter().map(|parameter| given(parameter, parameters.get(parameter.name)));
+        let width = parameters.get(WIDTH).and_then(Value::as_f64);
+        if width.is_some() && parameters.len() > 1 {
+            let what = format!("option 'kernel', {}", def.name);
+            return Err(Error::value(what, "width and gamma", "one of them"));
+        }
+        let given = def.parameters.iter().map(|parameter| match (width, parameters.get(parameter.name)) {
+            (Some(width), _) => Given::Fallback(parameter.fallback.of_width(width)),
+            (None, value) => given(parameter, value),
+        });
         Ok(Self { def, given: given.collect() })
     }
 
@@ -108,8 +117,20 @@ fn malformed(value: &Value) -> Error {
     Error::value("option 'kernel'", shorten(&value.to_string()), allowed)
 }
 
+/// A parameter of every kernel of a distance, which stands for its gamma in units of the documents' spread.
+const WIDTH: &str = "width";
+
 /// Refuses a parameter that the kernel does not have, or a value against its rule.
 fn check(def: &KernelDef, key: &str, value: &Value) -> Result<()> {
+    let scaled = |parameter: &ParameterDef| parameter.name == "gamma";
+    if key == WIDTH && def.parameters.iter().all(scaled) && !def.parameters.is_empty() {
+        let positive = Rule::Above(0.0, 1e9);
+        if positive.accepts(value) {
+            return Ok(());
+        }
+        let what = format!("option 'kernel', width of {}", def.name);
+        return Err(Error::value(what, shorten(&value.to_string()), positive.to_string()));
+    }
     let known = || def.parameters.iter().map(|parameter| parameter.name);
     let Some(parameter) = def.parameters.iter().find(|parameter| parameter.name == key) else {
         if def.parameters.is_empty() {
@@ -157,6 +178,9 @@ mod tests {
         assert_eq!(of(json!({"polynomial": {"degree": 3}})), [3.0, 0.25, 1.0]);
         assert_eq!(of(json!({"tanh": {"offset": -1}})), [0.0625, -1.0]);
         assert_eq!(of(json!({"gaussian": {}})), [1.0 / 32.0]);
+        assert_eq!(of(json!({"gaussian": {"width": 2}})), [1.0 / 32.0]);
+        assert_eq!(of(json!({"laplace": {"width": 4}})), [0.25 / 8.0_f64.sqrt()]);
+        assert_eq!(of(json!({"laplace_l1": {"width": 8}})), [0.0625]);
         assert!(of(json!("linear")).is_empty());
     }
 
@@ -202,6 +226,14 @@ mod tests {
             (
                 json!({"gaussian": {"gamma": -1}}),
                 "option 'kernel', gamma of gaussian: got -1, allowed is a number above 0 or \"median\"",
+            ),
+            (
+                json!({"gaussian": {"width": 1, "gamma": 1}}),
+                "option 'kernel', gaussian: got width and gamma, allowed is one of them",
+            ),
+            (
+                json!({"tanh": {"width": 1}}),
+                "unknown parameter of the kernel 'width'",
             ),
             (
                 json!({"polynomial": {"degree": 2.5}}),

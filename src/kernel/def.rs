@@ -56,6 +56,20 @@ pub enum Fallback {
     PerFeature(f64),
 }
 
+impl Fallback {
+    /// The gamma of a kernel with the width s > 0: 1 / (2 s^2 v) of squared distances, 1 / (s sqrt(2 v)) of distances
+    /// and 1 / (s d) of sums of absolute differences.
+    #[must_use]
+    pub fn of_width(self, s: f64) -> Self {
+        match self {
+            Self::Number(_) => self,
+            Self::PerVariance(_) => Self::PerVariance(0.5 / (s * s)),
+            Self::PerDistance(_) => Self::PerDistance(1.0 / s),
+            Self::PerFeature(_) => Self::PerFeature(1.0 / s),
+        }
+    }
+}
+
 impl fmt::Display for Fallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -20,8 +20,7 @@ impl Folds {
     /// `judged`: true for queries with documents of different relevance; others are never held out. No fold where
     /// fewer than two queries are judged.
     pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, seed: u64) -> Self {
-        let mut candidates: Vec<usize> = (0..ids.len()).filter(|query| judged[*query]).collect();
-        candidates.sort_by_key(|&query| (hash(&ids[query], 0, seed), query));
+        let candidates = shuffled(ids, judged, seed);
         if candidates.len() < 2 {
             return Self { held_out: Vec::new() };
         }
@@ -35,6 +34,22 @@ impl Folds {
         };
         Self { held_out: (0..folds).map(fold).collect() }
     }
+}
+
+/// For each judged query the fold of `folds` that holds it out, as even in size as can be; `None` for others.
+pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec<Option<usize>> {
+    let mut numbers = vec![None; ids.len()];
+    for (place, query) in shuffled(ids, judged, seed).into_iter().enumerate() {
+        numbers[query] = Some(place % folds);
+    }
+    numbers
+}
+
+/// The judged queries in an order that their ids and the seed decide.
+fn shuffled(ids: &[Id], judged: &[bool], seed: u64) -> Vec<usize> {
+    let mut queries: Vec<usize> = (0..ids.len()).filter(|query| judged[*query]).collect();
+    queries.sort_by_key(|&query| (hash(&ids[query], 0, seed), query));
+    queries
 }
 
 /// True for the documents (rows) held out: about `fraction` of every query, at least one and never all of two or more.
