@@ -3,6 +3,7 @@
 //! To add an algorithm, write its file with a `DEF` and add it to [`ALGORITHMS`]; the SQL help, option checking, the
 //! conformance suite and the decoding of its models follow from the table.
 
+mod auto;
 mod indv_svm;
 mod knn_svm;
 mod list_net;
@@ -11,6 +12,8 @@ mod rank_svm;
 mod recipe;
 mod regression;
 mod trainer;
+
+use serde_json::Value;
 
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
@@ -43,8 +46,15 @@ pub struct AlgorithmDef {
 }
 
 /// Every algorithm.
-pub const ALGORITHMS: &[&AlgorithmDef] =
-    &[&q_svm::DEF, &knn_svm::DEF, &rank_svm::DEF, &indv_svm::DEF, &regression::DEF, &list_net::DEF];
+pub const ALGORITHMS: &[&AlgorithmDef] = &[
+    &q_svm::DEF,
+    &knn_svm::DEF,
+    &rank_svm::DEF,
+    &indv_svm::DEF,
+    &regression::DEF,
+    &list_net::DEF,
+    &auto::DEF,
+];
 
 /// What an algorithm learns from.
 #[derive(Debug)]
@@ -76,6 +86,8 @@ pub struct Trained {
     pub unconverged: usize,
     /// What the caller should know.
     pub warnings: Vec<String>,
+    /// What else there is to report: an object, nothing volatile in it.
+    pub report: Value,
 }
 
 /// One line of a training log.

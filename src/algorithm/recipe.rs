@@ -67,7 +67,11 @@ pub struct Recipe {
     /// The kernel of the functions' space.
     pub kernel: kernel::Choice,
     /// The kernel as the caller named it.
-    given_kernel: Value,
+    pub(super) given_kernel: Value,
+    /// Whether the caller gave a kernel.
+    pub(super) kernel_given: bool,
+    /// Whether the caller gave a scaling.
+    pub(super) scale_given: bool,
     /// Whether the caller gave landmarks.
     landmarks_given: bool,
     /// Most pivots of a kernel's map.
@@ -154,6 +158,8 @@ impl Recipe {
             landmarks: options.count("landmarks").unwrap_or(MapOptions::default().landmarks),
             landmarks_given: options.has("landmarks"),
             given_kernel,
+            kernel_given: options.has("kernel"),
+            scale_given: options.has("scale"),
             form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
             prior: match options.text("prior") {

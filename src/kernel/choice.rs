@@ -231,10 +231,7 @@ mod tests {
                 json!({"gaussian": {"width": 1, "gamma": 1}}),
                 "option 'kernel', gaussian: got width and gamma, allowed is one of them",
             ),
-            (
-                json!({"tanh": {"width": 1}}),
-                "unknown parameter of the kernel 'width'",
-            ),
+            (json!({"tanh": {"width": 1}}), "unknown parameter of the kernel 'width'"),
             (
                 json!({"polynomial": {"degree": 2.5}}),
                 "option 'kernel', degree of polynomial: got 2.5, allowed is a w",

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-pub use list::{ListLoss, QueryLoss};
+pub use list::{ListLoss, QueryLoss, Squared};
 pub use pair::{HINGE, LOGISTIC, PAIR_LOSSES, PSI, PairDef, PairLoss, SQUARED_HINGE, pair_share, pairs};
 
 /// A loss with its parameters.

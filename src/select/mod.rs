@@ -15,25 +15,24 @@ const NEAR: f64 = 3.2;
 /// earliest wins. Candidates stand in order, the most cautious (largest lambda) first.
 pub fn winner(curve: &[(f64, Option<f64>)], higher_is_better: bool) -> Option<usize> {
     let sign = if higher_is_better { 1.0 } else { -1.0 };
-    let near = |a: f64, b: f64| a <= NEAR * b && b <= NEAR * a;
-    let smoothed = |place: usize| {
-        let (candidate, value) = curve[place];
-        let values: Vec<f64> = curve
-            .iter()
-            .filter(|(other, _)| near(*other, candidate))
-            .filter_map(|(_, value)| *value)
-            .collect();
-        value.map(|_| sign * values.iter().sum::<f64>() / values.len() as f64)
-    };
     let mut best: Option<(usize, f64)> = None;
     for place in 0..curve.len() {
-        let Some(value) = smoothed(place) else { continue };
+        let Some(value) = smoothed(curve, place).map(|value| sign * value) else { continue };
         // Means of the same values in another order differ in the last digits; that is no advantage.
         if best.is_none_or(|(_, best)| compare(value, best + 1e-12 * best.abs()).is_gt()) {
             best = Some((place, value));
         }
     }
     best.map(|(place, _)| place)
+}
+
+/// The mean value of the candidates near one; `None` where its own is not defined.
+pub fn smoothed(curve: &[(f64, Option<f64>)], place: usize) -> Option<f64> {
+    let (candidate, value) = curve[place];
+    let near = |other: f64| other <= NEAR * candidate && candidate <= NEAR * other;
+    let values: Vec<f64> =
+        curve.iter().filter(|(other, _)| near(*other)).filter_map(|(_, value)| *value).collect();
+    value.map(|_| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The place of the best of these values; the first among equals, `None` where none is defined.

@@ -231,6 +231,7 @@ fn found(trained: &Trained) -> Value {
         "largest_relative_gap": worst,
     });
     merge(&mut found, rest);
+    merge(&mut found, trained.report.clone());
     found
 }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use rayon::prelude::*;
-use serde_json::Map;
+use serde_json::{Map, json};
 
 use super::recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting};
 use super::{LogStep, Trained, TrainingSet};
@@ -126,6 +126,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
         functions,
         unconverged,
         warnings,
+        report: json!({}),
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::data::{Dataset, Matrix, Slice, shaped};
 use crate::error::{Error, Result};
 use crate::loss::{ListLoss, QueryLoss};
+use crate::math::dense::dot;
 
 /// The documents of one query (N, b).
 #[derive(Debug)]
@@ -76,6 +77,14 @@ impl ListBlock {
     /// The loss.
     pub fn loss(&self) -> &dyn QueryLoss {
         &*self.loss
+    }
+
+    /// X w.
+    pub fn scores(&self, w: &[f64]) -> Vec<f64> {
+        match self.slice() {
+            Slice::F32(x) => x.chunks_exact(self.dim).map(|row| dot(row, w)).collect(),
+            Slice::F64(x) => x.chunks_exact(self.dim).map(|row| dot(row, w)).collect(),
+        }
     }
 
     /// The documents.

@@ -13,11 +13,13 @@
 
 mod auto;
 mod block;
+mod gram;
 mod lbfgs;
 mod problem;
 
 pub use auto::AUTO;
 pub use block::{ListBlock, Rows};
+pub use gram::Gram;
 pub use lbfgs::LBFGS;
 pub use problem::ListProblem;
 

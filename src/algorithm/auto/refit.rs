@@ -1,0 +1,64 @@
+//! Fitting a chosen candidate on all rows.
+
+use rayon::prelude::*;
+
+use super::trial::{Trial, block, prepared};
+use crate::algorithm::Recipe;
+use crate::control::Control;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::ranker::{Member, Space};
+use crate::solve::{Gram, ListBlock};
+
+/// Documents whose features in the space of a kernel are at hand at a time, about.
+const CHUNK: usize = 16_384;
+
+/// A fitted function.
+pub(super) struct Fitted {
+    /// Its scaling and space.
+    pub member: Member,
+    /// Its weights there, divided by the standard deviation of its scores within the training queries.
+    pub weights: Vec<f64>,
+    /// (1/(2 N)) sum of squared errors + lambda / 2 |f|^2 before the division.
+    pub objective: f64,
+}
+
+/// Fits the candidate of a trial at its lambda.
+pub(super) fn fit(recipe: &Recipe, trial: &Trial, data: &Dataset, control: &Control) -> Result<Fitted> {
+    let (scaling, data, space) = prepared(recipe, &trial.candidate, data, recipe.landmarks, control)?;
+    let mut gram = Gram::zero(space.dim());
+    let mut query = 0;
+    while query < data.n_queries() {
+        let limit = data.offsets[query] + CHUNK;
+        let end = data.offsets.partition_point(|offset| *offset <= limit).saturating_sub(1).max(query + 1);
+        let blocks: Vec<(ListBlock, f64)> = (query..end)
+            .into_par_iter()
+            .map(|query| block(&space, &data, query, control))
+            .collect::<Result<_>>()?;
+        let queries: Vec<(&ListBlock, f64)> = blocks.iter().map(|(block, weight)| (block, *weight)).collect();
+        gram.add(&Gram::of(space.dim(), &queries)?);
+        query = end;
+    }
+    solved(&gram, trial.lambda(), data.n_docs() as f64, &space).map(|(weights, objective)| Fitted {
+        member: Member { scaling, space: space.fitted() },
+        weights,
+        objective,
+    })
+}
+
+/// The weights of the function and the objective.
+fn solved(gram: &Gram, lambda: f64, documents: f64, space: &Space) -> Result<(Vec<f64>, f64)> {
+    let ridge = lambda * documents;
+    let w = gram
+        .solve(0.5 * ridge, None)
+        .ok_or_else(|| Error::Data("features are so large that least squares has no solution".to_owned()))?;
+    // w'A w from (A + ridge I) w = b; it is the sum of squared scores less their means in the query.
+    let b_w: f64 = gram.right().iter().zip(&w).map(|(b, w)| b * w).sum();
+    let w_w: f64 = w.iter().map(|w| w * w).sum();
+    let spread = b_w - ridge * w_w;
+    let objective = (0.5 * (gram.square() - b_w)).max(0.0) / documents;
+    let deviation = (spread / documents).sqrt();
+    let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
+    let weights = space.function(w.iter().map(|w| w * scale).collect())?;
+    Ok((weights, objective))
+}
