@@ -45,6 +45,13 @@ pub(super) const PARAMETERS: &[&str] = &[
     "fits",
     "tolerance",
     "centring",
+    "target",
+    "label_order",
+    "cost_weights",
+    "truncation",
+    "measure",
+    "margin",
+    "label_ties",
 ];
 
 /// Lambda where no judged query can be spared to choose it.
