@@ -83,8 +83,18 @@ pub struct LossDef {
 }
 
 /// Every loss; the first is the default.
-pub const LOSSES: &[&LossDef] =
-    &[&HINGE.def, &PSI.def, &LOGISTIC.def, &SQUARED_HINGE.def, &list::SQUARED, &list::LIST_NET];
+pub const LOSSES: &[&LossDef] = &[
+    &HINGE.def,
+    &PSI.def,
+    &LOGISTIC.def,
+    &SQUARED_HINGE.def,
+    &list::SQUARED,
+    &list::LIST_NET,
+    &list::LIST_MLE,
+    &list::CS_LIST_MLE,
+    &list::SLAM,
+    &list::SMOOTH_GRAD,
+];
 
 /// Names of all losses, in the order of [`LOSSES`].
 pub const NAMES: &[&str] = &names();

@@ -55,6 +55,8 @@ pub mod wta;
 #[cfg(test)]
 mod laws;
 
+pub(crate) use discount::{gains, gains_for_ratios, logarithmic};
+
 pub use def::{METRICS, MetricDef, PerQuery, PerQueryOfSubtopics, SUBTOPIC_METRICS, SubtopicDef};
 pub use mean::{Mean, Undefined};
 pub use named::{Metric, SubtopicMetric};

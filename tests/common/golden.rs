@@ -1,4 +1,5 @@
-//! Reading golden vectors (`tests/golden/qsvm`) and comparing with them.
+//! Reading golden vectors (`tests/golden`) and comparing with them.
+#![allow(dead_code, reason = "a test uses some of them")]
 
 use std::path::Path;
 
@@ -6,7 +7,16 @@ use serde_json::Value;
 
 /// The text of a file of `tests/golden/qsvm`.
 pub fn read(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);
+    read_from("qsvm", name)
+}
+
+/// The content of a file of `tests/golden/listwise`.
+pub fn read_listwise(name: &str) -> Value {
+    serde_json::from_str(&read_from("listwise", name)).unwrap()
+}
+
+fn read_from(folder: &str, name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder).join(name);
     std::fs::read_to_string(path).unwrap()
 }
 

@@ -48,6 +48,13 @@ pub(super) const PARAMETERS: &[&str] = &[
     "tolerance",
     "centring",
     "weighting",
+    "target",
+    "label_order",
+    "cost_weights",
+    "truncation",
+    "measure",
+    "margin",
+    "label_ties",
 ];
 
 /// Fits that only serve the choice of lambda end at this relative gap.

@@ -1,7 +1,7 @@
 //! ListNet, top one (Cao et al. 2007): cross entropy of the probabilities of being ranked first.
 //!
 //! ```text
-//! L(y, s) = log sum_j exp(s_j) - sum_j t_j s_j,   t = softmax(y)
+//! L(y, s) = log sum_j exp(s_j) - sum_j t_j s_j,   t = softmax(y), or softmax(2^y - 1) with `target` "gain"
 //! dL/ds   = p - t,   p = softmax(s);   Hessian diag(p) - p p'
 //! ```
 //!
@@ -9,21 +9,28 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gains::check_gains;
 use super::{ListLoss, QueryLoss};
+use crate::error::Result;
 use crate::loss::{Loss, LossDef, Shape};
 
 /// The definition.
 pub const LIST_NET: LossDef = LossDef {
     name: "list_net",
-    summary: "cross entropy of the top-one probabilities softmax(y) and softmax(s)",
+    summary: "cross entropy of the top-one probabilities softmax(y), or softmax(2^y - 1), and softmax(s)",
     shape: Shape::Smooth,
-    parameters: &[],
-    make: |_| Ok(Loss::List(ListLoss::ListNet(ListNet {}))),
+    parameters: &["target"],
+    make: |given| {
+        Ok(Loss::List(ListLoss::ListNet(ListNet { of_gains: given.text("target") == Some("gain") })))
+    },
 };
 
 /// The loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListNet {}
+pub struct ListNet {
+    /// Whether the target is made of gains, not grades.
+    pub of_gains: bool,
+}
 
 /// The loss of one query.
 #[derive(Debug)]
@@ -32,8 +39,15 @@ struct OfQuery {
 }
 
 impl ListNet {
-    pub(super) fn of(labels: &[f64]) -> impl QueryLoss + use<> {
+    pub(super) fn check(self, labels: &[f64]) -> Result<()> {
+        if self.of_gains { check_gains(labels, LIST_NET.name) } else { Ok(()) }
+    }
+
+    pub(super) fn of(self, labels: &[f64]) -> impl QueryLoss + use<> {
         let mut targets = labels.to_vec();
+        if self.of_gains {
+            targets.iter_mut().for_each(|label| *label = libm::exp2(*label) - 1.0);
+        }
         softmax(&mut targets);
         OfQuery { targets }
     }

@@ -4,7 +4,13 @@
 //! [`QueryLoss`] then gives value and subgradient at any scores. Objectives are means over queries plus
 //! lambda / 2 |f|^2. Losses do not change when a constant is added to all scores, unless a file says otherwise.
 
+pub mod cs_list_mle;
+pub mod gains;
+mod list_mle;
 mod list_net;
+mod scratch;
+mod slam;
+mod smooth_grad;
 mod squared;
 
 use std::fmt::Debug;
@@ -12,8 +18,14 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 use super::{LossDef, Shape};
+use crate::error::Result;
+use crate::math::order::compare;
 
+pub use cs_list_mle::{CS_LIST_MLE, CsListMle};
+pub use list_mle::{LIST_MLE, ListMle};
 pub use list_net::{LIST_NET, ListNet};
+pub use slam::{Active, Bounded, SLAM, Slam, SlamQuery};
+pub use smooth_grad::{SMOOTH_GRAD, SmoothGrad};
 pub use squared::{SQUARED, Squared};
 
 /// A listwise loss with its parameters.
@@ -23,6 +35,14 @@ pub enum ListLoss {
     Squared(Squared),
     /// Cross entropy of top-one probabilities.
     ListNet(ListNet),
+    /// Likelihood of the ideal order.
+    ListMle(ListMle),
+    /// The same with weights of documents and pairs.
+    CsListMle(CsListMle),
+    /// A large-margin bound of a measure.
+    Slam(Slam),
+    /// A measure with smoothed places.
+    SmoothGrad(SmoothGrad),
 }
 
 /// A loss of the scores of one query, whose labels it knows.
@@ -71,6 +91,10 @@ impl ListLoss {
         match self {
             Self::Squared(_) => &SQUARED,
             Self::ListNet(_) => &LIST_NET,
+            Self::ListMle(_) => &LIST_MLE,
+            Self::CsListMle(_) => &CS_LIST_MLE,
+            Self::Slam(_) => &SLAM,
+            Self::SmoothGrad(_) => &SMOOTH_GRAD,
         }
     }
 
@@ -84,16 +108,42 @@ impl ListLoss {
         match self {
             Self::Squared(loss) => loss.teaches(labels),
             Self::ListNet(_) => labels.len() > 1,
+            Self::ListMle(_) => differ(labels),
+            Self::CsListMle(loss) => loss.teaches(labels),
+            Self::Slam(loss) => loss.teaches(labels),
+            Self::SmoothGrad(loss) => loss.teaches(labels),
         }
     }
 
-    /// The loss of a query with these labels (N >= 1, finite), in the order of its documents.
+    /// Refuses finite labels of a query that the loss has no value for.
+    ///
+    /// # Errors
+    /// With the label, and which are allowed.
+    pub fn check(&self, labels: &[f64]) -> Result<()> {
+        match self {
+            Self::ListNet(loss) => loss.check(labels),
+            Self::CsListMle(loss) => loss.check(labels),
+            Self::SmoothGrad(_) => SmoothGrad::check(labels),
+            Self::Squared(_) | Self::ListMle(_) | Self::Slam(_) => Ok(()),
+        }
+    }
+
+    /// The loss of a query with these labels (N >= 1, finite, not refused by `check`), in the order of its documents.
     pub fn prepare(&self, labels: &[f64]) -> Box<dyn QueryLoss> {
         match self {
             Self::Squared(loss) => Box::new(loss.of(labels)),
-            Self::ListNet(_) => Box::new(ListNet::of(labels)),
+            Self::ListNet(loss) => Box::new(loss.of(labels)),
+            Self::ListMle(loss) => Box::new(loss.of(labels)),
+            Self::CsListMle(loss) => Box::new(loss.of(labels)),
+            Self::Slam(loss) => Box::new(loss.of(labels)),
+            Self::SmoothGrad(loss) => Box::new(loss.of(labels)),
         }
     }
+}
+
+/// Whether two of the labels differ.
+fn differ(labels: &[f64]) -> bool {
+    labels.windows(2).any(|pair| compare(pair[0], pair[1]).is_ne())
 }
 
 #[cfg(test)]
@@ -102,13 +152,39 @@ mod tests {
     use crate::loss::{Given, LOSSES, Loss};
     use crate::math::dense::dot;
 
-    /// Every listwise loss with default parameters.
-    fn every() -> impl Iterator<Item = (&'static LossDef, ListLoss)> {
-        LOSSES.iter().filter_map(|def| match (def.make)(&Given(&serde_json::Map::new())).unwrap() {
-            Loss::List(loss) => Some((*def, loss)),
+    /// Parameters other than the defaults.
+    const OTHERS: &[(&str, &str)] = &[
+        ("list_net", r#"{"target": "gain"}"#),
+        ("list_mle", r#"{"label_order": "random", "seed": 7}"#),
+        ("cs_list_mle", r#"{"truncation": 2}"#),
+        ("cs_list_mle", r#"{"cost_weights": "unit"}"#),
+        ("cs_list_mle", r#"{"cost_weights": "rank"}"#),
+        (
+            "cs_list_mle",
+            r#"{"cost_weights": {"pair": [[0,0,0,0],[1,0,0,0],[2,0,0,0],[3,2,1,0]], "document": [0,1,1,5]}}"#,
+        ),
+        ("slam", r#"{"measure": "ndcg@3", "margin": 0.5}"#),
+        ("slam", r#"{"measure": "map"}"#),
+        ("smooth_grad", r#"{"measure": "precision@2"}"#),
+    ];
+
+    fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {
+        let options: serde_json::Value = serde_json::from_str(options).unwrap();
+        match (def.make)(&Given(options.as_object().unwrap())).unwrap() {
+            Loss::List(loss) => Some((def, loss)),
             Loss::Pair(_) => None,
-        })
+        }
     }
+
+    /// Every listwise loss with default parameters, and with those others.
+    fn every() -> impl Iterator<Item = (&'static LossDef, ListLoss)> {
+        let others =
+            OTHERS.iter().filter_map(|(name, options)| make(crate::loss::find(name).unwrap(), options));
+        LOSSES.iter().filter_map(|def| make(def, "{}")).chain(others)
+    }
+
+    /// Losses in which the order of the documents decides that of equal grades.
+    const ORDERED: &[&str] = &["list_mle", "cs_list_mle"];
 
     /// Labels and two lists of scores, of equal length.
     fn rows() -> impl proptest::strategy::Strategy<Value = Vec<(u8, f64, f64)>> {
@@ -155,6 +231,56 @@ mod tests {
                     let difference = (ahead[i] - behind[i]) / 2e-5;
                     proptest::prop_assert!((difference - product[i]).abs() < 1e-6, "{}", def.name);
                 }
+            }
+        }
+
+        /// A constant added to all scores changes nothing.
+        #[test]
+        fn the_origin_of_scores_does_not_matter(rows in rows()) {
+            let (labels, scores, _) = columns(&rows);
+            let moved: Vec<f64> = scores.iter().map(|score| score + 2.0).collect();
+            let (mut g, mut h) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
+            for (def, loss) in every() {
+                let loss = loss.prepare(&labels);
+                let smoothed = loss.smoothed(0.7);
+                for loss in smoothed.iter().chain([&loss]) {
+                    let (a, b) = (loss.value_and_subgradient(&scores, &mut g), loss.value_and_subgradient(&moved, &mut h));
+                    proptest::prop_assert!((a - b).abs() < 1e-9, "{}: {a}, {b}", def.name);
+                    proptest::prop_assert!(g.iter().zip(&h).all(|(g, h)| (g - h).abs() < 1e-9), "{}", def.name);
+                    proptest::prop_assert!(g.iter().sum::<f64>().abs() < 1e-9, "{}", def.name);
+                }
+            }
+        }
+
+        /// Documents may come in any order.
+        #[test]
+        fn subgradients_follow_their_documents(rows in rows(), seed in 0u64..1000) {
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            crate::math::random::Random::new(seed).shuffle(&mut order);
+            for (def, loss) in every() {
+                let (mut labels, scores, _) = columns(&rows);
+                if ORDERED.contains(&def.name) {
+                    labels = (0..rows.len()).map(|i| (i % 4) as f64).collect();
+                    labels.truncate(4);
+                }
+                let kept: Vec<usize> = order.iter().copied().filter(|i| *i < labels.len()).collect();
+                let at = |values: &[f64]| -> Vec<f64> { kept.iter().map(|i| values[*i]).collect() };
+                let (mut g, mut h) = (vec![0.0; labels.len()], vec![0.0; labels.len()]);
+                let a = loss.prepare(&labels).value_and_subgradient(&scores[..labels.len()], &mut g);
+                let b = loss.prepare(&at(&labels)).value_and_subgradient(&at(&scores), &mut h);
+                proptest::prop_assert!((a - b).abs() < 1e-10, "{}: {a}, {b}", def.name);
+                proptest::prop_assert!(at(&g).iter().zip(&h).all(|(g, h)| (g - h).abs() < 1e-10), "{}", def.name);
+            }
+        }
+
+        /// What teaches nothing has a subgradient of 0, but for losses that pull equal grades together or apart.
+        #[test]
+        fn what_teaches_nothing_has_no_slope(rows in rows()) {
+            let (labels, scores, _) = columns(&rows);
+            let mut g = vec![0.0; rows.len()];
+            for (def, loss) in every().filter(|(def, loss)| def.name != "list_mle" && !loss.teaches(&labels)) {
+                loss.prepare(&labels).value_and_subgradient(&scores, &mut g);
+                proptest::prop_assert!(g.iter().all(|g| g.abs() < 1e-12), "{}", def.name);
             }
         }
     }

@@ -39,7 +39,7 @@ impl ListBlock {
     /// Prepares the documents of one query with a label each.
     ///
     /// # Errors
-    /// When the sizes do not agree, or a number is not finite.
+    /// When the sizes do not agree, a number is not finite, or the loss refuses the labels.
     pub fn new(rows: Rows, labels: &[f64], loss: &ListLoss) -> Result<Self> {
         let (matrix, range) = rows.matrix();
         let (n, dim) = (range.len(), matrix.columns());
@@ -59,7 +59,7 @@ impl ListBlock {
             Slice::F64(values) => values.iter().all(|value| value.is_finite()),
         };
         if finite && labels.iter().all(|label| label.is_finite()) {
-            return Ok(block);
+            return loss.check(labels).map(|()| block);
         }
         Err(Error::Data("labels and features of a query must be finite numbers".to_owned()))
     }

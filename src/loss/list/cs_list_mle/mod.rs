@@ -1,0 +1,315 @@
+//! Cost-sensitive ListMLE (Lu et al. 2010, as in Olinto & Fokoue 2018, section 2).
+//!
+//! ```text
+//! L(y, s) = (1 / Z_k) sum_j beta_j log2(1 + x_j),   x_j = sum over t with y_t < y_j of alpha_jt exp(s_t - s_j)
+//!
+//! with the documents in ideal order, Z_k the largest DCG of the first k, c_j = beta_j / (Z_k ln 2),
+//! p_t = alpha_jt exp(s_t - s_j) / (1 + x_j) and P = sum_t p_t = x_j / (1 + x_j):
+//! dL/ds = sum_j c_j (sum_t p_t e_t - P e_j)
+//! H d   = sum_j c_j (sum_t v_t e_t - (sum_t v_t) e_j),   v_t = p_t (d_t - d_j - sum_u p_u (d_u - d_j))
+//! ```
+//!
+//! alpha and beta are those of `cost_weights`; see [`Costs`]. With p_t = P r_t and r_t = alpha_jt exp(s_t) / sum_u
+//! alpha_ju exp(s_u), all j of one grade share r unless alpha depends on j: a term is then O(1) and a grade O(m), m
+//! documents with L grades O(m L); with `swap`, where it does, k terms are O(k m). The largest score of the lower grades
+//! is taken out of the exponentials, so nothing overflows.
+
+mod costs;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::scratch::with_scratch;
+use super::{ListLoss, QueryLoss};
+use crate::error::{Error, Result};
+use crate::loss::{Given, Loss, LossDef, Shape};
+
+pub use costs::{Costs, Scheme, Tables};
+
+/// The definition.
+pub const CS_LIST_MLE: LossDef = LossDef {
+    name: "cs_list_mle",
+    summary: "cost-sensitive ListMLE: (1/Z) sum_j beta_j log2(1 + sum over worse t of alpha_jt exp(s_t - s_j)), bounds 1 - ndcg@k",
+    shape: Shape::Smooth,
+    parameters: &["cost_weights", "truncation"],
+    make: |given| Ok(Loss::List(ListLoss::CsListMle(CsListMle::new(given)?))),
+};
+
+/// Largest weight of a table.
+const MOST_WEIGHT: f64 = 1e9;
+
+/// The loss.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CsListMle {
+    /// Where alpha and beta come from.
+    pub scheme: Scheme,
+    /// k >= 1; all places where absent.
+    pub truncation: Option<usize>,
+}
+
+/// The loss of one query.
+#[derive(Debug)]
+pub(super) struct OfQuery {
+    costs: Costs,
+    blocks: Vec<Block>,
+}
+
+/// Places j with beta_j > 0 that share r.
+#[derive(Debug)]
+struct Block {
+    start: usize,
+    end: usize,
+    /// The first place of a lower grade.
+    lower: usize,
+}
+
+impl CsListMle {
+    fn new(given: &Given<'_>) -> Result<Self> {
+        let truncation = given.count("truncation");
+        let scheme = match given.0.get("cost_weights") {
+            None => Scheme::Swap,
+            Some(Value::String(name)) => match name.as_str() {
+                "swap" => Scheme::Swap,
+                "unit" => Scheme::Unit,
+                "rank" if truncation.is_none() => Scheme::Rank,
+                "rank" => {
+                    let reason = "option 'cost_weights': \"rank\" weighs all places; \
+                                  leave out 'truncation' or use \"swap\" or \"unit\"";
+                    return Err(Error::Unsupported(reason.to_owned()));
+                }
+                _ => return Err(unknown_weights(&format!("\"{name}\""))),
+            },
+            Some(tables) => Scheme::Tables(parse_tables(tables)?),
+        };
+        Ok(Self { scheme, truncation })
+    }
+
+    pub(super) fn check(&self, labels: &[f64]) -> Result<()> {
+        match &self.scheme {
+            Scheme::Tables(tables) => tables.check(labels),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn teaches(&self, labels: &[f64]) -> bool {
+        !self.of(labels).blocks.is_empty()
+    }
+
+    pub(super) fn of(&self, labels: &[f64]) -> OfQuery {
+        let mut costs = Costs::of(&self.scheme, self.truncation, labels);
+        let n = labels.len();
+        let mut blocks: Vec<Block> = Vec::new();
+        for j in 0..n {
+            let lower = costs.lower[j];
+            let weighs = costs.beta[j] > 0.0 && (lower..n).any(|t| costs.alpha(j, t) > 0.0);
+            match blocks.last_mut() {
+                _ if !weighs => costs.beta[j] = 0.0,
+                Some(block) if block.lower == lower && costs.alpha_is_of_grades() => block.end = j + 1,
+                _ => blocks.push(Block { start: j, end: j + 1, lower }),
+            }
+        }
+        OfQuery { costs, blocks }
+    }
+}
+
+fn unknown_weights(got: &str) -> Error {
+    let allowed = "\"swap\", \"unit\", \"rank\", or {\"pair\": [[...], ...], \"document\": [...]} with as many rows, \
+                   columns and numbers as there are grades, from 0 to 1e9";
+    Error::value("option 'cost_weights'", got, allowed)
+}
+
+/// The tables of an object.
+fn parse_tables(given: &Value) -> Result<Tables> {
+    let wrong = || unknown_weights(&crate::error::shorten(&given.to_string()));
+    let tables: Tables = serde_json::from_value(given.clone()).map_err(|_| wrong())?;
+    let grades = tables.document.len();
+    let keys = given.as_object().map_or(0, serde_json::Map::len);
+    let square = tables.pair.len() == grades && tables.pair.iter().all(|row| row.len() == grades);
+    let mut weights = tables.pair.iter().flatten().chain(&tables.document);
+    let fine = weights.all(|weight| (0.0..=MOST_WEIGHT).contains(weight));
+    if keys == 2 && grades > 0 && square && fine { Ok(tables) } else { Err(wrong()) }
+}
+
+/// Writes exp(s_t - largest) of the places from the first lower one of the block; answers the largest score of those
+/// with alpha > 0. Blocks with the same lower places agree about which these are.
+fn exponentials(costs: &Costs, block: &Block, scores: &[f64], out: &mut [f64]) -> f64 {
+    let lower = || (block.lower..costs.order.len()).filter(|t| costs.alpha(block.start, *t) > 0.0);
+    let largest = lower().map(|t| scores[costs.order[t]]).fold(f64::NEG_INFINITY, f64::max);
+    out[block.lower..].fill(0.0);
+    lower().for_each(|t| out[t] = libm::exp(scores[costs.order[t]] - largest));
+    largest
+}
+
+/// Writes r by place; answers the sum of alpha_jt times these exponentials.
+fn shares(costs: &Costs, block: &Block, exponentials: &[f64], out: &mut [f64]) -> f64 {
+    let mut sum = 0.0;
+    for t in block.lower..out.len() {
+        out[t] = costs.alpha(block.start, t) * exponentials[t];
+        sum += out[t];
+    }
+    out[block.lower..].iter_mut().for_each(|share| *share /= sum);
+    sum
+}
+
+/// log(1 + e^u), and e^u / (1 + e^u) with its difference from 1.
+fn softplus(u: f64) -> (f64, f64, f64) {
+    let small = libm::exp(-u.abs());
+    let (large_share, small_share) = (1.0 / (1.0 + small), small / (1.0 + small));
+    if u > 0.0 {
+        (u + libm::log1p(small), large_share, small_share)
+    } else {
+        (libm::log1p(small), small_share, large_share)
+    }
+}
+
+impl OfQuery {
+    /// Calls `work` for every block with its r by place and log sum_t alpha_jt exp(s_t).
+    fn each_block(&self, scores: &[f64], mut work: impl FnMut(&Block, &[f64], f64)) {
+        let n = scores.len();
+        with_scratch(2 * n, |scratch| {
+            let (powers, r) = scratch.split_at_mut(n);
+            let (mut largest, mut lower) = (0.0, n);
+            for block in &self.blocks {
+                if block.lower != lower {
+                    largest = exponentials(&self.costs, block, scores, powers);
+                    lower = block.lower;
+                }
+                let sum = shares(&self.costs, block, powers, r);
+                work(block, r, largest + libm::log(sum));
+            }
+        });
+    }
+}
+
+impl QueryLoss for OfQuery {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        let Costs { order, beta, .. } = &self.costs;
+        let mut value = 0.0;
+        subgradient.fill(0.0);
+        self.each_block(scores, |block, r, sum| {
+            let mut pushed = 0.0;
+            for j in block.start..block.end {
+                let factor = beta[j] / std::f64::consts::LN_2;
+                let (cost, p, _) = softplus(sum - scores[order[j]]);
+                value += factor * cost;
+                subgradient[order[j]] -= factor * p;
+                pushed += factor * p;
+            }
+            for t in block.lower..order.len() {
+                subgradient[order[t]] += pushed * r[t];
+            }
+        });
+        value
+    }
+
+    fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) -> bool {
+        let Costs { order, beta, .. } = &self.costs;
+        product.fill(0.0);
+        self.each_block(scores, |block, r, sum| {
+            let mean: f64 = (block.lower..order.len()).map(|t| r[t] * direction[order[t]]).sum();
+            // v_t = r_t p (d_t - mean + (1 - p) (mean - d_j)), added over the j of the block.
+            let (mut spread, mut shift) = (0.0, 0.0);
+            for j in block.start..block.end {
+                let (_, p, rest) = softplus(sum - scores[order[j]]);
+                let factor = p * beta[j] / std::f64::consts::LN_2;
+                let pull = factor * rest * (mean - direction[order[j]]);
+                product[order[j]] -= pull;
+                spread += factor;
+                shift += pull;
+            }
+            for t in block.lower..order.len() {
+                product[order[t]] += r[t] * (spread * (direction[order[t]] - mean) + shift);
+            }
+        });
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Metric, MetricOptions, Ties};
+
+    fn make(options: &str) -> Result<CsListMle> {
+        let options: Value = serde_json::from_str(options).unwrap();
+        CsListMle::new(&Given(options.as_object().unwrap()))
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn it_bounds_one_less_ndcg(rows in proptest::collection::vec((0u8..5, -4i8..4), 1..9)) {
+            let labels: Vec<f64> = rows.iter().map(|row| f64::from(row.0)).collect();
+            let scores: Vec<f64> = rows.iter().map(|row| 0.5 * f64::from(row.1)).collect();
+            let mut g = vec![0.0; rows.len()];
+            for k in [Some(1), Some(2), Some(3), Some(5), None] {
+                let name = k.map_or("ndcg".to_owned(), |k| format!("ndcg@{k}"));
+                let options = MetricOptions { ties: Ties::Worst, ..MetricOptions::default() };
+                let metric = Metric::parse(&name).unwrap().with_options(options).unwrap();
+                let lost = 1.0 - metric.value(&labels, &scores).unwrap_or(1.0);
+                for scheme in [Scheme::Swap, Scheme::Unit, Scheme::Rank] {
+                    if scheme != Scheme::Rank || k.is_none() {
+                        let loss = CsListMle { scheme, truncation: k };
+                        let value = loss.of(&labels).value_and_subgradient(&scores, &mut g);
+                        proptest::prop_assert!(value >= lost - 1e-12, "{loss:?}: {value}, {lost}");
+                        proptest::prop_assert!(loss.teaches(&labels) || value <= 0.0);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tables_of_gains_are_unit() {
+        let tables =
+            r#"{"cost_weights": {"pair": [[0,0,0],[1,0,0],[1,1,0]], "document": [0,1,3]}, "truncation": 3}"#;
+        let unit = r#"{"cost_weights": "unit", "truncation": 3}"#;
+        let (labels, scores) = ([1.0, 0.0, 2.0, 2.0, 1.0], [0.5, -0.3, 1.0, -2.0, 3.0]);
+        let value = |options: &str| {
+            let mut g = [0.0; 5];
+            (make(options).unwrap().of(&labels).value_and_subgradient(&scores, &mut g), g)
+        };
+        let (found, expected) = (value(tables), value(unit));
+        assert!((found.0 - expected.0).abs() < 1e-14);
+        assert!(found.1.iter().zip(expected.1).all(|(a, b)| (a - b).abs() < 1e-14));
+    }
+
+    #[test]
+    fn pairs_of_no_weight_cost_nothing_whatever_their_scores() {
+        let options = r#"{"cost_weights": {"pair": [[0,0,0],[0,0,0],[0,1,0]], "document": [0,1,3]}}"#;
+        let query = make(options).unwrap().of(&[2.0, 1.0, 0.0]);
+        let mut g = [0.0; 3];
+        let value = query.value_and_subgradient(&[-400.0, -401.0, 700.0], &mut g);
+        assert!(
+            (value - 3.0 * libm::log2(1.0 + libm::exp(-1.0)) / (3.0 + 1.0 / libm::log2(3.0))).abs() < 1e-12
+        );
+        assert!(g[2] == 0.0 && g[1] > 0.1 && g[0] < -0.1);
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused() {
+        let refusal = |options: &str| make(options).unwrap_err().to_string();
+        let rank = refusal(r#"{"cost_weights": "rank", "truncation": 3}"#);
+        assert!(rank.starts_with("option 'cost_weights': \"rank\" weighs all places"), "{rank}");
+        for weights in [
+            r#""swop""#,
+            r#"{"pair": [[1]]}"#,
+            r#"{"pair": [[1]], "document": [1], "more": 1}"#,
+            r#"{"pair": [[1, 2]], "document": [1]}"#,
+            r#"{"pair": [[-1]], "document": [1]}"#,
+            r#"{"pair": [[1]], "document": [1e10]}"#,
+            r#"{"pair": [], "document": []}"#,
+        ] {
+            let error = refusal(&format!(r#"{{"cost_weights": {weights}}}"#));
+            assert!(error.starts_with("option 'cost_weights': got "), "{error}");
+        }
+        let tables = make(r#"{"cost_weights": {"pair": [[0,0],[1,0]], "document": [0,1]}}"#).unwrap();
+        assert!(tables.check(&[0.0, 1.0]).is_ok());
+        for label in [2.0, 0.5, -1.0] {
+            let error = tables.check(&[label]).unwrap_err().to_string();
+            assert!(
+                error.ends_with("allowed is a whole number from 0 to 1, as the tables have 2 grades"),
+                "{error}"
+            );
+        }
+    }
+}

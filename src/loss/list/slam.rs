@@ -1,0 +1,316 @@
+//! SLAM (Chaudhuri & Tewari 2014): a large-margin loss of lists that bounds NDCG, NDCG@k or average precision.
+//!
+//! ```text
+//! phi(s, R) = sum_i v_i max(0, max over j with R_j < R_i of (Delta + s_j - s_i))             (5)
+//! gradient    sum over i with a positive inner value of v_i (e_k - e_i), k the j of the maximum   (24)
+//!
+//! with the documents in ideal order, r of m relevant, G(y) = 2^y - 1, D(p) = 1 / log2(1 + p), Z the largest DCG:
+//! map         v_i = (m - r) / (r (m - r + i)) for i <= r, else 0                              (6)
+//! ndcg        v_i = (G(R_i) - G(R_m)) (D(i) - D(m)) / Z                                       (9)
+//! ndcg@k      v_i = G(R_i) D(i) / Z_k for i <= k, else 0
+//! ```
+//!
+//! With Delta = 1, phi >= 1 - measure whatever the order of equal scores. The paper's eq. (31) goes with a truncated
+//! NDCG that is not the usual one, eq. (30); the last line bounds the usual one. `map` compares relevant documents
+//! (grade at least 1) with the others, not grades.
+//!
+//! v depends on the order of equal grades, which the paper leaves open; the bound holds for every order, and for the
+//! mean of v over a group of equal grades (`label_ties` "average", the default, which does not depend on the order of the
+//! documents). `measure` is "ndcg" unless given: the paper's, and the smaller v of the two.
+//!
+//! Of several j with the largest score, k is the first document; an inner value of exactly 0 has no part in the
+//! subgradient. A pass over the grades from low to high keeps k: O(m).
+
+use serde::{Deserialize, Serialize};
+
+use super::gains::{RELEVANT, largest_dcg, measure, unknown_measure};
+use super::{ListLoss, QueryLoss, differ};
+use crate::error::Result;
+use crate::loss::{Given, Loss, LossDef, Shape};
+use crate::math::order::{compare, descending};
+use crate::metric::{Gain, gains_for_ratios, logarithmic};
+
+/// The definition.
+pub const SLAM: LossDef = LossDef {
+    name: "slam",
+    summary: "listwise hinge that bounds 1 - ndcg, ndcg@k or map: sum_i v_i max(0, max over worse j of (margin + s_j - s_i))",
+    shape: Shape::Convex,
+    parameters: &["measure", "margin", "label_ties"],
+    make: |given| Ok(Loss::List(ListLoss::Slam(Slam::new(given)?))),
+};
+
+/// The loss.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Slam {
+    /// What is bounded.
+    pub measure: Bounded,
+    /// Delta > 0.
+    pub margin: f64,
+    /// Whether weights of equal grades are replaced by their mean.
+    pub average: bool,
+}
+
+/// A measure that SLAM bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bounded {
+    /// NDCG, of the first k >= 1 documents where cut.
+    Ndcg(Option<usize>),
+    /// Average precision.
+    Map,
+}
+
+/// The documents i that have a part in the loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Active {
+    /// Those whose inner value is above 0.
+    Margin,
+    /// Those with a worse document at the same score or above. What they cost, as a function of the scores with these
+    /// documents and their k held fixed, has the subgradient returned.
+    Misorder,
+}
+
+/// The loss of one query.
+#[derive(Debug, Clone)]
+pub struct SlamQuery {
+    /// v (m), in the order of the documents.
+    weights: Vec<f64>,
+    /// Documents from the lowest grade to the highest, those of equal grades in their order.
+    ascending: Vec<usize>,
+    /// Places in `ascending` behind each group of equal grades.
+    ends: Vec<usize>,
+    margin: f64,
+    active: Active,
+}
+
+impl Slam {
+    fn new(given: &Given<'_>) -> Result<Self> {
+        let metric = measure(given, "ndcg")?;
+        let measure = match (metric.def().name, metric.cutoff()) {
+            ("ndcg", cutoff) => Bounded::Ndcg(cutoff),
+            ("map", None) => Bounded::Map,
+            _ => return Err(unknown_measure(&metric, SLAM.name, "ndcg, ndcg@k or map")),
+        };
+        let average = given.text("label_ties") != Some("stable");
+        Ok(Self { measure, margin: given.number("margin").unwrap_or(1.0), average })
+    }
+
+    pub(super) fn teaches(self, labels: &[f64]) -> bool {
+        let grades = self.grades(labels);
+        differ(&grades) && grades.iter().any(|grade| *grade > 0.0)
+    }
+
+    /// The loss of a query with these labels (m >= 1, finite), of all documents that violate the margin.
+    pub fn of(self, labels: &[f64]) -> SlamQuery {
+        let grades = self.grades(labels);
+        let mut ascending: Vec<usize> = (0..labels.len()).collect();
+        ascending.sort_by(|&a, &b| compare(grades[a], grades[b]));
+        let ends = ends_of_groups(&grades, &ascending);
+        let weights = self.weights(&grades, &descending(&grades));
+        SlamQuery { weights, ascending, ends, margin: self.margin, active: Active::Margin }
+    }
+
+    /// What is compared: labels, or whether they are relevant.
+    fn grades(self, labels: &[f64]) -> Vec<f64> {
+        match self.measure {
+            Bounded::Ndcg(_) => labels.to_vec(),
+            Bounded::Map => labels.iter().map(|label| f64::from(*label >= RELEVANT)).collect(),
+        }
+    }
+
+    /// v, in the order of the documents; `ideal` is their ideal order.
+    fn weights(self, grades: &[f64], ideal: &[usize]) -> Vec<f64> {
+        let mut by_place = match self.measure {
+            Bounded::Ndcg(cutoff) => ndcg_weights(grades, ideal, cutoff),
+            Bounded::Map => map_weights(grades),
+        };
+        if self.average {
+            let mut start = 0;
+            for end in ends_of_groups(grades, ideal) {
+                let mean = by_place[start..end].iter().sum::<f64>() / (end - start) as f64;
+                by_place[start..end].fill(mean);
+                start = end;
+            }
+        }
+        let mut weights = vec![0.0; grades.len()];
+        ideal.iter().zip(by_place).for_each(|(document, v)| weights[*document] = v);
+        weights
+    }
+}
+
+/// Places behind each group of equal grades, of documents in the order of their grades.
+fn ends_of_groups(grades: &[f64], order: &[usize]) -> Vec<usize> {
+    let breaks = order.windows(2).enumerate().filter(|(_, pair)| differ(&[grades[pair[0]], grades[pair[1]]]));
+    breaks.map(|(place, _)| place + 1).chain([order.len()]).collect()
+}
+
+/// Eq. (6) by place.
+fn map_weights(grades: &[f64]) -> Vec<f64> {
+    let m = grades.len();
+    let r = grades.iter().filter(|grade| **grade > 0.0).count();
+    let weight = |i: usize| (m - r) as f64 / (r as f64 * (m - r + i) as f64);
+    (1..=m).map(|i| if i <= r { weight(i) } else { 0.0 }).collect()
+}
+
+/// Eq. (9), or the weights of NDCG@k, by place.
+fn ndcg_weights(grades: &[f64], ideal: &[usize], cutoff: Option<usize>) -> Vec<f64> {
+    let gains = gains_for_ratios(grades, Gain::Exp2);
+    let largest = largest_dcg(ideal.iter().map(|document| gains[*document]), cutoff);
+    let m = grades.len();
+    if largest <= 0.0 {
+        return vec![0.0; m];
+    }
+    let (depth, base) = match cutoff {
+        Some(k) => (k, (0.0, 0.0)),
+        None => (m, (gains[ideal[m - 1]], logarithmic(m - 1))),
+    };
+    let weight = |place: usize| (gains[ideal[place]] - base.0) * (logarithmic(place) - base.1) / largest;
+    (0..m).map(|place| if place < depth { weight(place) } else { 0.0 }).collect()
+}
+
+impl SlamQuery {
+    /// The same with another choice of documents.
+    pub fn with(self, active: Active) -> Self {
+        Self { active, ..self }
+    }
+
+    /// v (m), in the order of the documents.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+}
+
+impl QueryLoss for SlamQuery {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        subgradient.fill(0.0);
+        let mut value = 0.0;
+        let mut best: Option<usize> = None;
+        let mut start = 0;
+        for &end in &self.ends {
+            let group = &self.ascending[start..end];
+            start = end;
+            if let Some(k) = best {
+                for &i in group {
+                    let above = scores[k] - scores[i];
+                    let inner = self.margin + above;
+                    if inner > 0.0 && (self.active == Active::Margin || above >= 0.0) {
+                        value += self.weights[i] * inner;
+                        subgradient[i] -= self.weights[i];
+                        subgradient[k] += self.weights[i];
+                    }
+                }
+            }
+            best = group.iter().copied().fold(best, |best, j| Some(better(scores, best, j)));
+        }
+        value
+    }
+}
+
+/// The document with the larger score, the first of two with the same.
+fn better(scores: &[f64], best: Option<usize>, j: usize) -> usize {
+    match best {
+        Some(k) if scores[k] > scores[j] || (k < j && scores[k] >= scores[j]) => k,
+        _ => j,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Metric, MetricOptions, Ties};
+
+    /// Every measure with both rules for equal grades.
+    fn every() -> impl Iterator<Item = (Slam, Metric)> {
+        let measures = [("ndcg", Bounded::Ndcg(None)), ("map", Bounded::Map)].into_iter().chain(
+            [("ndcg@1", 1), ("ndcg@2", 2), ("ndcg@4", 4)].map(|(name, k)| (name, Bounded::Ndcg(Some(k)))),
+        );
+        measures.flat_map(|(name, measure)| {
+            let options = MetricOptions { ties: Ties::Worst, ..MetricOptions::default() };
+            let metric = Metric::parse(name).unwrap().with_options(options).unwrap();
+            [true, false].map(|average| (Slam { measure, margin: 1.0, average }, metric.clone()))
+        })
+    }
+
+    fn columns(rows: &[(u8, i8)]) -> (Vec<f64>, Vec<f64>) {
+        (
+            rows.iter().map(|row| f64::from(row.0)).collect(),
+            rows.iter().map(|row| 0.5 * f64::from(row.1)).collect(),
+        )
+    }
+
+    /// The loss by its definition.
+    fn by_definition(slam: Slam, v: &[f64], labels: &[f64], scores: &[f64]) -> f64 {
+        let grades = slam.grades(labels);
+        let inner = |i: usize| {
+            let worse = (0..labels.len()).filter(|j| grades[*j] < grades[i]);
+            worse.map(|j| slam.margin + scores[j] - scores[i]).fold(0.0, f64::max)
+        };
+        (0..labels.len()).map(|i| v[i] * inner(i)).sum()
+    }
+
+    proptest::proptest! {
+        /// Also for documents whose scores are equal, in their worst order.
+        #[test]
+        fn it_bounds_one_less_the_measure(rows in proptest::collection::vec((0u8..5, -4i8..4), 1..10)) {
+            let (labels, scores) = columns(&rows);
+            let mut g = vec![0.0; rows.len()];
+            for (slam, metric) in every() {
+                let query = slam.of(&labels);
+                let value = query.value_and_subgradient(&scores, &mut g);
+                let lost = 1.0 - metric.value(&labels, &scores).unwrap_or(1.0);
+                proptest::prop_assert!(value >= lost - 1e-12, "{slam:?}: {value}, {lost}");
+                let expected = by_definition(slam, query.weights(), &labels, &scores);
+                proptest::prop_assert!((value - expected).abs() < 1e-12);
+                proptest::prop_assert!(query.weights().iter().sum::<f64>() <= 1.0 + 1e-12);
+                proptest::prop_assert!(slam.teaches(&labels) || value <= 0.0);
+            }
+        }
+
+        /// The misordered documents weigh at least what is lost, and are the same for scores of any scale.
+        #[test]
+        fn misordered_documents_bound_the_measure(rows in proptest::collection::vec((0u8..5, -4i8..4), 1..10)) {
+            let (labels, scores) = columns(&rows);
+            let scaled: Vec<f64> = scores.iter().map(|score| 64.0 * score).collect();
+            for (slam, metric) in every() {
+                let query = slam.of(&labels).with(Active::Misorder);
+                let (mut g, mut h) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
+                let value = query.value_and_subgradient(&scores, &mut g);
+                query.value_and_subgradient(&scaled, &mut h);
+                proptest::prop_assert_eq!(&g, &h);
+                let lost = 1.0 - metric.value(&labels, &scores).unwrap_or(1.0);
+                proptest::prop_assert!(value >= lost - 1e-12, "{slam:?}: {value}, {lost}");
+                let all = slam.of(&labels).value_and_subgradient(&scores, &mut h);
+                proptest::prop_assert!(value <= all + 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn ties_go_to_the_first_document_and_zero_counts_nothing() {
+        let slam = Slam { measure: Bounded::Map, margin: 1.0, average: true };
+        let mut g = [0.0; 4];
+        let query = slam.of(&[0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 2.5, 2.0], &mut g), 0.75 * 0.5);
+        assert_eq!(g, [0.0, 0.75, -0.75, 0.0]);
+        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 3.0, 2.0], &mut g), 0.0);
+        assert_eq!(g, [0.0; 4]);
+        let query = query.with(Active::Misorder);
+        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 2.5, 2.0], &mut g), 0.0);
+        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 2.0, 2.0], &mut g), 0.75);
+        assert_eq!(g, [0.0, 0.75, -0.75, 0.0]);
+        // The lowest index over all grades, not within one.
+        let slam = Slam { measure: Bounded::Ndcg(Some(1)), margin: 1.0, average: true };
+        let mut g = [0.0; 3];
+        slam.of(&[1.0, 0.0, 2.0]).value_and_subgradient(&[0.0; 3], &mut g);
+        assert_eq!(g, [1.0, 0.0, -1.0]);
+    }
+
+    #[test]
+    fn other_measures_are_refused() {
+        for name in ["map@3", "dcg", "mrr"] {
+            let options = serde_json::json!({ "measure": name });
+            let error = (SLAM.make)(&Given(options.as_object().unwrap())).unwrap_err().to_string();
+            let allowed = "ndcg, ndcg@k or map with the loss 'slam'";
+            assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
+        }
+    }
+}
