@@ -14,7 +14,9 @@
 mod auto;
 mod block;
 mod lbfgs;
+mod pass;
 mod problem;
+mod product;
 
 pub use auto::AUTO;
 pub use block::{ListBlock, Rows};
