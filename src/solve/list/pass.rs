@@ -95,6 +95,25 @@ impl ListProblem<'_> {
         groups.map(of_group).collect::<Vec<f64>>().iter().sum()
     }
 
+    /// R at the scores s + t r and its derivative in t. Reads no document.
+    pub(super) fn along(&self, s: &PerDocument, r: &PerDocument, t: f64) -> (f64, f64) {
+        let of_group = |((group, s), r): ((&Range<usize>, &Vec<f64>), &Vec<f64>)| {
+            let (mut scores, mut slope) = (Vec::new(), Vec::new());
+            let (mut risk, mut derivative) = (0.0, 0.0);
+            for Query { loss, weight, documents, .. } in self.queries(group) {
+                let (s, r) = (&s[documents.clone()], &r[documents]);
+                scores.clear();
+                scores.extend(s.iter().zip(r).map(|(s, r)| s + t * r));
+                slope.resize(scores.len(), 0.0);
+                risk += weight * loss.value_and_subgradient(&scores, &mut slope);
+                derivative += weight * dot(&slope, r);
+            }
+            (risk, derivative)
+        };
+        let parts: Vec<(f64, f64)> = self.groups().par_iter().zip(s).zip(r).map(of_group).collect();
+        parts.iter().fold((0.0, 0.0), |(risk, derivative), part| (risk + part.0, derivative + part.1))
+    }
+
     /// X' h. Reads the documents once.
     pub(super) fn columns_times(&self, h: &PerDocument) -> Vec<f64> {
         let of_group = |(group, h): (&Range<usize>, &Vec<f64>)| {
@@ -146,14 +165,9 @@ fn sum(dim: usize, parts: Vec<Vec<f64>>) -> Vec<f64> {
     total
 }
 
-/// <a, b>, added up group by group.
-pub(super) fn inner(a: &PerDocument, b: &PerDocument) -> f64 {
-    a.par_iter().zip(b).map(|(a, b)| dot(a, b)).collect::<Vec<f64>>().iter().sum()
-}
-
-/// a + t (b - a).
-pub(super) fn between(a: &PerDocument, b: &PerDocument, t: f64) -> PerDocument {
-    let of_group = |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a + t * (b - a)).collect();
+/// a + t b.
+pub(super) fn moved(a: &PerDocument, b: &PerDocument, t: f64) -> PerDocument {
+    let of_group = |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a + t * b).collect();
     a.par_iter().zip(b).map(of_group).collect()
 }
 

@@ -131,14 +131,25 @@ impl<'a> ListProblem<'a> {
         &self.groups
     }
 
+    /// w - w0.
+    pub(super) fn from_centre(&self, w: &[f64]) -> Vec<f64> {
+        match &self.centre {
+            None => w.to_vec(),
+            Some(centre) => w.iter().zip(centre).map(|(w, w0)| w - w0).collect(),
+        }
+    }
+
+    /// u + w0.
+    pub(super) fn to_point(&self, u: &[f64]) -> Vec<f64> {
+        match &self.centre {
+            None => u.to_vec(),
+            Some(centre) => u.iter().zip(centre).map(|(u, w0)| u + w0).collect(),
+        }
+    }
+
     /// |w - w0|^2.
     pub fn distance2(&self, w: &[f64]) -> f64 {
-        match &self.centre {
-            None => dot(w, w),
-            Some(centre) => {
-                let difference: Vec<f64> = w.iter().zip(centre).map(|(w, w0)| w - w0).collect();
-                dot(&difference, &difference)
-            }
-        }
+        let u = self.from_centre(w);
+        dot(&u, &u)
     }
 }

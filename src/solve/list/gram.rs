@@ -1,0 +1,272 @@
+//! The sums that least squares needs of the documents, and its solution.
+//!
+//! ```text
+//! Z        the documents of all queries, less their means in the query where the loss centres, each row multiplied
+//!          with the square root of c factor; t the targets in the same way
+//! A = Z'Z, b = Z't, t't        R(w) = (w'A w - 2 b.w + t't) / 2
+//! (A + 2 lambda I) w = b + 2 lambda w0
+//! ```
+//!
+//! The three are one matrix, that of [Z t], kept in tiles of eight rows and columns on and above the diagonal. Sums of
+//! some queries can be added and subtracted, so that those of all but a fold come from those of the folds.
+
+#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+
+use rayon::prelude::*;
+
+use super::block::ListBlock;
+use crate::data::Slice;
+use crate::error::{Error, Result};
+use crate::loss::list::{Quadratic, QueryLoss};
+use crate::math::cholesky;
+use crate::math::dense::Element;
+use crate::math::lanes::{self, LANES, Lanes};
+use crate::math::simd::{Kernel, widest};
+
+/// Rows whose columns of eight are laid side by side before they are multiplied: two such columns stay in the nearest
+/// cache.
+const SLAB: usize = 128;
+/// Documents that are centred before they are multiplied, about.
+const CHUNK: usize = 2048;
+
+/// Eight rows and columns of a matrix.
+type Tile = [Lanes; LANES];
+
+/// A symmetric matrix as a sum of outer products.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outer {
+    columns: usize,
+    /// Those on and above the diagonal, row after row.
+    tiles: Vec<Tile>,
+}
+
+/// Multiplies one slab.
+struct Rank<'a> {
+    left: &'a [Lanes],
+    right: &'a [Lanes],
+    tile: &'a mut Tile,
+}
+
+impl Kernel for Rank<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        lanes::add_product(self.left, 1, self.right, 1, self.left.len(), self.tile);
+    }
+}
+
+impl Outer {
+    pub(super) fn zero(columns: usize) -> Self {
+        let width = lanes::blocks_for(columns);
+        Self { columns, tiles: vec![[Lanes::ZERO; LANES]; width * (width + 1) / 2] }
+    }
+
+    fn width(&self) -> usize {
+        lanes::blocks_for(self.columns)
+    }
+
+    /// Adds Z'Z of these rows, row-major. Every tile is one thread's.
+    pub(super) fn add_rows(&mut self, rows: &[f64]) {
+        let width = self.width();
+        let places: Vec<(usize, usize)> = (0..width).flat_map(|i| (i..width).map(move |j| (i, j))).collect();
+        for slab in rows.chunks(SLAB * self.columns) {
+            let n = slab.len() / self.columns;
+            let panels = panels(slab, self.columns);
+            self.tiles.par_iter_mut().zip(&places).with_min_len(8).for_each(|(tile, &(i, j))| {
+                let panel = |block: usize| &panels[block * n..(block + 1) * n];
+                widest(Rank { left: panel(i), right: panel(j), tile });
+            });
+        }
+    }
+
+    /// An entry.
+    pub(super) fn get(&self, i: usize, j: usize) -> f64 {
+        let (i, j) = (i.min(j), i.max(j));
+        let (row, column) = (i / LANES, j / LANES);
+        let place = row * self.width() - row * (row + 1) / 2 + column;
+        self.tiles[place][i % LANES].0[j % LANES]
+    }
+
+    /// The solution of (M + ridge I) x = right for the leading matrix M of as many rows as there are numbers; `None`
+    /// where it is not positive definite in double precision.
+    pub(super) fn solve(&self, ridge: f64, right: &[f64]) -> Option<Vec<f64>> {
+        let dim = right.len();
+        let width = lanes::blocks_for(dim);
+        let mut h = vec![Lanes::ZERO; LANES * width * width];
+        for i in 0..dim {
+            for j in i..dim {
+                *lanes::get_mut(&mut h[i * width..], j) = self.get(i, j);
+            }
+            *lanes::get_mut(&mut h[i * width..], i) += ridge;
+        }
+        let x = widest(Definite { h, width, right })?;
+        x.iter().all(|value| value.is_finite()).then_some(x)
+    }
+}
+
+/// Columns of eight of a slab, each of them with its rows side by side.
+fn panels(slab: &[f64], columns: usize) -> Vec<Lanes> {
+    let n = slab.len() / columns;
+    let mut panels = vec![Lanes::ZERO; lanes::blocks_for(columns) * n];
+    for (k, row) in slab.chunks_exact(columns).enumerate() {
+        for (block, values) in row.chunks(LANES).enumerate() {
+            panels[block * n + k].0[..values.len()].copy_from_slice(values);
+        }
+    }
+    panels
+}
+
+/// Solves a definite system.
+struct Definite<'a> {
+    h: Vec<Lanes>,
+    width: usize,
+    right: &'a [f64],
+}
+
+impl Kernel for Definite<'_> {
+    type Output = Option<Vec<f64>>;
+
+    #[inline(always)]
+    fn run(mut self) -> Self::Output {
+        let dim = self.right.len();
+        let mut x = lanes::from_slice(self.right);
+        if !cholesky::factor(&mut self.h, self.width, dim) {
+            return None;
+        }
+        cholesky::solve(&self.h, self.width, dim, &mut x);
+        Some(lanes::to_vec(&x, dim))
+    }
+}
+
+/// The sums of least squares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gram {
+    dim: usize,
+    /// Of [Z t].
+    outer: Outer,
+}
+
+impl Gram {
+    /// The sums of no query, for `dim` features.
+    pub fn zero(dim: usize) -> Self {
+        Self { dim, outer: Outer::zero(dim + 1) }
+    }
+
+    /// The sums of these queries, each with its weight c >= 0.
+    ///
+    /// # Errors
+    /// Another number of features; a loss that is not quadratic.
+    pub fn of(dim: usize, queries: &[(&ListBlock, f64)]) -> Result<Self> {
+        let rows = |query: &(&ListBlock, f64)| scaled_rows(query.0, query.0.loss(), query.1, dim);
+        let mut gram = Self::zero(dim);
+        let mut start = 0;
+        while start < queries.len() {
+            let mut documents = 0;
+            let more = |(block, _): &&(&ListBlock, f64)| {
+                let fits = documents < CHUNK;
+                documents += block.n_docs();
+                fits
+            };
+            let end = start + queries[start..].iter().take_while(more).count();
+            let chunk: Vec<Vec<f64>> = queries[start..end].par_iter().map(rows).collect::<Result<_>>()?;
+            gram.outer.add_rows(&chunk.concat());
+            start = end;
+        }
+        Ok(gram)
+    }
+
+    /// Adds the sums of other queries.
+    ///
+    /// # Panics
+    /// When they have another number of features.
+    pub fn add(&mut self, other: &Self) {
+        self.combine(other, |sum, value| *sum += value);
+    }
+
+    /// Takes the sums of some of the queries away.
+    ///
+    /// # Panics
+    /// When they have another number of features.
+    pub fn subtract(&mut self, other: &Self) {
+        self.combine(other, |sum, value| *sum -= value);
+    }
+
+    fn combine(&mut self, other: &Self, change: impl Fn(&mut f64, f64)) {
+        assert_eq!(self.dim, other.dim, "sums of as many features");
+        let numbers = other.outer.tiles.iter().flatten().flat_map(|lanes| lanes.0);
+        let own = self.outer.tiles.iter_mut().flatten().flat_map(|lanes| &mut lanes.0);
+        own.zip(numbers).for_each(|(sum, value)| change(sum, value));
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// A, row-major, (dim, dim).
+    pub fn matrix(&self) -> Vec<f64> {
+        (0..self.dim).flat_map(|i| (0..self.dim).map(move |j| self.outer.get(i, j))).collect()
+    }
+
+    /// b (dim).
+    pub fn right(&self) -> Vec<f64> {
+        (0..self.dim).map(|i| self.outer.get(i, self.dim)).collect()
+    }
+
+    /// t't.
+    pub fn square(&self) -> f64 {
+        self.outer.get(self.dim, self.dim)
+    }
+
+    /// The minimum of R(w) + lambda |w - w0|^2; `None` where A + 2 lambda I is not positive definite in double precision.
+    pub fn solve(&self, lambda: f64, centre: Option<&[f64]>) -> Option<Vec<f64>> {
+        let mut right = self.right();
+        if let Some(centre) = centre {
+            right.iter_mut().zip(centre).for_each(|(b, w0)| *b += 2.0 * lambda * w0);
+        }
+        self.inverse_times(lambda, &right)
+    }
+
+    /// (A + 2 lambda I)^-1 g; `None` as for [`Self::solve`].
+    pub(super) fn inverse_times(&self, lambda: f64, g: &[f64]) -> Option<Vec<f64>> {
+        self.outer.solve(2.0 * lambda, g)
+    }
+}
+
+/// The rows of [Z t] of one query, row-major.
+pub(super) fn scaled_rows(block: &ListBlock, loss: &dyn QueryLoss, weight: f64, dim: usize) -> Result<Vec<f64>> {
+    if block.dim() != dim {
+        let what = "number of features of a query".to_owned();
+        return Err(Error::Shape { what, found: block.dim(), expected: dim });
+    }
+    let Some(quadratic) = loss.quadratic() else {
+        return Err(Error::Unsupported("least squares for a loss that is not quadratic".to_owned()));
+    };
+    let mut rows = match block.slice() {
+        Slice::F32(x) => with_targets(x, &quadratic, dim),
+        Slice::F64(x) => with_targets(x, &quadratic, dim),
+    };
+    let columns = dim + 1;
+    let mut means = vec![0.0; columns];
+    if quadratic.centred {
+        for row in rows.chunks_exact(columns) {
+            means.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
+        }
+        means.iter_mut().for_each(|mean| *mean /= block.n_docs() as f64);
+    }
+    let scale = (weight * quadratic.factor).sqrt();
+    for row in rows.chunks_exact_mut(columns) {
+        row.iter_mut().zip(&means).for_each(|(value, mean)| *value = (*value - mean) * scale);
+    }
+    Ok(rows)
+}
+
+fn with_targets<T: Element>(x: &[T], quadratic: &Quadratic<'_>, dim: usize) -> Vec<f64> {
+    let mut rows = Vec::with_capacity(quadratic.targets.len() * (dim + 1));
+    for (row, target) in x.chunks_exact(dim).zip(quadratic.targets) {
+        rows.extend(row.iter().map(|value| value.to_f64()));
+        rows.push(*target);
+    }
+    rows
+}
