@@ -4,13 +4,17 @@
 //! conformance suite and the decoding of its models follow from the table.
 
 mod auto;
+mod cs_list_mle;
 mod indv_svm;
 mod knn_svm;
+mod list_mle;
 mod list_net;
 mod q_svm;
 mod rank_svm;
 mod recipe;
 mod regression;
+mod slam;
+mod smooth_grad;
 mod trainer;
 
 use serde_json::Value;
@@ -53,6 +57,10 @@ pub const ALGORITHMS: &[&AlgorithmDef] = &[
     &indv_svm::DEF,
     &regression::DEF,
     &list_net::DEF,
+    &list_mle::DEF,
+    &cs_list_mle::DEF,
+    &slam::DEF,
+    &smooth_grad::DEF,
     &auto::DEF,
 ];
 

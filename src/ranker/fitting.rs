@@ -140,7 +140,10 @@ impl Fitting {
             QueryBlock::Pair(_) => Err(prepared_for_another()),
         };
         let blocks = blocks.iter().map(lists).collect::<Result<_>>()?;
-        let problem = ListProblem::new(space.dim(), loss, blocks, self.lambda)?;
+        let mut problem = ListProblem::new(space.dim(), loss, blocks, self.lambda)?;
+        if let Some(start) = &self.start {
+            problem = problem.with_start(start.clone())?;
+        }
         match &self.centre {
             Some(centre) => problem.with_centre(centre.clone()),
             None => Ok(problem),

@@ -109,8 +109,16 @@ const AUTO: SolverDef = SolverDef {
 };
 
 /// Every solver; the first is the default.
-pub const SOLVERS: &[&SolverDef] =
-    &[&AUTO, &pair::NEWTON, &pair::DUAL_DESCENT, &pair::ADMM, &pair::INTERIOR_POINT, &list::LBFGS];
+pub const SOLVERS: &[&SolverDef] = &[
+    &AUTO,
+    &pair::NEWTON,
+    &pair::DUAL_DESCENT,
+    &pair::ADMM,
+    &pair::INTERIOR_POINT,
+    &list::LBFGS,
+    &list::BUNDLE,
+    &list::LEAST_SQUARES,
+];
 
 /// Names of all solvers, in the order of [`SOLVERS`].
 pub const NAMES: &[&str] = &[
@@ -120,6 +128,8 @@ pub const NAMES: &[&str] = &[
     pair::ADMM.name,
     pair::INTERIOR_POINT.name,
     list::LBFGS.name,
+    list::BUNDLE.name,
+    list::LEAST_SQUARES.name,
 ];
 
 /// The solver of this name.

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::product::rows_times;
 use crate::data::{Dataset, Matrix, Slice, shaped};
 use crate::error::{Error, Result};
 use crate::loss::{ListLoss, QueryLoss};
-use crate::math::dense::dot;
 
 /// The documents of one query (N, b).
 #[derive(Debug)]
@@ -81,10 +81,9 @@ impl ListBlock {
 
     /// X w.
     pub fn scores(&self, w: &[f64]) -> Vec<f64> {
-        match self.slice() {
-            Slice::F32(x) => x.chunks_exact(self.dim).map(|row| dot(row, w)).collect(),
-            Slice::F64(x) => x.chunks_exact(self.dim).map(|row| dot(row, w)).collect(),
-        }
+        let mut scores = vec![0.0; self.n];
+        rows_times(self.slice(), w, &mut scores);
+        scores
     }
 
     /// The documents.

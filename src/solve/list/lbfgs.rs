@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! d = -H g          H from the last m steps y = w' - w and changes of gradient z = g' - g
-//! w' = w + t d      t by halving until P(w') <= P(w) + 1e-4 t g.d (Armijo), from t = 1
+//! w' = w + t d      t = 1 or by bisection (Lewis & Overton 2013) until, with the slope g.d at w and g'.d at w',
+//!                   P(w') <= P(w) + 1e-4 t g.d and g'.d >= 0.9 g.d (Wolfe)
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
+//!
+//! Near the minimum the first condition drowns in rounding; there (0.0002 - 1) g.d >= g'.d stands for it (Hager & Zhang
+//! 2005). Nothing but the certificate needs a convex loss, and the steps bear edges of the loss: `annealed` uses both.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::annealed;
 use super::{ListProblem, Report};
 use crate::loss::Shape;
 use crate::math::dense::dot;
@@ -18,15 +23,19 @@ use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, SolverDef, St
 const MEMORY: usize = 20;
 /// Least share of the decrease that the slope promises.
 const ARMIJO: f64 = 1e-4;
-/// Most halvings of one step.
-const MOST_HALVINGS: u32 = 40;
+/// Largest share of the slope that is left.
+const WOLFE: f64 = 0.9;
+/// Rise of the objective, relative, that is rounding.
+const ROUNDING: f64 = 1e-14;
+/// Most trials of one step.
+const MOST_TRIALS: u32 = 50;
 
 /// The definition.
 pub const LBFGS: SolverDef = SolverDef {
     name: "lbfgs",
-    summary: "limited-memory BFGS for smooth listwise losses",
+    summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
     pair: None,
-    list: Some(ListWork { shapes: &[Shape::Quadratic, Shape::Smooth], path }),
+    list: Some(ListWork { shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Annealed], path }),
 };
 
 fn path(
@@ -35,7 +44,20 @@ fn path(
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
-    let mut w = problem.centre().map_or_else(|| vec![0.0; problem.dim()], <[f64]>::to_vec);
+    if problem.shape() == Shape::Annealed {
+        return annealed::path(problem, lambdas, options, cancelled);
+    }
+    solve_from(problem, problem.beginning(), lambdas, options, cancelled)
+}
+
+/// Solves a smooth problem for each lambda, the first from w on, every other one from the one before.
+pub(super) fn solve_from(
+    problem: &ListProblem<'_>,
+    mut w: Vec<f64>,
+    lambdas: &[f64],
+    options: &SolveOptions,
+    cancelled: Cancelled<'_>,
+) -> Vec<Report> {
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
         let report = Run::new(problem, lambda, &mut w).run(options, cancelled);
@@ -59,6 +81,13 @@ struct Run<'p, 'a> {
     memory: VecDeque<Pair>,
     began: Instant,
     steps: Vec<Step>,
+}
+
+/// A point with P and its gradient.
+struct Point {
+    w: Vec<f64>,
+    gradient: Vec<f64>,
+    objective: f64,
 }
 
 /// A step with the change of gradient over it.
@@ -118,18 +147,44 @@ impl<'p, 'a> Run<'p, 'a> {
         }
         // Without curvature the first step is short.
         let mut t = if self.memory.is_empty() { 1.0 / dot(&d, &d).sqrt().max(1.0) } else { 1.0 };
-        let mut gradient = vec![0.0; self.w.len()];
-        for _ in 0..MOST_HALVINGS {
-            let w: Vec<f64> = self.w.iter().zip(&d).map(|(w, d)| w + t * d).collect();
-            let objective = self.problem.objective(self.lambda, &w, &mut gradient);
-            if objective <= self.objective + ARMIJO * t * slope && objective < self.objective {
-                self.remember(&w, &gradient);
-                (*self.w, self.gradient, self.objective) = (w, gradient, objective);
+        let (mut low, mut high) = (0.0, f64::INFINITY);
+        // The best trial that falls far enough, for a bracket that closes on an edge.
+        let mut fallen: Option<Point> = None;
+        for _ in 0..MOST_TRIALS {
+            let trial = self.trial(t, &d);
+            let left = dot(&d, &trial.gradient);
+            if !self.falls(&trial, t, slope, left) {
+                high = t;
+            } else if left < WOLFE * slope {
+                low = t;
+                fallen = Some(trial);
+            } else {
+                self.go(trial);
                 return true;
             }
-            t *= 0.5;
+            t = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * low };
         }
-        false
+        fallen.map(|point| self.go(point)).is_some()
+    }
+
+    fn trial(&self, t: f64, d: &[f64]) -> Point {
+        let w: Vec<f64> = self.w.iter().zip(d).map(|(w, d)| w + t * d).collect();
+        let mut gradient = vec![0.0; w.len()];
+        let objective = self.problem.objective(self.lambda, &w, &mut gradient);
+        Point { w, gradient, objective }
+    }
+
+    /// Whether a trial lies low enough; `left` is the slope there.
+    fn falls(&self, trial: &Point, t: f64, slope: f64, left: f64) -> bool {
+        let by_value =
+            trial.objective <= self.objective + ARMIJO * t * slope && trial.objective < self.objective;
+        let equal = trial.objective <= self.objective + ROUNDING * self.objective.abs();
+        by_value || (equal && left <= (2.0 * ARMIJO - 1.0) * slope)
+    }
+
+    fn go(&mut self, Point { w, gradient, objective }: Point) {
+        self.remember(&w, &gradient);
+        (*self.w, self.gradient, self.objective) = (w, gradient, objective);
     }
 
     fn remember(&mut self, w: &[f64], gradient: &[f64]) {

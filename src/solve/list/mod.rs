@@ -11,16 +11,24 @@
 //! P is strongly convex where the losses are convex: P(w) - min P <= |g|^2 / (4 lambda) for every subgradient g of P at
 //! w, which certifies smooth losses; solvers of others carry a lower bound of their own.
 
+mod annealed;
 mod auto;
 mod block;
+mod bundle;
+mod differences;
 mod gram;
 mod lbfgs;
+mod least_squares;
+mod pass;
 mod problem;
+mod product;
 
 pub use auto::AUTO;
 pub use block::{ListBlock, Rows};
+pub use bundle::BUNDLE;
 pub use gram::Gram;
 pub use lbfgs::LBFGS;
+pub use least_squares::LEAST_SQUARES;
 pub use problem::ListProblem;
 
 use super::pair::check_lambda;
@@ -47,3 +55,6 @@ pub fn path(
     options.solver.check(&Loss::List(problem.loss().clone()))?;
     Ok(options.solver.list_path()(problem, lambdas, options, cancelled))
 }
+
+#[cfg(test)]
+mod tests;

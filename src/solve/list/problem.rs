@@ -1,21 +1,17 @@
-//! The problem, and passes over all of its documents.
-//!
-//! A pass goes through the queries in fixed groups, each group on one thread, and adds up what the groups give in their
-//! order, so that the number of threads changes no bit. Documents are read twice, the second time from the cache.
+//! The problem.
 
 use std::ops::Range;
-
-use rayon::prelude::*;
+use std::sync::Arc;
 
 use super::block::ListBlock;
 use super::check_lambda;
-use crate::data::Slice;
+use super::pass::groups;
 use crate::error::{Error, Result};
-use crate::loss::ListLoss;
-use crate::math::dense::{Element, dot};
+use crate::loss::{ListLoss, QueryLoss, Shape};
+use crate::math::dense::dot;
 
-/// Documents of a group of queries, about.
-const GROUP: usize = 2048;
+/// Losses that stand for those of the queries; `None` where a query keeps its own.
+pub(super) type Losses = Vec<Option<Box<dyn QueryLoss>>>;
 
 /// A weighted sum of the losses of queries with a penalty.
 #[derive(Debug, Clone)]
@@ -26,6 +22,8 @@ pub struct ListProblem<'a> {
     loss: &'a ListLoss,
     lambda: f64,
     centre: Option<Vec<f64>>,
+    start: Option<Vec<f64>>,
+    instead: Option<(Arc<Losses>, Shape)>,
 }
 
 impl<'a> ListProblem<'a> {
@@ -49,7 +47,7 @@ impl<'a> ListProblem<'a> {
         }
         check_lambda(lambda)?;
         let groups = groups(&blocks);
-        Ok(Self { dim, blocks, groups, loss, lambda, centre: None })
+        Ok(Self { dim, blocks, groups, loss, lambda, centre: None, start: None, instead: None })
     }
 
     /// The problem with the penalty lambda |w - w0|^2.
@@ -57,14 +55,33 @@ impl<'a> ListProblem<'a> {
     /// # Errors
     /// When w0 has another number of features or a number that is not finite.
     pub fn with_centre(self, centre: Vec<f64>) -> Result<Self> {
-        if centre.len() != self.dim {
-            let what = "number of features of the centre".to_owned();
-            return Err(Error::Shape { what, found: centre.len(), expected: self.dim });
-        }
-        if !centre.iter().all(|value| value.is_finite()) {
-            return Err(Error::Data("the centre of the penalty must be finite numbers".to_owned()));
-        }
+        self.check_point("the centre of the penalty", &centre)?;
         Ok(Self { centre: Some(centre), ..self })
+    }
+
+    /// The problem with a point from which solvers of losses that are not convex start where there is no centre.
+    ///
+    /// # Errors
+    /// As [`Self::with_centre`].
+    pub fn with_start(self, w: Vec<f64>) -> Result<Self> {
+        self.check_point("the start of a solver", &w)?;
+        Ok(Self { start: Some(w), ..self })
+    }
+
+    fn check_point(&self, what: &str, point: &[f64]) -> Result<()> {
+        if point.len() != self.dim {
+            let what = format!("number of features of {what}");
+            return Err(Error::Shape { what, found: point.len(), expected: self.dim });
+        }
+        if point.iter().all(|value| value.is_finite()) {
+            return Ok(());
+        }
+        Err(Error::Data(format!("{what} must be finite numbers")))
+    }
+
+    /// The problem with other losses, one or none for every query, and the shape of all of them.
+    pub(super) fn with_losses(&self, losses: Losses, shape: Shape) -> Self {
+        Self { instead: Some((Arc::new(losses), shape)), ..self.clone() }
     }
 
     /// Number of features b.
@@ -92,88 +109,47 @@ impl<'a> ListProblem<'a> {
         self.centre.as_deref()
     }
 
+    /// Where a solver begins: at the centre, else at the start, else at 0.
+    pub(super) fn beginning(&self) -> Vec<f64> {
+        let given = self.centre.as_ref().or(self.start.as_ref());
+        given.map_or_else(|| vec![0.0; self.dim], Clone::clone)
+    }
+
+    /// What solvers can make use of.
+    pub(super) fn shape(&self) -> Shape {
+        self.instead.as_ref().map_or_else(|| self.loss.shape(), |(_, shape)| *shape)
+    }
+
+    /// The loss of query number `query`.
+    pub(super) fn loss_of(&self, query: usize) -> &dyn QueryLoss {
+        let other = self.instead.as_ref().and_then(|(losses, _)| losses[query].as_deref());
+        other.unwrap_or_else(|| self.blocks[query].0.loss())
+    }
+
+    /// Runs of queries that a pass takes together.
+    pub(super) fn groups(&self) -> &[Range<usize>] {
+        &self.groups
+    }
+
+    /// w - w0.
+    pub(super) fn from_centre(&self, w: &[f64]) -> Vec<f64> {
+        match &self.centre {
+            None => w.to_vec(),
+            Some(centre) => w.iter().zip(centre).map(|(w, w0)| w - w0).collect(),
+        }
+    }
+
+    /// u + w0.
+    pub(super) fn to_point(&self, u: &[f64]) -> Vec<f64> {
+        match &self.centre {
+            None => u.to_vec(),
+            Some(centre) => u.iter().zip(centre).map(|(u, w0)| u + w0).collect(),
+        }
+    }
+
     /// |w - w0|^2.
     pub fn distance2(&self, w: &[f64]) -> f64 {
-        match &self.centre {
-            None => dot(w, w),
-            Some(centre) => {
-                let difference: Vec<f64> = w.iter().zip(centre).map(|(w, w0)| w - w0).collect();
-                dot(&difference, &difference)
-            }
-        }
-    }
-
-    /// R(w); writes a subgradient of it (b, overwritten). One pass.
-    pub fn risk(&self, w: &[f64], subgradient: &mut [f64]) -> f64 {
-        let of_group = |group: &Range<usize>| {
-            let mut gradient = vec![0.0; self.dim];
-            let mut risk = 0.0;
-            let (mut scores, mut slope) = (Vec::new(), Vec::new());
-            for (block, c) in &self.blocks[group.clone()] {
-                let x = block.slice();
-                scores.resize(block.n_docs(), 0.0);
-                slope.resize(block.n_docs(), 0.0);
-                rows_times(x, w, &mut scores);
-                risk += c * block.loss().value_and_subgradient(&scores, &mut slope);
-                slope.iter_mut().for_each(|slope| *slope *= c);
-                add_columns_times(x, &slope, &mut gradient);
-            }
-            (risk, gradient)
-        };
-        let parts: Vec<(f64, Vec<f64>)> = self.groups.par_iter().map(of_group).collect();
-        subgradient.fill(0.0);
-        let mut risk = 0.0;
-        for (part, gradient) in parts {
-            risk += part;
-            subgradient.iter_mut().zip(gradient).for_each(|(sum, part)| *sum += part);
-        }
-        risk
-    }
-
-    /// P(w) for a lambda; writes a subgradient of it (b, overwritten). One pass.
-    pub fn objective(&self, lambda: f64, w: &[f64], subgradient: &mut [f64]) -> f64 {
-        let risk = self.risk(w, subgradient);
-        for (place, (g, w)) in subgradient.iter_mut().zip(w).enumerate() {
-            *g += 2.0 * lambda * (w - self.centre.as_ref().map_or(0.0, |centre| centre[place]));
-        }
-        risk + lambda * self.distance2(w)
-    }
-}
-
-/// Runs of queries with about [`GROUP`] documents.
-fn groups(blocks: &[(&ListBlock, f64)]) -> Vec<Range<usize>> {
-    let mut groups = Vec::new();
-    let (mut start, mut documents) = (0, 0);
-    for (place, (block, _)) in blocks.iter().enumerate() {
-        documents += block.n_docs();
-        if documents >= GROUP || place + 1 == blocks.len() {
-            groups.push(start..place + 1);
-            (start, documents) = (place + 1, 0);
-        }
-    }
-    groups
-}
-
-/// out = X w.
-fn rows_times(x: Slice<'_>, w: &[f64], out: &mut [f64]) {
-    fn typed<T: Element>(x: &[T], w: &[f64], out: &mut [f64]) {
-        out.iter_mut().zip(x.chunks_exact(w.len())).for_each(|(out, row)| *out = dot(row, w));
-    }
-    match x {
-        Slice::F32(x) => typed(x, w, out),
-        Slice::F64(x) => typed(x, w, out),
-    }
-}
-
-/// out += X' g.
-fn add_columns_times(x: Slice<'_>, g: &[f64], out: &mut [f64]) {
-    fn typed<T: Element>(x: &[T], g: &[f64], out: &mut [f64]) {
-        for (row, g) in x.chunks_exact(out.len()).zip(g).filter(|(_, g)| **g != 0.0) {
-            out.iter_mut().zip(row).for_each(|(out, x)| *out += g * x.to_f64());
-        }
-    }
-    match x {
-        Slice::F32(x) => typed(x, g, out),
-        Slice::F64(x) => typed(x, g, out),
+        let u = self.from_centre(w);
+        dot(&u, &u)
     }
 }

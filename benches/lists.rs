@@ -1,0 +1,166 @@
+//! Passes over documents, and solvers of listwise losses: `cargo bench --bench lists`. The environment variable
+//! LTR_QUERIES sets the number of queries of 120 documents (1,667 unless set; 10,000 are 1.2 million documents, 0.65 GB).
+//!
+//! A pass reads every document twice, the second time from the cache. It is compared with reading the matrix twice at
+//! the speed of this machine's memory, measured in the same run with as many threads.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ndarray::Array2;
+use rayon::prelude::*;
+use serde_json::{Map, Value, json};
+use sqlite_ltr::data::Matrix;
+use sqlite_ltr::loss::{self, Given, ListLoss, Loss};
+use sqlite_ltr::solve::{Gram, ListBlock, ListProblem, Rows, SolveOptions, find, list_path};
+
+const DOCUMENTS: usize = 120;
+
+/// Numbers in -1..1 (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    }
+}
+
+fn list_loss(name: &str, options: &Value) -> ListLoss {
+    let given: Map<String, Value> = options.as_object().unwrap().clone();
+    match (loss::find(name).unwrap().make)(&Given(&given)).unwrap() {
+        Loss::List(loss) => loss,
+        Loss::Pair(_) => unreachable!("a listwise loss"),
+    }
+}
+
+/// All documents in one matrix, with grades 0 to 4. Features are correlated and of different sizes.
+struct Documents {
+    features: Arc<Array2<f32>>,
+    labels: Vec<f64>,
+}
+
+impl Documents {
+    fn new(queries: usize, features: usize) -> Self {
+        let mut numbers = Numbers(1);
+        let rows = queries * DOCUMENTS;
+        let (mut values, mut labels) = (Vec::with_capacity(rows * features), Vec::with_capacity(rows));
+        for _ in 0..rows {
+            let common = numbers.next();
+            let start = values.len();
+            values.extend((0..features).map(|j| (numbers.next() + common) / (1.0 + (j % 10) as f32)));
+            let score = values[start] + 5.0 * values[start + 4] - values[start + 1] + numbers.next();
+            labels.push(f64::from((score + 0.5).round().clamp(0.0, 4.0)));
+        }
+        let features = Arc::new(Array2::from_shape_vec((rows, features), values).unwrap());
+        Self { features, labels }
+    }
+
+    fn blocks(&self, loss: &ListLoss) -> Vec<ListBlock> {
+        let query = |(place, labels): (usize, &[f64])| {
+            let rows = place * DOCUMENTS..(place + 1) * DOCUMENTS;
+            let x = self.features.slice(ndarray::s![rows, ..]).to_owned();
+            ListBlock::new(Rows::Own(Matrix::F32(x)), labels, loss).unwrap()
+        };
+        self.labels.chunks_exact(DOCUMENTS).enumerate().map(query).collect()
+    }
+}
+
+/// The shortest of several runs, in seconds.
+fn shortest(times: usize, mut work: impl FnMut()) -> f64 {
+    let run = |_| {
+        let began = Instant::now();
+        work();
+        began.elapsed().as_secs_f64()
+    };
+    (0..times).map(run).fold(f64::INFINITY, f64::min)
+}
+
+fn problem<'a>(features: usize, loss: &'a ListLoss, blocks: &'a [ListBlock]) -> ListProblem<'a> {
+    let weight = 1.0 / blocks.len() as f64;
+    ListProblem::new(features, loss, blocks.iter().map(|block| (block, weight)).collect(), 1.0).unwrap()
+}
+
+/// A pass with a cheap loss against memory.
+fn passes(queries: usize) {
+    let documents = Documents::new(queries, 136);
+    let values = documents.features.as_slice().unwrap();
+    // Sums of bits in wide registers: nothing but memory takes time.
+    let sum = |part: &[f32]| part.iter().fold(0u32, |sum, value| sum.wrapping_add(value.to_bits()));
+    let read = shortest(9, || {
+        std::hint::black_box(values.par_chunks(1 << 18).map(sum).reduce(|| 0, u32::wrapping_add));
+    });
+    let loss = list_loss("squared", &json!({"centring": "none"}));
+    let blocks = documents.blocks(&loss);
+    let problem = problem(136, &loss, &blocks);
+    let w: Vec<f64> = (0..136).map(|i| f64::from(i).sin()).collect();
+    let mut gradient = vec![0.0; 136];
+    let pass = shortest(9, || {
+        std::hint::black_box(problem.risk(&w, &mut gradient));
+    });
+    let gigabytes = values.len() as f64 * 4e-9;
+    println!(
+        "{} documents x 136: read twice {:.4} s ({:.1} GB/s)",
+        values.len() / 136,
+        2.0 * read,
+        gigabytes / read
+    );
+    println!("  one pass {pass:.4} s = {:.2} x reading twice", pass / (2.0 * read));
+}
+
+fn gram(rows: usize, features: usize) {
+    let loss = list_loss("squared", &json!({}));
+    let blocks = Documents::new(rows / DOCUMENTS, features).blocks(&loss);
+    let problem = problem(features, &loss, &blocks);
+    let seconds = shortest(3, || {
+        std::hint::black_box(Gram::of(features, problem.blocks()).unwrap());
+    });
+    // Entries on and above the diagonal only, a product and a sum each.
+    let work = (rows * features * (features + 1)) as f64;
+    println!(
+        "sums of {rows} x {features}: {seconds:.3} s, {:.1} Gflop/s on all threads",
+        1e-9 * work / seconds
+    );
+    let (solver, began) = (find("least_squares").unwrap(), Instant::now());
+    let options = SolveOptions { solver, ..SolveOptions::default() };
+    let (_, report) = list_path(&problem, &[1e-4], &options, &|| false).unwrap().pop().unwrap();
+    println!("  least_squares {:.3} s, {:?}", began.elapsed().as_secs_f64(), report.stop);
+}
+
+fn solvers(queries: usize, features: usize, loss: &ListLoss) {
+    let blocks = Documents::new(queries, features).blocks(loss);
+    let problem = problem(features, loss, &blocks);
+    for name in ["lbfgs", "bundle"] {
+        for (lambda, tolerance) in [(1e-2, 1e-4), (1e-2, 1e-8), (1e-6, 1e-4), (1e-6, 1e-8)] {
+            let options = SolveOptions { solver: find(name).unwrap(), tolerance, ..SolveOptions::default() };
+            let began = Instant::now();
+            let (_, report) = list_path(&problem, &[lambda], &options, &|| false).unwrap().pop().unwrap();
+            println!(
+                "list_net {} x {features}, {name}, lambda {lambda:e}, gap {tolerance:e}: {:.3} s, {} iterations, {:?}",
+                queries * DOCUMENTS,
+                began.elapsed().as_secs_f64(),
+                report.iterations,
+                report.stop
+            );
+        }
+    }
+}
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let queries = std::env::var("LTR_QUERIES").ok().and_then(|text| text.parse().ok()).unwrap_or(1667);
+    passes(queries);
+    for (rows, features) in [(60_000, 136), (12_000, 600), (12_000, 1000)] {
+        gram(rows, features);
+    }
+    let list_net = list_loss("list_net", &json!({}));
+    for features in [46, 136] {
+        solvers(200, features, &list_net);
+    }
+}

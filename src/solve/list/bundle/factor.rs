@@ -1,0 +1,102 @@
+//! Cholesky factor K = L L' of a matrix that gains and loses rows, one at a time.
+
+use crate::math::dense::dot;
+
+/// A row whose pivot is below this share of its diagonal entry depends on the others.
+const DEPENDENT: f64 = 1e-11;
+
+/// L by rows, each up to its diagonal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Factor(Vec<Vec<f64>>);
+
+impl Factor {
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds the row k of K, whose last number is the diagonal entry; false, with nothing changed, where it depends on
+    /// the others.
+    pub(super) fn push(&mut self, mut k: Vec<f64>) -> bool {
+        let n = self.len();
+        self.forward(&mut k[..n]);
+        let pivot = k[n] - dot(&k[..n], &k[..n]);
+        if pivot <= DEPENDENT * k[n] {
+            return false;
+        }
+        k[n] = pivot.sqrt();
+        self.0.push(k);
+        true
+    }
+
+    /// Takes row and column `place` out of K, by rotations of columns.
+    pub(super) fn remove(&mut self, place: usize) {
+        self.0.remove(place);
+        for column in place..self.len() {
+            let (x, y) = (self.0[column][column], self.0[column][column + 1]);
+            let size = x.hypot(y);
+            let (cos, sin) = (x / size, y / size);
+            for row in &mut self.0[column..] {
+                let (x, y) = (row[column], row[column + 1]);
+                row[column] = cos * x + sin * y;
+                row[column + 1] = cos * y - sin * x;
+            }
+            self.0[column].truncate(column + 1);
+        }
+    }
+
+    /// Solves K x = b in place.
+    pub(super) fn solve(&self, b: &mut [f64]) {
+        self.forward(b);
+        for (i, row) in self.0.iter().enumerate().rev() {
+            let (before, rest) = b.split_at_mut(i);
+            rest[0] /= row[i];
+            before.iter_mut().zip(row).for_each(|(value, entry)| *value -= rest[0] * entry);
+        }
+    }
+
+    fn forward(&self, b: &mut [f64]) {
+        for (i, row) in self.0.iter().enumerate() {
+            let (before, rest) = b.split_at_mut(i);
+            rest[0] = (rest[0] - dot(before, &row[..i])) / row[i];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(i: usize, j: usize) -> f64 {
+        if i == j { 5.0 } else { 1.0 / (1 + i + j) as f64 }
+    }
+
+    #[test]
+    fn solutions_satisfy_the_equations_after_rows_come_and_go() {
+        let mut rows: Vec<usize> = Vec::new();
+        let mut factor = Factor::default();
+        for i in 0..9 {
+            rows.push(i);
+            assert!(factor.push(rows.iter().map(|&j| entry(i, j)).collect()));
+        }
+        for place in [3, 0, 6, 4] {
+            rows.remove(place);
+            factor.remove(place);
+            let b: Vec<f64> = (0..rows.len()).map(|i| i as f64 - 1.5).collect();
+            let mut x = b.clone();
+            factor.solve(&mut x);
+            for (i, b) in rows.iter().zip(b) {
+                let sum: f64 = rows.iter().zip(&x).map(|(&j, x)| entry(*i, j) * x).sum();
+                assert!((sum - b).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_dependent_row_is_refused() {
+        let mut factor = Factor::default();
+        assert!(factor.push(vec![2.0]));
+        assert!(!factor.push(vec![2.0, 2.0]));
+        assert_eq!(factor.len(), 1);
+    }
+}

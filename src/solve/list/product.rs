@@ -1,0 +1,150 @@
+//! Products of the documents of a query with a vector: s = X w and g += X' h.
+//!
+//! Four rows go at a time, so that w and g are loaded once for all four. A score has the bits of `math::dense::dot`;
+//! a gradient takes the rows in fours, `(h0 x0 + h1 x1) + (h2 x2 + h3 x3)`, and what is left one by one. No order
+//! depends on the width of registers.
+#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+
+use crate::data::Slice;
+use crate::math::dense::Element;
+use crate::math::lanes::{LANES, Lanes};
+use crate::math::simd::{Kernel, widest};
+
+/// Rows at a time.
+const ROWS: usize = 4;
+
+/// s = X w; X is row-major with a row for every number of s.
+pub(super) fn rows_times(x: Slice<'_>, w: &[f64], scores: &mut [f64]) {
+    match x {
+        Slice::F32(x) => widest(RowsTimes { x, w, scores }),
+        Slice::F64(x) => widest(RowsTimes { x, w, scores }),
+    }
+}
+
+/// g += X' h; X is row-major with a row for every number of h.
+pub(super) fn add_columns_times(x: Slice<'_>, h: &[f64], gradient: &mut [f64]) {
+    match x {
+        Slice::F32(x) => widest(ColumnsTimes { x, h, gradient }),
+        Slice::F64(x) => widest(ColumnsTimes { x, h, gradient }),
+    }
+}
+
+struct RowsTimes<'a, T> {
+    x: &'a [T],
+    w: &'a [f64],
+    scores: &'a mut [f64],
+}
+
+impl<T: Element> Kernel for RowsTimes<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let dim = self.w.len();
+        let (fours, rest) = self.scores.as_chunks_mut::<ROWS>();
+        for (number, scores) in fours.iter_mut().enumerate() {
+            *scores = dots(four(self.x, number, dim), self.w);
+        }
+        let start = fours.len() * ROWS;
+        for (row, score) in (start..).zip(rest) {
+            [*score] = dots([&self.x[row * dim..(row + 1) * dim]], self.w);
+        }
+    }
+}
+
+/// Rows 4 number .. 4 number + 4.
+#[inline(always)]
+fn four<T>(x: &[T], number: usize, dim: usize) -> [&[T]; ROWS] {
+    let start = number * ROWS * dim;
+    std::array::from_fn(|row| &x[start + row * dim..start + (row + 1) * dim])
+}
+
+/// Dot products of R rows with w.
+#[inline(always)]
+fn dots<T: Element, const R: usize>(rows: [&[T]; R], w: &[f64]) -> [f64; R] {
+    let mut sums = [Lanes::ZERO; R];
+    let (weights, rest) = w.as_chunks::<LANES>();
+    for (block, weights) in weights.iter().enumerate() {
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            let values = &row[block * LANES..(block + 1) * LANES];
+            for lane in 0..LANES {
+                sum.0[lane] += values[lane].to_f64() * weights[lane];
+            }
+        }
+    }
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        for (lane, weight) in rest.iter().enumerate() {
+            sum.0[lane] += row[weights.len() * LANES + lane].to_f64() * weight;
+        }
+    }
+    sums.map(Lanes::fold)
+}
+
+struct ColumnsTimes<'a, T> {
+    x: &'a [T],
+    h: &'a [f64],
+    gradient: &'a mut [f64],
+}
+
+impl<T: Element> Kernel for ColumnsTimes<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let dim = self.gradient.len();
+        let (fours, rest) = self.h.as_chunks::<ROWS>();
+        for (number, h) in fours.iter().enumerate() {
+            if h.iter().any(|h| *h != 0.0) {
+                add_four(four(self.x, number, dim), h, self.gradient);
+            }
+        }
+        for (row, h) in (fours.len() * ROWS..).zip(rest).filter(|(_, h)| **h != 0.0) {
+            let row = &self.x[row * dim..(row + 1) * dim];
+            self.gradient.iter_mut().zip(row).for_each(|(g, x)| *g += h * x.to_f64());
+        }
+    }
+}
+
+#[inline(always)]
+fn add_four<T: Element>([a, b, c, d]: [&[T]; ROWS], h: &[f64; ROWS], gradient: &mut [f64]) {
+    let dim = gradient.len();
+    let (a, b, c, d) = (&a[..dim], &b[..dim], &c[..dim], &d[..dim]);
+    for place in 0..dim {
+        let first = h[0] * a[place].to_f64() + h[1] * b[place].to_f64();
+        let second = h[2] * c[place].to_f64() + h[3] * d[place].to_f64();
+        gradient[place] += first + second;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::dense::dot;
+
+    #[test]
+    fn products_hold_all_terms_whatever_the_sizes() {
+        for (n, dim) in (0..10).flat_map(|n| [1, 3, 8, 13, 17].map(|dim| (n, dim))) {
+            let number = |i: usize| (i as f64 * 0.37).sin();
+            let x: Vec<f64> = (0..n * dim).map(number).collect();
+            let single: Vec<f32> = x.iter().map(|x| *x as f32).collect();
+            let w: Vec<f64> = (0..dim).map(|i| number(i + 7)).collect();
+            let h: Vec<f64> = (0..n).map(|i| if i == 1 { 0.0 } else { number(i + 3) }).collect();
+            let mut scores = vec![0.0; n];
+            rows_times(Slice::F64(&x), &w, &mut scores);
+            let expected: Vec<f64> = x.chunks_exact(dim).map(|row| dot(row, &w)).collect();
+            assert_eq!(scores, expected);
+            let mut gradient = vec![0.5; dim];
+            add_columns_times(Slice::F64(&x), &h, &mut gradient);
+            for (place, g) in gradient.iter().enumerate() {
+                let sum: f64 = (0..n).map(|row| h[row] * x[row * dim + place]).sum();
+                assert!((g - 0.5 - sum).abs() < 1e-13);
+            }
+            rows_times(Slice::F32(&single), &w, &mut scores);
+            let expected: Vec<f64> = single.chunks_exact(dim).map(|row| dot(row, &w)).collect();
+            assert_eq!(scores, expected);
+            let mut rounded = vec![0.5; dim];
+            add_columns_times(Slice::F32(&single), &h, &mut rounded);
+            assert!(rounded.iter().zip(&gradient).all(|(a, b)| (a - b).abs() < 1e-5));
+        }
+    }
+}

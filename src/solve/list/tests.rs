@@ -1,0 +1,84 @@
+//! Every solver against every other one on random problems, with losses of each shape, and against its own report.
+
+mod agreement;
+mod losses;
+mod rounds;
+
+use ndarray::Array2;
+
+use self::losses::{Largest, Ramp, Swapped};
+use super::*;
+use crate::data::Matrix;
+use crate::loss::list::{ListNet, Squared};
+use crate::loss::{ListLoss, QueryLoss, Shape};
+use crate::math::random::Random;
+use crate::solve::{SOLVERS, SolverDef, Stop};
+
+/// Queries with random documents and grades.
+struct Case {
+    dim: usize,
+    loss: ListLoss,
+    labels: Vec<Vec<f64>>,
+    blocks: Vec<ListBlock>,
+    weights: Vec<f64>,
+}
+
+const SQUARED: ListLoss = ListLoss::Squared(Squared { centred: true });
+const LIST_NET: ListLoss = ListLoss::ListNet(ListNet {});
+
+impl Case {
+    fn new(seed: u64, queries: usize, dim: usize, loss: ListLoss) -> Self {
+        let mut random = Random::new(seed);
+        let (mut labels, mut blocks, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..queries {
+            let n = 1 + random.below(12);
+            let x: Vec<f64> = (0..n * dim).map(|_| 2.0 * random.symmetric()).collect();
+            let y: Vec<f64> = (0..n).map(|row| (x[row * dim] + 2.0 * random.symmetric()).round()).collect();
+            let rows = Rows::Own(Matrix::F64(Array2::from_shape_vec((n, dim), x).unwrap()));
+            blocks.push(ListBlock::new(rows, &y, &loss).unwrap());
+            labels.push(y);
+            weights.push((1.0 + 0.5 * random.symmetric()) / queries as f64);
+        }
+        Self { dim, loss, labels, blocks, weights }
+    }
+
+    fn problem(&self) -> ListProblem<'_> {
+        let blocks = self.blocks.iter().zip(self.weights.iter().copied()).collect();
+        ListProblem::new(self.dim, &self.loss, blocks, 1.0).unwrap()
+    }
+
+    /// The problem with a loss of these tests.
+    fn with<L: QueryLoss + 'static>(&self, shape: Shape, loss: fn(&[f64]) -> L) -> ListProblem<'_> {
+        let losses = self.labels.iter().map(|labels| Some(Box::new(loss(labels)) as Box<dyn QueryLoss>));
+        self.problem().with_losses(losses.collect(), shape)
+    }
+}
+
+fn options(solver: &'static SolverDef, tolerance: f64) -> SolveOptions {
+    SolveOptions { solver, tolerance, max_iterations: 20_000 }
+}
+
+/// The fits of a solver, whatever losses it takes.
+fn fits(
+    problem: &ListProblem<'_>,
+    lambdas: &[f64],
+    solver: &'static SolverDef,
+    tolerance: f64,
+) -> Vec<(Vec<f64>, SolveReport)> {
+    solver.list_path()(problem, lambdas, &options(solver, tolerance), &|| false)
+}
+
+/// The solvers that take a shape.
+fn taking(shape: Shape) -> impl Iterator<Item = &'static SolverDef> {
+    SOLVERS.iter().copied().filter(move |solver| solver.list.is_some_and(|list| list.shapes.contains(&shape)))
+}
+
+/// One problem of every convex shape.
+fn each_convex(case: &Case, mut visit: impl FnMut(&ListProblem<'_>)) {
+    visit(&case.with(Shape::Convex, Largest::of));
+    visit(&case.problem());
+}
+
+fn centre(dim: usize) -> Vec<f64> {
+    (0..dim).map(|i| 0.3 * (i as f64).cos()).collect()
+}

@@ -1,0 +1,162 @@
+//! Convex losses: one minimum, whatever finds it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Solvers that reach any accuracy.
+fn exact(shape: Shape) -> impl Iterator<Item = &'static SolverDef> {
+    taking(shape)
+}
+
+/// The certificate of a report holds against an optimum known to within `known`.
+fn assert_certified(name: &str, report: &SolveReport, optimum: f64, known: f64) {
+    assert!(report.objective >= optimum - known - 1e-14, "{name}: {} < {optimum}", report.objective);
+    let bound = report.objective - report.gap;
+    assert!(bound <= optimum + 1e-12 * (1.0 + optimum), "{name}: {bound} > {optimum}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn all_solvers_find_the_minimum(seed in 0u64..1 << 40, dim in 1usize..12, power in -4i32..1, centred: bool) {
+        for loss in [SQUARED, LIST_NET] {
+            let case = Case::new(seed, 1 + seed as usize % 9, dim, loss);
+            each_convex(&case, |problem| {
+                let problem = if centred { problem.clone().with_centre(centre(dim)).unwrap() } else { problem.clone() };
+                let lambda = [10f64.powi(power)];
+                let (_, bundle) = fits(&problem, &lambda, &BUNDLE, 1e-9).pop().unwrap();
+                assert_eq!(bundle.stop, Stop::Converged, "{bundle:?}");
+                for solver in exact(problem.shape()) {
+                    let (w, report) = fits(&problem, &lambda, solver, 1e-8).pop().unwrap();
+                    assert!(report.stop == Stop::Converged, "{}: {:?}", solver.name, report.stop);
+                    assert_certified(solver.name, &report, bundle.objective, bundle.gap);
+                    let objective = problem.objective(lambda[0], &w, &mut vec![0.0; dim]);
+                    assert!((objective - report.objective).abs() <= 1e-12 * (1.0 + objective), "{}", solver.name);
+                }
+            });
+        }
+    }
+
+    /// An answer of a path is that of its lambda alone, to within both gaps.
+    #[test]
+    fn a_path_finds_what_separate_fits_find(seed in 0u64..1 << 40, dim in 1usize..8) {
+        let lambdas = [1.0, 0.1, 0.01];
+        let case = Case::new(seed, 6, dim, LIST_NET);
+        each_convex(&case, |problem| {
+            for solver in exact(problem.shape()) {
+                let path = fits(problem, &lambdas, solver, 1e-7);
+                for (lambda, (_, report)) in lambdas.iter().zip(path) {
+                    let (_, alone) = fits(problem, &[*lambda], solver, 1e-7).pop().unwrap();
+                    let difference = (report.objective - alone.objective).abs();
+                    assert!(difference <= report.gap.max(alone.gap) + 1e-14, "{}", solver.name);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let case = Case::new(5, 900, 9, LIST_NET);
+    each_convex(&case, |problem| {
+        for solver in taking(problem.shape()) {
+            let with = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| fits(problem, &[0.01], solver, 1e-5)).pop().unwrap()
+            };
+            let (w, report) = with(1);
+            for threads in [2, 5] {
+                let (other, again) = with(threads);
+                assert_eq!(w, other, "{}", solver.name);
+                assert!(report.gap == again.gap && report.iterations == again.iterations, "{}", solver.name);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_interrupted_path_ends_with_the_interrupted_fit() {
+    let case = Case::new(8, 40, 6, LIST_NET);
+    each_convex(&case, |problem| {
+        for solver in taking(problem.shape()) {
+            let asked = AtomicU32::new(0);
+            let cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= 2;
+            let fits =
+                solver.list_path()(problem, &[0.01, 0.001, 1e-4, 1e-5], &options(solver, 1e-13), &cancelled);
+            // Least squares may be done before it asks.
+            if asked.into_inner() > 2 {
+                assert!(fits.len() < 4, "{}", solver.name);
+                assert_eq!(fits.last().unwrap().1.stop, Stop::Interrupted, "{}", solver.name);
+            }
+        }
+    });
+}
+
+#[test]
+fn small_penalties_are_solved_and_certified() {
+    let case = Case::new(3, 60, 10, LIST_NET);
+    let problem = case.problem();
+    for solver in exact(Shape::Smooth).filter(|solver| solver.name != "bundle") {
+        let (_, report) = fits(&problem, &[1e-8], solver, 1e-8).pop().unwrap();
+        assert_eq!(report.stop, Stop::Converged, "{}: {}", solver.name, report.gap);
+    }
+    let case = Case::new(3, 60, 10, SQUARED);
+    for solver in exact(Shape::Quadratic).filter(|solver| solver.name != "bundle") {
+        let (_, report) = fits(&case.problem(), &[1e-8], solver, 1e-8).pop().unwrap();
+        assert_eq!(report.stop, Stop::Converged, "{}: {}", solver.name, report.gap);
+    }
+}
+
+#[test]
+fn more_features_than_documents_take_the_smaller_system() {
+    let case = Case::new(11, 4, 60, SQUARED);
+    for problem in [case.problem(), case.problem().with_centre(centre(60)).unwrap()] {
+        for lambda in [1.0, 1e-3, 1e-6] {
+            let (_, smaller) = fits(&problem, &[lambda], &LEAST_SQUARES, 1e-9).pop().unwrap();
+            assert_eq!(smaller.stop, Stop::Converged);
+            let (_, other) = fits(&problem, &[lambda], &LBFGS, 1e-9).pop().unwrap();
+            assert!((smaller.objective - other.objective).abs() <= smaller.gap + other.gap + 1e-14);
+        }
+    }
+}
+
+#[test]
+fn sums_of_parts_are_those_of_the_whole() {
+    let case = Case::new(2, 30, 11, SQUARED);
+    let queries = case.problem().blocks().to_vec();
+    let whole = Gram::of(11, &queries).unwrap();
+    let (fold, rest) = queries.split_at(12);
+    let mut sum = Gram::of(11, fold).unwrap();
+    sum.add(&Gram::of(11, rest).unwrap());
+    let mut left = whole.clone();
+    left.subtract(&Gram::of(11, fold).unwrap());
+    let rest = Gram::of(11, rest).unwrap();
+    for (a, b) in [(&sum, &whole), (&left, &rest)] {
+        let numbers = |gram: &Gram| [gram.matrix(), gram.right(), vec![gram.square()]].concat();
+        assert!(numbers(a).iter().zip(numbers(b)).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+    // R by the sums is R by the documents.
+    let w = centre(11);
+    let a = whole.matrix();
+    let quadratic: f64 = (0..121).map(|k| w[k / 11] * a[k] * w[k % 11]).sum();
+    let linear: f64 = w.iter().zip(whole.right()).map(|(w, b)| w * b).sum();
+    let risk = case.problem().risk(&w, &mut [0.0; 11]);
+    assert!((0.5 * (quadratic - 2.0 * linear + whole.square()) - risk).abs() < 1e-12);
+}
+
+#[test]
+fn queries_without_weight_leave_the_penalty() {
+    let mut case = Case::new(2, 3, 4, LIST_NET);
+    case.weights.fill(0.0);
+    each_convex(&case, |problem| {
+        let problem = problem.clone().with_centre(centre(4)).unwrap();
+        for solver in taking(problem.shape()) {
+            let (w, report) = fits(&problem, &[0.1], solver, 1e-6).pop().unwrap();
+            assert_eq!((w, report.stop), (centre(4), Stop::Converged), "{}", solver.name);
+        }
+    });
+}
