@@ -48,7 +48,7 @@ pub struct PlaceWeights {
 ///
 /// # Errors
 /// No metric of this name.
-pub(super) fn measure(given: &Given<'_>, own: &str) -> Result<Metric> {
+pub(super) fn measure(given: Given<'_>, own: &str) -> Result<Metric> {
     Metric::parse(given.text("measure").unwrap_or(own))
 }
 

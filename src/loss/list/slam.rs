@@ -36,7 +36,7 @@ pub const SLAM: LossDef = LossDef {
     summary: "listwise hinge that bounds 1 - ndcg, ndcg@k or map: sum_i v_i max(0, max over worse j of (margin + s_j - s_i))",
     shape: Shape::Convex,
     parameters: &["measure", "margin", "label_ties"],
-    make: |given| Ok(Loss::List(ListLoss::Slam(Slam::new(given)?))),
+    make: |given| Ok(Loss::List(ListLoss::Slam(Slam::new(*given)?))),
 };
 
 /// The loss.
@@ -83,7 +83,7 @@ pub struct SlamQuery {
 }
 
 impl Slam {
-    fn new(given: &Given<'_>) -> Result<Self> {
+    fn new(given: Given<'_>) -> Result<Self> {
         let metric = measure(given, "ndcg")?;
         let measure = match (metric.def().name, metric.cutoff()) {
             ("ndcg", cutoff) => Bounded::Ndcg(cutoff),
@@ -169,6 +169,7 @@ fn ndcg_weights(grades: &[f64], ideal: &[usize], cutoff: Option<usize>) -> Vec<f
 
 impl SlamQuery {
     /// The same with another choice of documents.
+    #[must_use]
     pub fn with(self, active: Active) -> Self {
         Self { active, ..self }
     }
@@ -286,22 +287,22 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_first_document_and_zero_counts_nothing() {
+        let at = |query: &SlamQuery, scores: &[f64]| {
+            let mut g = vec![f64::NAN; scores.len()];
+            let value = query.value_and_subgradient(scores, &mut g);
+            g.push(value);
+            g
+        };
         let slam = Slam { measure: Bounded::Map, margin: 1.0, average: true };
-        let mut g = [0.0; 4];
         let query = slam.of(&[0.0, 0.0, 1.0, 0.0]);
-        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 2.5, 2.0], &mut g), 0.75 * 0.5);
-        assert_eq!(g, [0.0, 0.75, -0.75, 0.0]);
-        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 3.0, 2.0], &mut g), 0.0);
-        assert_eq!(g, [0.0; 4]);
+        assert_eq!(at(&query, &[1.0, 2.0, 2.5, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.375]);
+        assert_eq!(at(&query, &[1.0, 2.0, 3.0, 2.0]), [0.0; 5]);
         let query = query.with(Active::Misorder);
-        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 2.5, 2.0], &mut g), 0.0);
-        assert_eq!(query.value_and_subgradient(&[1.0, 2.0, 2.0, 2.0], &mut g), 0.75);
-        assert_eq!(g, [0.0, 0.75, -0.75, 0.0]);
+        assert_eq!(at(&query, &[1.0, 2.0, 2.5, 2.0]), [0.0; 5]);
+        assert_eq!(at(&query, &[1.0, 2.0, 2.0, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.75]);
         // The lowest index over all grades, not within one.
         let slam = Slam { measure: Bounded::Ndcg(Some(1)), margin: 1.0, average: true };
-        let mut g = [0.0; 3];
-        slam.of(&[1.0, 0.0, 2.0]).value_and_subgradient(&[0.0; 3], &mut g);
-        assert_eq!(g, [1.0, 0.0, -1.0]);
+        assert_eq!(at(&slam.of(&[1.0, 0.0, 2.0]), &[0.0; 3]), [1.0, 0.0, -1.0, 1.0]);
     }
 
     #[test]

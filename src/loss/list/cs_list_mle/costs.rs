@@ -46,7 +46,7 @@ pub struct Tables {
 pub struct Costs {
     /// The documents in ideal order, equal grades in theirs (N).
     pub order: Vec<usize>,
-    /// beta_j / Z_k by place, Z_k the largest DCG of the first k; 0 where Z_k = 0 (N).
+    /// beta_j / Z_k by place, Z_k the largest DCG of the first k; 0 where Z_k = 0 or no grade is lower (N).
     pub beta: Vec<f64>,
     /// The first place of a lower grade, by place (N).
     pub lower: Vec<usize>,
@@ -106,7 +106,9 @@ impl Costs {
             Scheme::Tables(tables) => from_tables(tables, &grades, &discounts),
         };
         let scale = if largest > 0.0 { 1.0 / largest } else { 0.0 };
-        beta.iter_mut().for_each(|beta| *beta *= scale);
+        for (beta, lower) in beta.iter_mut().zip(&lower) {
+            *beta *= if *lower < labels.len() { scale } else { 0.0 };
+        }
         Self { order, beta, lower, alpha }
     }
 
