@@ -11,6 +11,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Lu et al. 2010; Olinto & Fokoue 2018",
     smoothing: Kind::Uniform,
     loss: "cs_list_mle",
+    penalty: "ridge",
     parameters: trainer::PARAMETERS,
     train: trainer::train,
 };

@@ -11,6 +11,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Xia et al. 2008; Olinto & Fokoue 2018",
     smoothing: Kind::Uniform,
     loss: "list_mle",
+    penalty: "ridge",
     parameters: trainer::PARAMETERS,
     train: trainer::train,
 };

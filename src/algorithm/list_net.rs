@@ -11,6 +11,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Cao et al. 2007; Olinto & Fokoue 2018",
     smoothing: Kind::Uniform,
     loss: "list_net",
+    penalty: "ridge",
     parameters: trainer::PARAMETERS,
     train: trainer::train,
 };

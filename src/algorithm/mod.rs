@@ -5,6 +5,7 @@
 
 mod auto;
 mod cs_list_mle;
+mod eigen_rank;
 mod indv_svm;
 mod knn_svm;
 mod list_mle;
@@ -43,6 +44,8 @@ pub struct AlgorithmDef {
     pub smoothing: smoothing::Kind,
     /// What misplaced documents cost, unless the option `loss` says otherwise.
     pub loss: &'static str,
+    /// What keeps functions simple, unless the option `penalty` says otherwise.
+    pub penalty: &'static str,
     /// Options it takes besides those of every training.
     pub parameters: &'static [&'static str],
     /// Fits it.
@@ -61,6 +64,7 @@ pub const ALGORITHMS: &[&AlgorithmDef] = &[
     &cs_list_mle::DEF,
     &slam::DEF,
     &smooth_grad::DEF,
+    &eigen_rank::DEF,
     &auto::DEF,
 ];
 

@@ -11,6 +11,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Herbrich et al. 2000; Dai & Wang 2019, section 2",
     smoothing: Kind::Uniform,
     loss: "hinge",
+    penalty: "ridge",
     parameters: trainer::PARAMETERS,
     train: trainer::train,
 };

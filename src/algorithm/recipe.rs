@@ -6,10 +6,10 @@ use super::AlgorithmDef;
 use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
-use crate::loss::{self, Given, LOSSES, Loss, LossDef};
+use crate::loss::{self, Given, LOSSES, Loss, LossDef, Shape};
 use crate::metric::{Metric, Undefined};
 use crate::option::Options;
-use crate::ranker::Form;
+use crate::ranker::{Form, Penalty};
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
 use crate::solve::{self, SolverDef};
 
@@ -51,6 +51,8 @@ pub enum Weighting {
     Queries,
     /// By their numbers of documents.
     Documents,
+    /// By their numbers of pairs of documents.
+    Pairs,
 }
 
 /// Names of the priors, as the option `prior` has them.
@@ -82,6 +84,8 @@ pub struct Recipe {
     pub solver: &'static SolverDef,
     /// What the penalty pulls to.
     pub prior: Prior,
+    /// What keeps functions simple.
+    pub penalty: Penalty,
     /// How queries weigh.
     pub weighting: Weighting,
     /// Whether every training query has a lambda of its own.
@@ -141,12 +145,20 @@ impl Recipe {
         let kernel = kernel::Choice::parse(&given_kernel)?;
         let loss = loss::find(options.text("loss").unwrap_or(algorithm.loss))?;
         check_loss_options(loss, options)?;
+        check_components(options, algorithm)?;
         let loss = (loss.make)(&Given(options.given()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
             Loss::List(_) => 1e-4,
         });
-        let lambda = lambda(options.get("lambda"), || auto_grid(&loss, kernel.is_linear()));
+        let spectral = options.text("penalty").unwrap_or(algorithm.penalty) == "spectral";
+        let penalty = match (spectral, options.has("components")) {
+            (false, _) => Penalty::Ridge,
+            (true, false) => Penalty::Threshold,
+            (true, true) => Penalty::Components,
+        };
+        let parameter = if penalty == Penalty::Components { "components" } else { "lambda" };
+        let lambda = lambda(options.get(parameter), || auto_grid(&loss, kernel.is_linear()));
         let recipe = Self {
             smoothing: Smoothing {
                 kind,
@@ -167,8 +179,10 @@ impl Recipe {
                 Some("regression") => Prior::Regression,
                 _ => Prior::Zero,
             },
+            penalty,
             weighting: match options.text("weighting") {
                 Some("documents") => Weighting::Documents,
+                Some("pairs") => Weighting::Pairs,
                 _ => Weighting::Queries,
             },
             lambda_for_each: options.text("lambda_for") == Some("each"),
@@ -205,6 +219,14 @@ impl Recipe {
             (
                 self.kernel.is_linear() && self.landmarks_given,
                 "option 'landmarks': it has no meaning with the kernel \"linear\"".to_owned(),
+            ),
+            (
+                self.penalty != Penalty::Ridge && self.loss.shape() != Shape::Quadratic,
+                format!("option 'penalty': \"spectral\" is for least squares, not for the loss '{}'", self.loss.def().name),
+            ),
+            (
+                self.penalty != Penalty::Ridge && self.prior != Prior::Zero,
+                "option 'prior': a spectral penalty pulls to nothing".to_owned(),
             ),
             (
                 self.form == Form::Ranking && matches!(self.loss, Loss::List(_)),
@@ -262,8 +284,13 @@ impl Recipe {
         if self.smoothing.kind != Kind::Uniform || self.prior != Prior::Zero {
             settings["prior"] = json!(PRIOR_NAMES[self.prior as usize]);
         }
-        if self.weighting == Weighting::Documents {
-            settings["weighting"] = json!("documents");
+        match self.weighting {
+            Weighting::Queries => {}
+            Weighting::Documents => settings["weighting"] = json!("documents"),
+            Weighting::Pairs => settings["weighting"] = json!("pairs"),
+        }
+        if self.penalty != Penalty::Ridge {
+            settings["penalty"] = json!("spectral");
         }
         if self.smoothing.kind != Kind::Uniform {
             settings["fits"] = json!(if self.fits_at_query_time { "query_time" } else { "training" });
@@ -308,6 +335,21 @@ fn check_loss_options(loss: &LossDef, options: &Options) -> Result<()> {
             loss.name
         ))),
         None => Ok(()),
+    }
+}
+
+/// The number of components takes the place of lambda.
+fn check_components(options: &Options, algorithm: &AlgorithmDef) -> Result<()> {
+    let spectral = options.text("penalty").unwrap_or(algorithm.penalty) == "spectral";
+    match options.has("components") {
+        true if !spectral => Err(Error::Unsupported(
+            "option 'components': it has no meaning without \"penalty\": \"spectral\"".to_owned(),
+        )),
+        true if options.has("lambda") => Err(Error::Unsupported(
+            "option 'components': give the number of components or the smallest eigenvalue lambda, not both"
+                .to_owned(),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -11,6 +11,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Cossock & Zhang 2006",
     smoothing: Kind::Uniform,
     loss: "squared",
+    penalty: "ridge",
     parameters: trainer::PARAMETERS,
     train: trainer::train,
 };

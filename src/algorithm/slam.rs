@@ -11,6 +11,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Chaudhuri & Tewari 2014, equation (4)",
     smoothing: Kind::Uniform,
     loss: "slam",
+    penalty: "ridge",
     parameters: trainer::PARAMETERS,
     train: trainer::train,
 };

@@ -11,6 +11,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Le, Smola, Chapelle & Teo, section 5",
     smoothing: Kind::Uniform,
     loss: "smooth_grad",
+    penalty: "ridge",
     parameters: trainer::PARAMETERS,
     train: trainer::train,
 };

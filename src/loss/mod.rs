@@ -89,6 +89,7 @@ pub const LOSSES: &[&LossDef] = &[
     &LOGISTIC.def,
     &SQUARED_HINGE.def,
     &list::SQUARED,
+    &list::PAIR_SQUARED,
     &list::LIST_NET,
     &list::LIST_MLE,
     &list::CS_LIST_MLE,

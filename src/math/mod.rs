@@ -2,6 +2,7 @@
 
 pub mod cholesky;
 pub mod dense;
+pub mod eigen;
 pub mod lanes;
 pub mod order;
 pub mod pivoted;

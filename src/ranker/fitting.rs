@@ -9,7 +9,20 @@ use super::space::Space;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::loss::{ListLoss, Loss, PairLoss};
-use crate::solve::{self, ListProblem, PairProblem, QueryBlock, SolveOptions, SolveReport, SolverDef, Stop};
+use crate::solve::{
+    self, Cut, ListProblem, PairProblem, QueryBlock, SolveOptions, SolveReport, SolverDef, Stop,
+};
+
+/// What keeps a function simple.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Penalty {
+    /// lambda |f|^2.
+    Ridge,
+    /// Eigenfunctions of eigenvalues from lambda only.
+    Threshold,
+    /// As many leading eigenfunctions as lambda says.
+    Components,
+}
 
 /// The choices of a fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,6 +33,8 @@ pub struct Fitting {
     pub tolerance: f64,
     /// What misplaced documents cost.
     pub loss: Loss,
+    /// What keeps the function simple.
+    pub penalty: Penalty,
     /// The solver.
     #[serde(serialize_with = "write_solver", deserialize_with = "read_solver")]
     pub solver: &'static SolverDef,
@@ -90,7 +105,10 @@ impl Fitting {
 
     /// The lambda with which a solver finds the function that the caller's lambda means.
     fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
-        self.loss.ridge() * space.solver_lambda(lambda)
+        match self.penalty {
+            Penalty::Ridge => self.loss.ridge() * space.solver_lambda(lambda),
+            Penalty::Threshold | Penalty::Components => lambda,
+        }
     }
 
     fn fits(
@@ -104,6 +122,10 @@ impl Fitting {
         match &self.loss {
             Loss::Pair(loss) => {
                 solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &cancelled)
+            }
+            Loss::List(loss) if self.penalty != Penalty::Ridge => {
+                let cut = if self.penalty == Penalty::Threshold { Cut::Threshold } else { Cut::Components };
+                solve::spectral_path(&self.lists(loss, space, blocks)?, cut, lambdas, control)
             }
             Loss::List(loss) => {
                 solve::list_path(&self.lists(loss, space, blocks)?, lambdas, &self.options(), &cancelled)

@@ -18,7 +18,7 @@ use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
 
 pub use bytes::{Block, Encoded, decode_header, encode_header};
-pub use fitting::Fitting;
+pub use fitting::{Fitting, Penalty};
 pub use linear::Linear;
 pub use pool::{JudgmentPool, Lender};
 pub use query_dependent::{Lending, Observed, QueryDependent};

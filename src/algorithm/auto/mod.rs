@@ -34,6 +34,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Cossock & Zhang 2006; choice by cross-validation",
     smoothing: Kind::Uniform,
     loss: "squared",
+    penalty: "ridge",
     parameters: &["kernel", "landmarks"],
     train,
 };

@@ -27,7 +27,7 @@ const FOLDS: usize = 5;
 const DEALINGS: usize = 2;
 
 /// The least-squares loss of every candidate.
-pub(super) const LOSS: ListLoss = ListLoss::Squared(Squared { centred: true });
+pub(super) const LOSS: ListLoss = ListLoss::Squared(Squared::CENTRED);
 
 /// Which query is held out when.
 pub(super) struct Cells {

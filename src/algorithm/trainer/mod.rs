@@ -23,7 +23,8 @@ use crate::error::{Error, Result};
 use crate::kernel::MapOptions;
 use crate::loss::{self, Given, Loss};
 use crate::ranker::{
-    Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, QueryDependent, Ranker, Space,
+    Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, Penalty, QueryDependent, Ranker,
+    Space,
 };
 use crate::smoothing::Kind;
 use crate::solve::{self, SolveReport, Step, Stop};
@@ -48,6 +49,8 @@ pub(super) const PARAMETERS: &[&str] = &[
     "tolerance",
     "centring",
     "weighting",
+    "penalty",
+    "components",
     "target",
     "label_order",
     "cost_weights",
@@ -222,7 +225,15 @@ impl<'a> Session<'a> {
         let w = anchor.map(|anchor| self.uniform(lending, anchor, tolerance)).transpose()?;
         let pulls = anchor.is_some_and(|anchor| anchor.pulls);
         let (centre, start) = if pulls { (w, None) } else { (None, w) };
-        Ok(Fitting { lambda, tolerance, loss: loss.clone(), solver, centre, start })
+        Ok(Fitting {
+            lambda,
+            tolerance,
+            loss: loss.clone(),
+            penalty: self.recipe.penalty,
+            solver,
+            centre,
+            start,
+        })
     }
 
     /// The function of all queries that others are pulled to or begin at, where the recipe wants one.
@@ -267,7 +278,8 @@ impl<'a> Session<'a> {
     fn plain(&self, anchor: &Anchor, tolerance: f64) -> Fitting {
         let loss = anchor.loss.clone();
         let solver = if loss == self.recipe.loss { self.recipe.solver } else { solve::SOLVERS[0] };
-        Fitting { lambda: anchor.lambda, tolerance, loss, solver, centre: None, start: None }
+        let penalty = Penalty::Ridge;
+        Fitting { lambda: anchor.lambda, tolerance, loss, penalty, solver, centre: None, start: None }
     }
 
     /// The weights of the function of all queries with these judgments, as a solver sees them.
@@ -320,11 +332,16 @@ impl<'a> Session<'a> {
 
 /// The weight of each query (`n_queries`): that of the data, and its share of the documents where they decide.
 fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
-    if weighting == Weighting::Queries {
-        return data.weights.clone();
-    }
-    let mean = data.n_docs() as f64 / data.n_queries() as f64;
-    let weight = |(query, weight): (usize, &f64)| weight * data.rows(query).len() as f64 / mean;
+    let size = |query: usize| {
+        let documents = data.rows(query).len() as f64;
+        match weighting {
+            Weighting::Queries => 1.0,
+            Weighting::Documents => documents,
+            Weighting::Pairs => documents * (documents - 1.0),
+        }
+    };
+    let mean = (0..data.n_queries()).map(size).sum::<f64>() / data.n_queries() as f64;
+    let weight = |(query, weight): (usize, &f64)| weight * size(query) / mean.max(f64::MIN_POSITIVE);
     data.weights.iter().enumerate().map(weight).collect()
 }
 

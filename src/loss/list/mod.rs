@@ -26,7 +26,7 @@ pub use list_mle::{LIST_MLE, ListMle};
 pub use list_net::{LIST_NET, ListNet};
 pub use slam::{Active, Bounded, SLAM, Slam, SlamQuery};
 pub use smooth_grad::{SMOOTH_GRAD, SmoothGrad};
-pub use squared::{SQUARED, Squared};
+pub use squared::{PAIR_SQUARED, SQUARED, Squared};
 
 /// A listwise loss with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,6 +89,7 @@ impl ListLoss {
     /// What the registry knows of it.
     pub fn def(&self) -> &'static LossDef {
         match self {
+            Self::Squared(loss) if loss.of_pairs => &PAIR_SQUARED,
             Self::Squared(_) => &SQUARED,
             Self::ListNet(_) => &LIST_NET,
             Self::ListMle(_) => &LIST_MLE,

@@ -6,7 +6,8 @@
 //!
 //! With `centring` "query", the default, scores and labels stand for their differences from their means in the query;
 //! then N L = 1 / (4 N) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2: least squares on pairs. With "none" the loss changes
-//! when a constant is added to all scores.
+//! when a constant is added to all scores. `pair_squared` divides by N - 1 in place of N, so that it is the mean over the
+//! ordered pairs of different documents.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +21,20 @@ pub const SQUARED: LossDef = LossDef {
     shape: Shape::Quadratic,
     parameters: &["centring"],
     make: |given| {
-        Ok(Loss::List(ListLoss::Squared(Squared { centred: given.text("centring") != Some("none") })))
+        Ok(Loss::List(ListLoss::Squared(Squared {
+            centred: given.text("centring") != Some("none"),
+            of_pairs: false,
+        })))
     },
+};
+
+/// The same as a mean over pairs of documents.
+pub const PAIR_SQUARED: LossDef = LossDef {
+    name: "pair_squared",
+    summary: "least squares on pairs: mean of ((s_j - s_l) - (y_j - y_l))^2 / 4 over all ordered pairs of documents",
+    shape: Shape::Quadratic,
+    parameters: &[],
+    make: |_| Ok(Loss::List(ListLoss::Squared(Squared::PAIRS))),
 };
 
 /// The loss.
@@ -29,6 +42,8 @@ pub const SQUARED: LossDef = LossDef {
 pub struct Squared {
     /// Whether means are subtracted.
     pub centred: bool,
+    /// Whether it is a mean over the N (N - 1) ordered pairs, not over the N documents.
+    pub of_pairs: bool,
 }
 
 /// The loss of one query.
@@ -36,15 +51,23 @@ pub struct Squared {
 struct OfQuery {
     labels: Vec<f64>,
     centred: bool,
+    /// 1 / N or 1 / (N - 1).
+    factor: f64,
 }
 
 impl Squared {
+    /// Least squares on documents, less their means in the query.
+    pub const CENTRED: Self = Self { centred: true, of_pairs: false };
+    /// Least squares on pairs.
+    pub const PAIRS: Self = Self { centred: true, of_pairs: true };
+
     pub(super) fn teaches(self, labels: &[f64]) -> bool {
         !self.centred || labels.len() > 1
     }
 
     pub(super) fn of(self, labels: &[f64]) -> impl QueryLoss + use<> {
-        OfQuery { labels: labels.to_vec(), centred: self.centred }
+        let terms = if self.of_pairs { labels.len() - 1 } else { labels.len() };
+        OfQuery { labels: labels.to_vec(), centred: self.centred, factor: 1.0 / terms.max(1) as f64 }
     }
 }
 
@@ -55,7 +78,6 @@ fn centre(values: &mut [f64]) {
 
 impl QueryLoss for OfQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
-        let n = scores.len() as f64;
         for ((g, s), y) in subgradient.iter_mut().zip(scores).zip(&self.labels) {
             *g = s - y;
         }
@@ -63,8 +85,8 @@ impl QueryLoss for OfQuery {
             centre(subgradient);
         }
         let sum: f64 = subgradient.iter().map(|error| error * error).sum();
-        subgradient.iter_mut().for_each(|g| *g /= n);
-        0.5 * sum / n
+        subgradient.iter_mut().for_each(|g| *g *= self.factor);
+        0.5 * sum * self.factor
     }
 
     fn hessian_times(&self, _scores: &[f64], direction: &[f64], product: &mut [f64]) -> bool {
@@ -72,13 +94,11 @@ impl QueryLoss for OfQuery {
         if self.centred {
             centre(product);
         }
-        let n = direction.len() as f64;
-        product.iter_mut().for_each(|value| *value /= n);
+        product.iter_mut().for_each(|value| *value *= self.factor);
         true
     }
 
     fn quadratic(&self) -> Option<Quadratic<'_>> {
-        let factor = 1.0 / self.labels.len() as f64;
-        Some(Quadratic { targets: &self.labels, centred: self.centred, factor })
+        Some(Quadratic { targets: &self.labels, centred: self.centred, factor: self.factor })
     }
 }

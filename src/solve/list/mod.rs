@@ -22,6 +22,7 @@ mod least_squares;
 mod pass;
 mod problem;
 mod product;
+mod spectral;
 
 pub use auto::AUTO;
 pub use block::{ListBlock, Rows};
@@ -30,6 +31,7 @@ pub use gram::Gram;
 pub use lbfgs::LBFGS;
 pub use least_squares::LEAST_SQUARES;
 pub use problem::ListProblem;
+pub use spectral::{Cut, eigenpairs, path as spectral_path};
 
 use super::pair::check_lambda;
 use super::{SolveOptions, SolveReport};

@@ -24,7 +24,7 @@ struct Case {
 }
 
 const SQUARED: ListLoss = ListLoss::Squared(Squared { centred: true });
-const LIST_NET: ListLoss = ListLoss::ListNet(ListNet {});
+const LIST_NET: ListLoss = ListLoss::ListNet(ListNet { of_gains: false });
 
 impl Case {
     fn new(seed: u64, queries: usize, dim: usize, loss: ListLoss) -> Self {
