@@ -1,6 +1,7 @@
 //! indv-SVM: a pairwise SVM per training query on its own judgments; queries never seen score 0, or by the prior.
 
 use super::{AlgorithmDef, trainer};
+use crate::data::{RowOrder, ScalingKind};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -11,6 +12,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Dai & Wang 2019, equation (3.4)",
     smoothing: Kind::Individual,
     loss: "hinge",
+    scale: ScalingKind::Quantile,
+    order: RowOrder::Canonical,
     parameters: trainer::PARAMETERS,
     train: trainer::train,
+    go_on: None,
 };

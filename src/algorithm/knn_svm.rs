@@ -1,6 +1,7 @@
 //! kNN-SVM: a pairwise SVM per query on its nearest training queries, all alike (Geng et al. 2008).
 
 use super::{AlgorithmDef, trainer};
+use crate::data::{RowOrder, ScalingKind};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -11,6 +12,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Geng et al. 2008; Dai & Wang 2019, section 2",
     smoothing: Kind::Knn,
     loss: "hinge",
+    scale: ScalingKind::Quantile,
+    order: RowOrder::Canonical,
     parameters: trainer::PARAMETERS,
     train: trainer::train,
+    go_on: None,
 };

@@ -1,6 +1,7 @@
 //! ListNet: cross entropy of top-one probabilities (Cao et al. 2007).
 
 use super::{AlgorithmDef, trainer};
+use crate::data::{RowOrder, ScalingKind};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -11,6 +12,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Cao et al. 2007; Olinto & Fokoue 2018",
     smoothing: Kind::Uniform,
     loss: "list_net",
+    scale: ScalingKind::Quantile,
+    order: RowOrder::Canonical,
     parameters: trainer::PARAMETERS,
     train: trainer::train,
+    go_on: None,
 };

@@ -1,6 +1,7 @@
 //! q-SVM: a pairwise SVM per query, smoothed over the queries around it (Dai & Wang 2019).
 
 use super::{AlgorithmDef, trainer};
+use crate::data::{RowOrder, ScalingKind};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -11,6 +12,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Dai & Wang 2019, equation (3.7)",
     smoothing: Kind::Gaussian,
     loss: "hinge",
+    scale: ScalingKind::Quantile,
+    order: RowOrder::Canonical,
     parameters: trainer::PARAMETERS,
     train: trainer::train,
+    go_on: None,
 };

@@ -1,6 +1,7 @@
 //! rank-SVM: one pairwise SVM for all queries (Herbrich et al. 2000).
 
 use super::{AlgorithmDef, trainer};
+use crate::data::{RowOrder, ScalingKind};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -11,6 +12,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Herbrich et al. 2000; Dai & Wang 2019, section 2",
     smoothing: Kind::Uniform,
     loss: "hinge",
+    scale: ScalingKind::Quantile,
+    order: RowOrder::Canonical,
     parameters: trainer::PARAMETERS,
     train: trainer::train,
+    go_on: None,
 };

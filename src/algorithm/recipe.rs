@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::AlgorithmDef;
-use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
+use super::{ALGORITHMS, AlgorithmDef, perceptron};
+use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, Given, Loss};
@@ -93,6 +93,8 @@ pub struct Recipe {
     pub missing: Missing,
     /// Bytes that rows, and documents or pairs in the space of a kernel, may take.
     pub max_memory: Option<u64>,
+    /// The choices of an algorithm that learns from a stream.
+    pub online: Option<perceptron::Choices>,
 }
 
 /// The candidates for lambda where the caller names none, largest first: those of Dai & Wang (2019), section 5,
@@ -111,6 +113,7 @@ impl Recipe {
     /// # Errors
     /// Options that the algorithm does not take or that contradict one another.
     pub fn new(algorithm: &AlgorithmDef, options: &Options) -> Result<Self> {
+        check_taken(algorithm, options)?;
         let kind = options.text("smoothing").and_then(Kind::parse).unwrap_or(algorithm.smoothing);
         check_smoothing_options(kind, options)?;
         let given_kernel = options.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
@@ -134,7 +137,7 @@ impl Recipe {
             prior: if options.text("prior") == Some(PRIOR_NAMES[1]) { Prior::Global } else { Prior::Zero },
             lambda_for_each: options.text("lambda_for") == Some("each"),
             fits_at_query_time: options.text("fits") == Some("query_time"),
-            scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(ScalingKind::Quantile),
+            scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(algorithm.scale),
             standardise_queries: options.text("query_scale") != Some("none"),
             query_features: options.text("query_features").and_then(QueryFeatureKind::parse),
             lambda,
@@ -145,6 +148,10 @@ impl Recipe {
             tolerance: options.number("tolerance").unwrap_or(1e-6),
             missing: missing(options),
             max_memory: options.get("max_memory").and_then(Value::as_u64),
+            online: match algorithm.order {
+                RowOrder::Canonical => None,
+                RowOrder::Stream => Some(perceptron::Choices::new(options)?),
+            },
         };
         recipe.check()?;
         Ok(recipe)
@@ -204,6 +211,14 @@ impl Recipe {
 
     /// The choices as JSON, for the model's card.
     pub fn settings(&self) -> Value {
+        if let Some(online) = &self.online {
+            let mut settings = online.settings();
+            settings["scale"] = json!(self.scale.name());
+            if online.shuffles() {
+                settings["seed"] = json!(self.seed);
+            }
+            return settings;
+        }
         let mut settings = json!({
             "smoothing": self.smoothing.kind.name(),
             "loss": self.loss.def().name,
@@ -228,6 +243,20 @@ impl Recipe {
             }
         }
         settings
+    }
+}
+
+/// Refuses options of other algorithms.
+fn check_taken(algorithm: &AlgorithmDef, options: &Options) -> Result<()> {
+    let of_some = |key: &str| ALGORITHMS.iter().any(|other| other.parameters.contains(&key));
+    let strange = |key: &&String| of_some(key) && !algorithm.parameters.contains(&key.as_str());
+    match options.given().keys().find(strange) {
+        None => Ok(()),
+        Some(key) => Err(Error::Unsupported(format!(
+            "option '{key}': it has no meaning for {}, which takes {}",
+            algorithm.name,
+            algorithm.parameters.join(", ")
+        ))),
     }
 }
 

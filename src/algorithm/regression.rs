@@ -1,6 +1,7 @@
 //! Least squares on the grades: the baseline, and the start of methods that are not convex (Cossock & Zhang 2006).
 
 use super::{AlgorithmDef, trainer};
+use crate::data::{RowOrder, ScalingKind};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -11,6 +12,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Cossock & Zhang 2006",
     smoothing: Kind::Uniform,
     loss: "squared",
+    scale: ScalingKind::Quantile,
+    order: RowOrder::Canonical,
     parameters: trainer::PARAMETERS,
     train: trainer::train,
+    go_on: None,
 };

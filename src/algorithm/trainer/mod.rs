@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use rayon::prelude::*;
+use serde_json::json;
 
 use super::recipe::{LambdaChoice, Prior, Recipe, Validation};
 use super::{LogStep, Trained, TrainingSet};
@@ -45,6 +46,12 @@ pub(super) const PARAMETERS: &[&str] = &[
     "fits",
     "tolerance",
     "centring",
+    "scale",
+    "query_features",
+    "query_scale",
+    "metric",
+    "validation",
+    "undefined",
 ];
 
 /// Lambda where no judged query can be spared to choose it.
@@ -109,13 +116,15 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
     Ok(Trained {
         ranker,
         scaling,
-        lambda: lambdas.all,
+        lambda: Some(lambdas.all),
         prior_lambda: prior.map(|prior| prior.all),
         choice: lambdas.choice,
         log,
         functions,
         unconverged,
         warnings,
+        report: json!({}),
+        aside: json!({}),
     })
 }
 
