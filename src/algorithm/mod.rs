@@ -52,8 +52,7 @@ pub struct AlgorithmDef {
 }
 
 /// Every algorithm.
-pub const ALGORITHMS: &[&AlgorithmDef] =
-    &[
+pub const ALGORITHMS: &[&AlgorithmDef] = &[
     &q_svm::DEF,
     &knn_svm::DEF,
     &rank_svm::DEF,

@@ -141,8 +141,7 @@ pub trait Ranker: Send + Sync + Debug {
 pub type Decode = fn(&[u8], usize, bool) -> Result<Box<dyn Ranker>>;
 
 /// Every form of ranker.
-pub const FORMS: &[(&str, Decode)] =
-    &[
+pub const FORMS: &[(&str, Decode)] = &[
     (linear::FORM, linear::decode),
     (online::FORM, online::decode),
     (query_dependent::FORM, query_dependent::decode),

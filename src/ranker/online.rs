@@ -133,7 +133,8 @@ impl Progress {
 
     /// True where the parts fit together.
     fn is_sound(&self) -> bool {
-        let counted = [self.cumulative_loss, self.cumulative_surrogate, self.squared_steps, self.largest_norm];
+        let counted =
+            [self.cumulative_loss, self.cumulative_surrogate, self.squared_steps, self.largest_norm];
         self.is_finite()
             && self.sum.len() == self.weights.len()
             && self.updates <= self.rounds

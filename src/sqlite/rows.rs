@@ -16,9 +16,7 @@ use super::roles::{FeatureColumns, Roles};
 use super::source::{QUERY_PARAMETER, Source};
 use super::value::{describe, id_of, id_value, number_of, vector_argument};
 use super::work::Terms;
-use crate::data::{
-    Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally,
-};
+use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::option::Options;

@@ -47,8 +47,9 @@ struct Request<'a> {
 
 fn update(call: &ScalarCall<'_>) -> Result<Output> {
     let argument = call.argument(0).unwrap_or(ValueRef::Null);
-    let source =
-        call.argument(1).map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
+    let source = call
+        .argument(1)
+        .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
     let options = optional_text("argument 'options'", call.argument(2))?;
     let options = Options::parse(options.as_deref(), Use::Update)?;
     let terms = Terms::new(&options);

@@ -128,7 +128,7 @@ mod tests {
     fn the_least_value_is_that_of_a_fine_search() {
         let mut random = crate::math::random::Random::new(5);
         for round in 0..200 {
-            let mut terms: Vec<Term> = (0..1 + round % 7)
+            let mut terms: Vec<Term> = (0..=round % 7)
                 .map(|_| Term { weight: random.symmetric().abs(), lead: 0.3 + random.symmetric() })
                 .collect();
             terms.sort_by(|a, b| compare(b.lead, a.lead));

@@ -149,7 +149,8 @@ fn learn(
     for &query in order {
         control.check()?;
         let round = perceptron.round(&data.documents(query), data.labels(query));
-        let round = round.map_err(|error| Error::Data(format!("query {}: {error}", data.query_ids[query])))?;
+        let round =
+            round.map_err(|error| Error::Data(format!("query {}: {error}", data.query_ids[query])))?;
         for document in round.counted {
             let count = &mut counted[data.offsets[query] + document];
             *count = count.saturating_add(1);

@@ -121,7 +121,8 @@ impl Perceptron {
     /// Keeps m and v_max of the rounds with an update.
     fn note(&mut self, weights: &[f64]) {
         let positive = || weights.iter().copied().filter(|weight| *weight > 0.0);
-        let (low, high) = positive().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
+        let (low, high) =
+            positive().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
         let progress = &mut self.progress;
         progress.most_weighted = progress.most_weighted.max(positive().count() as u64);
         progress.largest_ratio = progress.largest_ratio.max((high / low).min(f64::MAX));
@@ -130,7 +131,7 @@ impl Perceptron {
 
 /// X' g.
 fn combination(documents: &Documents<'_>, g: &[f64], width: usize) -> Vec<f64> {
-    fn add<T: Element>(sum: &mut [f64], row: ndarray::ArrayView1<'_, T>, factor: f64) {
+    fn add<'a, T: Element>(sum: &mut [f64], row: impl Iterator<Item = &'a T>, factor: f64) {
         for (sum, value) in sum.iter_mut().zip(row) {
             *sum += factor * value.to_f64();
         }
@@ -138,8 +139,8 @@ fn combination(documents: &Documents<'_>, g: &[f64], width: usize) -> Vec<f64> {
     let mut sum = vec![0.0; width];
     for (row, &factor) in documents.range().zip(g).filter(|(_, factor)| **factor != 0.0) {
         match documents.features {
-            Matrix::F32(array) => add(&mut sum, array.row(row), factor),
-            Matrix::F64(array) => add(&mut sum, array.row(row), factor),
+            Matrix::F32(array) => add(&mut sum, array.row(row).iter(), factor),
+            Matrix::F64(array) => add(&mut sum, array.row(row).iter(), factor),
         }
     }
     sum
@@ -154,5 +155,7 @@ fn largest_norm(documents: &Documents<'_>) -> f64 {
 }
 
 fn too_large() -> Error {
-    Error::Data("numbers grow beyond all bounds; use a smaller \"eta\", or \"scale\": \"standard\"".to_owned())
+    Error::Data(
+        "numbers grow beyond all bounds; use a smaller \"eta\", or \"scale\": \"standard\"".to_owned(),
+    )
 }

@@ -54,7 +54,8 @@ fn sorted_gains(measure: &Metric, grades: &[f64], order: &[usize]) -> Vec<f64> {
 fn of_ndcg(gains: &[f64]) -> Vec<f64> {
     let last = gains.len().saturating_sub(1);
     let ideal: f64 = gains.iter().enumerate().map(|(place, gain)| gain * logarithmic(place)).sum();
-    let weight = |(place, gain): (usize, &f64)| (gain - gains[last]) * (logarithmic(place) - logarithmic(last));
+    let weight =
+        |(place, gain): (usize, &f64)| (gain - gains[last]) * (logarithmic(place) - logarithmic(last));
     gains.iter().enumerate().map(weight).map(|weight| share(weight, ideal)).collect()
 }
 
@@ -68,7 +69,8 @@ fn of_ndcg_at(k: usize, gains: &[f64]) -> Vec<f64> {
 fn of_map(grades: &[f64]) -> Vec<f64> {
     let relevant = grades.iter().filter(|grade| **grade > 0.0).count();
     let (r, others) = (relevant as f64, (grades.len() - relevant) as f64);
-    let weight = |place: usize| if place < relevant { others / (r * (others + (place + 1) as f64)) } else { 0.0 };
+    let weight =
+        |place: usize| if place < relevant { others / (r * (others + (place + 1) as f64)) } else { 0.0 };
     (0..grades.len()).map(weight).collect()
 }
 
@@ -82,17 +84,15 @@ pub fn rivals(grades: &[f64], scores: &[f64]) -> Vec<Option<usize>> {
     let mut rivals = vec![None; grades.len()];
     let mut best: Option<usize> = None;
     let order = descending(grades);
-    let mut ties: Vec<&[usize]> =
-        order.chunk_by(|&a, &b| compare(grades[a], grades[b]).is_eq()).collect();
+    let mut ties: Vec<&[usize]> = order.chunk_by(|&a, &b| compare(grades[a], grades[b]).is_eq()).collect();
     ties.reverse();
     for tie in ties {
         for &document in tie {
             rivals[document] = best;
         }
         for &document in tie {
-            let better = |known: usize| {
-                compare(scores[document], scores[known]).then(known.cmp(&document)).is_gt()
-            };
+            let better =
+                |known: usize| compare(scores[document], scores[known]).then(known.cmp(&document)).is_gt();
             if best.is_none_or(better) {
                 best = Some(document);
             }
