@@ -105,7 +105,8 @@ fn least(terms: &[Term], curvature: f64) -> (f64, f64) {
             break;
         }
         let end = 1.0 / term.lead;
-        best = (0.5 * slope / curvature).min(end);
+        // Before this part the sum still fell, so its least value is not left of where the part begins.
+        best = (0.5 * slope / curvature).max(best).min(end);
         if best < end {
             break;
         }
