@@ -11,7 +11,7 @@ mod parts;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parts::{Change, Dependent, Index, Linear, Opened, seal};
+use parts::{Change, Dependent, Index, Linear, Online, Opened, seal};
 use rusqlite::Connection;
 use sqlite_ltr::data::{QueryFeatureKind, Scaling};
 use sqlite_ltr::model::Model;
@@ -74,6 +74,7 @@ const MODELS: &[(&str, &str)] = &[
         "knn_svm",
         r#"{"lambda": 0.01, "kernel": "gaussian", "landmarks": 4, "form": "ranking", "neighbors": 2}"#,
     ),
+    ("perceptron", "{}"),
 ];
 
 fn connect() -> Connection {
@@ -104,6 +105,7 @@ const USES: &[&str] = &[
     "SELECT count(*) FROM ltr_explain(?1, '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_neighbors(?1, '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_training_log(?1)",
+    r#"SELECT ltr_update(?1, 'judged', '{"name": "hostile", "keep": 1}')"#,
 ];
 
 /// Asks SQL what a blob is: an error text, or none for a model. A panic would show as an internal error.
@@ -318,6 +320,66 @@ fn sealed_linear_models_with_wrong_contents_are_refused() {
     for (what, wrong) in wrong_linear(&opened) {
         assert!(refusal(&connection, &wrong.seal()).is_some(), "{what}");
     }
+}
+
+/// Changes of an online ranker that make it wrong.
+const WRONG_ONLINE: &[Change<Online>] = &[
+    ("a space of another width", |o| o.space.width = 3),
+    ("a ranking form", |o| o.space.form = 1),
+    ("a huge width", |o| o.space.width = u64::MAX),
+    ("a measure that is unknown", |o| "ndgc".clone_into(&mut o.rules.measure)),
+    ("a measure that is not bounded", |o| "err".clone_into(&mut o.rules.measure)),
+    ("a cutoff of map", |o| "map@3".clone_into(&mut o.rules.measure)),
+    ("a measure without end", |o| o.rules.measure = "ndcg@".repeat(10_000)),
+    ("a step of 0", |o| o.rules.eta = 0.0),
+    ("a negative step", |o| o.rules.eta = -1.0),
+    ("a step that is NaN", |o| o.rules.eta = f64::NAN),
+    ("an infinite step", |o| o.rules.eta = f64::INFINITY),
+    ("a weight that is NaN", |o| o.progress.weights[0] = f64::NAN),
+    ("a weight too many", |o| o.progress.weights.push(0.0)),
+    ("no weights", |o| o.progress.weights.clear()),
+    ("a sum that is infinite", |o| o.progress.sum[1] = f64::INFINITY),
+    ("a sum too few", |o| o.progress.sum.truncate(1)),
+    ("more updates than rounds", |o| o.progress.updates = o.progress.rounds + 1),
+    ("rounds beyond counting", |o| o.progress.rounds = u64::MAX),
+    ("a negative loss", |o| o.progress.cumulative_loss = -1.0),
+    ("a surrogate that is NaN", |o| o.progress.cumulative_surrogate = f64::NAN),
+    ("steps that are infinite", |o| o.progress.squared_steps = f64::INFINITY),
+    ("a negative norm", |o| o.progress.largest_norm = -1.0),
+    ("a ratio below 1", |o| o.progress.largest_ratio = 0.5),
+    ("a tally that is NaN", |o| o.progress.tallies[0].sum = f64::NAN),
+];
+
+#[test]
+fn sealed_online_models_with_wrong_contents_are_refused() {
+    let connection = connect();
+    let opened = Opened::new(&fit(&connection, ("perceptron", "{}")));
+    for (what, change) in WRONG_ONLINE {
+        let (mut other, mut online) = (opened.clone(), opened.online());
+        change(&mut online);
+        other.parts.ranker = encode_header(&online).expect("bytes");
+        assert!(refusal(&connection, &other.seal()).is_some(), "{what}");
+    }
+    let extremes: [Change<Online>; 6] = [
+        ("huge weights", |o| o.progress.weights.fill(1.7e308)),
+        ("huge sums", |o| o.progress.sum.fill(-1.7e308)),
+        ("a huge step", |o| o.rules.eta = 1.7e308),
+        ("most rounds", |o| o.progress.rounds = (1 << 53) - 1),
+        ("tallies that fit nothing", |o| o.progress.tallies = vec![sqlite_ltr::data::Tally::default(); 9]),
+        ("countless values", |o| o.progress.tallies[0].count = u64::MAX),
+    ];
+    for (what, change) in extremes {
+        let (mut other, mut online) = (opened.clone(), opened.online());
+        change(&mut online);
+        other.parts.ranker = encode_header(&online).expect("bytes");
+        use_it(&connection, &other.seal(), what);
+    }
+    let mut other = opened.clone();
+    "rank_svm".clone_into(&mut other.parts.card.algorithm);
+    use_it(&connection, &other.seal(), "the algorithm of another form");
+    let mut other = Opened::new(&fit(&connection, MODELS[0]));
+    "perceptron".clone_into(&mut other.parts.card.algorithm);
+    use_it(&connection, &other.seal(), "a perceptron without what it goes on from");
 }
 
 /// Changes of a query-dependent ranker that make it wrong.

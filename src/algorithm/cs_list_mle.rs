@@ -1,7 +1,6 @@
 //! Cost-sensitive ListMLE, plain and kernelized (Lu et al. 2010; Olinto & Fokoue 2018).
 
 use super::{AlgorithmDef, trainer};
-use crate::smoothing::Kind;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -9,9 +8,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "ListMLE whose pairs weigh what swapping them costs in NDCG@k, linear or with a kernel",
     objective: "(1/n) sum_i (pi_i / Z_k) sum_j beta_j log2(1 + sum over y_t < y_j of alpha_jt exp(f(x_t) - f(x_j))) + lambda / 2 |f|^2",
     source: "Lu et al. 2010; Olinto & Fokoue 2018",
-    smoothing: Kind::Uniform,
     loss: "cs_list_mle",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

@@ -1,7 +1,6 @@
 //! Ranking by empirical eigenfunctions (Xu, Fang & Wang 2014): least squares on pairs in the span of the leading ones.
 
 use super::{AlgorithmDef, trainer};
-use crate::smoothing::Kind;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -9,9 +8,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "least squares on pairs in the span of the leading eigenfunctions of the empirical ranking operator",
     objective: "(1/n) sum_i pi_i / (4 N_i (N_i - 1)) sum over pairs of (f(x_j) - f(x_l) - (y_j - y_l))^2 over f in the span of eigenfunctions whose eigenvalues are at least lambda, or of the leading components",
     source: "Xu, Fang & Wang 2014, theorem 7",
-    smoothing: Kind::Uniform,
     loss: "pair_squared",
     penalty: "spectral",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

@@ -11,7 +11,5 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Dai & Wang 2019, equation (3.4)",
     smoothing: Kind::Individual,
     loss: "hinge",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

@@ -11,7 +11,5 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Geng et al. 2008; Dai & Wang 2019, section 2",
     smoothing: Kind::Knn,
     loss: "hinge",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

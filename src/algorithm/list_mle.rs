@@ -1,7 +1,6 @@
 //! ListMLE: likelihood of the ideal order (Xia et al. 2008).
 
 use super::{AlgorithmDef, trainer};
-use crate::smoothing::Kind;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -9,9 +8,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "likelihood of the ideal order under the Plackett-Luce model",
     objective: "(1/n) sum_i pi_i sum_j (log sum over l >= j of exp f(x_(l)) - f(x_(j))) + lambda / 2 |f|^2, documents in ideal order",
     source: "Xia et al. 2008; Olinto & Fokoue 2018",
-    smoothing: Kind::Uniform,
     loss: "list_mle",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

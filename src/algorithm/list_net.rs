@@ -1,7 +1,6 @@
 //! ListNet: cross entropy of top-one probabilities (Cao et al. 2007).
 
 use super::{AlgorithmDef, trainer};
-use crate::smoothing::Kind;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -9,9 +8,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "cross entropy between the top-one probabilities of grades and of scores",
     objective: "(1/n) sum_i pi_i (log sum_j exp f(x_j) - sum_j t_j f(x_j)) + lambda / 2 |f|^2, t = softmax(y)",
     source: "Cao et al. 2007; Olinto & Fokoue 2018",
-    smoothing: Kind::Uniform,
     loss: "list_net",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

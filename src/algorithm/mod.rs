@@ -10,6 +10,7 @@ mod indv_svm;
 mod knn_svm;
 mod list_mle;
 mod list_net;
+pub mod perceptron;
 mod q_svm;
 mod rank_svm;
 mod recipe;
@@ -21,7 +22,7 @@ mod trainer;
 use serde_json::Value;
 
 use crate::control::Control;
-use crate::data::{Dataset, Scaling};
+use crate::data::{Dataset, RowOrder, Scaling, ScalingKind, Tally};
 use crate::error::{Error, Result};
 use crate::ranker::Ranker;
 use crate::smoothing;
@@ -46,10 +47,16 @@ pub struct AlgorithmDef {
     pub loss: &'static str,
     /// What keeps functions simple, unless the option `penalty` says otherwise.
     pub penalty: &'static str,
+    /// Scaling of document features, unless the option `scale` says otherwise.
+    pub scale: ScalingKind,
+    /// The order in which it is given its documents.
+    pub order: RowOrder,
     /// Options it takes besides those of every training.
     pub parameters: &'static [&'static str],
     /// Fits it.
     pub train: fn(&Recipe, TrainingSet, &Control) -> Result<Trained>,
+    /// Goes on from a fitted model with more documents, where it can.
+    pub go_on: Option<GoOn>,
 }
 
 /// Every algorithm.
@@ -66,7 +73,20 @@ pub const ALGORITHMS: &[&AlgorithmDef] = &[
     &smooth_grad::DEF,
     &eigen_rank::DEF,
     &auto::DEF,
+    &perceptron::DEF,
 ];
+
+/// What goes on from a fitted model with more documents.
+pub type GoOn = fn(Earlier<'_>, TrainingSet, &Control) -> Result<Trained>;
+
+/// The parts of a fitted model that an algorithm goes on from.
+#[derive(Debug, Clone, Copy)]
+pub struct Earlier<'a> {
+    /// The fitted ranker.
+    pub ranker: &'a dyn Ranker,
+    /// The scaling of its features.
+    pub scaling: &'a Scaling,
+}
 
 /// What an algorithm learns from.
 #[derive(Debug)]
@@ -75,6 +95,8 @@ pub struct TrainingSet {
     pub data: Dataset,
     /// Judged documents to validate on, where the caller names a source for it.
     pub validation: Option<Dataset>,
+    /// Of each feature: the values that are there, those of earlier trainings that it goes on from too.
+    pub tallies: Vec<Tally>,
 }
 
 /// What an algorithm leaves behind.
@@ -84,8 +106,8 @@ pub struct Trained {
     pub ranker: Box<dyn Ranker>,
     /// The scaling of its features.
     pub scaling: Scaling,
-    /// The lambda of the fits.
-    pub lambda: f64,
+    /// The lambda of the fits; none without a penalty.
+    pub lambda: Option<f64>,
     /// The lambda of the uniform function that others are pulled to or begin at, where there is one.
     pub prior_lambda: Option<f64>,
     /// How lambda was chosen, where it was.
@@ -98,8 +120,10 @@ pub struct Trained {
     pub unconverged: usize,
     /// What the caller should know.
     pub warnings: Vec<String>,
-    /// What else there is to report: an object, nothing volatile in it.
+    /// More entries (a JSON object) of the report, which the model keeps.
     pub report: Value,
+    /// More entries (a JSON object) of the report that the model does not keep.
+    pub aside: Value,
 }
 
 /// One line of a training log.

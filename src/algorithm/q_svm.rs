@@ -11,7 +11,5 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     source: "Dai & Wang 2019, equation (3.7)",
     smoothing: Kind::Gaussian,
     loss: "hinge",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

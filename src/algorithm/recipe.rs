@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::AlgorithmDef;
-use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
+use super::{AlgorithmDef, perceptron};
+use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, Given, LOSSES, Loss, LossDef, Shape};
@@ -114,6 +114,8 @@ pub struct Recipe {
     pub missing: Missing,
     /// Bytes that rows, and documents or pairs in the space of a kernel, may take.
     pub max_memory: Option<u64>,
+    /// The choices of an algorithm that learns from a stream.
+    pub online: Option<perceptron::Choices>,
 }
 
 /// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
@@ -187,7 +189,7 @@ impl Recipe {
             },
             lambda_for_each: options.text("lambda_for") == Some("each"),
             fits_at_query_time: options.text("fits") == Some("query_time"),
-            scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(ScalingKind::Quantile),
+            scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(algorithm.scale),
             standardise_queries: options.text("query_scale") != Some("none"),
             query_features: options.text("query_features").and_then(QueryFeatureKind::parse),
             lambda,
@@ -198,6 +200,10 @@ impl Recipe {
             tolerance,
             missing: missing(options),
             max_memory: options.get("max_memory").and_then(Value::as_u64),
+            online: match algorithm.order {
+                RowOrder::Canonical => None,
+                RowOrder::Stream => Some(perceptron::Choices::new(options)?),
+            },
         };
         recipe.check()?;
         Ok(recipe)
@@ -272,6 +278,14 @@ impl Recipe {
 
     /// The choices as JSON, for the model's card.
     pub fn settings(&self) -> Value {
+        if let Some(online) = &self.online {
+            let mut settings = online.settings();
+            settings["scale"] = json!(self.scale.name());
+            if online.shuffles() {
+                settings["seed"] = json!(self.seed);
+            }
+            return settings;
+        }
         let mut settings = json!({
             "smoothing": self.smoothing.kind.name(),
             "loss": self.loss.def().name,

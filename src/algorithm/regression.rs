@@ -1,7 +1,6 @@
 //! Least squares on the grades: the baseline, and the start of methods that are not convex (Cossock & Zhang 2006).
 
 use super::{AlgorithmDef, trainer};
-use crate::smoothing::Kind;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -9,9 +8,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "least squares on the grades, centred within queries: pairwise least squares",
     objective: "(1/n) sum_i pi_i / (2 N_i) sum_j (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query unless centring is none",
     source: "Cossock & Zhang 2006",
-    smoothing: Kind::Uniform,
     loss: "squared",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

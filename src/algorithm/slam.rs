@@ -1,7 +1,6 @@
 //! SLAM: a large-margin surrogate of listwise measures (Chaudhuri & Tewari 2014).
 
 use super::{AlgorithmDef, trainer};
-use crate::smoothing::Kind;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -9,9 +8,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "listwise large-margin surrogate of NDCG, NDCG@k or MAP, one slack per relevant document",
     objective: "(1/n) sum_i pi_i sum_j v_j max(0, max over y_l < y_j of (margin + f(x_l) - f(x_j))) + lambda / 2 |f|^2, v the weights of the measure",
     source: "Chaudhuri & Tewari 2014, equation (4)",
-    smoothing: Kind::Uniform,
     loss: "slam",
-    penalty: "ridge",
-    parameters: trainer::PARAMETERS,
-    train: trainer::train,
+    ..trainer::PRESET
 };

@@ -1,4 +1,4 @@
-//! From rows in any order to a [`Dataset`] in canonical order.
+//! From rows in any order to a [`Dataset`] in canonical order, or in the order of the rows for algorithms that ask for it.
 //!
 //! The reader calls [`DatasetBuilder::begin`] for each row and then gives its features: one [`DatasetBuilder::cell`] per
 //! column, or one vector. What can be wrong with a row is found here and named with source, row and column; what can
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
+use super::settling::{RowOrder, Settling, Tally, column_tallies};
 use crate::error::{Error, Result, shorten};
-use crate::math::dense::Element;
 use crate::math::order::compare;
 
 /// One value of a feature column.
@@ -61,6 +61,8 @@ pub struct Findings {
     pub ignored: Vec<String>,
     /// Number of missing features that were filled in.
     pub filled: usize,
+    /// Of each feature: the values that are there, those before these rows too.
+    pub tallies: Vec<Tally>,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
 }
@@ -307,21 +309,18 @@ impl DatasetBuilder {
         Error::Row { source_text: self.source.clone(), row, column: column.to_owned(), problem }
     }
 
-    /// Settles columns and missing values and puts all rows in canonical order.
+    /// Settles columns and missing values and puts all rows in order.
     ///
-    /// `required`: every column must be numeric (ranking); otherwise columns without any number are left out.
-    /// `means`: what missing values become under [`Missing::Mean`]; the means of these rows unless given.
     /// `may_go_on` is asked for every row in every pass; its error ends the work.
     ///
     /// # Errors
     /// Text in a column that has numbers too, or in a required one; missing values under [`Missing::Error`]; infinities.
     pub fn finish(
         mut self,
-        missing: Missing,
-        required: bool,
-        means: Option<&[f64]>,
+        settling: Settling<'_>,
         may_go_on: &dyn Fn() -> Result<()>,
     ) -> Result<(Dataset, Findings)> {
+        let Settling { missing, required, means, order: row_order, before } = settling;
         let vector = self.names.is_empty();
         if vector {
             self.names = (1..=self.width.unwrap_or(0)).map(|number| number.to_string()).collect();
@@ -333,14 +332,18 @@ impl DatasetBuilder {
         let matrix = if kept.len() == matrix.columns() { matrix } else { matrix.select_columns(&kept) };
         self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         self.check_names()?;
-        let rank = self.query_ranks();
-        let order = self.canonical_rows(&matrix, &rank);
-        findings.means = match &matrix {
-            Matrix::F32(array) => column_means(array, &order, may_go_on)?,
-            Matrix::F64(array) => column_means(array, &order, may_go_on)?,
+        let rank = self.query_ranks(row_order);
+        let order = match row_order {
+            RowOrder::Canonical => self.canonical_rows(&matrix, &rank),
+            RowOrder::Stream => self.stream_rows(),
         };
+        findings.tallies = match &matrix {
+            Matrix::F32(array) => column_tallies(array, &order, before, may_go_on)?,
+            Matrix::F64(array) => column_tallies(array, &order, before, may_go_on)?,
+        };
+        findings.means = findings.tallies.iter().map(Tally::mean).collect();
         let matrix = self.fill(matrix, missing, means, &mut findings, may_go_on)?;
-        Ok((self.in_canonical_order(matrix, &rank, &order, may_go_on)?, findings))
+        Ok((self.in_order(matrix, &rank, &order, may_go_on)?, findings))
     }
 
     fn kept_columns(&self, required: bool, findings: &mut Findings) -> Result<Vec<usize>> {
@@ -433,22 +436,14 @@ impl DatasetBuilder {
         Ok(matrix)
     }
 
-    fn in_canonical_order(
+    fn in_order(
         self,
         matrix: Matrix,
         rank: &[usize],
         order: &[usize],
         may_go_on: &dyn Fn() -> Result<()>,
     ) -> Result<Dataset> {
-        let same_place = |a: usize, b: usize| self.row_query[a] == self.row_query[b];
-        let duplicates = order
-            .windows(2)
-            .filter(|pair| {
-                self.has_docs
-                    && same_place(pair[0], pair[1])
-                    && self.row_doc[pair[0]] == self.row_doc[pair[1]]
-            })
-            .count();
+        let duplicates = self.duplicates(order);
         let mut queries: Vec<usize> = (0..self.query_ids.len()).collect();
         queries.sort_by_key(|&query| rank[query]);
         let mut offsets = vec![0];
@@ -479,15 +474,40 @@ impl DatasetBuilder {
         })
     }
 
-    /// The place of each query in the order of ids.
-    fn query_ranks(&self) -> Vec<usize> {
+    /// Rows that repeat a (query, document); those of one query stand together in `order`.
+    fn duplicates(&self, order: &[usize]) -> usize {
+        if !self.has_docs {
+            return 0;
+        }
+        let of_query = |rows: &[usize]| {
+            let mut documents: Vec<&Id> = rows.iter().map(|&row| &self.row_doc[row]).collect();
+            if !documents.is_sorted() {
+                documents.sort_unstable();
+            }
+            documents.windows(2).filter(|pair| pair[0] == pair[1]).count()
+        };
+        order.chunk_by(|&a, &b| self.row_query[a] == self.row_query[b]).map(of_query).sum()
+    }
+
+    /// The place of each query in the order of ids, or of first appearance.
+    fn query_ranks(&self, order: RowOrder) -> Vec<usize> {
         let mut by_id: Vec<usize> = (0..self.query_ids.len()).collect();
+        if order == RowOrder::Stream {
+            return by_id;
+        }
         by_id.sort_by(|&a, &b| self.query_ids[a].cmp(&self.query_ids[b]));
         let mut rank = vec![0; by_id.len()];
         for (place, query) in by_id.into_iter().enumerate() {
             rank[query] = place;
         }
         rank
+    }
+
+    /// Row numbers by first appearance of their query.
+    fn stream_rows(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.rows()).collect();
+        order.sort_by_key(|&row| self.row_query[row]);
+        order
     }
 
     /// Row numbers in the order (query, document, features, relevance).
@@ -530,24 +550,4 @@ impl Default for OfQuery {
     fn default() -> Self {
         Self { weight: 1.0, features: Vec::new() }
     }
-}
-
-/// Mean of each column over the values that are not missing, added in this order of rows; 0 where all are.
-fn column_means<T: Element>(
-    array: &Array2<T>,
-    order: &[usize],
-    may_go_on: &dyn Fn() -> Result<()>,
-) -> Result<Vec<f64>> {
-    let mut sums = vec![(0.0, 0u64); array.ncols()];
-    for &row in order {
-        may_go_on()?;
-        for (sum, value) in sums.iter_mut().zip(array.row(row)) {
-            let value = value.to_f64();
-            if !value.is_nan() {
-                sum.0 += value;
-                sum.1 += 1;
-            }
-        }
-    }
-    Ok(sums.into_iter().map(|(sum, count)| if count == 0 { 0.0 } else { sum / count as f64 }).collect())
 }

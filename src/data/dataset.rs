@@ -1,4 +1,4 @@
-//! A validated set of documents grouped by query, in canonical order.
+//! A validated set of documents grouped by query, in canonical order unless an algorithm asks for that of the rows.
 
 use std::ops::Range;
 
@@ -10,7 +10,8 @@ use super::matrix::Matrix;
 /// Documents grouped by query.
 ///
 /// Queries stand in the order of their ids, the documents of a query in the order of (document id, features,
-/// relevance), so the same rows give the same data set whatever their order was.
+/// relevance), so the same rows give the same data set whatever their order was. Only algorithms that learn from a
+/// stream ask for `RowOrder::Stream`: queries by first appearance, documents in the order of their rows.
 #[derive(Debug, Clone)]
 pub struct Dataset {
     /// Feature names, one per column of `features`.

@@ -9,6 +9,7 @@ mod normal;
 mod quantiles;
 mod query_features;
 mod scaling;
+mod settling;
 
 pub use builder::{Cell, DatasetBuilder, Findings, Missing, OfQuery};
 pub use dataset::{Dataset, Documents};
@@ -17,3 +18,4 @@ pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
 pub use query_features::{QueryFeatureKind, QueryFeatureRule};
 pub use scaling::{Scaling, ScalingKind};
+pub use settling::{RowOrder, Settling, Tally};

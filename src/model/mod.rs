@@ -88,6 +88,13 @@ impl Model {
         Self { card, scaling: trained.scaling, ranker: trained.ranker, index: Vec::new() }
     }
 
+    /// The model that has gone on from this one.
+    #[must_use]
+    pub fn continued(&self, means: Vec<f64>, summary: &Value, trained: Trained) -> Self {
+        let card = Card { means, summary: summary.to_string(), ..self.card.clone() };
+        Self { card, scaling: trained.scaling, ranker: trained.ranker, index: Vec::new() }
+    }
+
     /// What it can do.
     pub fn capabilities(&self) -> Capabilities {
         let ranker = self.ranker.capabilities();

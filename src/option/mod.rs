@@ -88,6 +88,10 @@ impl Options {
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
+    if used == Use::Update && OPTIONS.iter().any(|def| def.key == key && def.used_by == [Use::Train]) {
+        let reason = "a model goes on with the choices of its training; train it again to change them";
+        return Err(Error::Unsupported(format!("option '{key}': {reason}")));
+    }
     let accepted = || OPTIONS.iter().filter(move |def| def.used_by.contains(&used));
     accepted()
         .find(|def| def.key == key)

@@ -90,6 +90,7 @@ impl fmt::Display for Rule {
             Self::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
             Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
             Self::Between(low, high) => write!(f, "a number from {low} to {high}"),
+            Self::PositiveOr([]) => f.write_str("a number above 0"),
             Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),
             Self::PositivesOr(words) => {
                 write!(f, "a number above 0, an array of such numbers, or {}", quoted(words))

@@ -7,6 +7,8 @@ use super::rule::Rule;
 pub enum Use {
     /// `ltr_train` and `ltr_fit`.
     Train,
+    /// `ltr_update`.
+    Update,
     /// `ltr_rank`.
     Rank,
     /// `ltr_evaluate`.
@@ -22,6 +24,7 @@ impl Use {
     pub fn functions(self) -> &'static str {
         match self {
             Self::Train => "ltr_train, ltr_fit",
+            Self::Update => "ltr_update",
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
             Self::Metric => "metric aggregates",
@@ -46,7 +49,8 @@ pub struct OptionDef {
 }
 
 const TRAIN: &[Use] = &[Use::Train];
-const SOURCES: &[Use] = &[Use::Train, Use::Rank, Use::Evaluate];
+const STORES: &[Use] = &[Use::Train, Use::Update];
+const SOURCES: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Metric];
 
 const fn def(
@@ -62,9 +66,9 @@ const fn def(
 /// Every option.
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionDef] = &[
-    def("name", Rule::Text, "null", TRAIN, "name of the stored model; the algorithm's name unless given"),
+    def("name", Rule::Text, "null", STORES, "name of the stored model; the algorithm's, or that of the model that goes on, unless given"),
     def("schema", Rule::Text, "\"main\"", SOURCES, "database that holds the table ltr_models"),
-    def("keep", Rule::Whole(1, 1_000_000_000), "null", TRAIN, "number of versions to keep; all unless given"),
+    def("keep", Rule::Whole(1, 1_000_000_000), "null", STORES, "number of versions to keep; all unless given"),
     def("params", Rule::ArrayOrObject, "null", SOURCES, "values for ?1.. (array) or :name (object) in the source's SELECT"),
     def("columns", Rule::Object, "null", SOURCES, "columns for the roles query, doc, relevance, features, query_features, weight, and those to ignore"),
     def("missing", Rule::OneOf(&["error", "zero", "mean"]), "\"error\"", SOURCES, "what a NULL feature counts as"),
@@ -91,13 +95,18 @@ pub const OPTIONS: &[OptionDef] = &[
     def("label_ties", Rule::OneOf(&["average", "stable"]), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents"),
     def("penalty", Rule::OneOf(&["ridge", "spectral"]), "null", TRAIN, "what keeps functions simple: lambda |f|^2, or for least squares only eigenfunctions with eigenvalues from lambda; the algorithm's own unless given"),
     def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "number of eigenfunctions with the spectral penalty, in place of lambda"),
+    def("eta", Rule::PositiveOr(&[]), "1", TRAIN, "length of a step of the perceptron"),
+    def("active", Rule::OneOf(&["margin", "misorder"]), "\"margin\"", TRAIN, "documents that move the perceptron: those within the margin of a less relevant one, or those not above it"),
+    def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores by the mean of its weights after every query, not by the last"),
+    def("epochs", Rule::Whole(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows"),
+    def("shuffle", Rule::Flag, "false", TRAIN, "whether each pass takes the queries in an order of its own, drawn with the seed"),
     def("lambda", Rule::PositivesOr(&["auto"]), "\"auto\"", TRAIN, "weight of the penalty; auto and lists are chosen from by validation"),
     def("lambda_for", Rule::OneOf(&["all", "each"]), "\"all\"", TRAIN, "whether one lambda is chosen for all queries, or one for each training query on its own held-out documents"),
     def("fits", Rule::OneOf(&["training", "query_time"]), "\"training\"", TRAIN, "when the functions of training queries are fitted"),
     def("metric", Rule::Texts, "\"ndcg@10\"", &[Use::Train, Use::Evaluate], "metric that validation maximises, or the metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "what lambda is chosen on: a fraction of the queries, \"documents\" of every query, or a source"),
     def("undefined", Rule::OneOf(&["skip", "zero", "one"]), "\"skip\"", &[Use::Train, Use::Evaluate], "what a query without a relevant document counts in a mean"),
-    def("seed", Rule::Whole(0, u64::MAX), "0", TRAIN, "changes which queries or documents are held out"),
+    def("seed", Rule::Whole(0, u64::MAX), "0", TRAIN, "changes which queries or documents are held out, or the order of shuffled passes"),
     def("threads", Rule::Whole(1, 1024), "null", SOURCES, "threads to compute on; all cores unless given"),
     def("max_memory", Rule::Whole(1, u64::MAX), "null", SOURCES, "bytes that the rows read, and the same rows in the space of a kernel, may take; no limit unless given"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", SOURCES, "seconds after which the work stops with an error"),

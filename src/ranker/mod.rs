@@ -6,6 +6,7 @@
 mod bytes;
 mod fitting;
 mod linear;
+mod online;
 mod pool;
 mod query_dependent;
 mod space;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 pub use bytes::{Block, Encoded, decode_header, encode_header};
 pub use fitting::{Fitting, Penalty};
 pub use linear::Linear;
+pub use online::{ACTIVE_NAMES, Active, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
 pub use pool::{JudgmentPool, Lender};
 pub use query_dependent::{Lending, Observed, QueryDependent};
 pub use space::{FORM_NAMES, Form, Member, Space};
@@ -100,6 +102,11 @@ pub trait Ranker: Send + Sync + Debug {
         false
     }
 
+    /// What an online algorithm goes on from, where one has learned it.
+    fn online(&self) -> Option<&Online> {
+        None
+    }
+
     /// The training queries that a target with these features borrows from, nearest first.
     fn lenders(&self, _features: &[f64]) -> Vec<Lender> {
         Vec::new()
@@ -134,8 +141,11 @@ pub trait Ranker: Send + Sync + Debug {
 pub type Decode = fn(&[u8], usize, bool) -> Result<Box<dyn Ranker>>;
 
 /// Every form of ranker.
-pub const FORMS: &[(&str, Decode)] =
-    &[(linear::FORM, linear::decode), (query_dependent::FORM, query_dependent::decode)];
+pub const FORMS: &[(&str, Decode)] = &[
+    (linear::FORM, linear::decode),
+    (online::FORM, online::decode),
+    (query_dependent::FORM, query_dependent::decode),
+];
 
 /// Reads a ranker of the named form, whose blocks are still to be received; `whole`: all of them will be.
 ///

@@ -22,6 +22,7 @@ mod source;
 mod state;
 mod store;
 mod train;
+mod update;
 mod value;
 mod vector;
 mod vtab;
@@ -37,6 +38,7 @@ use vtab::TableFunction;
 const SCALARS: &[&ScalarFunction] = &[
     &train::TRAIN,
     &train::FIT,
+    &update::UPDATE,
     &score::SCORE,
     &score::SCORE_FOR_QUERY,
     &vector::VEC,

@@ -39,7 +39,12 @@ impl TableFunction for Algorithms {
                 .iter()
                 .filter(|option| algorithm.parameters.contains(&option.key))
                 .map(|option| {
-                    let own = (option.key == "smoothing").then(|| json!(algorithm.smoothing.name()));
+                    let own = match option.key {
+                        "smoothing" => Some(json!(algorithm.smoothing.name())),
+                        "loss" => Some(json!(algorithm.loss)),
+                        "scale" => Some(json!(algorithm.scale.name())),
+                        _ => None,
+                    };
                     let default =
                         own.unwrap_or_else(|| serde_json::from_str(option.default).unwrap_or_default());
                     (option.key.to_owned(), json!({ "default": default, "range": option.rule.to_string() }))

@@ -8,7 +8,7 @@ use super::value::{optional_text, text_argument};
 use super::vtab::{Call, Parameter};
 use super::work::Terms;
 use crate::control::Control;
-use crate::data::Dataset;
+use crate::data::{Dataset, RowOrder};
 use crate::error::Result;
 use crate::evaluate::{Progress, Scored, Scoring};
 use crate::option::{Options, Use};
@@ -53,7 +53,14 @@ impl Request {
     /// Those of [`read`].
     pub fn rows(&self, call: &Call<'_>, judged: bool) -> Result<Rows> {
         let model = Some(&*self.loaded.model);
-        let wanted = Wanted { model, relevance: judged, query: judged, only: call.only.as_ref() };
+        let wanted = Wanted {
+            model,
+            relevance: judged,
+            query: judged,
+            only: call.only.as_ref(),
+            order: RowOrder::Canonical,
+            before: &[],
+        };
         read(call.connection, &self.source, wanted, &self.options, &self.terms)
     }
 

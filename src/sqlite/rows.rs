@@ -16,7 +16,7 @@ use super::roles::{FeatureColumns, Roles};
 use super::source::{QUERY_PARAMETER, Source};
 use super::value::{describe, id_of, id_value, number_of, vector_argument};
 use super::work::Terms;
-use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery};
+use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::option::Options;
@@ -32,6 +32,17 @@ pub struct Wanted<'a> {
     pub query: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
+    /// The order of the data set.
+    pub order: RowOrder,
+    /// What was counted of features before these rows; empty where nothing was.
+    pub before: &'a [Tally],
+}
+
+impl Wanted<'_> {
+    /// Judged rows of a training.
+    pub fn judged(order: RowOrder) -> Self {
+        Self { model: None, relevance: true, query: true, only: None, order, before: &[] }
+    }
 }
 
 /// What was read.
@@ -83,8 +94,14 @@ pub fn read(
     let (data, findings) = {
         let reader = Reader::new(source, &roles, wanted, options, terms)?;
         let builder = reader.rows(&mut statement)?;
-        let means = wanted.model.map(|model| &model.card.means[..]);
-        builder.finish(missing, wanted.model.is_some(), means, &terms.watch(connection))?
+        let settling = Settling {
+            missing,
+            required: wanted.model.is_some(),
+            means: wanted.model.map(|model| &model.card.means[..]),
+            order: wanted.order,
+            before: wanted.before,
+        };
+        builder.finish(settling, &terms.watch(connection))?
     };
     check_width(source, &data, wanted.model)?;
     Ok(Rows { data, roles, findings })

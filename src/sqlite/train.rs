@@ -18,7 +18,7 @@ use super::store::{Store, check_name};
 use super::value::{Output, optional_text, text_argument};
 use super::work::Terms;
 use crate::algorithm::{self, AlgorithmDef, Recipe, Trained, TrainingSet, Validation};
-use crate::data::Dataset;
+use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::{Model, Origin};
 use crate::option::{Options, Use};
@@ -61,17 +61,29 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
         let Outcome { bytes, report: rest } = request.outcome(connection)?;
         let mut report = json!({ "name": name, "version": null });
         merge(&mut report, rest);
-        let version = store.put(&name, request.algorithm.name, &report.to_string(), &bytes)?;
-        report["version"] = json!(version);
-        // The new version is stored and active; that older ones stay is no reason to say otherwise.
-        if let Some(keep) = request.options.count("keep")
-            && let Err(error) = store.drop_older(&name, keep)
-            && let Some(warnings) = report["warnings"].as_array_mut()
-        {
-            warnings.push(json!(format!("older versions could not be dropped: {error}")));
-        }
-        Ok(Output::Json(shortened(report)))
+        keep(&store, &name, request.algorithm.name, report, &bytes, &request.options)
     })
+}
+
+/// Stores a new version and answers with its report.
+pub(super) fn keep(
+    store: &Store<'_>,
+    name: &str,
+    algorithm: &str,
+    mut report: Value,
+    bytes: &[u8],
+    options: &Options,
+) -> Result<Output> {
+    let version = store.put(name, algorithm, &report.to_string(), bytes)?;
+    report["version"] = json!(version);
+    // The new version is stored and active; that older ones stay is no reason to say otherwise.
+    if let Some(keep) = options.count("keep")
+        && let Err(error) = store.drop_older(name, keep)
+        && let Some(warnings) = report["warnings"].as_array_mut()
+    {
+        warnings.push(json!(format!("older versions could not be dropped: {error}")));
+    }
+    Ok(Output::Json(shortened(report)))
 }
 
 /// The report without its long lists, which stay in the stored one.
@@ -112,7 +124,7 @@ impl Request {
 
     /// Reads, fits and encodes.
     fn outcome(&self, connection: &Connection) -> Result<Outcome> {
-        let wanted = Wanted { model: None, relevance: true, query: true, only: None };
+        let wanted = Wanted::judged(self.algorithm.order);
         let source = Source::resolve(connection, &self.source)?;
         let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
         let read_seconds = self.terms.seconds();
@@ -126,7 +138,7 @@ impl Request {
         let mut warnings = signs_of_leakage(&data);
         let features = data.names.clone();
         let train = self.algorithm.train;
-        let set = TrainingSet { data, validation };
+        let set = TrainingSet { data, validation, tallies: findings.tallies };
         let trained = self.terms.run(connection, |control| train(recipe, set, control))?;
         let mut all_warnings = training_warnings(&trained);
         all_warnings.append(&mut warnings);
@@ -139,6 +151,7 @@ impl Request {
             "settings": recipe.settings(),
         });
         merge(&mut report, summary.clone());
+        merge(&mut report, trained.aside.clone());
         let log_seconds: Vec<f64> = trained.log.iter().map(|step| step.seconds).collect();
         merge(
             &mut report,
@@ -159,7 +172,7 @@ impl Request {
     fn validation(&self, connection: &Connection, data: &Dataset) -> Result<Option<Dataset>> {
         let Validation::Source(text) = &self.recipe.validation else { return Ok(None) };
         let source = Source::resolve(connection, text)?;
-        let wanted = Wanted { model: None, relevance: true, query: true, only: None };
+        let wanted = Wanted::judged(RowOrder::Canonical);
         let Rows { data: other, .. } = read(connection, &source, wanted, &self.options, &self.terms)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))
     }
@@ -167,7 +180,7 @@ impl Request {
 
 /// Refuses a model that would not fit into one value of the database. Asked before the training about what is known
 /// to be kept, and after it about all bytes.
-fn check_length(connection: &Connection, bytes: u64) -> Result<()> {
+pub(super) fn check_length(connection: &Connection, bytes: u64) -> Result<()> {
     let limit = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64);
     if bytes <= limit {
         return Ok(());
@@ -181,14 +194,14 @@ fn check_length(connection: &Connection, bytes: u64) -> Result<()> {
 }
 
 /// Appends the entries of one JSON object to another.
-fn merge(report: &mut Value, more: Value) {
+pub(super) fn merge(report: &mut Value, more: Value) {
     if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
         report.extend(more);
     }
 }
 
 /// What is known of the training set; nothing volatile.
-fn facts(data: &Dataset) -> Value {
+pub(super) fn facts(data: &Dataset) -> Value {
     let pairs: u64 = (0..data.n_queries()).map(|query| crate::loss::pairs(data.labels(query))).sum();
     json!({
         "queries": data.n_queries(),
@@ -200,7 +213,7 @@ fn facts(data: &Dataset) -> Value {
 }
 
 /// What training found, without anything volatile.
-fn found(trained: &Trained) -> Value {
+pub(super) fn found(trained: &Trained) -> Value {
     let validation = trained.choice.as_ref().map(|choice| {
         let best = choice.winner.and_then(|winner| choice.curve[winner].1);
         let curve: Vec<Value> = choice.curve.iter().map(|(lambda, value)| json!([lambda, value])).collect();
@@ -214,6 +227,8 @@ fn found(trained: &Trained) -> Value {
         .skip(if trained.functions == 1 { trained.log.len().saturating_sub(1) } else { 0 })
         .map(|step| if step.objective > 0.0 { step.gap / step.objective } else { 0.0 })
         .fold(0.0, f64::max);
+    // Without a penalty there is no optimum to be away from.
+    let worst = trained.lambda.map(|_| worst);
     let mut found = json!({ "lambda": trained.lambda });
     if let Some(lambda) = trained.prior_lambda {
         found["prior_lambda"] = json!(lambda);
@@ -236,7 +251,7 @@ fn found(trained: &Trained) -> Value {
 }
 
 /// What the caller should know from the trainer.
-fn training_warnings(trained: &Trained) -> Vec<String> {
+pub(super) fn training_warnings(trained: &Trained) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
         warnings.push(format!("{} fits stopped before the tolerance was reached", trained.unconverged));
@@ -245,7 +260,7 @@ fn training_warnings(trained: &Trained) -> Vec<String> {
 }
 
 /// Signs of leakage (contract, sources), and rows that stand twice.
-fn signs_of_leakage(data: &Dataset) -> Vec<String> {
+pub(super) fn signs_of_leakage(data: &Dataset) -> Vec<String> {
     let mut warnings = Vec::new();
     for (column, name) in data.names.iter().enumerate() {
         let lower = name.to_lowercase();

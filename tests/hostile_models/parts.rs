@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
-use sqlite_ltr::ranker::{Fitting, decode_header, encode_header};
+use sqlite_ltr::ranker::{Fitting, Progress, Rules, decode_header, encode_header};
 use sqlite_ltr::smoothing::Smoothing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -45,6 +45,13 @@ pub struct Linear {
     pub weights: Vec<f64>,
     pub objective: f64,
     pub gap: f64,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+pub struct Online {
+    pub space: Space,
+    pub rules: Rules,
+    pub progress: Progress,
 }
 
 #[derive(Serialize, Deserialize, Clone)]
@@ -113,6 +120,10 @@ impl Opened {
 
     pub fn linear(&self) -> Linear {
         decode_header(&self.parts.ranker).expect("a linear ranker")
+    }
+
+    pub fn online(&self) -> Online {
+        decode_header(&self.parts.ranker).expect("an online ranker")
     }
 
     pub fn dependent(&self) -> Dependent {

@@ -15,14 +15,13 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::recipe::{LambdaChoice, Recipe, Validation};
-use super::{AlgorithmDef, Choice, LogStep, Trained, TrainingSet};
+use super::recipe::Recipe;
+use super::{AlgorithmDef, Choice, LogStep, Trained, TrainingSet, trainer};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
 use crate::ranker::{Function, Linear, Space};
 use crate::select::fold_numbers;
-use crate::smoothing::Kind;
 
 use trial::{Cells, Trial};
 
@@ -32,11 +31,10 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "scalings and kernels cross-validated by query, the three best averaged and fitted on all rows",
     objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all; the score is a sum of three f, each divided by its standard deviation",
     source: "Cossock & Zhang 2006; choice by cross-validation",
-    smoothing: Kind::Uniform,
     loss: "squared",
-    penalty: "ridge",
-    parameters: &["kernel", "landmarks"],
+    parameters: &["scale", "kernel", "landmarks", "metric", "undefined"],
     train,
+    ..trainer::PRESET
 };
 
 /// Functions that are averaged.
@@ -51,7 +49,6 @@ const FEWEST_QUERIES: usize = 10;
 /// Chooses, fits and averages.
 fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained> {
     let started = Instant::now();
-    check(recipe)?;
     let data = set.data;
     let judged = judged(&data)?;
     let candidates = candidate::candidates(recipe, judged.iter().filter(|judged| **judged).count());
@@ -86,7 +83,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     Ok(Trained {
         ranker: Box::new(Linear::new(space, Function { weights, objective, gap: 0.0 })),
         scaling: Scaling::None,
-        lambda,
+        lambda: Some(lambda),
         prior_lambda: None,
         choice: Some(choice),
         functions: log.len(),
@@ -94,20 +91,8 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
         unconverged: 0,
         warnings: Vec::new(),
         report,
+        aside: json!({}),
     })
-}
-
-/// Refuses choices that have no meaning here.
-fn check(recipe: &Recipe) -> Result<()> {
-    let lambda_given = !matches!(recipe.lambda, LambdaChoice::Among(_));
-    match recipe.validation {
-        Validation::Queries(_) if !lambda_given => Ok(()),
-        Validation::Queries(_) => Err(Error::Unsupported("option 'lambda': 'auto' chooses it".to_owned())),
-        _ => Err(Error::Unsupported(
-            "option 'validation': 'auto' cross-validates the queries of its source; give it all judged rows"
-                .to_owned(),
-        )),
-    }
 }
 
 /// True for queries with documents of different relevance (`n_queries`).

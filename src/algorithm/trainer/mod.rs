@@ -16,9 +16,9 @@ use rayon::prelude::*;
 use serde_json::{Map, json};
 
 use super::recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting};
-use super::{LogStep, Trained, TrainingSet};
+use super::{AlgorithmDef, LogStep, Trained, TrainingSet};
 use crate::control::Control;
-use crate::data::{Dataset, QueryFeatureRule, Scaling};
+use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::MapOptions;
 use crate::loss::{self, Given, Loss};
@@ -33,7 +33,7 @@ pub use choice::Choice;
 use round::Round;
 
 /// Options of this trainer besides those of every training.
-pub(super) const PARAMETERS: &[&str] = &[
+const PARAMETERS: &[&str] = &[
     "smoothing",
     "neighbors",
     "bandwidth",
@@ -58,7 +58,29 @@ pub(super) const PARAMETERS: &[&str] = &[
     "measure",
     "margin",
     "label_ties",
+    "scale",
+    "query_features",
+    "query_scale",
+    "metric",
+    "validation",
+    "undefined",
 ];
+
+/// What algorithms of this trainer have in common: one function for all queries, lambda |f|^2.
+pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
+    name: "",
+    summary: "",
+    objective: "",
+    source: "",
+    smoothing: Kind::Uniform,
+    loss: "hinge",
+    penalty: "ridge",
+    scale: ScalingKind::Quantile,
+    order: RowOrder::Canonical,
+    parameters: PARAMETERS,
+    train,
+    go_on: None,
+};
 
 /// Fits that only serve the choice of lambda end at this relative gap.
 const CHOICE_TOLERANCE: f64 = 1e-4;
@@ -129,7 +151,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
     Ok(Trained {
         ranker,
         scaling,
-        lambda: lambdas.all,
+        lambda: Some(lambdas.all),
         prior_lambda: anchor.map(|anchor| anchor.lambda),
         choice: lambdas.choice,
         log,
@@ -137,6 +159,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
         unconverged,
         warnings,
         report: json!({}),
+        aside: json!({}),
     })
 }
 

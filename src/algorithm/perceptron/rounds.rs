@@ -1,0 +1,161 @@
+//! The rounds of Algorithm 1 (Chaudhuri & Tewari 2014): w_1 = 0; at query t with documents X and grades R, s = X w_t;
+//! if RML = 1 - measure(s, R) is not 0, w_{t+1} = w_t - eta X' g, g a subgradient of SLAM at s.
+//!
+//! RML takes equal scores as badly as they can stand, the less relevant first: at w = 0 all scores are equal, and by
+//! input order a file that is sorted by relevance would never make an update. Not 0 means above 1e-12.
+
+use super::slam;
+use crate::data::{Documents, Matrix};
+use crate::error::{Error, Result};
+use crate::math::dense::{Element, dot};
+use crate::metric::{Metric, MetricOptions, Ties};
+use crate::ranker::{Progress, Rules};
+
+/// A loss up to this is rounding.
+const NO_LOSS: f64 = 1e-12;
+
+/// The algorithm between two rounds.
+#[derive(Debug, Clone)]
+pub struct Perceptron {
+    measure: Metric,
+    rules: Rules,
+    progress: Progress,
+}
+
+/// What happened in a round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// RML, from 0 to 1.
+    pub loss: f64,
+    /// f_t(w_t), equation (13); 0 without a loss.
+    pub surrogate: f64,
+    /// Whether w was changed.
+    pub updated: bool,
+    /// The documents of the query that f_t has a term of; none without a loss.
+    pub counted: Vec<usize>,
+}
+
+impl Perceptron {
+    /// The algorithm where it stands after `progress`, with `ties` as the order of equal scores in RML.
+    ///
+    /// # Errors
+    /// A measure that SLAM does not bound.
+    pub fn new(rules: Rules, progress: Progress, ties: Ties) -> Result<Self> {
+        let measure = rules.metric()?.with_options(MetricOptions { ties, ..MetricOptions::default() })?;
+        Ok(Self { measure, rules, progress })
+    }
+
+    /// What has been learned so far.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// The rules and what has been learned.
+    pub fn into_parts(self) -> (Rules, Progress) {
+        (self.rules, self.progress)
+    }
+
+    /// The measure.
+    pub(super) fn measure(&self) -> &Metric {
+        &self.measure
+    }
+
+    /// The rules.
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// One round: the documents of a query, as many features as w has weights, and their relevance.
+    ///
+    /// # Errors
+    /// Numbers that are too large; nothing is to be done with the perceptron after it.
+    pub fn round(&mut self, documents: &Documents<'_>, labels: &[f64]) -> Result<Round> {
+        let w = &self.progress.weights;
+        let scores: Vec<f64> = documents.range().map(|row| documents.features.row_dot(row, w)).collect();
+        if !scores.iter().all(|score| score.is_finite()) {
+            return Err(too_large());
+        }
+        let round = self.step(documents, labels, &scores);
+        let progress = &mut self.progress;
+        progress.rounds += 1;
+        progress.updates += u64::from(round.updated);
+        progress.cumulative_loss += round.loss;
+        progress.cumulative_surrogate += round.surrogate;
+        progress.largest_norm = largest_norm(documents).max(progress.largest_norm);
+        for (sum, weight) in progress.sum.iter_mut().zip(&progress.weights) {
+            *sum += weight;
+        }
+        if progress.is_finite() { Ok(round) } else { Err(too_large()) }
+    }
+
+    /// The loss of scores and the update that it asks for.
+    fn step(&mut self, documents: &Documents<'_>, labels: &[f64], scores: &[f64]) -> Round {
+        let loss = self.measure.value(labels, scores).map_or(0.0, |value| (1.0 - value).max(0.0));
+        if loss <= NO_LOSS {
+            return Round { loss, surrogate: 0.0, updated: false, counted: Vec::new() };
+        }
+        let grades = slam::grades(&self.measure, labels);
+        let weights = slam::weights(&self.measure, &grades, self.rules.label_ties);
+        let rivals = slam::rivals(&grades, scores);
+        let active = self.rules.active;
+        let mut slope = vec![0.0; scores.len()];
+        let surrogate = slam::subgradient(&weights, &rivals, scores, active, &mut slope);
+        let counted = |document: &usize| {
+            weights[*document] > 0.0
+                && rivals[*document].is_some_and(|rival| slam::is_counted(*document, rival, scores, active))
+        };
+        self.note(&weights);
+        self.go(documents, &slope);
+        Round { loss, surrogate, updated: true, counted: (0..scores.len()).filter(counted).collect() }
+    }
+
+    /// w - eta X' g.
+    fn go(&mut self, documents: &Documents<'_>, slope: &[f64]) {
+        let z = combination(documents, slope, self.progress.weights.len());
+        self.progress.squared_steps += dot(&z, &z);
+        for (weight, z) in self.progress.weights.iter_mut().zip(&z) {
+            *weight -= self.rules.eta * z;
+        }
+    }
+
+    /// Keeps m and v_max of the rounds with an update.
+    fn note(&mut self, weights: &[f64]) {
+        let positive = || weights.iter().copied().filter(|weight| *weight > 0.0);
+        let (low, high) =
+            positive().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
+        let progress = &mut self.progress;
+        progress.most_weighted = progress.most_weighted.max(positive().count() as u64);
+        progress.largest_ratio = progress.largest_ratio.max((high / low).min(f64::MAX));
+    }
+}
+
+/// X' g.
+fn combination(documents: &Documents<'_>, g: &[f64], width: usize) -> Vec<f64> {
+    fn add<'a, T: Element>(sum: &mut [f64], row: impl Iterator<Item = &'a T>, factor: f64) {
+        for (sum, value) in sum.iter_mut().zip(row) {
+            *sum += factor * value.to_f64();
+        }
+    }
+    let mut sum = vec![0.0; width];
+    for (row, &factor) in documents.range().zip(g).filter(|(_, factor)| **factor != 0.0) {
+        match documents.features {
+            Matrix::F32(array) => add(&mut sum, array.row(row).iter(), factor),
+            Matrix::F64(array) => add(&mut sum, array.row(row).iter(), factor),
+        }
+    }
+    sum
+}
+
+fn largest_norm(documents: &Documents<'_>) -> f64 {
+    let norm = |row: usize| {
+        let row = documents.features.row_f64(row);
+        dot(&row, &row).sqrt()
+    };
+    documents.range().map(norm).fold(0.0, f64::max)
+}
+
+fn too_large() -> Error {
+    Error::Data(
+        "numbers grow beyond all bounds; use a smaller \"eta\", or \"scale\": \"standard\"".to_owned(),
+    )
+}
