@@ -83,8 +83,15 @@ pub struct LossDef {
 }
 
 /// Every loss; the first is the default.
-pub const LOSSES: &[&LossDef] =
-    &[&HINGE.def, &PSI.def, &LOGISTIC.def, &SQUARED_HINGE.def, &list::SQUARED, &list::LIST_NET];
+pub const LOSSES: &[&LossDef] = &[
+    &HINGE.def,
+    &PSI.def,
+    &LOGISTIC.def,
+    &SQUARED_HINGE.def,
+    &list::SQUARED,
+    &list::LIST_NET,
+    &list::DIRECT,
+];
 
 /// Names of all losses, in the order of [`LOSSES`].
 pub const NAMES: &[&str] = &names();

@@ -9,7 +9,7 @@ use super::options::Gain;
 use super::ranked::Ranked;
 
 /// The discount of DCG: `1 / log2(1 + rank)`; places count from 0, ranks from 1.
-pub(super) fn logarithmic(place: usize) -> f64 {
+pub(crate) fn logarithmic(place: usize) -> f64 {
     1.0 / libm::log2(place as f64 + 2.0)
 }
 
@@ -37,14 +37,14 @@ fn discounts(group: &Range<usize>, depth: usize, discount: impl Fn(usize) -> f64
 }
 
 /// The gains of grades; a grade below 0 gains 0.
-pub(super) fn gains(relevance: &[f64], gain: Gain) -> Vec<f64> {
+pub(crate) fn gains(relevance: &[f64], gain: Gain) -> Vec<f64> {
     scaled(relevance, gain, 0.0)
 }
 
 /// The gains of grades times a power of two that keeps every one of them, and their sums, finite.
 ///
 /// Ratios of sums of gains are not changed by it, not even in their last bit.
-pub(super) fn gains_for_ratios(relevance: &[f64], gain: Gain) -> Vec<f64> {
+pub(crate) fn gains_for_ratios(relevance: &[f64], gain: Gain) -> Vec<f64> {
     let highest = relevance.iter().copied().fold(0.0, f64::max);
     let shift = match gain {
         Gain::Exp2 => highest.floor(),

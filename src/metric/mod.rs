@@ -56,6 +56,7 @@ pub mod wta;
 mod laws;
 
 pub use def::{METRICS, MetricDef, PerQuery, PerQueryOfSubtopics, SUBTOPIC_METRICS, SubtopicDef};
+pub(crate) use discount::{gains, gains_for_ratios, logarithmic as logarithmic_discount};
 pub use mean::{Mean, Undefined};
 pub use named::{Metric, SubtopicMetric};
 pub use options::{Gain, MetricOptions, Ties};

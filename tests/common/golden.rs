@@ -1,12 +1,23 @@
-//! Reading golden vectors (`tests/golden/qsvm`) and comparing with them.
+//! Reading golden vectors (`tests/golden`) and comparing with them.
 
 use std::path::Path;
 
 use serde_json::Value;
 
 /// The text of a file of `tests/golden/qsvm`.
+#[allow(dead_code, reason = "a test reads one folder")]
 pub fn read(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);
+    read_of("qsvm", name)
+}
+
+/// The text of a file of `tests/golden/listwise`.
+#[allow(dead_code, reason = "a test reads one folder")]
+pub fn read_listwise(name: &str) -> String {
+    read_of("listwise", name)
+}
+
+fn read_of(folder: &str, name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder).join(name);
     std::fs::read_to_string(path).unwrap()
 }
 

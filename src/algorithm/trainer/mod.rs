@@ -45,6 +45,12 @@ pub(super) const PARAMETERS: &[&str] = &[
     "fits",
     "tolerance",
     "centring",
+    "measure",
+    "decoder",
+    "decoder_power",
+    "bound",
+    "neutral",
+    "halflife",
 ];
 
 /// Lambda where no judged query can be spared to choose it.

@@ -4,6 +4,7 @@
 //! [`QueryLoss`] then gives value and subgradient at any scores. Objectives are means over queries plus
 //! lambda / 2 |f|^2. Losses do not change when a constant is added to all scores, unless a file says otherwise.
 
+mod direct;
 mod list_net;
 mod squared;
 
@@ -12,7 +13,9 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 use super::{LossDef, Shape};
+use crate::error::Result;
 
+pub use direct::{BOUNDS, Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery, Measure};
 pub use list_net::{LIST_NET, ListNet};
 pub use squared::{SQUARED, Squared};
 
@@ -23,6 +26,8 @@ pub enum ListLoss {
     Squared(Squared),
     /// Cross entropy of top-one probabilities.
     ListNet(ListNet),
+    /// A bound of the regret in a measure.
+    Direct(Direct),
 }
 
 /// A loss of the scores of one query, whose labels it knows.
@@ -71,12 +76,16 @@ impl ListLoss {
         match self {
             Self::Squared(_) => &SQUARED,
             Self::ListNet(_) => &LIST_NET,
+            Self::Direct(_) => &DIRECT,
         }
     }
 
     /// What solvers can make use of.
     pub fn shape(&self) -> Shape {
-        self.def().shape
+        match self {
+            Self::Direct(loss) => loss.shape(),
+            _ => self.def().shape,
+        }
     }
 
     /// Whether a query with these labels teaches anything.
@@ -84,6 +93,18 @@ impl ListLoss {
         match self {
             Self::Squared(loss) => loss.teaches(labels),
             Self::ListNet(_) => labels.len() > 1,
+            Self::Direct(loss) => loss.teaches(labels),
+        }
+    }
+
+    /// Refuses the labels of a query that the loss is not for; to be asked before [`ListLoss::prepare`].
+    ///
+    /// # Errors
+    /// What the loss says of them.
+    pub fn check(&self, labels: &[f64]) -> Result<()> {
+        match self {
+            Self::Direct(loss) => loss.measure.check(labels),
+            _ => Ok(()),
         }
     }
 
@@ -92,6 +113,7 @@ impl ListLoss {
         match self {
             Self::Squared(loss) => Box::new(loss.of(labels)),
             Self::ListNet(_) => Box::new(ListNet::of(labels)),
+            Self::Direct(loss) => loss.of(labels),
         }
     }
 }

@@ -110,7 +110,8 @@ impl Line {
     /// max_j E_pj - v_j: with it as the price of the row, no slack is negative.
     fn largest_margin(&self, rows: Tailed<'_>, row: usize) -> f64 {
         let (a, c) = (rows.a[row], rows.c[row]);
-        let margins = self.score.iter().zip(&self.worth).zip(&self.price).map(|((s, b), v)| c * s - a * b - v);
+        let margins =
+            self.score.iter().zip(&self.worth).zip(&self.price).map(|((s, b), v)| c * s - a * b - v);
         margins.fold(f64::NEG_INFINITY, f64::max)
     }
 

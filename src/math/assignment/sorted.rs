@@ -7,9 +7,8 @@ use super::order::compare;
 
 /// Writes the first `count` documents by decreasing value; equal values keep their input order.
 pub fn best(values: &[f64], count: usize, documents: &mut Vec<u32>) {
-    let better = |&x: &u32, &y: &u32| -> Ordering {
-        compare(values[y as usize], values[x as usize]).then(x.cmp(&y))
-    };
+    let better =
+        |&x: &u32, &y: &u32| -> Ordering { compare(values[y as usize], values[x as usize]).then(x.cmp(&y)) };
     documents.clear();
     documents.extend(0..values.len() as u32);
     if count < documents.len() {

@@ -160,7 +160,8 @@ fn weights_that_rise_are_left_to_the_dense_method() {
 #[test]
 fn the_method_follows_the_weights() {
     let b: Vec<f64> = (0..200).map(|j| f64::from(j % 5)).collect();
-    let falling = |count: u32| -> Vec<f64> { (0..200).map(|p| 1.0 / f64::from(p + 1)).take(count as usize).collect() };
+    let falling =
+        |count: u32| -> Vec<f64> { (0..200).map(|p| 1.0 / f64::from(p + 1)).take(count as usize).collect() };
     let linear = |count: u32| -> Vec<f64> { (0..count).map(|p| f64::from(count - p)).collect() };
     let method = |a: &[f64], c: &[f64]| Ranking::new(a, &b, c).method;
     assert!(matches!(method(&falling(10), &linear(10)), Method::Levels(_)));
