@@ -101,17 +101,18 @@ impl Columns {
         let count = self.price.len();
         let (price, distance) = (&self.price[..count], &mut self.distance[..count]);
         let from = &mut self.from[..count];
-        let (mut nearest, mut least) = (0, f64::INFINITY);
+        // Without branches, which would be guessed wrongly half of the time.
         for j in 0..count {
             let along = base + price[j] - profit(j);
-            if along < distance[j] {
-                distance[j] = along;
-                from[j] = column;
-            }
-            if distance[j] < least && distance[j] > f64::NEG_INFINITY {
-                least = distance[j];
-                nearest = j;
-            }
+            let nearer = along < distance[j];
+            distance[j] = if nearer { along } else { distance[j] };
+            from[j] = if nearer { column } else { from[j] };
+        }
+        let (mut nearest, mut least) = (0, f64::INFINITY);
+        for (j, &distance) in distance.iter().enumerate() {
+            let nearer = (distance < least) & (distance > f64::NEG_INFINITY);
+            least = if nearer { distance } else { least };
+            nearest = if nearer { j } else { nearest };
         }
         nearest
     }

@@ -48,15 +48,13 @@ impl Decoder {
 
     /// c of the first so many positions.
     pub fn weights(self, measure: Measure, positions: usize) -> Vec<f64> {
-        let weight = |place: usize| match self {
-            Self::Linear(depth) => depth.saturating_sub(place) as f64,
-            Self::Power(power) => libm::pow((place + 1) as f64, -power),
-            Self::Log | Self::Metric => logarithmic_discount(place),
-            Self::LogLog => 1.0 / libm::log2(libm::log2((place + 2) as f64) + 1.0),
-        };
-        if self == Self::Metric {
-            return measure.position_weights(positions);
+        let all = |weight: &dyn Fn(usize) -> f64| (0..positions).map(weight).collect();
+        match self {
+            Self::Linear(depth) => all(&|place| depth.saturating_sub(place) as f64),
+            Self::Power(power) => all(&|place| libm::pow((place + 1) as f64, -power)),
+            Self::Log => all(&logarithmic_discount),
+            Self::LogLog => all(&|place| 1.0 / libm::log2(libm::log2((place + 2) as f64) + 1.0)),
+            Self::Metric => measure.position_weights(positions),
         }
-        (0..positions).map(weight).collect()
     }
 }
