@@ -6,14 +6,12 @@
 //! NDCG without a cutoff, decoded by ten positions; `full` is NDCG without a cutoff with p^(-1/4). `loss` is the convex
 //! bound with its subgradient.
 
-mod pairs;
-
 use std::cell::Cell;
 
 use divan::{Bencher, black_box};
-use pairs::Normal;
 use sqlite_ltr::loss::list::{Bound, Decoder, Direct, ListLoss, Measure};
 use sqlite_ltr::math::assignment::{Ranking, Workspace, maximise};
+use sqlite_ltr::math::random::Random;
 
 fn main() {
     divan::main();
@@ -26,17 +24,18 @@ struct Data {
 }
 
 fn data(documents: usize) -> Data {
-    let mut normal = Normal(11);
+    let mut random = Random::new(11);
     let labels: Vec<f64> = (0..documents)
-        .map(|_| match normal.next() {
-            z if z < 0.0 => 0.0,
-            z if z < 0.77 => 1.0,
-            z if z < 1.41 => 2.0,
-            z if z < 2.05 => 3.0,
+        .map(|_| match random.below(100) {
+            0..50 => 0.0,
+            50..78 => 1.0,
+            78..92 => 2.0,
+            92..98 => 3.0,
             _ => 4.0,
         })
         .collect();
-    let scores = (0..64).map(|_| labels.iter().map(|y| 0.5 * y + normal.next()).collect()).collect();
+    let scores =
+        (0..64).map(|_| labels.iter().map(|y| 0.5 * y + 2.0 * random.symmetric()).collect()).collect();
     Data { labels, scores }
 }
 

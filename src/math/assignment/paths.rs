@@ -110,7 +110,7 @@ impl Columns {
         }
         let (mut nearest, mut least) = (0, f64::INFINITY);
         for (j, &distance) in distance.iter().enumerate() {
-            let nearer = (distance < least) & (distance > f64::NEG_INFINITY);
+            let nearer = distance < least && distance > f64::NEG_INFINITY;
             least = if nearer { distance } else { least };
             nearest = if nearer { j } else { nearest };
         }

@@ -40,7 +40,7 @@ pub const DIRECT: LossDef = LossDef {
     summary: "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
     shape: Shape::Convex,
     parameters: &["measure", "decoder", "decoder_power", "bound", "neutral", "halflife"],
-    make: |given| Ok(Loss::List(ListLoss::Direct(Direct::of_options(given)?))),
+    make: |given| Ok(Loss::List(ListLoss::Direct(Direct::of_options(*given)?))),
 };
 
 /// The loss.
@@ -68,7 +68,7 @@ pub const BOUNDS: &[&str] = &["convex", "nonconvex"];
 
 impl Direct {
     /// The loss with the parameters among these options; NDCG@10, linear, convex unless they say otherwise.
-    fn of_options(given: &Given<'_>) -> Result<Self> {
+    fn of_options(given: Given<'_>) -> Result<Self> {
         let defaults = MetricOptions::default();
         let measure = Measure::parse(
             given.text("measure").unwrap_or("ndcg@10"),
