@@ -5,6 +5,7 @@
 
 mod auto;
 mod cs_list_mle;
+mod direct;
 mod eigen_rank;
 mod indv_svm;
 mod knn_svm;
@@ -70,6 +71,7 @@ pub const ALGORITHMS: &[&AlgorithmDef] = &[
     &list_mle::DEF,
     &cs_list_mle::DEF,
     &slam::DEF,
+    &direct::DEF,
     &smooth_grad::DEF,
     &eigen_rank::DEF,
     &auto::DEF,

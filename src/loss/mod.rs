@@ -95,6 +95,7 @@ pub const LOSSES: &[&LossDef] = &[
     &list::CS_LIST_MLE,
     &list::SLAM,
     &list::SMOOTH_GRAD,
+    &list::DIRECT,
 ];
 
 /// Names of all losses, in the order of [`LOSSES`].

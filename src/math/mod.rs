@@ -1,5 +1,6 @@
 //! Small numerical tools that every room may use: orders with a written tie rule and dense kernels on slices.
 
+pub mod assignment;
 pub mod cholesky;
 pub mod dense;
 pub mod eigen;

@@ -14,6 +14,11 @@ pub fn compare(a: f64, b: f64) -> Ordering {
     (a + 0.0).total_cmp(&(b + 0.0))
 }
 
+/// Whether two lists are equal, number for number.
+pub fn same(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| compare(*x, *y).is_eq())
+}
+
 /// Median; the mean of the two middle values when their number is even. `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 /// The text of a file of `tests/golden/qsvm`.
+#[allow(dead_code, reason = "a test reads one folder")]
 pub fn read(name: &str) -> String {
     read_from("qsvm", name)
 }

@@ -64,6 +64,11 @@ const PARAMETERS: &[&str] = &[
     "metric",
     "validation",
     "undefined",
+    "decoder",
+    "decoder_power",
+    "bound",
+    "neutral",
+    "halflife",
 ];
 
 /// What algorithms of this trainer have in common: one function for all queries, lambda |f|^2.

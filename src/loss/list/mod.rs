@@ -5,6 +5,7 @@
 //! lambda / 2 |f|^2. Losses do not change when a constant is added to all scores, unless a file says otherwise.
 
 pub mod cs_list_mle;
+mod direct;
 pub mod gains;
 mod list_mle;
 mod list_net;
@@ -23,6 +24,8 @@ use crate::math::order::compare;
 
 pub use cs_list_mle::{CS_LIST_MLE, CsListMle};
 pub use list_mle::{LIST_MLE, ListMle};
+
+pub use direct::{BOUNDS, Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery, Measure};
 pub use list_net::{LIST_NET, ListNet};
 pub use slam::{Active, Bounded, SLAM, Slam, SlamQuery};
 pub use smooth_grad::{SMOOTH_GRAD, SmoothGrad};
@@ -43,6 +46,8 @@ pub enum ListLoss {
     Slam(Slam),
     /// A measure with smoothed places.
     SmoothGrad(SmoothGrad),
+    /// A bound of the regret in a measure.
+    Direct(Direct),
 }
 
 /// A loss of the scores of one query, whose labels it knows.
@@ -96,12 +101,16 @@ impl ListLoss {
             Self::CsListMle(_) => &CS_LIST_MLE,
             Self::Slam(_) => &SLAM,
             Self::SmoothGrad(_) => &SMOOTH_GRAD,
+            Self::Direct(_) => &DIRECT,
         }
     }
 
     /// What solvers can make use of.
     pub fn shape(&self) -> Shape {
-        self.def().shape
+        match self {
+            Self::Direct(loss) => loss.shape(),
+            _ => self.def().shape,
+        }
     }
 
     /// Whether a query with these labels teaches anything.
@@ -113,6 +122,7 @@ impl ListLoss {
             Self::CsListMle(loss) => loss.teaches(labels),
             Self::Slam(loss) => loss.teaches(labels),
             Self::SmoothGrad(loss) => loss.teaches(labels),
+            Self::Direct(loss) => loss.teaches(labels),
         }
     }
 
@@ -125,6 +135,7 @@ impl ListLoss {
             Self::ListNet(loss) => loss.check(labels),
             Self::CsListMle(loss) => loss.check(labels),
             Self::SmoothGrad(_) => SmoothGrad::check(labels),
+            Self::Direct(loss) => loss.measure.check(labels),
             Self::Squared(_) | Self::ListMle(_) | Self::Slam(_) => Ok(()),
         }
     }
@@ -138,6 +149,7 @@ impl ListLoss {
             Self::CsListMle(loss) => Box::new(loss.of(labels)),
             Self::Slam(loss) => Box::new(loss.of(labels)),
             Self::SmoothGrad(loss) => Box::new(loss.of(labels)),
+            Self::Direct(loss) => loss.of(labels),
         }
     }
 }

@@ -1,0 +1,60 @@
+//! Decoder weights c: a ranking is worth F(pi) = sum_i c_{pi(i)} s_i to scores s, and sorting them maximises it.
+//!
+//! They never rise, or the bounds would not hold. Their size is not normalised: c times t is w divided by t.
+
+use serde::{Deserialize, Serialize};
+
+use super::measure::Measure;
+use crate::error::{Error, Result};
+use crate::metric::logarithmic_discount;
+
+/// The weight of position p, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Decoder {
+    /// max(k + 1 - p, 0) for this k.
+    Linear(usize),
+    /// p^-d for this d > 0.
+    Power(f64),
+    /// 1 / log2(p + 1).
+    Log,
+    /// 1 / log2(log2(p + 1) + 1).
+    LogLog,
+    /// The weights of the measure.
+    Metric,
+}
+
+/// Names of the decoders, as the option `decoder` has them.
+pub const DECODERS: &[&str] = &["linear", "power", "log", "loglog", "metric"];
+
+/// Depth of `linear` for measures without a cutoff: the first page, as the paper has it. A list is then decoded by its
+/// first ten positions even where the measure looks at all of them.
+const DEPTH: usize = 10;
+
+impl Decoder {
+    /// The decoder of this name; `power` is d.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn parse(name: &str, measure: Measure, power: f64) -> Result<Self> {
+        match name {
+            "linear" => Ok(Self::Linear(measure.cutoff().unwrap_or(DEPTH))),
+            "power" => Ok(Self::Power(power)),
+            "log" => Ok(Self::Log),
+            "loglog" => Ok(Self::LogLog),
+            "metric" => Ok(Self::Metric),
+            _ => Err(Error::unknown("decoder", name, DECODERS.iter().copied())),
+        }
+    }
+
+    /// c of the first so many positions.
+    pub fn weights(self, measure: Measure, positions: usize) -> Vec<f64> {
+        let all = |weight: &dyn Fn(usize) -> f64| (0..positions).map(weight).collect();
+        match self {
+            Self::Linear(depth) => all(&|place| depth.saturating_sub(place) as f64),
+            Self::Power(power) => all(&|place| libm::pow((place + 1) as f64, -power)),
+            Self::Log => all(&logarithmic_discount),
+            Self::LogLog => all(&|place| 1.0 / libm::log2(libm::log2((place + 2) as f64) + 1.0)),
+            Self::Metric => measure.position_weights(positions),
+        }
+    }
+}

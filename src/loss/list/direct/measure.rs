@@ -1,0 +1,145 @@
+//! Measures of the form M(pi) = sum_i a_{pi(i)} b_i (Le, Smola, Chapelle, Teo, equations 3 to 11).
+//!
+//! | measure | a_p | b_i |
+//! |---|---|---|
+//! | `wta` | 1 for p = 1 | 1 if relevant |
+//! | `mrr` | 1 / p | 1 if relevant: right with exactly one relevant document, so others are refused |
+//! | `dcg` | 1 / log2(p + 1) | 2^y - 1 |
+//! | `ndcg` | 1 / log2(p + 1) | (2^y - 1) / Z, Z the largest DCG |
+//! | `precision` | 1 / k for p <= k | 1 if relevant |
+//! | `eru` | 2^((1 - p) / (halflife - 1)) | max(y - neutral, 0); `neru` divides by the largest sum |
+//!
+//! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
+//! form.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::metric::{Gain, Metric, MetricOptions, gains, gains_for_ratios, logarithmic_discount};
+
+/// A measure that direct optimisation bounds; cutoffs are numbers of positions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Measure {
+    /// Winner takes all.
+    Wta,
+    /// Reciprocal rank of the relevant document.
+    Mrr(Option<usize>),
+    /// Discounted cumulative gain.
+    Dcg(Option<usize>),
+    /// DCG divided by its largest value.
+    Ndcg(Option<usize>),
+    /// Share of relevant documents among the first so many.
+    Precision(usize),
+    /// Expected rank utility.
+    Eru {
+        /// The grade that is worth nothing.
+        neutral: f64,
+        /// The position that counts half. Above 1.
+        halflife: f64,
+        /// Whether it is divided by its largest value.
+        normalised: bool,
+    },
+}
+
+/// The highest grade whose gain and sums of gains are finite numbers for certain.
+const HIGHEST_GRADE: f64 = 1000.0;
+
+/// Names of the measures, for messages.
+const NAMES: &str = "wta, mrr, dcg, dcg@k, ndcg, ndcg@k, precision@k, eru or neru";
+
+/// 1 for relevant documents, 0 for others.
+fn relevance(labels: &[f64]) -> Vec<f64> {
+    let threshold = MetricOptions::default().threshold;
+    labels.iter().map(|&y| f64::from(u8::from(y >= threshold))).collect()
+}
+
+impl Measure {
+    /// The measure of this name, as metrics are written; `neutral` and `halflife` belong to `eru`.
+    ///
+    /// # Errors
+    /// An unknown name, a wrong cutoff, a metric that is not of the form.
+    pub fn parse(text: &str, neutral: f64, halflife: f64) -> Result<Self> {
+        if text == "neru" {
+            return Ok(Self::Eru { neutral, halflife, normalised: true });
+        }
+        let metric = Metric::parse(text)?;
+        match (metric.def().name, metric.cutoff()) {
+            ("wta", _) => Ok(Self::Wta),
+            ("mrr", cutoff) => Ok(Self::Mrr(cutoff)),
+            ("dcg", cutoff) => Ok(Self::Dcg(cutoff)),
+            ("ndcg", cutoff) => Ok(Self::Ndcg(cutoff)),
+            ("precision", Some(cutoff)) => Ok(Self::Precision(cutoff)),
+            ("eru", _) => Ok(Self::Eru { neutral, halflife, normalised: false }),
+            _ => Err(Error::value("measure of the loss 'direct'", format!("'{text}'"), NAMES)),
+        }
+    }
+
+    /// Number of positions that count, if not all.
+    pub fn cutoff(self) -> Option<usize> {
+        match self {
+            Self::Mrr(cutoff) | Self::Dcg(cutoff) | Self::Ndcg(cutoff) => cutoff,
+            Self::Precision(cutoff) => Some(cutoff),
+            Self::Wta | Self::Eru { .. } => None,
+        }
+    }
+
+    /// a of the first so many positions.
+    pub fn position_weights(self, positions: usize) -> Vec<f64> {
+        let depth = self.cutoff().unwrap_or(usize::MAX);
+        let weight = |place: usize| match self {
+            _ if place >= depth => 0.0,
+            Self::Wta => f64::from(u8::from(place == 0)),
+            Self::Mrr(_) => 1.0 / (place + 1) as f64,
+            Self::Dcg(_) | Self::Ndcg(_) => logarithmic_discount(place),
+            Self::Precision(cutoff) => 1.0 / cutoff as f64,
+            Self::Eru { halflife, .. } => libm::exp2(-(place as f64) / (halflife - 1.0)),
+        };
+        (0..positions).map(weight).collect()
+    }
+
+    /// b of documents with these labels.
+    pub fn label_weights(self, labels: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Wta | Self::Mrr(_) | Self::Precision(_) => relevance(labels),
+            Self::Dcg(_) => gains(labels, Gain::Exp2),
+            Self::Ndcg(_) => self.normalised(gains_for_ratios(labels, Gain::Exp2)),
+            Self::Eru { neutral, normalised, .. } => {
+                let utilities = labels.iter().map(|&y| (y - neutral).max(0.0)).collect();
+                if normalised { self.normalised(utilities) } else { utilities }
+            }
+        }
+    }
+
+    /// These weights divided by the largest sum that an order gives them; 0 where that is 0.
+    fn normalised(self, mut weights: Vec<f64>) -> Vec<f64> {
+        let mut ideal = weights.clone();
+        ideal.sort_by(|x, y| y.total_cmp(x));
+        let best: f64 = self.position_weights(ideal.len()).iter().zip(&ideal).map(|(a, b)| a * b).sum();
+        if best > 0.0 {
+            weights.iter_mut().for_each(|weight| *weight /= best);
+        }
+        weights
+    }
+
+    /// Refuses the labels of a query that the measure is not for.
+    ///
+    /// # Errors
+    /// `mrr`: other than one relevant document; `dcg`: grades whose gain is too large for a number.
+    pub fn check(self, labels: &[f64]) -> Result<()> {
+        if matches!(self, Self::Mrr(_)) {
+            let relevant: f64 = relevance(labels).iter().sum();
+            if relevant.to_bits() != 1.0f64.to_bits() {
+                return Err(Error::Data(format!(
+                    "the measure 'mrr' of the loss 'direct' needs queries with exactly one relevant document, found {relevant}; use 'ndcg@10' or 'precision@k'"
+                )));
+            }
+        }
+        let highest = labels.iter().copied().fold(0.0, f64::max);
+        if matches!(self, Self::Dcg(_)) && highest > HIGHEST_GRADE {
+            return Err(Error::Data(format!(
+                "the measure 'dcg' of the loss 'direct' takes grades up to {HIGHEST_GRADE}, found {highest}; use 'ndcg'"
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Direct optimisation of ranking measures (Le, Smola, Chapelle, Teo; equations 20 to 22).
+//!
+//! For one query with metric weights a of positions, label weights b of documents and decoder weights c of positions,
+//! pi(i) the position of document i:
+//!
+//! ```text
+//! M(pi) = sum_i a_{pi(i)} b_i      the measure
+//! F(pi) = sum_i c_{pi(i)} s_i      largest where documents are sorted by s
+//! A(s)  = max_pi F(pi) - M(pi)     an assignment (`math::assignment`), pi~ its maximiser
+//!
+//! convex      A(s) - F(pibar) + max M,  pibar = sort(b), ties as they came;   subgradient c[pi~] - c[pibar]
+//! nonconvex   A(s) - max F + max M;                                           subgradient c[pi~] - c[sort(s)]
+//! ```
+//!
+//! Both are at least the regret max M - M(sort(s)) >= 0, whatever the order of equal scores; the nonconvex bound is the
+//! smaller. Its concave part is linear at any scores with their order frozen: the majorant is the convex bound with that
+//! order as pibar (Algorithm 2). Where all b are equal the measure knows no order, and loss and subgradient are 0.
+
+mod decoder;
+mod measure;
+mod query;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ListLoss, QueryLoss};
+use crate::error::Result;
+use crate::loss::{Given, Loss, LossDef, Shape};
+use crate::metric::MetricOptions;
+
+pub use decoder::{DECODERS, Decoder};
+pub use measure::Measure;
+pub use query::DirectQuery;
+
+/// The definition.
+pub const DIRECT: LossDef = LossDef {
+    name: "direct",
+    summary: "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
+    shape: Shape::Convex,
+    parameters: &["measure", "decoder", "decoder_power", "bound", "neutral", "halflife"],
+    make: |given| Ok(Loss::List(ListLoss::Direct(Direct::of_options(*given)?))),
+};
+
+/// The loss.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Direct {
+    /// The measure.
+    pub measure: Measure,
+    /// What makes a ranking of scores.
+    pub decoder: Decoder,
+    /// Which bound.
+    pub bound: Bound,
+}
+
+/// Which bound of the regret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bound {
+    /// Equation 20.
+    Convex,
+    /// Equation 22.
+    Nonconvex,
+}
+
+/// Names of the bounds, as the option `bound` has them.
+pub const BOUNDS: &[&str] = &["convex", "nonconvex"];
+
+impl Direct {
+    /// The loss with the parameters among these options; NDCG@10, linear, convex unless they say otherwise.
+    fn of_options(given: Given<'_>) -> Result<Self> {
+        let defaults = MetricOptions::default();
+        let measure = Measure::parse(
+            given.text("measure").unwrap_or("ndcg@10"),
+            given.number("neutral").unwrap_or(defaults.neutral),
+            given.number("halflife").unwrap_or(defaults.halflife),
+        )?;
+        let power = given.number("decoder_power").unwrap_or(0.25);
+        let decoder = Decoder::parse(given.text("decoder").unwrap_or("linear"), measure, power)?;
+        let nonconvex = given.text("bound") == Some("nonconvex");
+        Ok(Self { measure, decoder, bound: if nonconvex { Bound::Nonconvex } else { Bound::Convex } })
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        match self.bound {
+            Bound::Convex => Shape::Convex,
+            Bound::Nonconvex => Shape::Difference,
+        }
+    }
+
+    pub(super) fn teaches(&self, labels: &[f64]) -> bool {
+        !query::flat(&self.measure.label_weights(labels))
+    }
+
+    pub(super) fn of(&self, labels: &[f64]) -> Box<dyn QueryLoss> {
+        let query = DirectQuery::new(self, labels);
+        match self.bound {
+            Bound::Convex => Box::new(query::Convex::new(query)),
+            Bound::Nonconvex => Box::new(query::Nonconvex::new(query)),
+        }
+    }
+}

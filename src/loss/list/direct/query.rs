@@ -1,0 +1,190 @@
+//! One query of direct optimisation: its weights, reference orders, and the bounds at any scores.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::Direct;
+use crate::loss::list::QueryLoss;
+use crate::math::assignment::{Ranking, Workspace, best};
+use crate::math::order;
+
+thread_local! {
+    /// Of the thread, so that losses are shared between threads and evaluated without allocation.
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+    /// The order of the scores.
+    static ORDER: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The weights of one query of l documents. Orders are lists of documents, best first.
+#[derive(Debug)]
+pub struct DirectQuery {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    c: Vec<f64>,
+    /// Positions with c > 0.
+    decoded: usize,
+    /// max_pi M.
+    best: f64,
+    /// Whether all orders have one M.
+    flat: bool,
+    augmented: Ranking,
+}
+
+impl DirectQuery {
+    /// The query with these labels.
+    pub fn new(loss: &Direct, labels: &[f64]) -> Self {
+        let a = loss.measure.position_weights(labels.len());
+        let b = loss.measure.label_weights(labels);
+        let c = loss.decoder.weights(loss.measure, labels.len());
+        let augmented = Ranking::new(&a, &b, &c);
+        let mut query = Self {
+            decoded: c.iter().take_while(|&&weight| weight > 0.0).count(),
+            flat: flat(&b),
+            best: 0.0,
+            a,
+            b,
+            c,
+            augmented,
+        };
+        query.best = query.metric(&query.ideal_order());
+        query
+    }
+
+    /// a (l).
+    pub fn metric_weights(&self) -> &[f64] {
+        &self.a
+    }
+
+    /// b (l).
+    pub fn label_weights(&self) -> &[f64] {
+        &self.b
+    }
+
+    /// c (l).
+    pub fn decoder_weights(&self) -> &[f64] {
+        &self.c
+    }
+
+    /// max_pi M(pi).
+    pub fn best(&self) -> f64 {
+        self.best
+    }
+
+    /// M of an order.
+    pub fn metric(&self, order: &[u32]) -> f64 {
+        order.iter().zip(&self.a).map(|(&document, a)| a * self.b[document as usize]).sum()
+    }
+
+    /// A(s) = max_pi F(pi) - M(pi) at scores s (l, finite).
+    pub fn augmented(&self, scores: &[f64]) -> f64 {
+        WORKSPACE.with_borrow_mut(|workspace| self.augmented.maximise(scores, workspace))
+    }
+
+    /// The maximiser of M that orders documents by b, equal ones as they came.
+    pub fn ideal_order(&self) -> Vec<u32> {
+        sorted(&self.b)
+    }
+
+    /// The maximiser of M with the largest F, equation 21. Documents by b, equal ones by s, are dealt to the groups of
+    /// positions with equal a; inside each group they are ordered by s.
+    pub fn score_consistent_order(&self, scores: &[f64]) -> Vec<u32> {
+        let by = |values: &[f64], x: u32, y: u32| -> Ordering {
+            order::compare(values[y as usize], values[x as usize])
+        };
+        let mut order = sorted(scores);
+        order.sort_by(|&x, &y| by(&self.b, x, y));
+        let mut first = 0;
+        for group in self.a.chunk_by(|x, y| order::compare(*x, *y).is_eq()) {
+            order[first..first + group.len()].sort_by(|&x, &y| by(scores, x, y).then(x.cmp(&y)));
+            first += group.len();
+        }
+        order
+    }
+
+    /// A(s) - F(reference) + max M; writes c[pi~] - c[reference], pi~ the maximiser of A, into the last argument (l,
+    /// overwritten). With a fixed maximiser of M as reference it is the convex bound, equation 20.
+    pub fn bound(&self, scores: &[f64], reference: &[u32], subgradient: &mut [f64]) -> f64 {
+        subgradient.fill(0.0);
+        if self.flat {
+            return 0.0;
+        }
+        WORKSPACE.with_borrow_mut(|workspace| {
+            let augmented = self.augmented.maximise(scores, workspace);
+            for (&document, c) in workspace.chosen().iter().zip(&self.c) {
+                subgradient[document as usize] += c;
+            }
+            let mut reached = 0.0;
+            for (&document, c) in reference.iter().zip(&self.c[..self.decoded]) {
+                reached += c * scores[document as usize];
+                subgradient[document as usize] -= c;
+            }
+            augmented - reached + self.best
+        })
+    }
+
+    /// The bound with the order of the scores themselves as reference, equation 22.
+    pub fn nonconvex_bound(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        ORDER.with_borrow_mut(|order| {
+            best(scores, self.decoded, order);
+            self.bound(scores, order, subgradient)
+        })
+    }
+}
+
+/// Whether all of these are equal.
+pub(super) fn flat(weights: &[f64]) -> bool {
+    weights.windows(2).all(|pair| order::compare(pair[0], pair[1]).is_eq())
+}
+
+/// Documents by decreasing value, equal ones as they came.
+fn sorted(values: &[f64]) -> Vec<u32> {
+    let mut order = Vec::new();
+    best(values, values.len(), &mut order);
+    order
+}
+
+/// A bound with a fixed reference, of which the positions with c > 0 are kept.
+#[derive(Debug)]
+pub(super) struct Convex {
+    query: Arc<DirectQuery>,
+    reference: Vec<u32>,
+}
+
+/// The bound whose reference follows the scores.
+#[derive(Debug)]
+pub(super) struct Nonconvex {
+    query: Arc<DirectQuery>,
+}
+
+impl Convex {
+    pub(super) fn new(query: DirectQuery) -> Self {
+        let mut reference = query.ideal_order();
+        reference.truncate(query.decoded);
+        Self { query: Arc::new(query), reference }
+    }
+}
+
+impl Nonconvex {
+    pub(super) fn new(query: DirectQuery) -> Self {
+        Self { query: Arc::new(query) }
+    }
+}
+
+impl QueryLoss for Convex {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        self.query.bound(scores, &self.reference, subgradient)
+    }
+}
+
+impl QueryLoss for Nonconvex {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        self.query.nonconvex_bound(scores, subgradient)
+    }
+
+    fn majorant(&self, scores: &[f64]) -> Option<Box<dyn QueryLoss>> {
+        let mut reference = Vec::new();
+        best(scores, self.query.decoded, &mut reference);
+        Some(Box::new(Convex { query: Arc::clone(&self.query), reference }))
+    }
+}

@@ -1,0 +1,177 @@
+//! Maximising assignment: every row gets a column of its own so that the sum of profits is largest.
+//!
+//! ```text
+//! max_pi sum_p E[p, pi(p)],   k rows, l >= k columns
+//! ```
+//!
+//! [`maximise`] takes any matrix. [`Ranking`] takes the one of loss-augmented ranking, E_pj = c_p s_j - a_p b_j of
+//! positions p and documents j (Le, Smola, Chapelle, Teo, equation 28), where a, b and c are known long before the
+//! scores s, and where E of rank two makes faster methods exact:
+//!
+//! | method | where | cost |
+//! |---|---|---|
+//! | `sorted` | c = a | O(l + k log k) |
+//! | `levels` | b takes L values | O(l + k^2 (k + L)) |
+//! | `line` | behind h positions a = 0, or c = 0 | O(l log l + h^2 l) |
+//! | `dense` | any weights | O(k^2 l) |
+//!
+//! Positions without any weight are left out. No method that is near linear for all a, b, c is known.
+
+mod dense;
+mod levels;
+mod line;
+mod paths;
+mod sorted;
+mod tournament;
+
+#[cfg(test)]
+mod tests;
+
+use super::order;
+use levels::{Heads, Levels};
+use line::{Line, Tailed};
+use paths::Paths;
+use tournament::Tournament;
+
+pub use dense::maximise;
+pub use sorted::best;
+
+/// Buffers of the methods, kept between problems, and the last solution.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    chosen: Vec<u32>,
+    paths: Paths,
+    tournament: Tournament,
+    heads: Heads,
+    line: Line,
+    values: Vec<f64>,
+}
+
+impl Workspace {
+    /// The column of each row in the last solution.
+    pub fn chosen(&self) -> &[u32] {
+        &self.chosen
+    }
+}
+
+/// The assignment of documents to positions for fixed a, b and c.
+#[derive(Debug)]
+pub struct Ranking {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    c: Vec<f64>,
+    method: Method,
+}
+
+/// How it is solved.
+#[derive(Debug)]
+enum Method {
+    /// c = a.
+    Sorted,
+    /// b takes few values.
+    Levels(Levels),
+    /// Rows behind the first so many are c_p s_j.
+    ScoreTail(usize),
+    /// Rows behind the first so many are a_p (-b_j), whose second factor this is.
+    WorthTail(usize, Vec<f64>),
+    /// Nothing of these.
+    Dense,
+}
+
+/// Number of rows up to the last with a weight.
+fn support(weights: &[f64]) -> usize {
+    weights.iter().rposition(|&weight| weight != 0.0).map_or(0, |last| last + 1)
+}
+
+/// Whether weights never rise and are never negative.
+fn decay(weights: &[f64]) -> bool {
+    weights.is_sorted_by(|x, y| x >= y) && weights.last().is_none_or(|&last| last >= 0.0)
+}
+
+impl Ranking {
+    /// The problem of metric weights a and decoder weights c of positions and label weights b of documents (l), all
+    /// finite. The lists of positions may be longer or shorter than l: what a position does not have is 0, and
+    /// positions without document are left out.
+    ///
+    /// Fast where c, and a too, never rises and is never negative.
+    pub fn new(a: &[f64], b: &[f64], c: &[f64]) -> Self {
+        let (in_a, in_c) = (support(&a[..a.len().min(b.len())]), support(&c[..c.len().min(b.len())]));
+        let padded = |weights: &[f64]| -> Vec<f64> {
+            let filled = weights.iter().copied().chain(std::iter::repeat(0.0));
+            filled.take(in_a.max(in_c)).collect()
+        };
+        let (a, c) = (padded(a), padded(c));
+        let method = Method::choose(&a, b, &c, [in_a, in_c]);
+        Self { a, b: b.to_vec(), c, method }
+    }
+
+    /// Maximises `sum_p c_p s[pi(p)] - a_p b[pi(p)]` at scores s (l, finite); answers the maximum, and the document of
+    /// each position with a weight in [`Workspace::chosen`].
+    ///
+    /// The same scores give the same bits. Which of several maximisers is found is not part of the contract.
+    ///
+    /// # Panics
+    /// If there is not one score for each document.
+    pub fn maximise(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
+        assert_eq!(scores.len(), self.b.len(), "one score for each document");
+        let (a, b, c) = (&self.a, &self.b, &self.c);
+        let chosen = &mut workspace.chosen;
+        match &self.method {
+            Method::Sorted => {
+                workspace.values.clear();
+                workspace.values.extend(scores.iter().zip(b).map(|(s, b)| s - b));
+                best(&workspace.values, c.len(), chosen);
+            }
+            Method::Levels(levels) => levels.choose(a, c, scores, workspace),
+            &Method::ScoreTail(head) => {
+                workspace.line.choose(Tailed { a, c, head, tail: c }, [scores, b, scores], chosen);
+            }
+            Method::WorthTail(head, negative) => {
+                workspace.line.choose(Tailed { a, c, head: *head, tail: a }, [scores, b, negative], chosen);
+            }
+            Method::Dense => {
+                let mut matrix = std::mem::take(&mut workspace.values);
+                matrix.clear();
+                for (a, c) in a.iter().zip(c) {
+                    matrix.extend(scores.iter().zip(b).map(|(s, b)| c * s - a * b));
+                }
+                maximise(&matrix, a.len(), b.len(), workspace);
+                workspace.values = matrix;
+            }
+        }
+        let terms = workspace.chosen.iter().zip(a.iter().zip(c));
+        terms.map(|(&j, (a, c))| c * scores[j as usize] - a * b[j as usize]).sum()
+    }
+
+    /// Number of positions with a weight.
+    pub fn positions(&self) -> usize {
+        self.a.len()
+    }
+}
+
+impl Method {
+    /// The fastest method for these weights; a and c have one length, b is that of documents.
+    fn choose(a: &[f64], b: &[f64], c: &[f64], [in_a, in_c]: [usize; 2]) -> Self {
+        if !decay(c) {
+            return Self::Dense;
+        }
+        if order::same(a, c) {
+            return Self::Sorted;
+        }
+        let levels = Levels::new(b);
+        let (rows, documents) = (a.len(), b.len());
+        let head = in_a.min(in_c);
+        let by_levels = rows * rows * (rows / 3 + levels.count() / 2);
+        let by_line = head * head * documents * 4;
+        if head == rows || by_levels <= by_line {
+            return Self::Levels(levels);
+        }
+        if in_a < in_c {
+            return Self::ScoreTail(head);
+        }
+        if decay(a) {
+            return Self::WorthTail(head, b.iter().map(|b| -b).collect());
+        }
+        Self::Levels(levels)
+    }
+}
