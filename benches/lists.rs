@@ -126,7 +126,7 @@ fn gram(rows: usize, features: usize) {
 fn solvers(queries: usize, features: usize, loss: &ListLoss) {
     let blocks = Documents::new(queries, features).blocks(loss);
     let problem = problem(features, loss, &blocks);
-    for name in ["lbfgs", "bundle"] {
+    for name in ["lbfgs", "newton", "bundle"] {
         for (lambda, tolerance) in [(1e-2, 1e-4), (1e-2, 1e-8), (1e-6, 1e-4), (1e-6, 1e-8)] {
             let options = SolveOptions { solver: find(name).unwrap(), tolerance, ..SolveOptions::default() };
             let began = Instant::now();

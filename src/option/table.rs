@@ -78,7 +78,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("bandwidth", Rule::PositiveOr(&["median"]), "\"median\"", TRAIN, "distance h at which a training query counts little; the median distance unless given"),
     def("prior", Rule::OneOf(&["zero", "global"]), "\"zero\"", TRAIN, "what the penalty of a query's function pulls to: 0, or the function of all queries together"),
     def("form", Rule::OneOf(&["scoring", "ranking"]), "\"scoring\"", TRAIN, "whether documents are scored or pairs of them are ordered and scores recovered"),
-    def("solver", Rule::OneOf(&["auto", "newton", "dual_descent", "admm", "interior_point", "lbfgs", "bundle", "least_squares"]), "\"auto\"", TRAIN, "what minimises the objective"),
+    def("solver", Rule::OneOf(&["auto", "newton", "dual_descent", "admm", "interior_point", "lbfgs", "bundle", "least_squares", "stochastic", "constraint_generation"]), "\"auto\"", TRAIN, "what minimises the objective"),
     def("loss", Rule::OneOf(crate::loss::NAMES), "\"hinge\"", TRAIN, "what a misplaced pair costs"),
     def("centring", Rule::OneOf(&["query", "none"]), "\"query\"", TRAIN, "whether the loss squared subtracts the means of a query from scores and grades"),
     def("lambda", Rule::PositivesOr(&["auto"]), "\"auto\"", TRAIN, "weight of the penalty; auto and lists are chosen from by validation"),

@@ -1,4 +1,5 @@
-//! Reading golden vectors (`tests/golden/qsvm`) and comparing with them.
+//! Reading golden vectors (`tests/golden`) and comparing with them.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::Path;
 
@@ -6,7 +7,16 @@ use serde_json::Value;
 
 /// The text of a file of `tests/golden/qsvm`.
 pub fn read(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);
+    read_from("qsvm", name)
+}
+
+/// The text of a file of `tests/golden/listwise`.
+pub fn read_listwise(name: &str) -> String {
+    read_from("listwise", name)
+}
+
+fn read_from(folder: &str, name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder).join(name);
     std::fs::read_to_string(path).unwrap()
 }
 

@@ -15,21 +15,27 @@ mod annealed;
 mod auto;
 mod block;
 mod bundle;
+mod constraint_generation;
 mod differences;
 mod gram;
 mod lbfgs;
 mod least_squares;
+mod newton;
 mod pass;
 mod problem;
 mod product;
+mod stochastic;
 
 pub use auto::AUTO;
 pub use block::{ListBlock, Rows};
 pub use bundle::BUNDLE;
+pub use constraint_generation::CONSTRAINT_GENERATION;
 pub use gram::Gram;
 pub use lbfgs::LBFGS;
 pub use least_squares::LEAST_SQUARES;
+pub use newton::NEWTON;
 pub use problem::ListProblem;
+pub use stochastic::STOCHASTIC;
 
 use super::pair::check_lambda;
 use super::{SolveOptions, SolveReport};
