@@ -103,7 +103,12 @@ fn passes(queries: usize) {
         std::hint::black_box(problem.risk(&w, &mut gradient));
     });
     let gigabytes = values.len() as f64 * 4e-9;
-    println!("{} documents x 136: read twice {:.4} s ({:.1} GB/s)", values.len() / 136, 2.0 * read, gigabytes / read);
+    println!(
+        "{} documents x 136: read twice {:.4} s ({:.1} GB/s)",
+        values.len() / 136,
+        2.0 * read,
+        gigabytes / read
+    );
     println!("  one pass {pass:.4} s = {:.2} x reading twice", pass / (2.0 * read));
 }
 
@@ -116,7 +121,10 @@ fn gram(rows: usize, features: usize) {
     });
     // Entries on and above the diagonal only, a product and a sum each.
     let work = (rows * features * (features + 1)) as f64;
-    println!("sums of {rows} x {features}: {seconds:.3} s, {:.1} Gflop/s on all threads", 1e-9 * work / seconds);
+    println!(
+        "sums of {rows} x {features}: {seconds:.3} s, {:.1} Gflop/s on all threads",
+        1e-9 * work / seconds
+    );
     let (solver, began) = (find("least_squares").unwrap(), Instant::now());
     let options = SolveOptions { solver, ..SolveOptions::default() };
     let (_, report) = list_path(&problem, &[1e-4], &options, &|| false).unwrap().pop().unwrap();

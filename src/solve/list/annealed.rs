@@ -49,8 +49,13 @@ fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancell
     let mut w = problem.beginning();
     let objective = problem.objective(lambda, &w, &mut unused);
     let mut best = w.clone();
-    let mut report =
-        SolveReport { stop: Stop::IterationLimit, iterations: 0, objective, gap: objective, steps: Vec::new() };
+    let mut report = SolveReport {
+        stop: Stop::IterationLimit,
+        iterations: 0,
+        objective,
+        gap: objective,
+        steps: Vec::new(),
+    };
     let mut sigma = first_sigma(problem, &w);
     for _ in 0..MOST_ROUNDS {
         let losses = problem.each_query(&problem.scores(&w), |loss, _| loss.smoothed(sigma));

@@ -235,7 +235,12 @@ impl Gram {
 }
 
 /// The rows of [Z t] of one query, row-major.
-pub(super) fn scaled_rows(block: &ListBlock, loss: &dyn QueryLoss, weight: f64, dim: usize) -> Result<Vec<f64>> {
+pub(super) fn scaled_rows(
+    block: &ListBlock,
+    loss: &dyn QueryLoss,
+    weight: f64,
+    dim: usize,
+) -> Result<Vec<f64>> {
     if block.dim() != dim {
         let what = "number of features of a query".to_owned();
         return Err(Error::Shape { what, found: block.dim(), expected: dim });

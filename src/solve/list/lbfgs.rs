@@ -176,7 +176,8 @@ impl<'p, 'a> Run<'p, 'a> {
 
     /// Whether a trial lies low enough; `left` is the slope there.
     fn falls(&self, trial: &Point, t: f64, slope: f64, left: f64) -> bool {
-        let by_value = trial.objective <= self.objective + ARMIJO * t * slope && trial.objective < self.objective;
+        let by_value =
+            trial.objective <= self.objective + ARMIJO * t * slope && trial.objective < self.objective;
         let equal = trial.objective <= self.objective + ROUNDING * self.objective.abs();
         by_value || (equal && left <= (2.0 * ARMIJO - 1.0) * slope)
     }

@@ -80,7 +80,7 @@ struct Run<'p, 'a> {
 
 impl<'p, 'a> Run<'p, 'a> {
     fn new(problem: &'p ListProblem<'a>, lambda: f64, w: Vec<f64>) -> Self {
-        let u = problem.from_centre(&w);
+        let u = problem.less_centre(&w);
         let order = (0..problem.blocks().len()).filter(|&query| problem.blocks()[query].1 > 0.0).collect();
         let plane = Plane { normal: vec![0.0; u.len()], offset: 0.0 };
         let (steps_made, random, bound) = (0.0, Random::new(0), 0.0);
@@ -143,7 +143,9 @@ impl<'p, 'a> Run<'p, 'a> {
         let towards = |value: &mut f64, target: f64| *value += share * (target - *value);
         self.plane.normal.iter_mut().zip(plane.normal).for_each(|(mean, g)| towards(mean, g));
         towards(&mut self.plane.offset, plane.offset);
-        self.bound = self.bound.max(self.plane.offset - dot(&self.plane.normal, &self.plane.normal) / (4.0 * self.lambda));
+        self.bound = self
+            .bound
+            .max(self.plane.offset - dot(&self.plane.normal, &self.plane.normal) / (4.0 * self.lambda));
     }
 
     /// One step from w = w0 + u, which follows; adds the query's plane.

@@ -114,7 +114,7 @@ impl<'p, 'a> Bundle<'p, 'a> {
     /// Adds the plane at w, whose slopes were computed last.
     fn cut(&mut self, w: &[f64], risk: f64) {
         let g = self.problem.columns_times(&self.slopes);
-        let offset = risk - dot(&g, &self.problem.from_centre(w));
+        let offset = risk - dot(&g, &self.problem.less_centre(w));
         self.planes.add(g, offset);
     }
 

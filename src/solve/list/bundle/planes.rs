@@ -79,7 +79,8 @@ impl Planes {
             }
             let heights = self.heights(lambda);
             let mean = dot(&heights, &self.weights);
-            let highest = (0..heights.len()).fold(0, |best, i| if heights[i] > heights[best] { i } else { best });
+            let highest =
+                (0..heights.len()).fold(0, |best, i| if heights[i] > heights[best] { i } else { best });
             if heights[highest] - mean <= 2.0 * lambda * accuracy || self.active.contains(&highest) {
                 break;
             }
