@@ -45,12 +45,12 @@ fn path(
     let mut w = problem.beginning();
     let mut fits: Vec<Report> = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
-        fits.push(Run::new(problem, lambda, w).run(options, cancelled));
+        fits.push(Run::new(problem, lambda, std::mem::take(&mut w)).run(options, cancelled));
         let Some((last, report)) = fits.last() else { break };
         if report.stop == Stop::Interrupted {
             break;
         }
-        w = last.clone();
+        w.clone_from(last);
     }
     fits
 }
