@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[path = "common/golden.rs"]
-#[allow(dead_code, reason = "each test file uses a part of it")]
 mod golden;
 
 use golden::{assert_close, numbers, read_listwise, rows};

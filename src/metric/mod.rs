@@ -58,7 +58,6 @@ mod laws;
 pub(crate) use discount::{gains, gains_for_ratios, logarithmic};
 
 pub use def::{METRICS, MetricDef, PerQuery, PerQueryOfSubtopics, SUBTOPIC_METRICS, SubtopicDef};
-pub(crate) use discount::{gains, gains_for_ratios, logarithmic as logarithmic_discount};
 pub use mean::{Mean, Undefined};
 pub use named::{Metric, SubtopicMetric};
 pub use options::{Gain, MetricOptions, Ties};

@@ -118,6 +118,8 @@ pub const SOLVERS: &[&SolverDef] = &[
     &list::LBFGS,
     &list::BUNDLE,
     &list::LEAST_SQUARES,
+    &list::STOCHASTIC,
+    &list::CONSTRAINT_GENERATION,
 ];
 
 /// Names of all solvers, in the order of [`SOLVERS`].
@@ -130,6 +132,8 @@ pub const NAMES: &[&str] = &[
     list::LBFGS.name,
     list::BUNDLE.name,
     list::LEAST_SQUARES.name,
+    list::STOCHASTIC.name,
+    list::CONSTRAINT_GENERATION.name,
 ];
 
 /// The solver of this name.

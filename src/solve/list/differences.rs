@@ -54,8 +54,7 @@ fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancell
     };
     for _ in 0..MOST_ROUNDS {
         let convex = majorant(problem, &w);
-        let Some((next, round)) = bundle::solve_from(&convex, w.clone(), &[lambda], &inner, cancelled).pop()
-        else {
+        let Some((next, round)) = bundle::solve_from(&convex, &w, &[lambda], &inner, cancelled).pop() else {
             break;
         };
         report.iterations += round.iterations;

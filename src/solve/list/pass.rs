@@ -127,6 +127,42 @@ impl ListProblem<'_> {
         sum(self.dim(), parts)
     }
 
+    /// X' L'' X v, the Hessian of R at these scores times v. One pass.
+    pub(super) fn hessian_times(&self, scores: &PerDocument, v: &[f64]) -> Vec<f64> {
+        let of_group = |(group, scores): (&Range<usize>, &Vec<f64>)| {
+            let mut sum = vec![0.0; self.dim()];
+            let (mut direction, mut product) = (Vec::new(), Vec::new());
+            for Query { block, loss, weight, documents } in self.queries(group) {
+                direction.resize(documents.len(), 0.0);
+                product.resize(documents.len(), 0.0);
+                rows_times(block.slice(), v, &mut direction);
+                loss.hessian_times(&scores[documents], &direction, &mut product);
+                product.iter_mut().for_each(|product| *product *= weight);
+                add_columns_times(block.slice(), &product, &mut sum);
+            }
+            sum
+        };
+        let parts: Vec<Vec<f64>> = self.groups().par_iter().zip(scores).map(of_group).collect();
+        sum(self.dim(), parts)
+    }
+
+    /// For every query its loss at X w and X' g with a subgradient g there, neither weighted. One pass.
+    pub(super) fn query_planes(&self, w: &[f64]) -> Vec<(f64, Vec<f64>)> {
+        let of_group = |group: &Range<usize>| {
+            let of_query = |Query { block, loss, documents, .. }: Query<'_>| {
+                let (mut scores, mut slope) = (vec![0.0; documents.len()], vec![0.0; documents.len()]);
+                let mut normal = vec![0.0; self.dim()];
+                rows_times(block.slice(), w, &mut scores);
+                let value = loss.value_and_subgradient(&scores, &mut slope);
+                add_columns_times(block.slice(), &slope, &mut normal);
+                (value, normal)
+            };
+            self.queries(group).map(of_query).collect::<Vec<_>>()
+        };
+        let parts: Vec<Vec<(f64, Vec<f64>)>> = self.groups().par_iter().map(of_group).collect();
+        parts.into_iter().flatten().collect()
+    }
+
     /// For every query its loss and its scores, in order, as `visit` makes something of them.
     pub(super) fn each_query<T: Send>(
         &self,

@@ -132,7 +132,7 @@ impl<'a> ListProblem<'a> {
     }
 
     /// w - w0.
-    pub(super) fn from_centre(&self, w: &[f64]) -> Vec<f64> {
+    pub(super) fn less_centre(&self, w: &[f64]) -> Vec<f64> {
         match &self.centre {
             None => w.to_vec(),
             Some(centre) => w.iter().zip(centre).map(|(w, w0)| w - w0).collect(),
@@ -149,7 +149,7 @@ impl<'a> ListProblem<'a> {
 
     /// |w - w0|^2.
     pub fn distance2(&self, w: &[f64]) -> f64 {
-        let u = self.from_centre(w);
+        let u = self.less_centre(w);
         dot(&u, &u)
     }
 }

@@ -67,8 +67,8 @@ fn dots<T: Element, const R: usize>(rows: [&[T]; R], w: &[f64]) -> [f64; R] {
     for (block, weights) in weights.iter().enumerate() {
         for (sum, row) in sums.iter_mut().zip(rows) {
             let values = &row[block * LANES..(block + 1) * LANES];
-            for lane in 0..LANES {
-                sum.0[lane] += values[lane].to_f64() * weights[lane];
+            for ((sum, value), weight) in sum.0.iter_mut().zip(values).zip(weights) {
+                *sum += value.to_f64() * weight;
             }
         }
     }
@@ -107,12 +107,10 @@ impl<T: Element> Kernel for ColumnsTimes<'_, T> {
 
 #[inline(always)]
 fn add_four<T: Element>([a, b, c, d]: [&[T]; ROWS], h: &[f64; ROWS], gradient: &mut [f64]) {
-    let dim = gradient.len();
-    let (a, b, c, d) = (&a[..dim], &b[..dim], &c[..dim], &d[..dim]);
-    for place in 0..dim {
-        let first = h[0] * a[place].to_f64() + h[1] * b[place].to_f64();
-        let second = h[2] * c[place].to_f64() + h[3] * d[place].to_f64();
-        gradient[place] += first + second;
+    for ((((g, a), b), c), d) in gradient.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        let first = h[0] * a.to_f64() + h[1] * b.to_f64();
+        let second = h[2] * c.to_f64() + h[3] * d.to_f64();
+        *g += first + second;
     }
 }
 

@@ -23,7 +23,7 @@ struct Case {
     weights: Vec<f64>,
 }
 
-const SQUARED: ListLoss = ListLoss::Squared(Squared { centred: true });
+const SQUARED: ListLoss = ListLoss::Squared(Squared::CENTRED);
 const LIST_NET: ListLoss = ListLoss::ListNet(ListNet { of_gains: false });
 
 impl Case {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::Measure;
 use crate::error::{Error, Result};
-use crate::metric::logarithmic_discount;
+use crate::metric::logarithmic;
 
 /// The weight of position p, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl Decoder {
         match self {
             Self::Linear(depth) => all(&|place| depth.saturating_sub(place) as f64),
             Self::Power(power) => all(&|place| libm::pow((place + 1) as f64, -power)),
-            Self::Log => all(&logarithmic_discount),
+            Self::Log => all(&logarithmic),
             Self::LogLog => all(&|place| 1.0 / libm::log2(libm::log2((place + 2) as f64) + 1.0)),
             Self::Metric => measure.position_weights(positions),
         }

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::metric::{Gain, Metric, MetricOptions, gains, gains_for_ratios, logarithmic_discount};
+use crate::metric::{Gain, Metric, MetricOptions, gains, gains_for_ratios, logarithmic};
 
 /// A measure that direct optimisation bounds; cutoffs are numbers of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl Measure {
             _ if place >= depth => 0.0,
             Self::Wta => f64::from(u8::from(place == 0)),
             Self::Mrr(_) => 1.0 / (place + 1) as f64,
-            Self::Dcg(_) | Self::Ndcg(_) => logarithmic_discount(place),
+            Self::Dcg(_) | Self::Ndcg(_) => logarithmic(place),
             Self::Precision(cutoff) => 1.0 / cutoff as f64,
             Self::Eru { halflife, .. } => libm::exp2(-(place as f64) / (halflife - 1.0)),
         };

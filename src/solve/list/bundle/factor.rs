@@ -34,7 +34,7 @@ impl Factor {
         self.0.remove(place);
         for column in place..self.len() {
             let (x, y) = (self.0[column][column], self.0[column][column + 1]);
-            let size = x.hypot(y);
+            let size = (x * x + y * y).sqrt();
             let (cos, sin) = (x / size, y / size);
             for row in &mut self.0[column..] {
                 let (x, y) = (row[column], row[column + 1]);

@@ -57,13 +57,13 @@ fn path(
     if problem.shape() == Shape::Difference {
         return differences::path(problem, lambdas, options, cancelled);
     }
-    solve_from(problem, problem.beginning(), lambdas, options, cancelled)
+    solve_from(problem, &problem.beginning(), lambdas, options, cancelled)
 }
 
 /// Solves a convex problem for each lambda, the first from w on, every other one from the one before.
 pub(super) fn solve_from(
     problem: &ListProblem<'_>,
-    w: Vec<f64>,
+    w: &[f64],
     lambdas: &[f64],
     options: &SolveOptions,
     cancelled: Cancelled<'_>,
@@ -100,21 +100,21 @@ struct Bundle<'p, 'a> {
 }
 
 impl<'p, 'a> Bundle<'p, 'a> {
-    fn new(problem: &'p ListProblem<'a>, w: Vec<f64>) -> Self {
-        let scores = problem.scores(&w);
+    fn new(problem: &'p ListProblem<'a>, w: &[f64]) -> Self {
+        let scores = problem.scores(w);
         let mut slopes = PerDocument::new();
         let risk = problem.slopes(&scores, &mut slopes);
         let planes = Planes::new(problem.dim());
-        let best = Place { w: w.clone(), scores, risk };
+        let best = Place { w: w.to_vec(), scores, risk };
         let mut bundle = Self { problem, planes, best, slopes, loss_at_start: risk };
-        bundle.cut(&w, risk);
+        bundle.cut(w, risk);
         bundle
     }
 
     /// Adds the plane at w, whose slopes were computed last.
     fn cut(&mut self, w: &[f64], risk: f64) {
         let g = self.problem.columns_times(&self.slopes);
-        let offset = risk - dot(&g, &self.problem.from_centre(w));
+        let offset = risk - dot(&g, &self.problem.less_centre(w));
         self.planes.add(g, offset);
     }
 

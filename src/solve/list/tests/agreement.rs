@@ -8,7 +8,7 @@ use super::*;
 
 /// Solvers that reach any accuracy.
 fn exact(shape: Shape) -> impl Iterator<Item = &'static SolverDef> {
-    taking(shape)
+    taking(shape).filter(|solver| solver.name != "stochastic")
 }
 
 /// The certificate of a report holds against an optimum known to within `known`.
@@ -19,10 +19,10 @@ fn assert_certified(name: &str, report: &SolveReport, optimum: f64, known: f64) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn all_solvers_find_the_minimum(seed in 0u64..1 << 40, dim in 1usize..12, power in -4i32..1, centred: bool) {
+    fn all_solvers_find_the_minimum(seed in 0u64..1 << 40, dim in 1usize..12, power in -3i32..1, centred: bool) {
         for loss in [SQUARED, LIST_NET] {
             let case = Case::new(seed, 1 + seed as usize % 9, dim, loss);
             each_convex(&case, |problem| {
@@ -39,6 +39,22 @@ proptest! {
                 }
             });
         }
+    }
+
+    /// Stochastic steps come near, and say how near.
+    #[test]
+    fn stochastic_steps_are_certified(seed in 0u64..1 << 40, dim in 1usize..12, power in -1i32..1) {
+        let case = Case::new(seed, 20, dim, LIST_NET);
+        each_convex(&case, |problem| {
+            let problem = problem.clone().with_centre(centre(dim)).unwrap();
+            let lambda = [10f64.powi(power)];
+            let (_, bundle) = fits(&problem, &lambda, &BUNDLE, 1e-9).pop().unwrap();
+            let (w, report) = fits(&problem, &lambda, &STOCHASTIC, 1e-3).pop().unwrap();
+            assert_certified("stochastic", &report, bundle.objective, bundle.gap);
+            let objective = problem.objective(lambda[0], &w, &mut vec![0.0; dim]);
+            assert!((objective - report.objective).abs() <= 1e-12 * (1.0 + objective));
+            assert!(report.objective - bundle.objective <= 0.1 * bundle.objective, "{report:?}");
+        });
     }
 
     /// An answer of a path is that of its lambda alone, to within both gaps.
@@ -72,7 +88,8 @@ fn the_number_of_threads_changes_no_bit() {
             for threads in [2, 5] {
                 let (other, again) = with(threads);
                 assert_eq!(w, other, "{}", solver.name);
-                assert!(report.gap == again.gap && report.iterations == again.iterations, "{}", solver.name);
+                let bits = |report: &SolveReport| (report.gap.to_bits(), report.iterations);
+                assert_eq!(bits(&report), bits(&again), "{}", solver.name);
             }
         }
     });

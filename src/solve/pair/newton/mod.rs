@@ -53,7 +53,7 @@ pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
     summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
     pair: Some(PairWork { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path }),
-    list: None,
+    list: Some(crate::solve::list::NEWTON),
 };
 
 fn path(
