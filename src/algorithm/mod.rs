@@ -48,6 +48,8 @@ pub struct AlgorithmDef {
     pub loss: &'static str,
     /// What keeps functions simple, unless the option `penalty` says otherwise.
     pub penalty: &'static str,
+    /// What the penalty pulls to, unless the option `prior` says otherwise.
+    pub prior: &'static str,
     /// Scaling of document features, unless the option `scale` says otherwise.
     pub scale: ScalingKind,
     /// The order in which it is given its documents.

@@ -120,7 +120,8 @@ pub struct Recipe {
 
 /// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
 /// of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for v = 61, ..., 1; else half decades, because fits are dearer,
-/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger.
+/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1 to 1e-4 of
+/// losses that take cutting planes or annealing.
 pub(super) fn auto_grid(loss: &Loss, is_linear: bool) -> Vec<f64> {
     let half_decades = |largest: f64| -> Vec<f64> {
         (0..=14).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
@@ -128,6 +129,9 @@ pub(super) fn auto_grid(loss: &Loss, is_linear: bool) -> Vec<f64> {
     match loss {
         Loss::Pair(_) if is_linear => {
             (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
+        }
+        Loss::List(loss) if !matches!(loss.shape(), Shape::Quadratic | Shape::Smooth) => {
+            (0..=8).map(|step| libm::exp10(-0.5 * f64::from(step))).collect()
         }
         _ if is_linear => half_decades(1.0),
         _ => half_decades(0.0),
@@ -151,7 +155,8 @@ impl Recipe {
         let loss = (loss.make)(&Given(options.given()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
-            Loss::List(_) => 1e-4,
+            Loss::List(_) if loss.shape().is_convex() => 1e-4,
+            Loss::List(_) => 1e-2,
         });
         let spectral = options.text("penalty").unwrap_or(algorithm.penalty) == "spectral";
         let penalty = match (spectral, options.has("components")) {
@@ -176,7 +181,7 @@ impl Recipe {
             scale_given: options.has("scale"),
             form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
-            prior: match options.text("prior") {
+            prior: match options.text("prior").or(Some(algorithm.prior)) {
                 Some("global") => Prior::Global,
                 Some("regression") => Prior::Regression,
                 _ => Prior::Zero,

@@ -35,6 +35,9 @@ pub(super) struct Cells {
     folds: Vec<Option<[usize; DEALINGS]>>,
 }
 
+/// The queries that a fold holds out, and for each lambda their values.
+type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
+
 /// A candidate with its validated values.
 pub(super) struct Trial {
     pub candidate: Candidate,
@@ -177,8 +180,7 @@ pub(super) fn run(
         let values: Vec<Vec<Option<f64>>> = lambdas.par_iter().map(of_lambda).collect::<Result<_>>()?;
         Ok((held_out, values))
     };
-    let folds: Vec<(Vec<usize>, Vec<Vec<Option<f64>>>)> =
-        folds.par_iter().map(fold).collect::<Result<_>>()?;
+    let folds: Vec<FoldValues> = folds.par_iter().map(fold).collect::<Result<_>>()?;
     let mean = |place: usize| {
         let mut mean = Mean::new(recipe.metric.def(), recipe.undefined);
         for (held_out, values) in &folds {

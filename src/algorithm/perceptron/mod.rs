@@ -36,6 +36,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     smoothing: Kind::Uniform,
     loss: "slam",
     penalty: "ridge",
+    prior: "zero",
     scale: ScalingKind::None,
     order: RowOrder::Stream,
     parameters: &["scale", "measure", "label_ties", "eta", "active", "average", "epochs", "shuffle"],

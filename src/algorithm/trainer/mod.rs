@@ -21,7 +21,7 @@ use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::MapOptions;
-use crate::loss::{self, Given, Loss};
+use crate::loss::{self, Given, Loss, Shape};
 use crate::ranker::{
     Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, Penalty, QueryDependent, Ranker,
     Space,
@@ -80,6 +80,7 @@ pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
     smoothing: Kind::Uniform,
     loss: "hinge",
     penalty: "ridge",
+    prior: "zero",
     scale: ScalingKind::Quantile,
     order: RowOrder::Canonical,
     parameters: PARAMETERS,
@@ -87,8 +88,12 @@ pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
     go_on: None,
 };
 
-/// Fits that only serve the choice of lambda end at this relative gap.
-const CHOICE_TOLERANCE: f64 = 1e-4;
+/// Fits that only serve the choice of lambda end at these relative gaps: of pairwise losses, of smooth listwise ones, and
+/// of those that take cutting planes, whose rankings hardly change long before their objectives are exact.
+const CHOICE_TOLERANCES: (f64, f64, f64) = (1e-4, 1e-3, 1e-2);
+
+/// An objective above this share of that of no function is no success.
+const COLLAPSED: f64 = 0.99;
 
 /// Lambda where no judged query can be spared to choose it.
 const FALLBACK_LAMBDA: f64 = 0.01;
@@ -150,6 +155,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
     let fits = session.fit_all(&fitting, lambdas.each.as_deref(), started)?;
     let unconverged =
         fits.iter().filter(|fit| !matches!(fit.report.stop, Stop::Converged | Stop::Empty)).count();
+    warnings.extend(collapse(recipe, &fits));
     let log = log(&fits);
     let functions = fits.len();
     let (ranker, scaling) = session.ranker(fitting, fits.into_iter().map(|fit| fit.function).collect());
@@ -278,7 +284,7 @@ impl<'a> Session<'a> {
         let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear());
         let pulls = recipe.prior != Prior::Zero;
         let mut anchor = Anchor { loss, lambda: FALLBACK_LAMBDA, pulls };
-        let plain = Fitting { lambda: lambdas[0], ..self.plain(&anchor, CHOICE_TOLERANCE) };
+        let plain = Fitting { lambda: lambdas[0], ..self.plain(&anchor, choice_tolerance(&anchor.loss)) };
         anchor.lambda = self.chosen(&rounds, &lambdas, &|_| Ok(plain.clone()), false, warnings)?.all;
         Ok(Some(anchor))
     }
@@ -293,8 +299,8 @@ impl<'a> Session<'a> {
         match &self.recipe.lambda {
             LambdaChoice::Fixed(lambda) => Ok(Lambdas { all: *lambda, each: None, choice: None }),
             LambdaChoice::Among(lambdas) => {
-                let fitting =
-                    |round: &Round| self.fitting(&round.lending, lambdas[0], CHOICE_TOLERANCE, anchor);
+                let tolerance = choice_tolerance(&self.recipe.loss);
+                let fitting = |round: &Round| self.fitting(&round.lending, lambdas[0], tolerance, anchor);
                 // With a prior the largest lambda gives the function of all queries, which is left for good reasons only.
                 let careful = self.recipe.prior != Prior::Zero && self.recipe.smoothing.kind != Kind::Uniform;
                 self.chosen(rounds, lambdas, &fitting, careful, warnings)
@@ -355,6 +361,32 @@ impl<'a> Session<'a> {
             }
         };
         (ranker, self.scaling)
+    }
+}
+
+/// Says so where the best function is hardly better than none, as margins over all documents make it on noisy grades.
+fn collapse(recipe: &Recipe, fits: &[Fit]) -> Option<String> {
+    let [Fit { function, report, .. }] = fits else { return None };
+    let first = report.steps.first()?.objective;
+    let takes_planes = matches!(recipe.loss, Loss::List(_)) && recipe.loss.shape() == Shape::Convex;
+    if !takes_planes || function.objective < COLLAPSED * first {
+        return None;
+    }
+    let at = if recipe.prior == Prior::Zero { "w = 0" } else { "its prior" };
+    Some(format!(
+        "{at} is optimal here, or within 1% of it: the loss '{}' is a bound that no function lowers on these grades; \
+         try the perceptron, direct with \"bound\": \"nonconvex\", list_net or cs_list_mle",
+        recipe.loss.def().name
+    ))
+}
+
+/// The relative gap of fits that only serve the choice of lambda.
+fn choice_tolerance(loss: &Loss) -> f64 {
+    let (pairs, smooth, planes) = CHOICE_TOLERANCES;
+    match (loss, loss.shape()) {
+        (Loss::Pair(_), _) => pairs,
+        (_, Shape::Quadratic | Shape::Smooth) => smooth,
+        _ => planes,
     }
 }
 

@@ -179,6 +179,8 @@ mod tests {
         ("slam", r#"{"measure": "ndcg@3", "margin": 0.5}"#),
         ("slam", r#"{"measure": "map"}"#),
         ("smooth_grad", r#"{"measure": "precision@2"}"#),
+        ("direct", r#"{"bound": "convex"}"#),
+        ("direct", r#"{"bound": "convex", "measure": "precision@2", "decoder": "power"}"#),
     ];
 
     fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {
@@ -215,7 +217,7 @@ mod tests {
         fn the_subgradient_inequality_holds(rows in rows()) {
             let (labels, a, b) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
-            for (def, loss) in every().filter(|(def, _)| def.shape.is_convex()) {
+            for (def, loss) in every().filter(|(_, loss)| loss.shape().is_convex()) {
                 let loss = loss.prepare(&labels);
                 let at_b = loss.value_and_subgradient(&b, &mut g);
                 let at_a = loss.value_and_subgradient(&a, &mut g);

@@ -8,7 +8,8 @@
 //!
 //! **What the report says.** The objective is that of the loss itself. The gap is |g|^2 / (4 lambda) of the last smooth
 //! problem: it says how near its last point is to a stationary one, and certifies no optimum of either problem.
-//! `steps` has one entry per round and `iterations` counts those of all of them.
+//! `steps` has one entry per round and `iterations` counts those of all of them. It has
+//! converged when the risks have met.
 
 use std::time::Instant;
 
@@ -22,6 +23,8 @@ use crate::solve::{Cancelled, SolveOptions, SolveReport, Step, Stop};
 const MOST_ROUNDS: usize = 10;
 /// Difference of the smooth risk from the risk, as a share of the weights of all queries, that ends the rounds.
 const NEAR: f64 = 1e-3;
+/// Most L-BFGS iterations of a round; what they lack is made up in the next one.
+const MOST_ITERATIONS: u32 = 30;
 /// First sigma, in standard deviations of the scores.
 const FIRST: f64 = 2.0;
 
@@ -57,10 +60,11 @@ fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancell
         steps: Vec::new(),
     };
     let mut sigma = first_sigma(problem, &w);
+    let inner = SolveOptions { max_iterations: options.max_iterations.min(MOST_ITERATIONS), ..*options };
     for _ in 0..MOST_ROUNDS {
         let losses = problem.each_query(&problem.scores(&w), |loss, _| loss.smoothed(sigma));
         let smooth = problem.with_losses(losses, Shape::Smooth);
-        let Some((next, round)) = lbfgs::solve_from(&smooth, w, &[lambda], options, cancelled).pop() else {
+        let Some((next, round)) = lbfgs::solve_from(&smooth, w, &[lambda], &inner, cancelled).pop() else {
             break;
         };
         w = next;
@@ -75,7 +79,7 @@ fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancell
         // Both objectives have the same penalty.
         let near = (round.objective - objective).abs() < NEAR * weight;
         if round.stop == Stop::Interrupted || near {
-            report.stop = round.stop;
+            report.stop = if near { Stop::Converged } else { round.stop };
             break;
         }
         sigma *= 0.5;

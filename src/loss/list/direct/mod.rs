@@ -38,7 +38,7 @@ pub use query::DirectQuery;
 pub const DIRECT: LossDef = LossDef {
     name: "direct",
     summary: "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
-    shape: Shape::Convex,
+    shape: Shape::Difference,
     parameters: &["measure", "decoder", "decoder_power", "bound", "neutral", "halflife"],
     make: |given| Ok(Loss::List(ListLoss::Direct(Direct::of_options(*given)?))),
 };
@@ -67,7 +67,7 @@ pub enum Bound {
 pub const BOUNDS: &[&str] = &["convex", "nonconvex"];
 
 impl Direct {
-    /// The loss with the parameters among these options; NDCG@10, linear, convex unless they say otherwise.
+    /// The loss with the parameters among these options; NDCG@10, linear, nonconvex unless they say otherwise.
     fn of_options(given: Given<'_>) -> Result<Self> {
         let defaults = MetricOptions::default();
         let measure = Measure::parse(
@@ -77,8 +77,8 @@ impl Direct {
         )?;
         let power = given.number("decoder_power").unwrap_or(0.25);
         let decoder = Decoder::parse(given.text("decoder").unwrap_or("linear"), measure, power)?;
-        let nonconvex = given.text("bound") == Some("nonconvex");
-        Ok(Self { measure, decoder, bound: if nonconvex { Bound::Nonconvex } else { Bound::Convex } })
+        let convex = given.text("bound") == Some("convex");
+        Ok(Self { measure, decoder, bound: if convex { Bound::Convex } else { Bound::Nonconvex } })
     }
 
     pub(super) fn shape(&self) -> Shape {
