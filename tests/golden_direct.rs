@@ -3,12 +3,15 @@
 //! Definitions and normalisation stand in the `about` of each file.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/direct.rs"]
+mod direct;
 #[path = "common/golden.rs"]
 mod golden;
 
+use direct::direct;
 use golden::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
-use sqlite_ltr::loss::list::{Bound, Decoder, Direct, DirectQuery, Measure};
+use sqlite_ltr::loss::list::{Bound, DirectQuery};
 use sqlite_ltr::math::assignment::{Ranking, Workspace, maximise};
 use sqlite_ltr::math::order::descending;
 
@@ -60,29 +63,6 @@ fn assignments() {
     }
 }
 
-fn direct(case: &Value) -> Direct {
-    let k = case["k"].as_u64().map(|k| k as usize);
-    let eru = |normalised| Measure::Eru { neutral: 1.0, halflife: 3.0, normalised };
-    let measure = match case["measure"].as_str().unwrap() {
-        "wta" => Measure::Wta,
-        "mrr" => Measure::Mrr(None),
-        "dcg" | "dcg@k" => Measure::Dcg(k),
-        "ndcg" | "ndcg@k" => Measure::Ndcg(k),
-        "prec@k" => Measure::Precision(k.unwrap()),
-        "eru" => eru(false),
-        "neru" => eru(true),
-        other => panic!("unknown measure {other}"),
-    };
-    let decoder = match case["c_kind"].as_str().unwrap() {
-        "linear@k" => Decoder::Linear(case["c_k"].as_u64().unwrap() as usize),
-        "power" => Decoder::Power(0.25),
-        "log" => Decoder::Log,
-        "a" => Decoder::Metric,
-        other => panic!("unknown decoder {other}"),
-    };
-    Direct { measure, decoder, bound: Bound::Convex }
-}
-
 /// The position of every document of an order.
 fn ranks(order: &[u32]) -> Vec<f64> {
     let mut ranks = vec![0.0; order.len()];
@@ -99,7 +79,7 @@ fn weights_references_and_bounds() {
     for case in &cases {
         let what = format!("{} {} {}", case["measure"], case["c_kind"], case["y"]);
         let (labels, scores) = (numbers(&case["y"]), numbers(&case["s"]));
-        let query = DirectQuery::new(&direct(case), &labels);
+        let query = DirectQuery::new(&direct(case, Bound::Convex, 1.0), &labels);
         let weights = [query.metric_weights(), query.label_weights(), query.decoder_weights()];
         for (found, key) in weights.into_iter().zip(["a", "b", "c"]) {
             assert_close(found, &numbers(&case[key]), 1e-12, &what);

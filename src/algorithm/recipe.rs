@@ -151,21 +151,21 @@ impl Recipe {
         let kernel = kernel::Choice::parse(&given_kernel)?;
         let loss = loss::find(options.text("loss").unwrap_or(algorithm.loss))?;
         check_loss_options(loss, options)?;
-        check_components(options, algorithm)?;
+        let penalty = penalty(options, algorithm)?;
         let loss = (loss.make)(&Given(options.given()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
             Loss::List(_) if loss.shape().is_convex() => 1e-4,
             Loss::List(_) => 1e-2,
         });
-        let spectral = options.text("penalty").unwrap_or(algorithm.penalty) == "spectral";
-        let penalty = match (spectral, options.has("components")) {
-            (false, _) => Penalty::Ridge,
-            (true, false) => Penalty::Threshold,
-            (true, true) => Penalty::Components,
+        let lambda = match (penalty, options.get("radius")) {
+            (Penalty::Ball, None) => LambdaChoice::Fixed(1.0),
+            (Penalty::Ball, radius) => lambda(radius, radii),
+            (Penalty::Components, _) => {
+                lambda(options.get("components"), || auto_grid(&loss, kernel.is_linear()))
+            }
+            _ => lambda(options.get("lambda"), || auto_grid(&loss, kernel.is_linear())),
         };
-        let parameter = if penalty == Penalty::Components { "components" } else { "lambda" };
-        let lambda = lambda(options.get(parameter), || auto_grid(&loss, kernel.is_linear()));
         let recipe = Self {
             smoothing: Smoothing {
                 kind,
@@ -232,12 +232,19 @@ impl Recipe {
                 "option 'landmarks': it has no meaning with the kernel \"linear\"".to_owned(),
             ),
             (
-                self.penalty != Penalty::Ridge && self.loss.shape() != Shape::Quadratic,
+                self.is_spectral() && self.loss.shape() != Shape::Quadratic,
                 format!("option 'penalty': \"spectral\" is for least squares, not for the loss '{}'", self.loss.def().name),
             ),
             (
                 self.penalty != Penalty::Ridge && self.prior != Prior::Zero,
-                "option 'prior': a spectral penalty pulls to nothing".to_owned(),
+                format!("option 'prior': the penalty \"{}\" pulls to nothing", self.penalty_name()),
+            ),
+            (
+                self.penalty == Penalty::Ball && !self.is_smooth_list(),
+                format!(
+                    "option 'penalty': \"ball\" is for smooth listwise losses and least squares, not for the loss '{}'",
+                    self.loss.def().name
+                ),
             ),
             (
                 self.form == Form::Ranking && matches!(self.loss, Loss::List(_)),
@@ -264,6 +271,23 @@ impl Recipe {
         match refusals.into_iter().find(|(refused, _)| *refused) {
             Some((_, reason)) => Err(Error::Unsupported(reason)),
             None => Ok(()),
+        }
+    }
+
+    fn is_spectral(&self) -> bool {
+        matches!(self.penalty, Penalty::Threshold | Penalty::Components)
+    }
+
+    fn is_smooth_list(&self) -> bool {
+        matches!(self.loss, Loss::List(_)) && matches!(self.loss.shape(), Shape::Quadratic | Shape::Smooth)
+    }
+
+    /// The name in the option `penalty`.
+    fn penalty_name(&self) -> &'static str {
+        match self.penalty {
+            Penalty::Ridge => "ridge",
+            Penalty::Threshold | Penalty::Components => "spectral",
+            Penalty::Ball => "ball",
         }
     }
 
@@ -309,7 +333,7 @@ impl Recipe {
             Weighting::Pairs => settings["weighting"] = json!("pairs"),
         }
         if self.penalty != Penalty::Ridge {
-            settings["penalty"] = json!("spectral");
+            settings["penalty"] = json!(self.penalty_name());
         }
         if self.smoothing.kind != Kind::Uniform {
             settings["fits"] = json!(if self.fits_at_query_time { "query_time" } else { "training" });
@@ -357,19 +381,33 @@ fn check_loss_options(loss: &LossDef, options: &Options) -> Result<()> {
     }
 }
 
-/// The number of components takes the place of lambda.
-fn check_components(options: &Options, algorithm: &AlgorithmDef) -> Result<()> {
-    let spectral = options.text("penalty").unwrap_or(algorithm.penalty) == "spectral";
-    match options.has("components") {
-        true if !spectral => Err(Error::Unsupported(
-            "option 'components': it has no meaning without \"penalty\": \"spectral\"".to_owned(),
-        )),
-        true if options.has("lambda") => Err(Error::Unsupported(
-            "option 'components': give the number of components or the smallest eigenvalue lambda, not both"
-                .to_owned(),
-        )),
-        _ => Ok(()),
+/// The penalty; what takes the place of lambda goes with its own one only.
+fn penalty(options: &Options, algorithm: &AlgorithmDef) -> Result<Penalty> {
+    let name = options.text("penalty").unwrap_or(algorithm.penalty);
+    let refused = |key: &str, reason: &str| Err(Error::Unsupported(format!("option '{key}': {reason}")));
+    if options.has("components") && name != "spectral" {
+        return refused("components", "it has no meaning without \"penalty\": \"spectral\"");
     }
+    if options.has("radius") && name != "ball" {
+        return refused("radius", "it has no meaning without \"penalty\": \"ball\"");
+    }
+    match (name, options.has("lambda")) {
+        ("ball", true) => {
+            refused("lambda", "it has no meaning with \"penalty\": \"ball\", which takes 'radius'")
+        }
+        ("ball", false) => Ok(Penalty::Ball),
+        ("spectral", true) if options.has("components") => {
+            refused("components", "give the number of components or the smallest eigenvalue lambda, not both")
+        }
+        ("spectral", _) if options.has("components") => Ok(Penalty::Components),
+        ("spectral", _) => Ok(Penalty::Threshold),
+        _ => Ok(Penalty::Ridge),
+    }
+}
+
+/// The candidates for the radius of a ball where the caller wants some, largest first: half decades from 1000 to 0.1.
+fn radii() -> Vec<f64> {
+    (0..=8).map(|step| libm::exp10(3.0 - 0.5 * f64::from(step))).collect()
 }
 
 fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks::{check_coefficients, check_width, rows as in_blocks};
 use super::def::Kernel;
+use super::map::{MapOptions, not_finite};
 use super::points::Points;
+use super::sample::sample;
 use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -64,6 +66,19 @@ impl Basis {
     /// Where there are fewer values than that.
     pub fn new(kernel: Kernel, rows: &[f64], count: usize, dim: usize) -> Self {
         Self { kernel, points: Points::new(rows, count, dim) }
+    }
+
+    /// The documents themselves, or as many of them as `landmarks` says, which the seed chooses.
+    ///
+    /// # Errors
+    /// A kernel that is not a finite number on a document.
+    pub fn of_documents(kernel: &Kernel, features: &Matrix, options: &MapOptions) -> Result<Self> {
+        let chosen = sample(features.rows(), options.landmarks, options.seed);
+        let (rows, dim) = (features.select_rows(&chosen).rows_f64(0..chosen.len()), features.columns());
+        if !rows.chunks_exact(dim).all(|row| kernel.of(row, row).is_finite()) {
+            return Err(not_finite());
+        }
+        Ok(Self::new(kernel.clone(), &rows, chosen.len(), dim))
     }
 
     /// The kernel.

@@ -202,10 +202,15 @@ pub(super) fn check_diagonal(gram: &impl Gram) -> Result<()> {
     if (0..gram.len()).all(|i| gram.diagonal(i).is_finite()) {
         return Ok(());
     }
-    Err(Error::Data(
+    Err(not_finite())
+}
+
+/// What is wrong with such a kernel.
+pub(super) fn not_finite() -> Error {
+    Error::Data(
         "the kernel of a document with itself is not a finite number: scale the features or lower 'scale'"
             .to_owned(),
-    ))
+    )
 }
 
 /// A sentence about a negative part that is more than rounding.

@@ -22,6 +22,8 @@ pub enum Penalty {
     Threshold,
     /// As many leading eigenfunctions as lambda says.
     Components,
+    /// None, but the length of the weights is at most lambda.
+    Ball,
 }
 
 /// The choices of a fit.
@@ -107,7 +109,7 @@ impl Fitting {
     fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
         match self.penalty {
             Penalty::Ridge => self.loss.ridge() * space.solver_lambda(lambda),
-            Penalty::Threshold | Penalty::Components => lambda,
+            Penalty::Threshold | Penalty::Components | Penalty::Ball => lambda,
         }
     }
 
@@ -123,12 +125,14 @@ impl Fitting {
             Loss::Pair(loss) => {
                 solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &cancelled)
             }
-            Loss::List(loss) if self.penalty != Penalty::Ridge => {
-                let cut = if self.penalty == Penalty::Threshold { Cut::Threshold } else { Cut::Components };
-                solve::spectral_path(&self.lists(loss, space, blocks)?, cut, lambdas, control)
-            }
             Loss::List(loss) => {
-                solve::list_path(&self.lists(loss, space, blocks)?, lambdas, &self.options(), &cancelled)
+                let problem = self.lists(loss, space, blocks)?;
+                match self.penalty {
+                    Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), &cancelled),
+                    Penalty::Threshold => solve::spectral_path(&problem, Cut::Threshold, lambdas, control),
+                    Penalty::Components => solve::spectral_path(&problem, Cut::Components, lambdas, control),
+                    Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options(), &cancelled),
+                }
             }
         }
     }

@@ -61,7 +61,8 @@ enum Map {
     Linear,
     /// A kernel on documents.
     Documents(FeatureMap),
-    /// The same where no further function will be fitted.
+    /// Sums of the kernel at documents: what functions of a kernel on documents are once they are fitted, and what is
+    /// fitted where the coefficients themselves are bounded.
     Fitted(Basis),
     /// A kernel on pairs of documents.
     Pairs(PairMap),
@@ -147,6 +148,26 @@ impl Space {
         Ok(space)
     }
 
+    /// The functions sum over l of theta_l K(x, x_l) of these documents x_l, whose features are scaled, or of as many of
+    /// them as `landmarks` says; linear ones of the features with the linear kernel. Their weights are theta itself.
+    ///
+    /// # Errors
+    /// As [`Self::fit`].
+    pub fn expansion(
+        kernel: &kernel::Choice,
+        features: &Matrix,
+        options: &MapOptions,
+        control: &Control,
+    ) -> Result<Self> {
+        let (width, form) = (features.columns(), Form::Scoring);
+        if kernel.is_linear() {
+            return Ok(Self::linear(width, form));
+        }
+        let kernel = kernel.fit(features, options.seed, control)?;
+        let map = Map::Fitted(Basis::of_documents(&kernel, features, options)?);
+        Ok(Self { width, form, map })
+    }
+
     /// Sums of fitted functions, one of each member, of documents with `width` features. The weights of a sum are those
     /// of its terms one after the other.
     pub fn sum(width: usize, members: Vec<Member>) -> Self {
@@ -172,8 +193,8 @@ impl Space {
     /// Bytes of all training documents (pairs in the ranking form) as a solver sees them; 0 where they are as they are.
     pub fn bytes(&self, data: &Dataset) -> u64 {
         let rows: u64 = match &self.map {
-            Map::Linear | Map::Fitted(_) | Map::Sum(_) => 0,
-            Map::Documents(_) => data.n_docs() as u64,
+            Map::Linear | Map::Sum(_) => 0,
+            Map::Documents(_) | Map::Fitted(_) => data.n_docs() as u64,
             Map::Pairs(_) => (0..data.n_queries()).map(|query| loss::pairs(data.labels(query))).sum(),
         };
         rows * 8 * self.dim() as u64
@@ -272,7 +293,11 @@ impl Space {
                 let phi = map.features(documents, rows.clone(), control)?;
                 Ok(Matrix::F64(shaped(rows.len(), map.dim(), phi)))
             }
-            Map::Pairs(_) | Map::Fitted(_) | Map::Sum(_) => {
+            Map::Fitted(basis) => {
+                let columns = basis.columns(documents, rows.clone(), control)?;
+                Ok(Matrix::F64(shaped(rows.len(), basis.points().len(), columns)))
+            }
+            Map::Pairs(_) | Map::Sum(_) => {
                 Err(Error::Internal("a space without features of single documents".to_owned()))
             }
         }

@@ -6,7 +6,9 @@ mod pair;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss, Shape};
 
-pub use list::{Cut, Gram, ListBlock, ListProblem, Rows, eigenpairs, path as list_path, spectral_path};
+pub use list::{
+    Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
+};
 pub use pair::{PairBlock, PairProblem, certificate, path, solve};
 
 /// One solver: what it does about pairwise losses, and what about listwise ones.

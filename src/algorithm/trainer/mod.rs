@@ -51,6 +51,7 @@ const PARAMETERS: &[&str] = &[
     "weighting",
     "penalty",
     "components",
+    "radius",
     "target",
     "label_order",
     "cost_weights",
@@ -224,7 +225,11 @@ impl<'a> Session<'a> {
             return Err(Error::Data(format!("features are too large for the option 'scale' \"{scale}\"")));
         }
         let map = MapOptions { landmarks: recipe.landmarks, seed: recipe.seed, ..MapOptions::default() };
-        let space = Arc::new(Space::fit(&recipe.kernel, recipe.form, &data, &map, control)?);
+        let space = match recipe.penalty {
+            Penalty::Ball => Space::expansion(&recipe.kernel, &data.features, &map, control)?,
+            _ => Space::fit(&recipe.kernel, recipe.form, &data, &map, control)?,
+        };
+        let space = Arc::new(space);
         let data = Arc::new(data);
         check_memory(&space, &data, recipe.max_memory)?;
         let pool = JudgmentPool::of_rows(space, Arc::clone(&data), recipe.loss.clone());

@@ -13,6 +13,7 @@
 
 mod annealed;
 mod auto;
+mod ball;
 mod block;
 mod bundle;
 mod constraint_generation;
@@ -28,6 +29,7 @@ mod spectral;
 mod stochastic;
 
 pub use auto::AUTO;
+pub use ball::path as ball_path;
 pub use block::{ListBlock, Rows};
 pub use bundle::BUNDLE;
 pub use constraint_generation::CONSTRAINT_GENERATION;

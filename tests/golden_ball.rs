@@ -1,0 +1,69 @@
+//! The ball of kernel ListMLE against the `ball_*` fields of `tests/golden/listwise/cs_listmle_kernel.json`: coefficients
+//! of all training documents of length 1 at most.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/golden.rs"]
+mod golden;
+
+use golden::{assert_close, numbers, read_listwise, rows};
+use ndarray::Array2;
+use serde_json::{Value, json};
+use sqlite_ltr::control::Control;
+use sqlite_ltr::data::Matrix;
+use sqlite_ltr::kernel::{Choice, MapOptions};
+use sqlite_ltr::loss::{self, Given, ListLoss, Loss};
+use sqlite_ltr::ranker::Space;
+use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SolveOptions, Stop, ball_path};
+
+fn loss(case: &Value) -> ListLoss {
+    let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });
+    match (loss::find("cs_list_mle").unwrap().make)(&Given(options.as_object().unwrap())).unwrap() {
+        Loss::List(loss) => loss,
+        Loss::Pair(_) => unreachable!(),
+    }
+}
+
+fn kernel(case: &Value) -> Choice {
+    let sigma = case["params"]["sigma"].as_f64();
+    let kernel =
+        sigma.map_or(json!("linear"), |sigma| json!({ "gaussian": { "gamma": 0.5 / (sigma * sigma) } }));
+    Choice::parse(&kernel).unwrap()
+}
+
+#[test]
+fn optima_are_the_files() {
+    let file = read_listwise("cs_listmle_kernel.json");
+    let queries: Vec<Vec<Vec<f64>>> = file["X"].as_array().unwrap().iter().map(rows).collect();
+    let all = queries.concat();
+    let features = Matrix::F64(Array2::from_shape_vec((all.len(), all[0].len()), all.concat()).unwrap());
+    let control = Control::default();
+    let mut checked = 0;
+    for case in file["cases"].as_array().unwrap().iter().filter(|case| case["ball_optimum"].is_number()) {
+        let what = case["kernel"].as_str().unwrap();
+        let space = Space::expansion(&kernel(case), &features, &MapOptions::default(), &control).unwrap();
+        let loss = loss(case);
+        let mut first = 0;
+        let block = |(query, labels): (&Vec<Vec<f64>>, Vec<f64>)| {
+            let own = space.rows(&features, first..first + query.len(), &control).unwrap();
+            first += query.len();
+            ListBlock::new(Rows::Own(own), &labels, &loss).unwrap()
+        };
+        let blocks: Vec<ListBlock> = queries.iter().zip(rows(&file["y"])).map(block).collect();
+        let share = 1.0 / blocks.len() as f64;
+        let weighted = blocks.iter().map(|block| (block, share)).collect();
+        let problem = ListProblem::new(space.dim(), &loss, weighted, 1.0).unwrap();
+        let options = SolveOptions { tolerance: 1e-10, max_iterations: 100_000, ..SolveOptions::default() };
+        let radius = case["ball_radius"].as_f64().unwrap();
+        let (theta, report) = ball_path(&problem, &[radius], &options, &|| false).unwrap().pop().unwrap();
+        let optimum = case["ball_optimum"].as_f64().unwrap();
+        assert_eq!(report.stop, Stop::Converged, "{what}: {}", report.gap);
+        assert_close(&[report.objective], &[optimum], 1e-7, what);
+        assert!(report.objective - report.gap <= optimum + 1e-9, "{what}");
+        assert!(theta.iter().map(|t| t * t).sum::<f64>() <= radius * radius * (1.0 + 1e-12), "{what}");
+        if case["ball_theta"].is_array() {
+            assert_close(&theta, &numbers(&case["ball_theta"]), 1e-5, what);
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 2);
+}
