@@ -1,6 +1,6 @@
 //! A recipe: every choice of one training, checked. Made from an algorithm's preset and the caller's options.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{AlgorithmDef, perceptron};
 use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
@@ -66,6 +66,8 @@ pub struct Recipe {
     pub smoothing: Smoothing,
     /// What misplaced documents cost.
     pub loss: Loss,
+    /// Its parameters, as far as the caller gave them.
+    loss_parameters: Map<String, Value>,
     /// The kernel of the functions' space.
     pub kernel: kernel::Choice,
     /// The kernel as the caller named it.
@@ -152,6 +154,9 @@ impl Recipe {
         let loss = loss::find(options.text("loss").unwrap_or(algorithm.loss))?;
         check_loss_options(loss, options)?;
         let penalty = penalty(options, algorithm)?;
+        let is_parameter = |key: &&String| loss.parameters.contains(&key.as_str());
+        let loss_parameters = options.given().iter().filter(|(key, _)| is_parameter(key));
+        let loss_parameters = loss_parameters.map(|(key, value)| (key.clone(), value.clone())).collect();
         let loss = (loss.make)(&Given(options.given()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
@@ -173,6 +178,7 @@ impl Recipe {
                 bandwidth: options.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
             },
             loss,
+            loss_parameters,
             kernel,
             landmarks: options.count("landmarks").unwrap_or(MapOptions::default().landmarks),
             landmarks_given: options.has("landmarks"),
@@ -324,6 +330,9 @@ impl Recipe {
             "scale": self.scale.name(),
             "tolerance": self.tolerance,
         });
+        for (key, value) in &self.loss_parameters {
+            settings[key] = value.clone();
+        }
         if self.smoothing.kind != Kind::Uniform || self.prior != Prior::Zero {
             settings["prior"] = json!(PRIOR_NAMES[self.prior as usize]);
         }
@@ -493,5 +502,12 @@ mod tests {
         let error = recipe("indv_svm", r#"{"validation": 0.3}"#).unwrap_err().to_string();
         assert!(error.starts_with("option 'validation': with smoothing \"individual\""), "{error}");
         assert!(recipe("rank_svm", r#"{"smoothing": "knn", "neighbors": 5}"#).is_ok());
+    }
+
+    #[test]
+    fn the_seed_is_an_option_of_every_training() {
+        for algorithm in super::super::ALGORITHMS {
+            assert!(recipe(algorithm.name, r#"{"seed": 7}"#).is_ok(), "{}", algorithm.name);
+        }
     }
 }

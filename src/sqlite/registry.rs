@@ -43,6 +43,7 @@ impl TableFunction for Algorithms {
                         "smoothing" => Some(json!(algorithm.smoothing.name())),
                         "loss" => Some(json!(algorithm.loss)),
                         "scale" => Some(json!(algorithm.scale.name())),
+                        "penalty" => Some(json!(algorithm.penalty)),
                         _ => None,
                     };
                     let default =

@@ -110,6 +110,9 @@ fn judged(data: &Dataset) -> Result<Vec<bool>> {
     if n >= FEWEST_QUERIES {
         return Ok(judged);
     }
+    if n == 0 {
+        return Err(trainer::nothing_to_learn(data.n_queries()));
+    }
     Err(Error::Data(format!(
         "{n} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to tell candidates apart, \
          so use one algorithm, such as rank_svm"

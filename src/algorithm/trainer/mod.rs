@@ -208,9 +208,7 @@ impl<'a> Session<'a> {
         if matches!(recipe.loss, Loss::Pair(_)) {
             check_pairs(&data)?;
         }
-        if (0..data.n_queries()).all(|query| !recipe.loss.teaches(data.labels(query))) {
-            return Err(nothing_to_learn(data.n_queries()));
-        }
+        check_teaches(&recipe.loss, &data)?;
         let scaling = Scaling::fit(recipe.scale, &data, control)?;
         let rule = if recipe.smoothing.kind == Kind::Uniform {
             None
@@ -451,8 +449,25 @@ fn check_pairs(data: &Dataset) -> Result<()> {
     Ok(())
 }
 
-/// An error for training sets that teach nothing.
-fn nothing_to_learn(queries: usize) -> Error {
+/// Refuses judgments that teach nothing.
+fn check_teaches(loss: &Loss, data: &Dataset) -> Result<()> {
+    let any =
+        |teaches: &dyn Fn(&[f64]) -> bool| (0..data.n_queries()).any(|query| teaches(data.labels(query)));
+    if !any(&|labels| loss::pairs(labels) > 0) {
+        return Err(nothing_to_learn(data.n_queries()));
+    }
+    if any(&|labels| loss.teaches(labels)) {
+        return Ok(());
+    }
+    Err(Error::Data(format!(
+        "nothing to learn: to the loss '{}' with its options all documents of a query are alike, in each of the {} queries",
+        loss.def().name,
+        data.n_queries()
+    )))
+}
+
+/// An error for training sets without documents to tell apart.
+pub(super) fn nothing_to_learn(queries: usize) -> Error {
     Error::Data(format!(
         "nothing to learn: none of the {queries} queries has two documents of different relevance; \
          a ranking is learnt from pairs of documents of one query whose relevance differs"

@@ -27,7 +27,7 @@ pub const LIST_MLE: LossDef = LossDef {
     name: "list_mle",
     summary: "minus the log likelihood of the order of the grades: sum_i log sum_{j not before i} exp(s_j - s_i)",
     shape: Shape::Smooth,
-    parameters: &["label_order", "seed"],
+    parameters: &["label_order"],
     make: |given| {
         let random = given.text("label_order") == Some("random");
         let seed = random.then(|| given.count("seed").unwrap_or(0) as u64);

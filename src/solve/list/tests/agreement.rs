@@ -76,26 +76,6 @@ proptest! {
 }
 
 #[test]
-fn the_number_of_threads_changes_no_bit() {
-    let case = Case::new(5, 900, 9, LIST_NET);
-    each_convex(&case, |problem| {
-        for solver in taking(problem.shape()) {
-            let with = |threads| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| fits(problem, &[0.01], solver, 1e-5)).pop().unwrap()
-            };
-            let (w, report) = with(1);
-            for threads in [2, 5] {
-                let (other, again) = with(threads);
-                assert_eq!(w, other, "{}", solver.name);
-                let bits = |report: &SolveReport| (report.gap.to_bits(), report.iterations);
-                assert_eq!(bits(&report), bits(&again), "{}", solver.name);
-            }
-        }
-    });
-}
-
-#[test]
 fn an_interrupted_path_ends_with_the_interrupted_fit() {
     let case = Case::new(8, 40, 6, LIST_NET);
     each_convex(&case, |problem| {
