@@ -1,0 +1,61 @@
+//! The penalty "ball" in SQL: what it takes, and that models are trained with it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{database, value};
+use rusqlite::Connection;
+
+/// Forty queries of five documents with a noisy grade.
+fn judged() -> Connection {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE judged(query_id, doc_id, relevance, a REAL, b REAL);
+             WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199)
+             INSERT INTO judged SELECT i / 5, i, (i * 7 + i / 11) % 3, (i * 7 + i / 11) % 3 + (i % 13) / 6.0, (i % 17) / 5.0
+             FROM n",
+        )
+        .unwrap();
+    connection
+}
+
+fn train(connection: &Connection, algorithm: &str, options: &str) -> Result<String, String> {
+    let sql = "SELECT ltr_train(?1, 'judged', ?2)";
+    connection.query_row(sql, (algorithm, options), |row| row.get(0)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn models_are_trained() {
+    let connection = judged();
+    for options in [
+        r#"{"penalty": "ball"}"#,
+        r#"{"penalty": "ball", "radius": [0.1, 1, 10]}"#,
+        r#"{"penalty": "ball", "radius": "auto", "kernel": {"gaussian": {"gamma": 0.5}}}"#,
+        r#"{"penalty": "ball", "radius": 2, "kernel": "laplace", "landmarks": 20}"#,
+    ] {
+        train(&connection, "cs_list_mle", options).unwrap();
+        let sql = "SELECT count(*) FROM ltr_models WHERE name = 'cs_list_mle' AND active";
+        assert_eq!(value::<i64>(&connection, sql, ()), 1, "{options}");
+    }
+}
+
+#[test]
+fn what_has_no_meaning_is_refused() {
+    let connection = judged();
+    for (algorithm, options, reason) in [
+        ("list_net", r#"{"radius": 1}"#, "without \"penalty\": \"ball\""),
+        ("list_net", r#"{"penalty": "ball", "lambda": 1}"#, "which takes 'radius'"),
+        ("slam", r#"{"penalty": "ball"}"#, "not for the loss 'slam'"),
+        ("rank_svm", r#"{"penalty": "ball"}"#, "not for the loss 'hinge'"),
+        (
+            "list_net",
+            r#"{"penalty": "ball", "prior": "regression"}"#,
+            "the penalty \"ball\" pulls to nothing",
+        ),
+        ("list_net", r#"{"penalty": "ball", "components": 2}"#, "without \"penalty\": \"spectral\""),
+    ] {
+        let error = train(&connection, algorithm, options).unwrap_err();
+        assert!(error.contains(reason), "{options}: {error}");
+    }
+}
