@@ -414,7 +414,8 @@ fn check_pairs(data: &Dataset) -> Result<()> {
 
 /// Refuses judgments that teach nothing.
 fn check_teaches(loss: &Loss, data: &Dataset) -> Result<()> {
-    let any = |teaches: &dyn Fn(&[f64]) -> bool| (0..data.n_queries()).any(|query| teaches(data.labels(query)));
+    let any =
+        |teaches: &dyn Fn(&[f64]) -> bool| (0..data.n_queries()).any(|query| teaches(data.labels(query)));
     if !any(&|labels| loss::pairs(labels) > 0) {
         return Err(nothing_to_learn(data.n_queries()));
     }
