@@ -5,6 +5,8 @@
 //! writing the envelope (`src/model/envelope.rs`) and the headers inside it anew.
 #![allow(unsafe_code, reason = "the allocator that watches sizes")]
 
+#[path = "hostile_models/listwise.rs"]
+mod listwise;
 #[path = "hostile_models/parts.rs"]
 mod parts;
 
@@ -75,7 +77,19 @@ const MODELS: &[(&str, &str)] = &[
         r#"{"lambda": 0.01, "kernel": "gaussian", "landmarks": 4, "form": "ranking", "neighbors": 2}"#,
     ),
     ("perceptron", "{}"),
+    ("slam", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "prior": "regression"}"#),
+    ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "nonconvex"}"#),
+    ("eigen_rank", r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#),
+    (
+        "cs_list_mle",
+        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "cost_weights": {"pair": [[0,0,0],[1,0,0],[3,1,0]], "document": [0,1,3]}}"#,
+    ),
+    ("auto", r#"{"kernel": "linear"}"#),
+    ("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#),
 ];
+
+/// Judged queries enough for `auto`.
+const MANY: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, a, b FROM judged, (VALUES (0), (1), (2)) AS copies(n)";
 
 fn connect() -> Connection {
     let connection = Connection::open_in_memory().expect("a database");
@@ -85,8 +99,9 @@ fn connect() -> Connection {
 }
 
 fn fit(connection: &Connection, (algorithm, options): (&str, &str)) -> Vec<u8> {
-    let sql = "SELECT ltr_fit(?1, 'judged', ?2)";
-    connection.query_row(sql, (algorithm, options), |row| row.get(0)).expect("a model")
+    let source = if algorithm == "auto" { MANY } else { "judged" };
+    let sql = "SELECT ltr_fit(?1, ?2, ?3)";
+    connection.query_row(sql, (algorithm, source, options), |row| row.get(0)).expect("a model")
 }
 
 fn models(connection: &Connection) -> Vec<Vec<u8>> {
@@ -297,7 +312,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     let changes: [Change<Linear>; 8] = [
         ("a space of another width", |l| l.space.width = 3),
         ("an unknown form", |l| l.space.form = 2),
-        ("an unknown map", |l| l.space.map = 4),
+        ("an unknown map", |l| l.space.map = 5),
         ("a weight that is NaN", |l| l.weights[0] = f64::NAN),
         ("a weight that is infinite", |l| l.weights[0] = f64::NEG_INFINITY),
         ("a weight too many", |l| l.weights.push(0.0)),

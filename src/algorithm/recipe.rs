@@ -368,9 +368,11 @@ fn check_parameters(algorithm: &AlgorithmDef, options: &Options) -> Result<()> {
         !takes(algorithm) && super::ALGORITHMS.iter().any(|other| takes(other))
     };
     match options.given().keys().find(of_another) {
-        Some(key) => {
-            Err(Error::Unsupported(format!("option '{key}': it is no option of '{}'", algorithm.name)))
-        }
+        Some(key) => Err(Error::Unsupported(format!(
+            "option '{key}': it is no option of '{}', which takes {}",
+            algorithm.name,
+            algorithm.parameters.join(", ")
+        ))),
         None => Ok(()),
     }
 }
@@ -408,9 +410,28 @@ fn penalty(options: &Options, algorithm: &AlgorithmDef) -> Result<Penalty> {
         ("spectral", true) if options.has("components") => {
             refused("components", "give the number of components or the smallest eigenvalue lambda, not both")
         }
-        ("spectral", _) if options.has("components") => Ok(Penalty::Components),
+        ("spectral", _) if options.has("components") => {
+            check_counts(options.get("components")).map(|()| Penalty::Components)
+        }
         ("spectral", _) => Ok(Penalty::Threshold),
         _ => Ok(Penalty::Ridge),
+    }
+}
+
+/// Refuses numbers of components that are not whole.
+fn check_counts(given: Option<&Value>) -> Result<()> {
+    let numbers = match given {
+        Some(Value::Array(numbers)) => numbers.as_slice(),
+        Some(other) => std::slice::from_ref(other),
+        None => &[],
+    };
+    match numbers.iter().filter_map(Value::as_f64).find(|number| number.fract() > 0.0) {
+        Some(number) => Err(Error::value(
+            "option 'components'",
+            number.to_string(),
+            "a whole number, an array of such numbers, or \"auto\"",
+        )),
+        None => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::Function;
 use super::space::Space;
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::loss::{ListLoss, Loss, PairLoss};
+use crate::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, SolveOptions, SolveReport, SolverDef, Stop,
 };
@@ -180,6 +180,16 @@ impl Fitting {
         SolveOptions { tolerance: self.tolerance, solver: self.solver, ..SolveOptions::default() }
     }
 
+    /// True where the loss is one for the solver and the penalty.
+    fn loss_is_sound(&self) -> bool {
+        let sound = match &self.loss {
+            Loss::Pair(_) => true,
+            Loss::List(loss) => loss.is_sound(),
+        };
+        let quadratic = self.loss.shape() == Shape::Quadratic;
+        sound && self.solver.takes(&self.loss) && (self.penalty == Penalty::Ridge || quadratic)
+    }
+
     /// True where the numbers are in their ranges and a centre has `dim` finite numbers.
     pub(super) fn is_sound(&self, dim: usize) -> bool {
         let positive = |value: f64| value.is_finite() && value > 0.0;
@@ -187,7 +197,7 @@ impl Fitting {
             w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))
         };
         let numbers = positive(self.lambda) && positive(self.tolerance);
-        numbers && sound(&self.centre) && sound(&self.start)
+        numbers && self.loss_is_sound() && sound(&self.centre) && sound(&self.start)
     }
 }
 

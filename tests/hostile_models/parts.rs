@@ -47,6 +47,23 @@ pub struct Linear {
     pub gap: f64,
 }
 
+/// One of the members of a sum, with a linear space.
+#[derive(Serialize, Deserialize, Clone)]
+pub struct Member {
+    pub scaling: Scaling,
+    pub space: Space,
+}
+
+/// A sum of linear functions: a linear ranker whose space has the map 4 and its members.
+#[derive(Serialize, Deserialize, Clone)]
+pub struct Sum {
+    pub space: Space,
+    pub members: Vec<Member>,
+    pub weights: Vec<f64>,
+    pub objective: f64,
+    pub gap: f64,
+}
+
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Online {
     pub space: Space,
@@ -120,6 +137,10 @@ impl Opened {
 
     pub fn linear(&self) -> Linear {
         decode_header(&self.parts.ranker).expect("a linear ranker")
+    }
+
+    pub fn sum(&self) -> Sum {
+        decode_header(&self.parts.ranker).expect("a sum of linear rankers")
     }
 
     pub fn online(&self) -> Online {

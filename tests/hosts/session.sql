@@ -36,6 +36,15 @@ SELECT ltr_score(model, ltr_vec(0.9, 0.1), ltr_vec(0.9)) FROM fitted WHERE name 
 --! ltr_score: the model's form "ranking" needs the whole query; use ltr_rank
 DELETE FROM ltr_models WHERE name = 'late';
 
+-- Listwise losses, a model that goes on.
+SELECT count(*), max(rank) FROM ltr_rank(ltr_fit('slam', 'judgments', '{"lambda": 0.01}'), 'candidates');
+--> 24|12
+SELECT count(*), max(rank) FROM ltr_rank(ltr_fit('list_net', 'judgments', '{"lambda": 0.01, "smoothing": "gaussian", "kernel": "gaussian", "landmarks": 60}'), 'candidates');
+--> 24|12
+SELECT json_extract(ltr_train('perceptron', 'judgments'), '$.version'), json_extract(ltr_update('perceptron', 'judgments'), '$.version');
+--> 1|2
+DELETE FROM ltr_models WHERE name = 'perceptron';
+
 -- Ranking: filter, order, limit, IN, correlation, a novel query against its seen neighbours.
 SELECT doc_id, rank FROM ltr_rank('q_svm', 'candidates') WHERE query_id = 100 ORDER BY rank LIMIT 1;
 --> 6|1
@@ -100,17 +109,17 @@ SELECT json_valid(ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance, fea
 
 -- Errors.
 SELECT ltr_train('q_svn', 'judgments');
---! ltr_train: unknown algorithm 'q_svn', did you mean 'q_svm'?; known: q_svm, knn_svm, rank_svm, indv_svm
+--! ltr_train: unknown algorithm 'q_svn', did you mean 'q_svm'?; known: q_svm, knn_svm, rank_svm, indv_svm, regression, list_net, list_mle, cs_list_mle, slam, direct, smooth_grad, eigen_rank, auto, perceptron
 SELECT ltr_train('q_svm', 'judgements');
 --! ltr_train: source 'judgements': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'DELETE FROM judgments');
 --! ltr_train: source 'DELETE FROM judgments': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');
---! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, lambda, lambda_for, fits, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress
+--! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, centring, weighting, target, label_order, cost_weights, truncation, measure, margin, label_ties, penalty, components, eta, active, average, epochs, shuffle, decoder, decoder_power, bound, neutral, halflife, lambda, lambda_for, fits, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress
 SELECT ltr_fit('rank_svm', 'judgments', '{"kernel": "gausian"}');
 --! ltr_fit: unknown kernel 'gausian', did you mean 'gaussian'?; known: linear, polynomial, gaussian, laplace, laplace_l1, tanh
 SELECT ltr_fit('rank_svm', 'judgments', '{"loss": "logistic", "solver": "admm"}');
---! ltr_fit: option 'solver': the solver 'admm' does not take the loss 'logistic'; it takes: hinge, psi
+--! ltr_fit: option 'solver': the solver 'admm' does not take the loss 'logistic', which is taken by: auto, newton
 SELECT ltr_train('q_svm', 'judgments') FROM judgments;
 --! ltr_train: an outer statement is reading this database, so the model could not be stored after training; call it in a SELECT without FROM while no other statement of the connection is open; ltr_fit returns the model as a BLOB and writes nothing
 SELECT * FROM ltr_rank('nobody', 'candidates');

@@ -76,6 +76,11 @@ pub(super) fn largest_dcg(gains: impl Iterator<Item = f64>, cutoff: Option<usize
 }
 
 impl LinearMeasure {
+    /// True where the cutoff is in its range.
+    pub(super) fn is_sound(self) -> bool {
+        !matches!(self, Self::Dcg(Some(0)) | Self::Ndcg(Some(0)) | Self::Precision(0))
+    }
+
     /// The measure of this name, for an option of the loss `loss`.
     ///
     /// # Errors

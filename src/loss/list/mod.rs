@@ -126,6 +126,17 @@ impl ListLoss {
         }
     }
 
+    /// True where the parameters are in their ranges, which those of a model's bytes may not be.
+    pub fn is_sound(&self) -> bool {
+        match self {
+            Self::Squared(_) | Self::ListNet(_) | Self::ListMle(_) => true,
+            Self::CsListMle(loss) => loss.is_sound(),
+            Self::Slam(loss) => loss.is_sound(),
+            Self::SmoothGrad(loss) => loss.measure.is_sound(),
+            Self::Direct(loss) => loss.is_sound(),
+        }
+    }
+
     /// Refuses finite labels of a query that the loss has no value for.
     ///
     /// # Errors

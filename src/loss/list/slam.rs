@@ -94,6 +94,10 @@ impl Slam {
         Ok(Self { measure, margin: given.number("margin").unwrap_or(1.0), average })
     }
 
+    pub(super) fn is_sound(self) -> bool {
+        self.margin.is_finite() && self.margin > 0.0 && self.measure != Bounded::Ndcg(Some(0))
+    }
+
     pub(super) fn teaches(self, labels: &[f64]) -> bool {
         let grades = self.grades(labels);
         differ(&grades) && grades.iter().any(|grade| *grade > 0.0)

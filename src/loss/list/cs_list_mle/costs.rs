@@ -19,6 +19,9 @@ use crate::loss::list::gains::largest_dcg;
 use crate::math::order::{compare, descending};
 use crate::metric::{Gain, gains, gains_for_ratios, logarithmic};
 
+/// Largest weight of a table.
+const MOST_WEIGHT: f64 = 1e9;
+
 /// Where alpha and beta come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Scheme {
@@ -71,6 +74,14 @@ fn grade(label: f64, grades: usize) -> Option<usize> {
 
 impl Tables {
     /// Refuses grades that are not in the tables.
+    /// True where there are as many rows, columns and numbers, all in their range.
+    pub(super) fn is_sound(&self) -> bool {
+        let grades = self.document.len();
+        let square = self.pair.len() == grades && self.pair.iter().all(|row| row.len() == grades);
+        let mut weights = self.pair.iter().flatten().chain(&self.document);
+        grades > 0 && square && weights.all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
+    }
+
     pub(super) fn check(&self, labels: &[f64]) -> Result<()> {
         let grades = self.document.len();
         match labels.iter().find(|label| grade(**label, grades).is_none()) {

@@ -35,9 +35,6 @@ pub const CS_LIST_MLE: LossDef = LossDef {
     make: |given| Ok(Loss::List(ListLoss::CsListMle(CsListMle::new(*given)?))),
 };
 
-/// Largest weight of a table.
-const MOST_WEIGHT: f64 = 1e9;
-
 /// The loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CsListMle {
@@ -84,6 +81,14 @@ impl CsListMle {
         Ok(Self { scheme, truncation })
     }
 
+    pub(super) fn is_sound(&self) -> bool {
+        let tables = match &self.scheme {
+            Scheme::Tables(tables) => tables.is_sound(),
+            Scheme::Swap | Scheme::Unit | Scheme::Rank => true,
+        };
+        tables && self.truncation != Some(0)
+    }
+
     pub(super) fn check(&self, labels: &[f64]) -> Result<()> {
         match &self.scheme {
             Scheme::Tables(tables) => tables.check(labels),
@@ -122,12 +127,8 @@ fn unknown_weights(got: &str) -> Error {
 fn parse_tables(given: &Value) -> Result<Tables> {
     let wrong = || unknown_weights(&crate::error::shorten(&given.to_string()));
     let tables: Tables = serde_json::from_value(given.clone()).map_err(|_| wrong())?;
-    let grades = tables.document.len();
     let keys = given.as_object().map_or(0, serde_json::Map::len);
-    let square = tables.pair.len() == grades && tables.pair.iter().all(|row| row.len() == grades);
-    let mut weights = tables.pair.iter().flatten().chain(&tables.document);
-    let fine = weights.all(|weight| (0.0..=MOST_WEIGHT).contains(weight));
-    if keys == 2 && grades > 0 && square && fine { Ok(tables) } else { Err(wrong()) }
+    if keys == 2 && tables.is_sound() { Ok(tables) } else { Err(wrong()) }
 }
 
 /// Writes exp(s_t - largest) of the places from the first lower one of the block; answers the largest score of those

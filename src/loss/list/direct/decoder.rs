@@ -46,6 +46,15 @@ impl Decoder {
         }
     }
 
+    /// True where the number is in its range.
+    pub fn is_sound(self) -> bool {
+        match self {
+            Self::Linear(depth) => depth > 0,
+            Self::Power(power) => power.is_finite() && power > 0.0,
+            Self::Log | Self::LogLog | Self::Metric => true,
+        }
+    }
+
     /// c of the first so many positions.
     pub fn weights(self, measure: Measure, positions: usize) -> Vec<f64> {
         let all = |weight: &dyn Fn(usize) -> f64| (0..positions).map(weight).collect();

@@ -74,6 +74,16 @@ impl Measure {
         }
     }
 
+    /// True where the numbers are in their ranges.
+    pub fn is_sound(self) -> bool {
+        match self {
+            Self::Eru { neutral, halflife, .. } => {
+                neutral.is_finite() && halflife.is_finite() && halflife > 1.0
+            }
+            _ => self.cutoff() != Some(0),
+        }
+    }
+
     /// Number of positions that count, if not all.
     pub fn cutoff(self) -> Option<usize> {
         match self {

@@ -26,7 +26,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::{ListLoss, QueryLoss};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::loss::{Given, Loss, LossDef, Shape};
 use crate::metric::MetricOptions;
 
@@ -77,6 +77,7 @@ impl Direct {
         )?;
         let power = given.number("decoder_power").unwrap_or(0.25);
         let decoder = Decoder::parse(given.text("decoder").unwrap_or("linear"), measure, power)?;
+        check_unused(given, measure, decoder)?;
         let convex = given.text("bound") == Some("convex");
         Ok(Self { measure, decoder, bound: if convex { Bound::Convex } else { Bound::Nonconvex } })
     }
@@ -86,6 +87,10 @@ impl Direct {
             Bound::Convex => Shape::Convex,
             Bound::Nonconvex => Shape::Difference,
         }
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        self.measure.is_sound() && self.decoder.is_sound()
     }
 
     pub(super) fn teaches(&self, labels: &[f64]) -> bool {
@@ -98,5 +103,20 @@ impl Direct {
             Bound::Convex => Box::new(query::Convex::new(query)),
             Bound::Nonconvex => Box::new(query::Nonconvex::new(query)),
         }
+    }
+}
+
+/// Refuses parameters of other measures and decoders.
+fn check_unused(given: Given<'_>, measure: Measure, decoder: Decoder) -> Result<()> {
+    let unused = [
+        ("decoder_power", !matches!(decoder, Decoder::Power(_)), "\"decoder\": \"power\""),
+        ("neutral", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
+        ("halflife", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
+    ];
+    match unused.into_iter().find(|(key, idle, _)| *idle && given.0.contains_key(*key)) {
+        Some((key, _, without)) => {
+            Err(Error::Unsupported(format!("option '{key}': it has no meaning without {without}")))
+        }
+        None => Ok(()),
     }
 }

@@ -1,0 +1,159 @@
+//! Listwise losses, penalties and starts in a query-dependent model; the sum of functions that `auto` leaves behind.
+
+use sqlite_ltr::data::Scaling;
+use sqlite_ltr::loss::list::cs_list_mle::{Scheme, Tables};
+use sqlite_ltr::loss::list::gains::LinearMeasure;
+use sqlite_ltr::loss::list::{
+    Bound, Bounded, CsListMle, Decoder, Direct, ListLoss, Measure, Slam, SmoothGrad,
+};
+use sqlite_ltr::loss::{Loss, PairLoss};
+use sqlite_ltr::ranker::{Penalty, encode_header};
+use sqlite_ltr::solve;
+
+use super::parts::{Change, Dependent, Opened, Sum};
+use super::{connect, fit, refusal, use_it};
+
+fn slam(d: &mut Dependent, margin: f64, measure: Bounded) {
+    d.fitting.loss = Loss::List(ListLoss::Slam(Slam { measure, margin, average: true }));
+}
+
+fn direct(d: &mut Dependent, measure: Measure, decoder: Decoder) {
+    d.fitting.loss = Loss::List(ListLoss::Direct(Direct { measure, decoder, bound: Bound::Convex }));
+}
+
+fn eru(halflife: f64, neutral: f64) -> Measure {
+    Measure::Eru { neutral, halflife, normalised: false }
+}
+
+fn smooth(d: &mut Dependent, measure: LinearMeasure) {
+    d.fitting.loss = Loss::List(ListLoss::SmoothGrad(SmoothGrad { measure }));
+}
+
+fn tables(d: &mut Dependent, pair: Vec<Vec<f64>>, document: Vec<f64>) {
+    let scheme = Scheme::Tables(Tables { pair, document });
+    d.fitting.loss = Loss::List(ListLoss::CsListMle(CsListMle { scheme, truncation: None }));
+}
+
+/// Changes of a query-dependent ranker with the loss slam that make it wrong.
+const WRONG: &[Change<Dependent>] = &[
+    ("a start of another length", |d| d.fitting.start = Some(vec![0.0; 3])),
+    ("a start that is NaN", |d| d.fitting.start = Some(vec![f64::NAN, 0.0])),
+    ("a centre of another length", |d| d.fitting.centre = Some(Vec::new())),
+    ("a centre that is infinite", |d| d.fitting.centre = Some(vec![0.0, f64::INFINITY])),
+    ("a solver of pairs", |d| d.fitting.solver = solve::find("admm").expect("a solver")),
+    ("a solver of other lists", |d| d.fitting.solver = solve::find("least_squares").expect("a solver")),
+    ("a solver of lists for pairs", |d| {
+        d.fitting.loss = Loss::Pair(PairLoss::Hinge);
+        d.fitting.solver = solve::find("bundle").expect("a solver");
+    }),
+    ("eigenfunctions without least squares", |d| d.fitting.penalty = Penalty::Components),
+    ("eigenvalues without least squares", |d| d.fitting.penalty = Penalty::Threshold),
+    ("a margin of 0", |d| slam(d, 0.0, Bounded::Map)),
+    ("a negative margin", |d| slam(d, -1.0, Bounded::Map)),
+    ("a margin that is NaN", |d| slam(d, f64::NAN, Bounded::Map)),
+    ("an infinite margin", |d| slam(d, f64::INFINITY, Bounded::Map)),
+    ("no document that counts", |d| slam(d, 1.0, Bounded::Ndcg(Some(0)))),
+    ("no place that counts", |d| smooth(d, LinearMeasure::Precision(0))),
+    ("no first place", |d| direct(d, Measure::Precision(0), Decoder::Log)),
+    ("a half-life of 1", |d| direct(d, eru(1.0, 0.0), Decoder::Log)),
+    ("a half-life that is NaN", |d| direct(d, eru(f64::NAN, 0.0), Decoder::Log)),
+    ("a neutral grade that is infinite", |d| direct(d, eru(5.0, f64::INFINITY), Decoder::Log)),
+    ("a decoder of no depth", |d| direct(d, Measure::Wta, Decoder::Linear(0))),
+    ("a decoder that rises", |d| direct(d, Measure::Wta, Decoder::Power(-1.0))),
+    ("a decoder that is NaN", |d| direct(d, Measure::Wta, Decoder::Power(f64::NAN))),
+    ("tables of no grade", |d| tables(d, Vec::new(), Vec::new())),
+    ("a table that is not square", |d| tables(d, vec![vec![0.0; 2], vec![0.0]], vec![0.0; 2])),
+    ("a weight too few", |d| tables(d, vec![vec![0.0; 2]; 2], vec![0.0])),
+    ("a negative weight", |d| tables(d, vec![vec![-1.0; 2]; 2], vec![0.0; 2])),
+    ("a weight that is NaN", |d| tables(d, vec![vec![1.0; 2]; 2], vec![f64::NAN; 2])),
+];
+
+/// Allowed, but extreme.
+const EXTREME: &[Change<Dependent>] = &[
+    ("a huge margin", |d| slam(d, 1.7e308, Bounded::Map)),
+    ("a tiny margin", |d| slam(d, 5e-324, Bounded::Ndcg(Some(usize::MAX)))),
+    ("a huge start", |d| d.fitting.start = Some(vec![1.7e308, -1.7e308])),
+    ("a huge centre", |d| d.fitting.centre = Some(vec![1.7e308, -1.7e308])),
+    ("tables of fewer grades", |d| tables(d, vec![vec![0.0]], vec![1.0])),
+    ("huge cutoffs", |d| smooth(d, LinearMeasure::Precision(usize::MAX))),
+    ("a deep decoder", |d| direct(d, Measure::Precision(usize::MAX), Decoder::Linear(usize::MAX))),
+    ("a steep decoder", |d| direct(d, eru(1.0 + f64::EPSILON, -1.7e308), Decoder::Power(1.7e308))),
+    ("another loss", |d| d.fitting.loss = Loss::Pair(PairLoss::Logistic)),
+];
+
+fn with(opened: &Opened, change: fn(&mut Dependent)) -> Vec<u8> {
+    let (mut other, mut dependent) = (opened.clone(), opened.dependent());
+    change(&mut dependent);
+    other.parts.ranker = encode_header(&dependent).expect("bytes");
+    other.seal()
+}
+
+#[test]
+fn sealed_listwise_models_with_wrong_contents_are_refused() {
+    let connection = connect();
+    let options = r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "prior": "regression"}"#;
+    let opened = Opened::new(&fit(&connection, ("slam", options)));
+    assert!(opened.dependent().fitting.centre.is_some(), "what the penalty pulls to is kept");
+    for (what, change) in WRONG {
+        assert!(refusal(&connection, &with(&opened, *change)).is_some(), "{what}");
+    }
+    for (what, change) in EXTREME {
+        use_it(&connection, &with(&opened, *change), what);
+    }
+    let options = r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#;
+    let opened = Opened::new(&fit(&connection, ("eigen_rank", options)));
+    let extremes: [Change<Dependent>; 3] = [
+        ("countless components", |d| d.fitting.lambda = 1.7e308),
+        ("no component", |d| d.fitting.lambda = 5e-324),
+        ("a huge eigenvalue", |d| {
+            d.fitting.penalty = Penalty::Threshold;
+            d.fitting.lambda = 1.7e308;
+        }),
+    ];
+    for (what, change) in extremes {
+        use_it(&connection, &with(&opened, change), what);
+    }
+}
+
+/// Changes of a sum of linear functions that make it wrong.
+const WRONG_SUM: &[Change<Sum>] = &[
+    ("no members", |s| s.members.clear()),
+    ("no members and no weights", |s| {
+        s.members.clear();
+        s.weights.clear();
+    }),
+    ("a member too few", |s| s.members.truncate(1)),
+    ("a member too many", |s| s.members.push(s.members[0].clone())),
+    ("a sum in a sum", |s| s.members[0].space.map = 4),
+    ("an unknown map", |s| s.members[0].space.map = 9),
+    ("a ranking form", |s| s.space.form = 1),
+    ("an unknown form of a member", |s| s.members[0].space.form = 7),
+    ("a member of another width", |s| s.members[0].space.width += 1),
+    ("a member of a huge width", |s| s.members[0].space.width = u64::MAX),
+    ("a sum of another width", |s| s.space.width += 1),
+    ("a scaling of another width", |s| s.members[0].scaling = Scaling::Standard(vec![(0.0, 1.0); 3])),
+    ("a scaling that is NaN", |s| s.members[0].scaling = Scaling::Standard(vec![(f64::NAN, 1.0); 2])),
+    ("a scaling without quantiles", |s| s.members[0].scaling = Scaling::Quantile(vec![Vec::new().into(); 2])),
+    ("a weight that is NaN", |s| s.weights[0] = f64::NAN),
+    ("a weight too few", |s| s.weights.truncate(1)),
+    ("an objective that is NaN", |s| s.objective = f64::NAN),
+];
+
+#[test]
+fn sealed_sums_with_wrong_contents_are_refused() {
+    let connection = connect();
+    let opened = Opened::new(&fit(&connection, ("auto", r#"{"kernel": "linear"}"#)));
+    let with = |change: fn(&mut Sum)| {
+        let (mut other, mut sum) = (opened.clone(), opened.sum());
+        change(&mut sum);
+        other.parts.ranker = encode_header(&sum).expect("bytes");
+        other.seal()
+    };
+    assert_eq!(opened.sum().space.map, 4);
+    assert_eq!(refusal(&connection, &with(|_| {})), None);
+    for (what, change) in WRONG_SUM {
+        assert!(refusal(&connection, &with(*change)).is_some(), "{what}");
+    }
+    use_it(&connection, &with(|s| s.weights.fill(1.7e308)), "huge weights");
+    use_it(&connection, &with(|s| s.members[0].scaling = Scaling::QueryMinmax), "another scaling");
+}
