@@ -20,7 +20,10 @@ const SHOWN: [&str; 6] = ["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "err"]
 pub fn run(lab: &Lab, data: &Data, _out: &Path) -> Outcome<String> {
     let methods = methods::all();
     lab.expect(methods.len() * data.mq2008.splits.len());
-    let mut rows = vec![[cells(["algorithm"]), SHOWN.map(str::to_uppercase).to_vec(), LAST.map(str::to_owned).to_vec()].concat()];
+    let mut rows = vec![
+        [cells(["algorithm"]), SHOWN.map(str::to_uppercase).to_vec(), LAST.map(str::to_owned).to_vec()]
+            .concat(),
+    ];
     let mut found: Vec<(String, Vec<Rc<Fit>>)> = Vec::new();
     for method in methods {
         let fits = lab.fits(&method, &data.mq2008)?;
@@ -33,7 +36,12 @@ pub fn run(lab: &Lab, data: &Data, _out: &Path) -> Outcome<String> {
     rows.push(row("chosen by validation per fold", &fits)?);
     let mut text = format!("## Every algorithm on MQ2008: means over folds\n\n{}\n", table(&rows));
     let names: Vec<&str> = chosen.iter().map(|(name, _)| *name).collect();
-    let _ = writeln!(text, "Chosen: {}.\n\n### Test NDCG@10 (validated) by fold\n\n{}", names.join(", "), folds(&found)?);
+    let _ = writeln!(
+        text,
+        "Chosen: {}.\n\n### Test NDCG@10 (validated) by fold\n\n{}",
+        names.join(", "),
+        folds(&found)?
+    );
     let _ = writeln!(text, "{}", perceptrons(&found));
     Ok(text)
 }
@@ -58,7 +66,11 @@ fn best(found: &[(String, Vec<Rc<Fit>>)], fold: usize) -> Option<(&str, Rc<Fit>)
 
 fn folds(found: &[(String, Vec<Rc<Fit>>)]) -> Outcome<String> {
     let folds = found.first().map_or(0, |(_, fits)| fits.len());
-    let mut rows = vec![std::iter::once("algorithm \\ fold".to_owned()).chain((1..=folds).map(|fold| fold.to_string())).collect::<Vec<_>>()];
+    let mut rows = vec![
+        std::iter::once("algorithm \\ fold".to_owned())
+            .chain((1..=folds).map(|fold| fold.to_string()))
+            .collect::<Vec<_>>(),
+    ];
     for (name, fits) in found {
         let mut row = vec![name.clone()];
         for fit in fits {

@@ -16,8 +16,8 @@ use crate::plot::{Panel, Series, draw};
 use crate::text::{cells, table};
 
 /// Prefixes of the stream.
-const PREFIXES: u64 = 10;
-const QUICK_PREFIXES: u64 = 4;
+const PREFIXES: u32 = 10;
+const QUICK_PREFIXES: u32 = 4;
 
 /// The first queries of the stream, each with its documents as they came.
 const PREFIX: &str = "SELECT s.* FROM stream s JOIN stream_queries q USING (query_id) WHERE q.number <= ?1 \
@@ -43,28 +43,33 @@ pub fn run(lab: &Lab, _data: &Data, out: &Path) -> Outcome<String> {
     for prefix in 1..=prefixes {
         let length = queries * prefix / prefixes;
         lab.begin(format!("MQ2008: perceptron on {length} queries"));
-        let options = json!({ "measure": "ndcg@10", "active": "misorder", "name": "stream", "params": [length] });
+        let options =
+            json!({ "measure": "ndcg@10", "active": "misorder", "name": "stream", "params": [length] });
         let report = lab.train("perceptron", PREFIX, &options)?;
         let values = LINES.map(|(_, path)| report.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN));
         for (series, value) in series.iter_mut().zip(values) {
-            series.points.push((length as f64, value.log10()));
+            series.points.push((f64::from(length), value.log10()));
         }
         let [loss, regret, theorem] = values;
-        let (rate, updates) = (loss / length as f64, report["updates"].to_string());
+        let (rate, updates) = (loss / f64::from(length), report["updates"].to_string());
         let numbers = [length.to_string(), updates, format!("{loss:.2}"), format!("{rate:.4}")];
         rows.push([&numbers[..], &[format!("{regret:.1}"), format!("{theorem:.0}")]].concat());
         lab.step();
     }
     let path = out.join("cumulative.svg");
     let title = "MQ2008, perceptron, one pass".to_owned();
-    draw(&path, &[Panel { title, x: "queries", y: "log10 of the sum", places: Vec::new(), series: series.into() }])?;
-    let mut text = "## Chaudhuri & Tewari: cumulative loss 1 - NDCG@10 of the perceptron on MQ2008\n\n".to_owned();
+    draw(
+        &path,
+        &[Panel { title, x: "queries", y: "log10 of the sum", places: Vec::new(), series: series.into() }],
+    )?;
+    let mut text =
+        "## Chaudhuri & Tewari: cumulative loss 1 - NDCG@10 of the perceptron on MQ2008\n\n".to_owned();
     let _ = writeln!(text, "{}\nDrawn in {}.", table(&rows), path.display());
     Ok(text)
 }
 
 /// Makes the tables of the stream; the number of its queries.
-fn stream(lab: &Lab) -> Outcome<u64> {
+fn stream(lab: &Lab) -> Outcome<u32> {
     lab.connection.execute_batch(&format!(
         "CREATE TABLE stream AS {};
          CREATE TABLE stream_queries (number INTEGER PRIMARY KEY, query_id);

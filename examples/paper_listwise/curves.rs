@@ -84,8 +84,11 @@ fn tests(lines: &[Line]) -> String {
         for (other, others) in &lines[place + 1..] {
             let differences: Vec<f64> = fits.iter().zip(others).flat_map(|(a, b)| apart(a, b)).collect();
             let mean = differences.iter().sum::<f64>() / differences.len() as f64;
-            let numbers =
-                [format!("{mean:+.4}"), format!("{:.4}", p_value(&differences)), differences.len().to_string()];
+            let numbers = [
+                format!("{mean:+.4}"),
+                format!("{:.4}", p_value(&differences)),
+                differences.len().to_string(),
+            ];
             rows.push([name.clone(), other.clone()].into_iter().chain(numbers).collect());
         }
     }

@@ -70,7 +70,9 @@ pub fn run(lab: &Lab, data: &Data, out: &Path) -> Outcome<String> {
 }
 
 fn range(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
+    values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
 fn panel(methods: &[Method], series: [(&str, Vec<f64>); 2]) -> Panel {

@@ -15,8 +15,8 @@ use crate::methods::Method;
 
 /// What is measured on test queries.
 const METRICS: [&str; 12] = [
-    "ndcg@1", "ndcg@2", "ndcg@3", "ndcg@4", "ndcg@5", "ndcg@6", "ndcg@7", "ndcg@8", "ndcg@9", "ndcg@10", "map",
-    "err",
+    "ndcg@1", "ndcg@2", "ndcg@3", "ndcg@4", "ndcg@5", "ndcg@6", "ndcg@7", "ndcg@8", "ndcg@9", "ndcg@10",
+    "map", "err",
 ];
 
 /// What validation maximises and tests compare.

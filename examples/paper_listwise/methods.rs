@@ -45,7 +45,8 @@ pub fn of_the_curves() -> Vec<Method> {
 
 /// Every algorithm that learns one function for all queries.
 pub fn all() -> Vec<Method> {
-    let mut methods: Vec<Method> = ["rank_svm", "regression", "list_net", "list_mle"].map(Method::plain).into();
+    let mut methods: Vec<Method> =
+        ["rank_svm", "regression", "list_net", "list_mle"].map(Method::plain).into();
     methods.push(cs_list_mle(&json!({ "truncation": 10 })));
     methods.push(Method::plain("slam"));
     methods.push(perceptron());

@@ -60,10 +60,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>, panel:
         .margin(10)
         .x_label_area_size(40)
         .y_label_area_size(60)
-        .build_cartesian_2d(
-            left - width..right + width,
-            bottom - MARGIN * height..top + LEGEND * height,
-        )?;
+        .build_cartesian_2d(left - width..right + width, bottom - MARGIN * height..top + LEGEND * height)?;
     let place = |x: &f64| match panel.places.get((x.round() as usize).wrapping_sub(1)) {
         _ if panel.places.is_empty() => format!("{x:.0}"),
         Some(name) if (x - x.round()).abs() < 1e-6 => name.clone(),
@@ -96,8 +93,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>, panel:
 /// The least and the largest value, which differ.
 fn range(panel: &Panel, value: impl Fn(&(f64, f64)) -> f64) -> (f64, f64) {
     let values = panel.series.iter().flat_map(|series| series.points.iter().map(&value));
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
+    let (low, high) = values
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
     if high > low { (low, high) } else { (low - 0.5, low + 0.5) }
 }
