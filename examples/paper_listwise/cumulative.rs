@@ -30,6 +30,10 @@ const LINES: [(&str, &str); 3] = [
     ("bound of Theorem 5", "/bounds/theorem_5/value"),
 ];
 
+/// How to read the table.
+const NOTE: &str = "A query without a relevant document loses nothing. A loss is at most 1, so that the number of updates bounds \
+                    the sum too;\na bound above it says nothing about these data.";
+
 /// The part.
 ///
 /// # Errors
@@ -64,7 +68,7 @@ pub fn run(lab: &Lab, _data: &Data, out: &Path) -> Outcome<String> {
     )?;
     let mut text =
         "## Chaudhuri & Tewari: cumulative loss 1 - NDCG@10 of the perceptron on MQ2008\n\n".to_owned();
-    let _ = writeln!(text, "{}\nDrawn in {}.", table(&rows), path.display());
+    let _ = writeln!(text, "{}\n{NOTE}\nDrawn in {}.", table(&rows), path.display());
     Ok(text)
 }
 

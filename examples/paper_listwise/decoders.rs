@@ -5,12 +5,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::{Value, json};
-
 use crate::Outcome;
 use crate::data::Data;
 use crate::lab::{CHOICE, Lab, mean};
-use crate::methods::Method;
+use crate::methods::{Method, decoded};
 use crate::plot::{Panel, Series, draw};
 use crate::text::{cells, table};
 
@@ -18,19 +16,11 @@ use crate::text::{cells, table};
 const POWERS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 3.0];
 
 fn methods(quick: bool) -> Vec<Method> {
-    let method = |label: String, decoder: Value| {
-        let mut options = json!({ "bound": "nonconvex", "prior": "regression", "decoder": decoder });
-        if let Some(power) = label.strip_prefix("power ").and_then(|power| power.parse::<f64>().ok()) {
-            options["decoder_power"] = json!(power);
-        }
-        Method::new(label, "direct", options)
-    };
     let powers = if quick { &POWERS[1..4] } else { &POWERS[..] };
-    let powers = powers.iter().map(|power| method(format!("power {power}"), json!("power")));
-    let named = ["log", "loglog", "metric"].map(|name| method(name.to_owned(), json!(name)));
+    let powers = powers.iter().map(|power| decoded(&format!("power {power}"), Some(("power", Some(*power)))));
+    let named = ["log", "loglog", "metric"].map(|name| decoded(name, Some((name, None))));
     // The default decoder is left out of the options so that the model of other parts serves here too.
-    let linear = Method { label: "linear".to_owned(), ..crate::methods::nonconvex() };
-    std::iter::once(linear).chain(powers).chain(named).collect()
+    std::iter::once(decoded("linear", None)).chain(powers).chain(named).collect()
 }
 
 /// The part.

@@ -23,6 +23,9 @@ const QUICK_TRUNCATIONS: usize = 1;
 /// Relative gap at which a fit ends: with the default a kernel takes minutes for a table of four digits.
 const TOLERANCE: f64 = 1e-3;
 
+/// Candidates for lambda with a kernel.
+const LAMBDAS: [f64; 5] = [0.1, 0.01, 0.001, 0.0001, 0.00001];
+
 /// NDCG@3, @5 and @10 of one method; the paper has some of them.
 type Line = [Option<f64>; 3];
 
@@ -85,6 +88,7 @@ fn options(kernel: &str, truncation: usize, quick: bool) -> Value {
         options["kernel"] = json!(kernel);
         options["landmarks"] = json!(if quick { QUICK_LANDMARKS } else { LANDMARKS });
         options["tolerance"] = json!(TOLERANCE);
+        options["lambda"] = json!(LAMBDAS);
     }
     options
 }

@@ -64,11 +64,11 @@ All parts take some tens of minutes on two cores; --quick takes a few.";
 type Part = (&'static str, fn(&Lab, &Data, &std::path::Path) -> Outcome<String>);
 
 const PARTS: [Part; 5] = [
+    ("algorithms", algorithms::run),
     ("figure1", curves::run),
     ("figure3", decoders::run),
     ("table1", kernels::run),
     ("cumulative", cumulative::run),
-    ("algorithms", algorithms::run),
 ];
 
 /// What the caller asks for.

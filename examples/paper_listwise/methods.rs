@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// Relative gap at which the slow fits end.
+const TOLERANCE: f64 = 1e-2;
+
 /// An algorithm with options.
 pub struct Method {
     pub label: String,
@@ -18,29 +21,56 @@ impl Method {
         Self { label: label.into(), algorithm, candidates: vec![options], has_lambda: true }
     }
 
+    /// One whose fits take long: a few values of lambda, each trained alone to [`TOLERANCE`], because a training that
+    /// chooses lambda itself fits every candidate more closely.
+    fn slow(label: &str, algorithm: &'static str, options: &Value, lambdas: &[f64]) -> Self {
+        let candidate = |lambda: &f64| {
+            let mut options = options.clone();
+            options["lambda"] = json!(lambda);
+            options["tolerance"] = json!(TOLERANCE);
+            options
+        };
+        let candidates = lambdas.iter().map(candidate).collect();
+        Self { label: label.to_owned(), algorithm, candidates, has_lambda: true }
+    }
+
     fn plain(algorithm: &'static str) -> Self {
         Self::new(algorithm, algorithm, json!({}))
     }
 }
 
 pub fn convex() -> Method {
-    Method::new("direct, convex", "direct", json!({ "bound": "convex" }))
+    Method::slow("direct, convex", "direct", &json!({ "bound": "convex" }), &[1.0, 0.1, 0.01, 0.001])
 }
 
 pub fn nonconvex() -> Method {
-    let options = json!({ "bound": "nonconvex", "prior": "regression" });
-    Method::new("direct, nonconvex", "direct", options)
+    decoded("direct, nonconvex", None)
+}
+
+/// Direct optimisation of the nonconvex bound with a decoder and the power of its weights; the default without one.
+pub fn decoded(label: &str, decoder: Option<(&str, Option<f64>)>) -> Method {
+    let mut options = json!({ "bound": "nonconvex", "prior": "regression" });
+    if let Some((name, power)) = decoder {
+        options["decoder"] = json!(name);
+        if let Some(power) = power {
+            options["decoder_power"] = json!(power);
+        }
+    }
+    Method::slow(label, "direct", &options, &[10.0, 1.0, 0.1, 0.01])
+}
+
+fn smooth_grad() -> Method {
+    Method::slow(
+        "smooth_grad",
+        "smooth_grad",
+        &json!({ "prior": "regression" }),
+        &[1.0, 0.1, 0.01, 0.001, 0.0001],
+    )
 }
 
 /// Those of figures 1, 2 and 4 of Le et al., direct optimisation first.
 pub fn of_the_curves() -> Vec<Method> {
-    vec![
-        nonconvex(),
-        convex(),
-        Method::plain("rank_svm"),
-        Method::plain("regression"),
-        Method::new("smooth_grad", "smooth_grad", json!({ "prior": "regression" })),
-    ]
+    vec![nonconvex(), convex(), Method::plain("rank_svm"), Method::plain("regression"), smooth_grad()]
 }
 
 /// Every algorithm that learns one function for all queries.
@@ -51,7 +81,7 @@ pub fn all() -> Vec<Method> {
     methods.push(Method::plain("slam"));
     methods.push(perceptron());
     methods.extend([convex(), nonconvex()]);
-    methods.push(Method::new("smooth_grad", "smooth_grad", json!({ "prior": "regression" })));
+    methods.push(smooth_grad());
     methods.push(Method::plain("eigen_rank"));
     methods
 }
