@@ -4,7 +4,6 @@
 //! NDCG@10 on Ohsumed, whose results were not stable otherwise. It tests by Wilcoxon's signed ranks; here signs of the
 //! differences of queries are permuted.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -22,26 +21,30 @@ const LARGEST: usize = 10;
 /// The fits of one method on every fold.
 type Line = (String, Vec<Rc<Fit>>);
 
-/// The part.
+/// Five grades and many features, as the web search data of figures 1 and 2.
 ///
 /// # Errors
 /// What SQL answers with, or a file that cannot be written.
-pub fn run(lab: &Lab, data: &Data, out: &Path) -> Outcome<String> {
+pub fn web(lab: &Lab, data: &Data, out: &Path) -> Outcome<String> {
+    compare(lab, &data.mslr, "Figures 1 and 2", &out.join("figure1.svg"))
+}
+
+/// A set of LETOR with three grades and five folds, as Ohsumed of figure 4.
+///
+/// # Errors
+/// As [`web`].
+pub fn letor(lab: &Lab, data: &Data, out: &Path) -> Outcome<String> {
+    compare(lab, &data.mq2008, "Figure 4", &out.join("figure4.svg"))
+}
+
+fn compare(lab: &Lab, set: &Set, figure: &str, path: &Path) -> Outcome<String> {
     let methods = methods::of_the_curves();
-    let sets = [&data.mq2008, &data.mslr];
-    lab.expect(methods.len() * sets.iter().map(|set| set.splits.len()).sum::<usize>());
-    let mut text = "## Figures 1, 2 and 4 of Le et al.: NDCG@k on test queries\n".to_owned();
-    let mut panels = Vec::new();
-    for set in sets {
-        let lines = methods.iter().map(|method| Ok((method.label.clone(), lab.fits(method, set)?)));
-        let lines = lines.collect::<Outcome<Vec<Line>>>()?;
-        panels.push(panel(set, &lines)?);
-        let _ = write!(text, "\n### {}\n\n{}\n{}", set.name, means(&lines)?, tests(&lines));
-    }
-    let path = out.join("figure1.svg");
-    draw(&path, &panels)?;
-    let _ = writeln!(text, "\nDrawn in {}.", path.display());
-    Ok(text)
+    lab.expect(methods.len() * set.splits.len());
+    let lines = methods.iter().map(|method| Ok((method.label.clone(), lab.fits(method, set)?)));
+    let lines = lines.collect::<Outcome<Vec<Line>>>()?;
+    draw(path, &[panel(set, &lines)?])?;
+    let title = format!("## {figure} of Le et al. on the {}: NDCG@k on test queries", set.name);
+    Ok(format!("{title}\n\n{}\n{}\nDrawn in {}.\n", means(&lines)?, tests(&lines), path.display()))
 }
 
 fn curve(fits: &[Rc<Fit>]) -> Outcome<Vec<f64>> {
