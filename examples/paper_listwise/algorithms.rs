@@ -38,8 +38,8 @@ pub fn run(lab: &Lab, data: &Data, _out: &Path) -> Outcome<String> {
     let names: Vec<&str> = chosen.iter().map(|(name, _)| *name).collect();
     let _ = writeln!(
         text,
-        "Chosen: {}.\n\n### Test NDCG@10 (validated) by fold\n\n{}",
-        names.join(", "),
+        "Chosen by fold: {}.\n\n### Test NDCG@10 (validated) by fold\n\n{}",
+        names.join("; "),
         folds(&found)?
     );
     let _ = writeln!(text, "{}", perceptrons(&found));

@@ -43,7 +43,7 @@ fn compare(lab: &Lab, set: &Set, figure: &str, path: &Path) -> Outcome<String> {
     let lines = methods.iter().map(|method| Ok((method.label.clone(), lab.fits(method, set)?)));
     let lines = lines.collect::<Outcome<Vec<Line>>>()?;
     draw(path, &[panel(set, &lines)?])?;
-    let title = format!("## {figure} of Le et al. on the {}: NDCG@k on test queries", set.name);
+    let title = format!("## {figure} of Le et al., {}: NDCG@k on test queries", set.name);
     Ok(format!("{title}\n\n{}\n{}\nDrawn in {}.\n", means(&lines)?, tests(&lines), path.display()))
 }
 

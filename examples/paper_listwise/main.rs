@@ -57,8 +57,9 @@ The data are read from the folder LTR_DATA (default ../shared/data): mq2008/S1.t
 mslr-sample/train.txt, vali.txt, test.txt. Without them nothing is measured. The papers' own data cannot be had or are
 much larger, so that orders and sizes of differences can be compared, but not numbers.
 
-Lambda is chosen on the validation part by NDCG@10. A query without a relevant document counts 0. Numbers on MQ2008 are
-means over five folds, and its features are taken as they are; those of MSLR are scaled (\"scale\": \"both\").
+Lambda is chosen on the validation part by NDCG@10, for direct optimisation and SmoothGrad among a few values only. A
+query without a relevant document counts 0. Numbers on MQ2008 are means over five folds, and its features are taken as
+they are; those of MSLR are scaled (\"scale\": \"both\").
 All parts take some tens of minutes on two cores; --quick takes a few.";
 
 /// A part: its name and what makes its text.
