@@ -85,7 +85,7 @@ fn the_table_of_options_is_that_of_the_library() {
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
     for row in rows {
         let (name, summary): (String, String) = row.expect("two texts");
-        let line = format!("| `{name}` | {summary} |");
+        let line = format!("| `{name}` | {} |", summary.replace('|', "\\|"));
         assert!(README.contains(&line), "the README lacks the option: {line}");
     }
 }
