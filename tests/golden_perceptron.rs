@@ -7,10 +7,11 @@ mod golden;
 use golden::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::Value;
-use sqlite_ltr::algorithm::perceptron::{Perceptron, grades, rivals, subgradient, weights};
+use sqlite_ltr::algorithm::perceptron::Perceptron;
 use sqlite_ltr::data::{Documents, Matrix};
-use sqlite_ltr::metric::{MetricOptions, Ties};
-use sqlite_ltr::ranker::{Active, LabelTies, Progress, Rules};
+use sqlite_ltr::loss::list::Active;
+use sqlite_ltr::metric::Ties;
+use sqlite_ltr::ranker::{LabelTies, Progress, Rules};
 
 fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> Rules {
     Rules { measure: measure.to_owned(), eta, active, label_ties, average: true }
@@ -79,32 +80,4 @@ fn every_run_has_the_trajectory_of_the_reference() {
         }
     }
     assert_eq!(runs, 15);
-}
-
-/// The surrogate without a rule about documents that are in order, and its subgradient, at the margin 1.
-#[test]
-fn weights_loss_and_subgradient_are_those_of_the_reference() {
-    let golden: Value = read_listwise("slam_loss.json");
-    for case in golden["cases"].as_array().unwrap() {
-        let (labels, scores) = (numbers(&case["y"]), numbers(&case["s"]));
-        for (name, expected) in case["measures"].as_object().unwrap() {
-            let (measure, ties) = name.split_once('|').unwrap();
-            let ties = if ties == "average" { LabelTies::Average } else { LabelTies::Stable };
-            let rules = rules(&measure_of(measure, &expected["k"]), 1.0, Active::Margin, ties);
-            let metric = rules.metric().unwrap();
-            let grades = grades(&metric, &labels);
-            let v = weights(&metric, &grades, ties);
-            let what = format!("{name}, {labels:?}");
-            assert_close(&v, &numbers(&expected["v"]), 1e-12, &what);
-            let mut slope = vec![0.0; scores.len()];
-            let rivals = rivals(&grades, &scores);
-            let value = subgradient(&v, &rivals, &scores, Active::Margin, &mut slope);
-            assert_close(&[value], &[expected["loss"].as_f64().unwrap()], 1e-12, &what);
-            assert_close(&slope, &numbers(&expected["grad_s"]), 1e-12, &what);
-            let worst = MetricOptions { ties: Ties::Worst, ..MetricOptions::default() };
-            let loss = 1.0 - metric.with_options(worst).unwrap().value(&labels, &scores).unwrap_or(1.0);
-            assert_close(&[loss], &[expected["rml_pessimistic"].as_f64().unwrap()], 1e-12, &what);
-            assert!(loss <= value + 1e-12, "{what}: {value} does not bound {loss}");
-        }
-    }
 }

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 pub use bytes::{Block, Encoded, decode_header, encode_header};
 pub use fitting::{Fitting, Penalty};
 pub use linear::Linear;
-pub use online::{ACTIVE_NAMES, Active, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
+pub use online::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
 pub use pool::{JudgmentPool, Lender};
 pub use query_dependent::{Lending, Observed, QueryDependent};
 pub use space::{FORM_NAMES, Form, Member, Space};

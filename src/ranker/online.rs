@@ -13,6 +13,7 @@ use super::{Form, Function, Ranker, Target};
 use crate::control::Control;
 use crate::data::Tally;
 use crate::error::{Error, Result};
+use crate::loss::list::{Active, Bounded, Slam};
 use crate::metric::Metric;
 
 /// Name of the form.
@@ -20,15 +21,6 @@ pub(super) const FORM: &str = "online";
 
 /// More rounds than this have no exact average.
 const MOST_ROUNDS: u64 = 1 << 53;
-
-/// Which documents of a round with a loss make an update.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Active {
-    /// Those that do not outscore every less relevant document by the margin 1 (the paper).
-    Margin,
-    /// Those that do not outscore every less relevant document at all.
-    Misorder,
-}
 
 /// Names of [`Active`], as the option `active` has them.
 pub const ACTIVE_NAMES: &[&str] = &["margin", "misorder"];
@@ -66,16 +58,26 @@ impl Rules {
     /// # Errors
     /// Another measure than NDCG and MAP, as a sentence about the option `measure`.
     pub fn metric(&self) -> Result<Metric> {
-        let metric = Metric::parse(&self.measure);
-        let name = metric.as_ref().map_or("", |metric| metric.def().name);
-        match metric {
-            Ok(metric) if name == "ndcg" || (name == "map" && metric.cutoff().is_none()) => Ok(metric),
+        match Metric::parse(&self.measure) {
+            Ok(metric) if Bounded::of(&metric).is_some() => Ok(metric),
             _ => Err(Error::value(
                 "option 'measure'",
                 format!("'{}'", crate::error::shorten(&self.measure)),
                 "ndcg, ndcg@k with a whole number k from 1, or map",
             )),
         }
+    }
+}
+
+impl Rules {
+    /// The surrogate of every round.
+    ///
+    /// # Errors
+    /// Those of [`Self::metric`].
+    pub fn surrogate(&self) -> Result<Slam> {
+        let measure = Bounded::of(&self.metric()?);
+        let measure = measure.ok_or_else(|| Error::Internal("a measure without a bound".to_owned()))?;
+        Ok(Slam { measure, margin: 1.0, average: self.label_ties == LabelTies::Average })
     }
 }
 

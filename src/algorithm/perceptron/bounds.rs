@@ -16,13 +16,12 @@
 use serde_json::{Value, json};
 
 use super::rounds::Perceptron;
-use super::slam;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::loss::list::Active;
 use crate::math::dense::dot;
 use crate::math::order::compare;
-use crate::ranker::Active;
 
 /// One term n v max(0, 1 - c g).
 #[derive(Debug, Clone, Copy)]
@@ -81,13 +80,12 @@ fn terms(
         if counted.iter().all(|count| *count == 0) {
             continue;
         }
-        let grades = slam::grades(perceptron.measure(), data.labels(query));
-        let weights = slam::weights(perceptron.measure(), &grades, perceptron.rules().label_ties);
+        let surrogate = perceptron.surrogate().of(data.labels(query));
         let scores: Vec<f64> = rows.map(|row| data.features.row_dot(row, direction)).collect();
-        for (document, rival) in slam::rivals(&grades, &scores).into_iter().enumerate() {
+        for (document, rival) in surrogate.rivals(&scores).into_iter().enumerate() {
             if let (Some(rival), count @ 1..) = (rival, counted[document]) {
                 let lead = scores[document] - scores[rival];
-                terms.push(Term { weight: f64::from(count) * weights[document], lead });
+                terms.push(Term { weight: f64::from(count) * surrogate.weights()[document], lead });
             }
         }
     }

@@ -10,7 +10,6 @@
 
 mod bounds;
 mod rounds;
-mod slam;
 
 use serde_json::{Value, json};
 
@@ -18,14 +17,14 @@ use super::{AlgorithmDef, Earlier, Recipe, Trained, TrainingSet};
 use crate::control::Control;
 use crate::data::{Dataset, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
+use crate::loss::list::Active;
 use crate::math::random::Random;
 use crate::metric::Ties;
 use crate::option::Options;
-use crate::ranker::{ACTIVE_NAMES, Active, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
+use crate::ranker::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
 use crate::smoothing::Kind;
 
 pub use rounds::{Perceptron, Round};
-pub use slam::{grades, rivals, subgradient, weights};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {

@@ -4,9 +4,10 @@
 //! RML takes equal scores as badly as they can stand, the less relevant first: at w = 0 all scores are equal, and by
 //! input order a file that is sorted by relevance would never make an update. Not 0 means above 1e-12.
 
-use super::slam;
 use crate::data::{Documents, Matrix};
 use crate::error::{Error, Result};
+use crate::loss::QueryLoss;
+use crate::loss::list::Slam;
 use crate::math::dense::{Element, dot};
 use crate::metric::{Metric, MetricOptions, Ties};
 use crate::ranker::{Progress, Rules};
@@ -18,6 +19,7 @@ const NO_LOSS: f64 = 1e-12;
 #[derive(Debug, Clone)]
 pub struct Perceptron {
     measure: Metric,
+    surrogate: Slam,
     rules: Rules,
     progress: Progress,
 }
@@ -42,7 +44,7 @@ impl Perceptron {
     /// A measure that SLAM does not bound.
     pub fn new(rules: Rules, progress: Progress, ties: Ties) -> Result<Self> {
         let measure = rules.metric()?.with_options(MetricOptions { ties, ..MetricOptions::default() })?;
-        Ok(Self { measure, rules, progress })
+        Ok(Self { measure, surrogate: rules.surrogate()?, rules, progress })
     }
 
     /// What has been learned so far.
@@ -55,9 +57,9 @@ impl Perceptron {
         (self.rules, self.progress)
     }
 
-    /// The measure.
-    pub(super) fn measure(&self) -> &Metric {
-        &self.measure
+    /// The surrogate of a round, with the margin.
+    pub(super) fn surrogate(&self) -> Slam {
+        self.surrogate
     }
 
     /// The rules.
@@ -94,17 +96,15 @@ impl Perceptron {
         if loss <= NO_LOSS {
             return Round { loss, surrogate: 0.0, updated: false, counted: Vec::new() };
         }
-        let grades = slam::grades(&self.measure, labels);
-        let weights = slam::weights(&self.measure, &grades, self.rules.label_ties);
-        let rivals = slam::rivals(&grades, scores);
-        let active = self.rules.active;
+        let query = self.surrogate.of(labels).with(self.rules.active);
         let mut slope = vec![0.0; scores.len()];
-        let surrogate = slam::subgradient(&weights, &rivals, scores, active, &mut slope);
+        let surrogate = query.value_and_subgradient(scores, &mut slope);
+        let rivals = query.rivals(scores);
         let counted = |document: &usize| {
-            weights[*document] > 0.0
-                && rivals[*document].is_some_and(|rival| slam::is_counted(*document, rival, scores, active))
+            query.weights()[*document] > 0.0
+                && rivals[*document].is_some_and(|rival| query.is_active(*document, rival, scores))
         };
-        self.note(&weights);
+        self.note(query.weights());
         self.go(documents, &slope);
         Round { loss, surrogate, updated: true, counted: (0..scores.len()).filter(counted).collect() }
     }

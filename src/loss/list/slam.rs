@@ -28,7 +28,7 @@ use super::{ListLoss, QueryLoss, differ};
 use crate::error::Result;
 use crate::loss::{Given, Loss, LossDef, Shape};
 use crate::math::order::{compare, descending};
-use crate::metric::{Gain, gains_for_ratios, logarithmic};
+use crate::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 
 /// The definition.
 pub const SLAM: LossDef = LossDef {
@@ -59,8 +59,19 @@ pub enum Bounded {
     Map,
 }
 
+impl Bounded {
+    /// The measure of a metric; `None` for others.
+    pub fn of(metric: &Metric) -> Option<Self> {
+        match (metric.def().name, metric.cutoff()) {
+            ("ndcg", cutoff) => Some(Self::Ndcg(cutoff)),
+            ("map", None) => Some(Self::Map),
+            _ => None,
+        }
+    }
+}
+
 /// The documents i that have a part in the loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Active {
     /// Those whose inner value is above 0.
     Margin,
@@ -85,11 +96,8 @@ pub struct SlamQuery {
 impl Slam {
     fn new(given: Given<'_>) -> Result<Self> {
         let metric = measure(given, "ndcg")?;
-        let measure = match (metric.def().name, metric.cutoff()) {
-            ("ndcg", cutoff) => Bounded::Ndcg(cutoff),
-            ("map", None) => Bounded::Map,
-            _ => return Err(unknown_measure(&metric, SLAM.name, "ndcg, ndcg@k or map")),
-        };
+        let unknown = || unknown_measure(&metric, SLAM.name, "ndcg, ndcg@k or map");
+        let measure = Bounded::of(&metric).ok_or_else(unknown)?;
         let average = given.text("label_ties") != Some("stable");
         Ok(Self { measure, margin: given.number("margin").unwrap_or(1.0), average })
     }
@@ -172,6 +180,24 @@ fn ndcg_weights(grades: &[f64], ideal: &[usize], cutoff: Option<usize>) -> Vec<f
 }
 
 impl SlamQuery {
+    /// Of each document the best scored one of a lower grade, the first of equals; `None` where no grade is lower.
+    pub fn rivals(&self, scores: &[f64]) -> Vec<Option<usize>> {
+        let mut rivals = vec![None; scores.len()];
+        let (mut best, mut start) = (None, 0);
+        for &end in &self.ends {
+            let group = &self.ascending[start..end];
+            start = end;
+            group.iter().for_each(|document| rivals[*document] = best);
+            best = group.iter().copied().fold(best, |best, j| Some(better(scores, best, j)));
+        }
+        rivals
+    }
+
+    /// Whether a document i with the rival k is one of the active ones, the margin left aside.
+    pub fn is_active(&self, i: usize, k: usize, scores: &[f64]) -> bool {
+        self.active == Active::Margin || scores[k] >= scores[i]
+    }
+
     /// The same with another choice of documents.
     #[must_use]
     pub fn with(self, active: Active) -> Self {
@@ -188,23 +214,14 @@ impl QueryLoss for SlamQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
         let mut value = 0.0;
-        let mut best: Option<usize> = None;
-        let mut start = 0;
-        for &end in &self.ends {
-            let group = &self.ascending[start..end];
-            start = end;
-            if let Some(k) = best {
-                for &i in group {
-                    let above = scores[k] - scores[i];
-                    let inner = self.margin + above;
-                    if inner > 0.0 && (self.active == Active::Margin || above >= 0.0) {
-                        value += self.weights[i] * inner;
-                        subgradient[i] -= self.weights[i];
-                        subgradient[k] += self.weights[i];
-                    }
-                }
+        for (i, k) in self.rivals(scores).into_iter().enumerate() {
+            let Some(k) = k else { continue };
+            let inner = self.margin + scores[k] - scores[i];
+            if inner > 0.0 && self.is_active(i, k, scores) {
+                value += self.weights[i] * inner;
+                subgradient[i] -= self.weights[i];
+                subgradient[k] += self.weights[i];
             }
-            best = group.iter().copied().fold(best, |best, j| Some(better(scores, best, j)));
         }
         value
     }
@@ -221,7 +238,7 @@ fn better(scores: &[f64], best: Option<usize>, j: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::{Metric, MetricOptions, Ties};
+    use crate::metric::{MetricOptions, Ties};
 
     /// Every measure with both rules for equal grades.
     fn every() -> impl Iterator<Item = (Slam, Metric)> {
