@@ -158,7 +158,8 @@ fn every_algorithm_beats_constant_scores() {
         connection.query_row(sql, [model], |row| row.get(0)).expect("a number")
     };
     let constant = "SELECT avg(v) FROM (SELECT ltr_ndcg(relevance, 0, 3) AS v FROM agreed GROUP BY query_id) WHERE ?1 IS NOT NULL";
-    let own = "SELECT value FROM ltr_evaluate(?1, 'agreed', '{\"metric\": \"ndcg@3\"}') WHERE query_id IS NULL";
+    let own =
+        "SELECT value FROM ltr_evaluate(?1, 'agreed', '{\"metric\": \"ndcg@3\"}') WHERE query_id IS NULL";
     for case in cases() {
         let model = case.fit(&connection, "agreed", 2);
         let (found, baseline) = (number(own, &model), number(constant, &model));
