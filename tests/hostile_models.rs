@@ -89,7 +89,7 @@ const MODELS: &[(&str, &str)] = &[
 ];
 
 /// Judged queries enough for `auto`.
-const MANY: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, a, b FROM judged, (VALUES (0), (1), (2)) AS copies(n)";
+const MANY: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, a, b FROM judged, (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2)";
 
 fn connect() -> Connection {
     let connection = Connection::open_in_memory().expect("a database");

@@ -16,12 +16,12 @@ impl Factor {
     }
 
     /// Adds the row k of K, whose last number is the diagonal entry; false, with nothing changed, where it depends on
-    /// the others.
+    /// the others. A first row has no others, though it overflows.
     pub(super) fn push(&mut self, mut k: Vec<f64>) -> bool {
         let n = self.len();
         self.forward(&mut k[..n]);
         let pivot = k[n] - dot(&k[..n], &k[..n]);
-        if pivot <= DEPENDENT * k[n] {
+        if n > 0 && pivot <= DEPENDENT * k[n] {
             return false;
         }
         k[n] = pivot.sqrt();
@@ -66,6 +66,13 @@ impl Factor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_first_row_is_always_taken() {
+        for entry in [0.0, 1e-300, f64::INFINITY, f64::NAN] {
+            assert!(Factor::default().push(vec![entry]), "{entry}");
+        }
+    }
 
     fn entry(i: usize, j: usize) -> f64 {
         if i == j { 5.0 } else { 1.0 / (1 + i + j) as f64 }
