@@ -177,8 +177,7 @@ pub(super) fn run(
         let values: Vec<Vec<Option<f64>>> = lambdas.par_iter().map(of_lambda).collect::<Result<_>>()?;
         Ok((held_out, values))
     };
-    let folds: Vec<(Vec<usize>, Vec<Vec<Option<f64>>>)> =
-        folds.par_iter().map(fold).collect::<Result<_>>()?;
+    let folds = folds.par_iter().map(fold).collect::<Result<Vec<_>>>()?;
     let mean = |place: usize| {
         let mut mean = Mean::new(recipe.metric.def(), recipe.undefined);
         for (held_out, values) in &folds {
