@@ -212,8 +212,9 @@ mod tests {
     /// Losses in which the order of the documents decides that of equal grades.
     const ORDERED: &[&str] = &["list_mle", "cs_list_mle"];
 
-    /// Losses whose subgradient is not unique where scores are equal: the order of the documents chooses one.
-    const CHOOSING: &[&str] = &["slam", "direct"];
+    /// Losses whose subgradient (of `smooth_grad` the value) is not unique where scores are equal: the order of the
+    /// documents chooses one.
+    const CHOOSING: &[&str] = &["slam", "direct", "smooth_grad"];
 
     /// The scores in their order, and no two of them equal.
     fn distinct(scores: &[f64]) -> Vec<f64> {

@@ -33,7 +33,7 @@ pub const STOCHASTIC: SolverDef = SolverDef {
     name: "stochastic",
     summary: "averaged stochastic subgradients, for a rough solution of convex listwise losses in few passes",
     pair: None,
-    list: Some(ListWork { shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex], path }),
+    list: Some(ListWork { shapes: &[Shape::Smooth, Shape::Convex], path }),
 };
 
 fn path(
