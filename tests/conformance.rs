@@ -8,7 +8,7 @@ use cases::{
     COLUMNS, Case, SCALES, assert_same_bits, batch, cases, connect, fit, judged, product, scores, taking,
 };
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlite_ltr::algorithm::{ALGORITHMS, Recipe, find};
 use sqlite_ltr::metric::{METRICS, Metric};
 use sqlite_ltr::model::Model;
