@@ -187,7 +187,8 @@ impl Recipe {
             scale_given: options.has("scale"),
             form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
-            prior: match options.text("prior").or(Some(algorithm.prior)) {
+            // A preset's prior goes with its ridge.
+            prior: match options.text("prior").or((penalty == Penalty::Ridge).then_some(algorithm.prior)) {
                 Some("global") => Prior::Global,
                 Some("regression") => Prior::Regression,
                 _ => Prior::Zero,

@@ -210,7 +210,7 @@ mod tests {
     }
 
     /// Losses in which the order of the documents decides that of equal grades.
-    const ORDERED: &[&str] = &["list_mle", "cs_list_mle"];
+    const ORDERED: &[&str] = &["list_mle", "cs_list_mle", "direct"];
 
     /// Losses whose subgradient (of `smooth_grad` the value) is not unique where scores are equal: the order of the
     /// documents chooses one.

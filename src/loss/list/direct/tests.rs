@@ -134,7 +134,7 @@ fn made(options: &Value) -> Result<Direct> {
 #[test]
 fn options_make_the_loss() {
     let default =
-        Direct { measure: Measure::Ndcg(Some(10)), decoder: Decoder::Linear(10), bound: Bound::Convex };
+        Direct { measure: Measure::Ndcg(Some(10)), decoder: Decoder::Linear(10), bound: Bound::Nonconvex };
     assert_eq!(made(&json!({})).unwrap(), default);
     assert_eq!(made(&json!({"measure": "dcg@3"})).unwrap().decoder, Decoder::Linear(3));
     assert_eq!(made(&json!({"measure": "wta"})).unwrap().decoder, Decoder::Linear(10));
