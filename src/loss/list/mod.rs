@@ -191,7 +191,7 @@ mod tests {
         ("slam", r#"{"measure": "map"}"#),
         ("smooth_grad", r#"{"measure": "precision@2"}"#),
         ("direct", r#"{"bound": "convex"}"#),
-        ("direct", r#"{"bound": "convex", "measure": "precision@2", "decoder": "power"}"#),
+        ("direct", r#"{"bound": "convex", "measure": "dcg@2", "decoder": "power"}"#),
     ];
 
     fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {
