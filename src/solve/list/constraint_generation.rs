@@ -14,7 +14,7 @@
 
 use std::time::Instant;
 
-use super::{ListProblem, Report};
+use super::{ListProblem, Report, along};
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
@@ -43,14 +43,7 @@ fn path(
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let mut sets: Vec<WorkingSet> = problem.blocks().iter().map(|(_, c)| WorkingSet::new(*c)).collect();
-    let mut fits: Vec<Report> = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        fits.push(Run::new(problem, lambda, &mut sets).run(options, cancelled));
-        if fits.last().is_some_and(|(_, report)| report.stop == Stop::Interrupted) {
-            break;
-        }
-    }
-    fits
+    along(lambdas, |lambda, _| Run::new(problem, lambda, &mut sets).run(options, cancelled))
 }
 
 /// g.u + o with its weight a.

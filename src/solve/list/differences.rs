@@ -13,7 +13,7 @@
 use std::time::Instant;
 
 use super::bundle;
-use super::{ListProblem, Report};
+use super::{ListProblem, Report, along};
 use crate::loss::Shape;
 use crate::solve::{Cancelled, SolveOptions, SolveReport, Step, Stop};
 
@@ -29,14 +29,7 @@ pub(super) fn path(
     options: &SolveOptions,
     cancelled: Cancelled<'_>,
 ) -> Vec<Report> {
-    let mut fits: Vec<Report> = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        fits.push(solve(problem, lambda, options, cancelled));
-        if fits.last().is_some_and(|(_, report)| report.stop == Stop::Interrupted) {
-            break;
-        }
-    }
-    fits
+    along(lambdas, |lambda, _| solve(problem, lambda, options, cancelled))
 }
 
 fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancelled: Cancelled<'_>) -> Report {

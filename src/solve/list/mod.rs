@@ -42,12 +42,26 @@ pub use spectral::{Cut, eigenpairs, path as spectral_path};
 pub use stochastic::STOCHASTIC;
 
 use super::pair::check_lambda;
-use super::{SolveOptions, SolveReport};
+use super::{SolveOptions, SolveReport, Stop};
 use crate::error::Result;
 use crate::loss::Loss;
 
 /// A solution w with how it was reached.
 type Report = (Vec<f64>, SolveReport);
+
+/// Fits for each parameter of a path; `fit` is told the fit before. An interrupted path ends with the interrupted fit.
+fn along(parameters: &[f64], mut fit: impl FnMut(f64, Option<&Report>) -> Report) -> Vec<Report> {
+    let mut fits: Vec<Report> = Vec::with_capacity(parameters.len());
+    for &parameter in parameters {
+        let next = fit(parameter, fits.last());
+        let interrupted = next.1.stop == Stop::Interrupted;
+        fits.push(next);
+        if interrupted {
+            break;
+        }
+    }
+    fits
+}
 
 /// Solves the problem for each of `lambdas`, best given from large to small, with the solver of the options; one w with
 /// its report per lambda. `cancelled` is asked between passes; once true it must stay true, and the path ends with the

@@ -17,7 +17,7 @@
 use std::time::Instant;
 
 use super::product::{add_columns_times, rows_times};
-use super::{ListProblem, Report};
+use super::{ListProblem, Report, along};
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::math::random::Random;
@@ -42,17 +42,10 @@ fn path(
     options: &SolveOptions,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
-    let mut w = problem.beginning();
-    let mut fits: Vec<Report> = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        fits.push(Run::new(problem, lambda, std::mem::take(&mut w)).run(options, cancelled));
-        let Some((last, report)) = fits.last() else { break };
-        if report.stop == Stop::Interrupted {
-            break;
-        }
-        w.clone_from(last);
-    }
-    fits
+    along(lambdas, |lambda, before| {
+        let w = before.map_or_else(|| problem.beginning(), |(w, _)| w.clone());
+        Run::new(problem, lambda, w).run(options, cancelled)
+    })
 }
 
 /// g.u + o.
