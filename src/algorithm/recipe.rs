@@ -122,21 +122,22 @@ pub struct Recipe {
 
 /// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
 /// of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for v = 61, ..., 1; else half decades, because fits are dearer,
-/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1 to 1e-4 of
-/// losses that take cutting planes or annealing.
+/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1000 to 1e-3 of
+/// convex losses that take cutting planes, since many a prior is best left alone, from 100 to 0.01 of differences of
+/// convex ones, and from 1 to 1e-4 of annealed ones.
 pub(super) fn auto_grid(loss: &Loss, is_linear: bool) -> Vec<f64> {
-    let half_decades = |largest: f64| -> Vec<f64> {
-        (0..=14).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
+    let half_decades = |largest: f64, steps: u32| -> Vec<f64> {
+        (0..=steps).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
     };
-    match loss {
-        Loss::Pair(_) if is_linear => {
+    match (loss, loss.shape()) {
+        (Loss::Pair(_), _) if is_linear => {
             (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
         }
-        Loss::List(loss) if !matches!(loss.shape(), Shape::Quadratic | Shape::Smooth) => {
-            (0..=8).map(|step| libm::exp10(-0.5 * f64::from(step))).collect()
-        }
-        _ if is_linear => half_decades(1.0),
-        _ => half_decades(0.0),
+        (Loss::List(_), Shape::Convex) => half_decades(3.0, 12),
+        (Loss::List(_), Shape::Difference) => half_decades(2.0, 8),
+        (Loss::List(_), Shape::Annealed) => half_decades(0.0, 8),
+        _ if is_linear => half_decades(1.0, 14),
+        _ => half_decades(0.0, 14),
     }
 }
 

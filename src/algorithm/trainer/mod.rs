@@ -89,9 +89,10 @@ pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
     go_on: None,
 };
 
-/// Fits that only serve the choice of lambda end at these relative gaps: of pairwise losses, of smooth listwise ones, and
-/// of those that take cutting planes, whose rankings hardly change long before their objectives are exact.
-const CHOICE_TOLERANCES: (f64, f64, f64) = (1e-4, 1e-3, 1e-2);
+/// Fits that only serve the choice of lambda end at these relative gaps: of pairwise losses, of smooth listwise ones, of
+/// convex ones that take cutting planes, and of others. Cutting planes that stop early rank like the point where they
+/// began, and would judge that instead of the function that is kept.
+const CHOICE_TOLERANCES: (f64, f64, f64, f64) = (1e-4, 1e-3, 1e-4, 1e-2);
 
 /// An objective above this share of that of no function is no success.
 const COLLAPSED: f64 = 0.99;
@@ -385,11 +386,12 @@ fn collapse(recipe: &Recipe, fits: &[Fit]) -> Option<String> {
 
 /// The relative gap of fits that only serve the choice of lambda.
 fn choice_tolerance(loss: &Loss) -> f64 {
-    let (pairs, smooth, planes) = CHOICE_TOLERANCES;
+    let (pairs, smooth, planes, others) = CHOICE_TOLERANCES;
     match (loss, loss.shape()) {
         (Loss::Pair(_), _) => pairs,
         (_, Shape::Quadratic | Shape::Smooth) => smooth,
-        _ => planes,
+        (_, Shape::Convex) => planes,
+        _ => others,
     }
 }
 
