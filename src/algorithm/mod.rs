@@ -11,6 +11,7 @@ mod indv_svm;
 mod knn_svm;
 mod list_mle;
 mod list_net;
+pub mod cofi_rank;
 pub mod perceptron;
 mod q_svm;
 mod rank_svm;

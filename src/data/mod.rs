@@ -8,6 +8,7 @@ mod matrix;
 mod normal;
 mod quantiles;
 mod query_features;
+mod ratings;
 mod scaling;
 mod settling;
 
@@ -17,5 +18,6 @@ pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
 pub use query_features::{QueryFeatureKind, QueryFeatureRule};
+pub use ratings::Ratings;
 pub use scaling::{Scaling, ScalingKind};
 pub use settling::{RowOrder, Settling, Tally};

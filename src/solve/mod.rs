@@ -1,11 +1,13 @@
 //! Solvers. Each states its optimisation problem first, returns a point with a certified gap and says why it stopped.
 
+mod factor;
 mod list;
 mod pair;
 
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss, Shape};
 
+pub use factor::{Factorisation, Factors, HalfStep, UserLoss, gather};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
 };

@@ -32,6 +32,7 @@ pub use auto::AUTO;
 pub use ball::path as ball_path;
 pub use block::{ListBlock, Rows};
 pub use bundle::BUNDLE;
+pub(super) use bundle::Planes;
 pub use constraint_generation::CONSTRAINT_GENERATION;
 pub use gram::Gram;
 pub use lbfgs::LBFGS;

@@ -22,7 +22,7 @@ mod planes;
 use std::time::Instant;
 
 use self::line::Line;
-use self::planes::Planes;
+pub(in crate::solve) use self::planes::Planes;
 use super::differences;
 use super::pass::PerDocument;
 use super::{ListProblem, Report};

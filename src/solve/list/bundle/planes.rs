@@ -19,7 +19,7 @@ const STALE: usize = 100;
 
 /// The planes g.u + o; the first one is 0.
 #[derive(Debug)]
-pub(super) struct Planes {
+pub(in crate::solve) struct Planes {
     normals: Vec<Vec<f64>>,
     offsets: Vec<f64>,
     weights: Vec<f64>,
@@ -36,15 +36,15 @@ pub(super) struct Planes {
 
 /// The minimum of the model.
 #[derive(Debug)]
-pub(super) struct Model {
+pub(in crate::solve) struct Model {
     /// Where it is, less w0.
-    pub(super) u: Vec<f64>,
+    pub(in crate::solve) u: Vec<f64>,
     /// No smaller than D, a lower bound of min P.
-    pub(super) bound: f64,
+    pub(in crate::solve) bound: f64,
 }
 
 impl Planes {
-    pub(super) fn new(dim: usize) -> Self {
+    pub(in crate::solve) fn new(dim: usize) -> Self {
         Self {
             normals: vec![vec![0.0; dim]],
             offsets: vec![0.0],
@@ -59,7 +59,7 @@ impl Planes {
     }
 
     /// Adds a plane.
-    pub(super) fn add(&mut self, normal: Vec<f64>, offset: f64) {
+    pub(in crate::solve) fn add(&mut self, normal: Vec<f64>, offset: f64) {
         let mut row: Vec<f64> = self.normals.iter().map(|other| dot(other, &normal)).collect();
         self.gram.iter_mut().zip(&row).for_each(|(gram, product)| gram.push(*product));
         row.push(dot(&normal, &normal));
@@ -71,7 +71,7 @@ impl Planes {
     }
 
     /// The minimum of the model to this accuracy, absolute.
-    pub(super) fn minimum(&mut self, lambda: f64, accuracy: f64) -> Model {
+    pub(in crate::solve) fn minimum(&mut self, lambda: f64, accuracy: f64) -> Model {
         self.renew();
         for _ in 0..50 + 10 * self.offsets.len() {
             if !self.solve_on_active(lambda) {

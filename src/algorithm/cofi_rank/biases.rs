@@ -1,0 +1,142 @@
+//! Biases: how much users like what they rate, and how much an item is liked.
+//!
+//! ```text
+//! t_ui = mean + a_u + b_i + noise,     t the target of a rating, n_i ratings of item i
+//!
+//! a_u = sum_i (t_ui - mean - b_i) / (n_u + k_u)
+//! b_i = (sum_u (t_ui - mean - a_u) + k m_i) / (n_i + k),     m_i = beta (log(1 + n_i) - centre)
+//! ```
+//!
+//! The bias of an item is its mean, freed from the habits of its users and shrunk as by k more ratings of m_i. What many
+//! have rated is liked better, so m_i grows with n_i; beta comes from weighted least squares over the items, and `centre`
+//! is the mean of log(1 + n_i) over ratings. The equations are solved in turn. k and k_u are those of a grid that predict
+//! held-out ratings best, by squared error.
+
+use crate::data::Ratings;
+
+/// Rounds of solving the equations in turn.
+const ROUNDS: usize = 15;
+/// The grid of k.
+const ITEM_GRID: &[f64] = &[2.0, 5.0, 10.0, 20.0, 40.0];
+/// The grid of k_u.
+const USER_GRID: &[f64] = &[0.5, 2.0, 8.0];
+
+/// Fitted biases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Biases {
+    pub mean: f64,
+    pub users: Vec<f64>,
+    pub items: Vec<f64>,
+    /// Of an item without ratings.
+    pub unknown: f64,
+    pub shrinkage: Shrinkage,
+}
+
+/// k_u and k.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shrinkage {
+    pub users: f64,
+    pub items: f64,
+}
+
+impl Biases {
+    /// No biases.
+    pub fn none(ratings: &Ratings) -> Self {
+        let shrinkage = Shrinkage { users: 0.0, items: 0.0 };
+        let (users, items) = (vec![0.0; ratings.n_users()], vec![0.0; ratings.n_items]);
+        Self { mean: 0.0, users, items, unknown: 0.0, shrinkage }
+    }
+
+    /// The biases of ratings with these targets.
+    pub fn fit(ratings: &Ratings, targets: &[f64], shrinkage: Shrinkage) -> Self {
+        let counts: Vec<f64> = ratings.counts().into_iter().map(|count| count as f64).collect();
+        let n = targets.len().max(1) as f64;
+        let mean = targets.iter().sum::<f64>() / n;
+        let centre = counts.iter().map(|count| count * libm::log1p(*count)).sum::<f64>() / n;
+        let popularity: Vec<f64> = counts.iter().map(|count| libm::log1p(*count) - centre).collect();
+        let mut biases = Self { mean, shrinkage, ..Self::none(ratings) };
+        for _ in 0..ROUNDS {
+            biases.fit_users(ratings, targets);
+            let beta = biases.fit_items(ratings, targets, &counts, &popularity);
+            biases.unknown = -beta * centre;
+        }
+        biases
+    }
+
+    fn fit_users(&mut self, ratings: &Ratings, targets: &[f64]) {
+        for user in 0..ratings.n_users() {
+            let range = ratings.of_user(user);
+            let n = range.len() as f64 + self.shrinkage.users;
+            let rest = |rating| targets[rating] - self.mean - self.items[ratings.items[rating] as usize];
+            self.users[user] = range.map(rest).sum::<f64>() / n.max(1.0);
+        }
+    }
+
+    /// Fits b and answers with beta.
+    fn fit_items(&mut self, ratings: &Ratings, targets: &[f64], counts: &[f64], popularity: &[f64]) -> f64 {
+        let k = self.shrinkage.items;
+        let mut sums = vec![0.0; ratings.n_items];
+        for user in 0..ratings.n_users() {
+            for rating in ratings.of_user(user) {
+                sums[ratings.items[rating] as usize] += targets[rating] - self.mean - self.users[user];
+            }
+        }
+        let (mut square, mut product) = (0.0, 0.0);
+        for ((count, sum), x) in counts.iter().zip(&sums).zip(popularity) {
+            let weight = k / (count + k);
+            square += weight * count * x * x;
+            product += weight * x * sum;
+        }
+        let beta = if square > 0.0 { product / square } else { 0.0 };
+        for (item, bias) in self.items.iter_mut().enumerate() {
+            *bias = (sums[item] + k * beta * popularity[item]) / (counts[item] + k);
+        }
+        beta
+    }
+
+    /// What is predicted of a rating's target.
+    fn prediction(&self, user: usize, item: usize) -> f64 {
+        self.mean + self.users[user] + self.items[item]
+    }
+
+    /// b, one per rating, times a factor.
+    pub fn offsets(&self, ratings: &Ratings, factor: f64) -> Vec<f64> {
+        ratings.items.iter().map(|&item| factor * self.items[item as usize]).collect()
+    }
+}
+
+/// The shrinkage that predicts held-out targets best. `folds` has one number per rating; each fold is held out once.
+pub fn choose(ratings: &Ratings, targets: &[f64], folds: &[Option<usize>], n_folds: usize) -> Shrinkage {
+    let grid = USER_GRID.iter().flat_map(|&users| ITEM_GRID.iter().map(move |&items| Shrinkage { users, items }));
+    let error = |shrinkage: Shrinkage| -> f64 {
+        (0..n_folds).map(|fold| held_out_error(ratings, targets, folds, fold, shrinkage)).sum()
+    };
+    let mut best = (Shrinkage { users: 2.0, items: 10.0 }, f64::INFINITY);
+    for shrinkage in grid {
+        let error = error(shrinkage);
+        if error < best.1 {
+            best = (shrinkage, error);
+        }
+    }
+    best.0
+}
+
+fn held_out_error(
+    ratings: &Ratings,
+    targets: &[f64],
+    folds: &[Option<usize>],
+    fold: usize,
+    shrinkage: Shrinkage,
+) -> f64 {
+    let held = |rating: usize| folds[rating] == Some(fold);
+    let rest: Vec<f64> = (0..targets.len()).filter(|r| !held(*r)).map(|rating| targets[rating]).collect();
+    let biases = Biases::fit(&ratings.only(|rating| !held(rating)), &rest, shrinkage);
+    let mut error = 0.0;
+    for user in 0..ratings.n_users() {
+        for rating in ratings.of_user(user).filter(|rating| held(*rating)) {
+            let miss = targets[rating] - biases.prediction(user, ratings.items[rating] as usize);
+            error += miss * miss;
+        }
+    }
+    error
+}

@@ -1,0 +1,89 @@
+//! Ratings of items by users: a sparse matrix, by user.
+
+use std::ops::Range;
+
+use super::dataset::Dataset;
+use super::id::Id;
+use crate::error::{Error, Result};
+
+/// The observed entries of a matrix of users and items. A rating of 0 is a rating.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ratings {
+    /// Ratings of user u are `offsets[u]..offsets[u + 1]` (`n_users` + 1).
+    pub offsets: Vec<usize>,
+    /// The item of each rating, ascending for each user.
+    pub items: Vec<u32>,
+    /// The ratings.
+    pub values: Vec<f64>,
+    /// Number of items.
+    pub n_items: usize,
+}
+
+impl Ratings {
+    /// The ratings of a data set whose queries are users and whose documents are items, and the ids of the items in their
+    /// order. An item that a user rates more than once has the mean of its ratings.
+    ///
+    /// # Errors
+    /// An item without an id.
+    pub fn of(data: &Dataset) -> Result<(Self, Vec<Id>)> {
+        let mut ids = data.doc_ids.clone();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.first() == Some(&Id::Null) {
+            return Err(Error::Data("an item id is NULL; every rating needs the id of its item".to_owned()));
+        }
+        let mut ratings = Self { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: ids.len() };
+        for user in 0..data.n_queries() {
+            let place = |row: usize| ids.partition_point(|id| *id < data.doc_ids[row]) as u32;
+            let mut rated: Vec<(u32, f64)> =
+                data.rows(user).map(|row| (place(row), data.relevance[row])).collect();
+            rated.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            for same in rated.chunk_by(|a, b| a.0 == b.0) {
+                ratings.items.push(same[0].0);
+                ratings.values.push(same.iter().map(|(_, value)| value).sum::<f64>() / same.len() as f64);
+            }
+            ratings.offsets.push(ratings.items.len());
+        }
+        Ok((ratings, ids))
+    }
+
+    /// Number of users.
+    pub fn n_users(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of ratings.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// True without ratings.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The numbers of the ratings of one user.
+    pub fn of_user(&self, user: usize) -> Range<usize> {
+        self.offsets[user]..self.offsets[user + 1]
+    }
+
+    /// Some of the ratings (one flag each) of the same users and items.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.len()).filter(|rating| keep(*rating)).collect();
+        let offsets = self.offsets.iter().map(|offset| kept.partition_point(|rating| rating < offset));
+        Self {
+            offsets: offsets.collect(),
+            items: kept.iter().map(|&rating| self.items[rating]).collect(),
+            values: kept.iter().map(|&rating| self.values[rating]).collect(),
+            n_items: self.n_items,
+        }
+    }
+
+    /// Number of ratings of each item.
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.n_items];
+        self.items.iter().for_each(|&item| counts[item as usize] += 1);
+        counts
+    }
+}

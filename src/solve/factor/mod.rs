@@ -1,0 +1,295 @@
+//! Factorisation of ratings with a ranking loss per user (Le, Smola, Chapelle & Teo, section 7.2, equation 42; Weimer et
+//! al. 2008).
+//!
+//! ```text
+//! min over U, V   lambda_u / 2 |U|^2 + lambda_v / 2 |V|^2 + sum_u w_u l_u(V_u u + b_u)
+//! ```
+//!
+//! V_u are the rows of V of the items that user u has rated, b_u offsets that stay as they are. Only rated items count: a
+//! rating of 0 is a rating. A user with fewer than two ratings costs nothing. For V fixed the problems of the users are
+//! convex and apart from one another; for U fixed that of V is one convex problem. Both are solved in turn (`minimise`),
+//! each from where it stands, so the objective never rises.
+//!
+//! w_u is 1, but for least squares the number that makes a sum of squares of the mean: there is no reason why a rating of
+//! a user with many should count less.
+
+mod minimise;
+mod risk;
+
+use rayon::prelude::*;
+
+use self::risk::{OfItems, OfUser};
+use crate::control::Control;
+use crate::data::Ratings;
+use crate::error::Result;
+use crate::loss::{Loss, PairDef, QueryLoss, Shape};
+use crate::math::dense::dot;
+use crate::math::random::Random;
+
+/// U and V, row by row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factors {
+    /// Numbers of a row.
+    pub rank: usize,
+    /// U (`n_users` * rank).
+    pub users: Vec<f64>,
+    /// V (`n_items` * rank).
+    pub items: Vec<f64>,
+}
+
+/// Standard deviation of the numbers of V at the beginning, before it is divided by the root of the rank.
+const SPREAD: f64 = 0.1;
+
+impl Factors {
+    /// U = 0 and V normal with standard deviation 0.1 / sqrt(rank); the first step fits U to V.
+    pub fn new(users: usize, items: usize, rank: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let deviation = SPREAD / (rank as f64).sqrt();
+        let mut normal = || deviation * normal(&mut random);
+        Self { rank, users: vec![0.0; users * rank], items: (0..items * rank).map(|_| normal()).collect() }
+    }
+
+    /// The product of the rows of a user and an item.
+    pub fn product(&self, user: usize, item: usize) -> f64 {
+        let row = |factors: &[f64], number: usize| factors[number * self.rank..(number + 1) * self.rank].to_vec();
+        dot(&row(&self.users, user), &row(&self.items, item))
+    }
+}
+
+/// A standard normal number (Box & Muller 1958).
+fn normal(random: &mut Random) -> f64 {
+    let radius = 0.5 * (1.0 - random.symmetric());
+    let angle = std::f64::consts::PI * random.symmetric();
+    (-2.0 * libm::log(radius)).sqrt() * libm::cos(angle)
+}
+
+/// When a half step ends.
+#[derive(Debug, Clone, Copy)]
+pub struct HalfStep {
+    /// Gap, relative to the objective, of a user's problem and of that of all items.
+    pub tolerance: f64,
+    /// Most planes or iterations.
+    pub most: usize,
+}
+
+/// The loss of one user with its weight.
+#[derive(Debug)]
+pub struct UserLoss {
+    loss: Box<dyn QueryLoss>,
+    weight: f64,
+}
+
+impl UserLoss {
+    /// The loss of a user with these ratings; none for fewer than two, or where they teach nothing.
+    pub fn new(loss: &Loss, ratings: &[f64]) -> Option<Self> {
+        if ratings.len() < 2 || !loss.teaches(ratings) {
+            return None;
+        }
+        let loss: Box<dyn QueryLoss> = match loss {
+            Loss::List(loss) => loss.prepare(ratings),
+            Loss::Pair(pair) => Box::new(Ordinal { def: pair.def(), ratings: ratings.to_vec() }),
+        };
+        let weight = loss.quadratic().map_or(1.0, |quadratic| 1.0 / quadratic.factor);
+        Some(Self { loss, weight })
+    }
+
+    /// Value at these scores; the subgradient goes into the last argument.
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        let value = self.loss.value_and_subgradient(scores, subgradient);
+        subgradient.iter_mut().for_each(|slope| *slope *= self.weight);
+        self.weight * value
+    }
+
+    fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) {
+        if !self.loss.hessian_times(scores, direction, product) {
+            product.fill(0.0);
+        }
+        product.iter_mut().for_each(|value| *value *= self.weight);
+    }
+
+    /// u for the factors of the rated items (N rows) and offsets (N), from `start` on.
+    pub fn user(&self, rows: &[f64], offsets: &[f64], start: &[f64], lambda: f64, step: HalfStep) -> Vec<f64> {
+        let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
+        minimise::minimise(&risk, self.loss.quadratic().is_some(), start, lambda, step, &|| false)
+    }
+}
+
+/// A pairwise loss as a function of a user's scores.
+#[derive(Debug)]
+struct Ordinal {
+    def: &'static PairDef,
+    ratings: Vec<f64>,
+}
+
+impl QueryLoss for Ordinal {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        self.def.value_and_subgradient(&self.ratings, scores, subgradient)
+    }
+}
+
+/// The problem.
+#[derive(Debug)]
+pub struct Factorisation<'a> {
+    ratings: &'a Ratings,
+    /// One per user; none where the user costs nothing.
+    losses: Vec<Option<UserLoss>>,
+    /// b, one per rating.
+    offsets: &'a [f64],
+    /// The ratings of item i are `by_item[item_offsets[i]..item_offsets[i + 1]]`: user and number of the rating.
+    by_item: Vec<(u32, u32)>,
+    item_offsets: Vec<usize>,
+    quadratic: bool,
+}
+
+impl<'a> Factorisation<'a> {
+    /// The problem of these ratings. `labels` are what the loss sees of them, `offsets` what is added to scores; one each
+    /// per rating.
+    pub fn new(ratings: &'a Ratings, loss: &Loss, labels: &[f64], offsets: &'a [f64]) -> Self {
+        let losses = (0..ratings.n_users()).map(|user| UserLoss::new(loss, &labels[ratings.of_user(user)]));
+        let losses = losses.collect();
+        let (item_offsets, by_item) = by_item(ratings);
+        Self { ratings, losses, offsets, by_item, item_offsets, quadratic: loss.shape() == Shape::Quadratic }
+    }
+
+    /// sum_u w_u l_u at these scores, one per rating.
+    pub fn loss(&self, scores: &[f64]) -> f64 {
+        self.slopes(scores, &mut vec![0.0; scores.len()])
+    }
+
+    /// The objective.
+    pub fn objective(&self, factors: &Factors, lambdas: [f64; 2]) -> f64 {
+        let penalty = |lambda: f64, rows: &[f64]| 0.5 * lambda * dot(rows, rows);
+        penalty(lambdas[0], &factors.users)
+            + penalty(lambdas[1], &factors.items)
+            + self.loss(&self.scores(&factors.users, &factors.items, factors.rank))
+    }
+
+    /// Subgradients of the objective with respect to U and V.
+    pub fn gradients(&self, factors: &Factors, lambdas: [f64; 2]) -> (Vec<f64>, Vec<f64>) {
+        let scores = self.scores(&factors.users, &factors.items, factors.rank);
+        let mut slopes = vec![0.0; scores.len()];
+        self.slopes(&scores, &mut slopes);
+        let mut items = self.to_items(&slopes, &factors.users, factors.rank);
+        let mut users: Vec<f64> = factors.users.iter().map(|value| lambdas[0] * value).collect();
+        for (user, row) in users.chunks_mut(factors.rank).enumerate() {
+            for rating in self.ratings.of_user(user) {
+                let item = self.ratings.items[rating] as usize;
+                add(row, slopes[rating], &factors.items[item * factors.rank..][..factors.rank]);
+            }
+        }
+        add(&mut items, lambdas[1], &factors.items);
+        (users, items)
+    }
+
+    /// Fits U to V, users in parallel.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn fit_users(&self, factors: &mut Factors, lambda: f64, step: HalfStep, control: &Control) -> Result<()> {
+        let Factors { rank, users, items } = factors;
+        let (rank, items) = (*rank, &*items);
+        users.par_chunks_mut(rank).enumerate().try_for_each(|(user, row)| {
+            control.check()?;
+            let range = self.ratings.of_user(user);
+            let Some(loss) = &self.losses[user] else {
+                row.fill(0.0);
+                return Ok(());
+            };
+            let rated = &self.ratings.items[range.clone()];
+            let rows = gather(items, rated, rank);
+            row.copy_from_slice(&loss.user(&rows, &self.offsets[range], row, lambda, step));
+            Ok(())
+        })
+    }
+
+    /// Fits V to U.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn fit_items(&self, factors: &mut Factors, lambda: f64, step: HalfStep, control: &Control) -> Result<()> {
+        let risk = OfItems { problem: self, users: &factors.users, rank: factors.rank };
+        let cancelled = || control.is_cancelled();
+        factors.items =
+            minimise::minimise(&risk, self.quadratic, &factors.items, lambda, step, &cancelled);
+        control.check()
+    }
+
+    /// V_u u + b_u, one per rating.
+    fn scores(&self, users: &[f64], items: &[f64], rank: usize) -> Vec<f64> {
+        let mut scores = self.products(users, items, rank);
+        scores.iter_mut().zip(self.offsets).for_each(|(score, offset)| *score += offset);
+        scores
+    }
+
+    /// V_u u, one per rating.
+    fn products(&self, users: &[f64], items: &[f64], rank: usize) -> Vec<f64> {
+        let of_user = |(user, row): (usize, &[f64])| -> Vec<f64> {
+            let rated = &self.ratings.items[self.ratings.of_user(user)];
+            rated.iter().map(|&item| dot(row, &items[item as usize * rank..][..rank])).collect()
+        };
+        users.par_chunks(rank).enumerate().map(of_user).collect::<Vec<_>>().concat()
+    }
+
+    /// The loss at these scores; writes its slopes. Users are summed in their order, whatever the threads.
+    fn slopes(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
+        let values: Vec<f64> = split(slopes, &self.ratings.offsets)
+            .into_par_iter()
+            .enumerate()
+            .map(|(user, slopes)| match &self.losses[user] {
+                Some(loss) => loss.value_and_subgradient(&scores[self.ratings.of_user(user)], slopes),
+                None => 0.0,
+            })
+            .collect();
+        values.iter().sum()
+    }
+
+    /// sum over the ratings of an item of slope * u, for every item.
+    fn to_items(&self, slopes: &[f64], users: &[f64], rank: usize) -> Vec<f64> {
+        let mut items = vec![0.0; self.ratings.n_items * rank];
+        items.par_chunks_mut(rank).enumerate().for_each(|(item, row)| {
+            for &(user, rating) in &self.by_item[self.item_offsets[item]..self.item_offsets[item + 1]] {
+                add(row, slopes[rating as usize], &users[user as usize * rank..][..rank]);
+            }
+        });
+        items
+    }
+}
+
+/// The ratings by item, in the order of the users.
+fn by_item(ratings: &Ratings) -> (Vec<usize>, Vec<(u32, u32)>) {
+    let mut offsets = vec![0; ratings.n_items + 1];
+    for (item, count) in ratings.counts().into_iter().enumerate() {
+        offsets[item + 1] = offsets[item] + count;
+    }
+    let mut next = offsets.clone();
+    let mut by_item = vec![(0, 0); ratings.len()];
+    for user in 0..ratings.n_users() {
+        for rating in ratings.of_user(user) {
+            let place = &mut next[ratings.items[rating] as usize];
+            by_item[*place] = (user as u32, rating as u32);
+            *place += 1;
+        }
+    }
+    (offsets, by_item)
+}
+
+/// The rows of some items.
+pub fn gather(items: &[f64], rated: &[u32], rank: usize) -> Vec<f64> {
+    rated.iter().flat_map(|&item| &items[item as usize * rank..][..rank]).copied().collect()
+}
+
+/// row += factor * other
+fn add(row: &mut [f64], factor: f64, other: &[f64]) {
+    row.iter_mut().zip(other).for_each(|(value, other)| *value += factor * other);
+}
+
+/// A slice cut at these places, of which the first is 0.
+fn split<'s>(mut slice: &'s mut [f64], offsets: &[usize]) -> Vec<&'s mut [f64]> {
+    let mut parts = Vec::with_capacity(offsets.len());
+    for ends in offsets.windows(2) {
+        let (part, rest) = slice.split_at_mut(ends[1] - ends[0]);
+        parts.push(part);
+        slice = rest;
+    }
+    parts
+}
