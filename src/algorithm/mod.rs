@@ -4,6 +4,7 @@
 //! conformance suite and the decoding of its models follow from the table.
 
 mod auto;
+mod cofi_rank;
 mod cs_list_mle;
 mod direct;
 mod eigen_rank;
@@ -11,7 +12,6 @@ mod indv_svm;
 mod knn_svm;
 mod list_mle;
 mod list_net;
-pub mod cofi_rank;
 pub mod perceptron;
 mod q_svm;
 mod rank_svm;
@@ -55,6 +55,8 @@ pub struct AlgorithmDef {
     pub scale: ScalingKind,
     /// The order in which it is given its documents.
     pub order: RowOrder,
+    /// Whether it reads document features; without, it knows queries and documents by their ids.
+    pub features: bool,
     /// Options it takes besides those of every training.
     pub parameters: &'static [&'static str],
     /// Fits it.
@@ -79,6 +81,7 @@ pub const ALGORITHMS: &[&AlgorithmDef] = &[
     &eigen_rank::DEF,
     &auto::DEF,
     &perceptron::DEF,
+    &cofi_rank::DEF,
 ];
 
 /// What goes on from a fitted model with more documents.

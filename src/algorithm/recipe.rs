@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{AlgorithmDef, perceptron};
+use super::{AlgorithmDef, cofi_rank, perceptron};
 use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
@@ -118,6 +118,8 @@ pub struct Recipe {
     pub max_memory: Option<u64>,
     /// The choices of an algorithm that learns from a stream.
     pub online: Option<perceptron::Choices>,
+    /// The choices of an algorithm of users and items.
+    pub factorisation: Option<cofi_rank::Choices>,
 }
 
 /// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
@@ -158,7 +160,11 @@ impl Recipe {
         let is_parameter = |key: &&String| loss.parameters.contains(&key.as_str());
         let loss_parameters = options.given().iter().filter(|(key, _)| is_parameter(key));
         let loss_parameters = loss_parameters.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let loss = (loss.make)(&Given(options.given()))?;
+        let factorisation = (!algorithm.features).then(|| cofi_rank::Choices::new(options)).transpose()?;
+        let loss = match &factorisation {
+            Some(choices) => choices.loss.clone(),
+            None => (loss.make)(&Given(options.given()))?,
+        };
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
             Loss::List(_) if loss.shape().is_convex() => 1e-4,
@@ -170,7 +176,10 @@ impl Recipe {
             (Penalty::Components, _) => {
                 lambda(options.get("components"), || auto_grid(&loss, kernel.is_linear()))
             }
-            _ => lambda(options.get("lambda"), || auto_grid(&loss, kernel.is_linear())),
+            _ => lambda(options.get("lambda"), || match &factorisation {
+                Some(choices) => choices.grid(),
+                None => auto_grid(&loss, kernel.is_linear()),
+            }),
         };
         let recipe = Self {
             smoothing: Smoothing {
@@ -208,7 +217,12 @@ impl Recipe {
             lambda,
             metric: metric(options.get("metric"))?,
             undefined: options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?,
-            validation: validation(options.get("validation"), kind),
+            validation: match validation(options.get("validation"), kind) {
+                Validation::Queries(_) if factorisation.is_some() && !options.has("validation") => {
+                    Validation::Documents
+                }
+                other => other,
+            },
             seed: options.get("seed").and_then(Value::as_u64).unwrap_or(0),
             tolerance,
             missing: missing(options),
@@ -217,6 +231,7 @@ impl Recipe {
                 RowOrder::Canonical => None,
                 RowOrder::Stream => Some(perceptron::Choices::new(options)?),
             },
+            factorisation,
         };
         recipe.check()?;
         Ok(recipe)
@@ -321,6 +336,14 @@ impl Recipe {
             if online.shuffles() {
                 settings["seed"] = json!(self.seed);
             }
+            return settings;
+        }
+        if let Some(factorisation) = &self.factorisation {
+            let mut settings = factorisation.settings();
+            for (key, value) in &self.loss_parameters {
+                settings[key] = value.clone();
+            }
+            settings["seed"] = json!(self.seed);
             return settings;
         }
         let mut settings = json!({

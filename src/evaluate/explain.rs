@@ -37,6 +37,7 @@ pub fn function_for(
     cache: &FitCache,
     run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
+    model.check_features()?;
     let Some(rule) = model.ranker.query_rule() else {
         if query_features.is_some() {
             let name = &model.card.algorithm;

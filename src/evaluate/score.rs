@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
 use crate::model::{Key, Model};
-use crate::ranker::{Function, Target};
+use crate::ranker::{Factored, Function, Target};
 
 /// Functions fitted between two looks at the blocks that are needed.
 const BATCH: usize = 64;
@@ -65,6 +65,9 @@ impl<'a> Scoring<'a> {
         cache: &'a FitCache,
         control: &Control,
     ) -> Result<Progress<'a>> {
+        if let Some(factored) = model.ranker.factored() {
+            return by_id(factored, data).map(Progress::Done);
+        }
         Self::new(model, key, data, cache)?.go_on(&[], control)
     }
 
@@ -155,6 +158,33 @@ impl<'a> Scoring<'a> {
             Err(Error::Data(super::point::BEYOND.to_owned()))
         }
     }
+}
+
+/// Scores of the pairs of users and items of a model without features.
+fn by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
+    let (mut seen, mut unknown_items) = (0, 0);
+    let mut scores = Vec::with_capacity(data.n_docs());
+    for (query, id) in data.query_ids.iter().enumerate() {
+        seen += usize::from(factored.user_number(id).is_some());
+        let user = factored.user(id);
+        for row in data.rows(query) {
+            let item = factored.item_number(&data.doc_ids[row]);
+            unknown_items += usize::from(item.is_none());
+            scores.push(factored.score(&user, item));
+        }
+    }
+    if !scores.iter().all(|score| score.is_finite()) {
+        return Err(Error::Data("a score is beyond the range of numbers".to_owned()));
+    }
+    let unknown_users = data.n_queries() - seen;
+    let mut warnings = Vec::new();
+    if unknown_users > 0 {
+        warnings.push(format!("{unknown_users} users are not in the model; the biases of items rank for them"));
+    }
+    if unknown_items > 0 {
+        warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));
+    }
+    Ok(Scored { scores, seen, fitted: 0, warnings })
 }
 
 fn query_features(model: &Model, data: &Dataset, warnings: &mut Vec<String>) -> Result<Vec<Vec<f64>>> {

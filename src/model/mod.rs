@@ -101,11 +101,23 @@ impl Model {
         Capabilities { pointwise: ranker.pointwise && self.scaling.pointwise(), ..ranker }
     }
 
+    /// Refuses a model that reads no features where they are asked for.
+    ///
+    /// # Errors
+    /// A model of users and items.
+    pub fn check_features(&self) -> Result<()> {
+        if self.ranker.capabilities().has_features {
+            return Ok(());
+        }
+        Err(Error::Unsupported("the model has no features; use ltr_rank or ltr_recommend".to_owned()))
+    }
+
     /// Refuses to score a document without the rest of its query where the scaling needs it.
     ///
     /// # Errors
     /// A model that is not pointwise.
     pub fn check_pointwise(&self) -> Result<()> {
+        self.check_features()?;
         if self.capabilities().pointwise {
             return Ok(());
         }
@@ -201,7 +213,7 @@ impl Model {
         let n = self.card.features.len();
         let json = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
         let checks = [
-            (n > 0 && self.card.means.len() == n, "number of features"),
+            ((n > 0) == self.ranker.capabilities().has_features && self.card.means.len() == n, "number of features"),
             (self.card.means.iter().all(|mean| mean.is_finite()), "a mean that is not finite"),
             (self.scaling.features().is_none_or(|learned| learned == n), "number of scaled features"),
             (self.scaling.is_sound(), "the scaling"),

@@ -4,6 +4,7 @@
 //! are fitted when asked for ([`Ranker::fit`]); who keeps and shares them is the caller's affair.
 
 mod bytes;
+mod factor;
 mod fitting;
 mod linear;
 mod online;
@@ -19,6 +20,7 @@ use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
 
 pub use bytes::{Block, Encoded, decode_header, encode_header};
+pub use factor::{Factor, Factored, Folding, Labels, MOST_STEPS, User};
 pub use fitting::{Fitting, Penalty};
 pub use linear::Linear;
 pub use online::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
@@ -107,6 +109,11 @@ pub trait Ranker: Send + Sync + Debug {
         None
     }
 
+    /// Users and items that are scored by their ids, where there are no features.
+    fn factored(&self) -> Option<&Factored> {
+        None
+    }
+
     /// The training queries that a target with these features borrows from, nearest first.
     fn lenders(&self, _features: &[f64]) -> Vec<Lender> {
         Vec::new()
@@ -142,6 +149,7 @@ pub type Decode = fn(&[u8], usize, bool) -> Result<Box<dyn Ranker>>;
 
 /// Every form of ranker.
 pub const FORMS: &[(&str, Decode)] = &[
+    (factor::FORM, factor::decode),
     (linear::FORM, linear::decode),
     (online::FORM, online::decode),
     (query_dependent::FORM, query_dependent::decode),

@@ -68,6 +68,27 @@ pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool>
     held_out
 }
 
+/// For each item that a user has rated the fold that holds it out: folds are `size` to the whole, as even as can be, in
+/// an order that both ids and the seed decide. Of a single item none is held out.
+pub fn rating_folds(user: &Id, items: &[&Id], size: f64, seed: u64) -> Vec<Option<usize>> {
+    let mut folds = vec![None; items.len()];
+    if items.len() < 2 {
+        return folds;
+    }
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    let seed = hash(user, 0, seed);
+    order.sort_by_key(|&item| (hash(items[item], 0, seed), item));
+    let mut whole = 0.0;
+    for (place, item) in order.into_iter().enumerate() {
+        // The first of each round of `size` items belongs to fold 0, the next one to fold 1, and so on.
+        if place as f64 >= whole + size {
+            whole += size;
+        }
+        folds[item] = Some((place as f64 - whole) as usize);
+    }
+    folds
+}
+
 /// Equal for equal ids, also for an INTEGER and a REAL of one value.
 fn hash(id: &Id, number: usize, seed: u64) -> u64 {
     let mut bytes = match id {

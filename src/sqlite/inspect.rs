@@ -149,6 +149,7 @@ impl TableFunction for Neighbors {
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
         let Loaded { model, .. } = loaded(call)?;
+        model.check_features()?;
         let Some(rule) = model.ranker.query_rule().filter(|_| !model.ranker.knows_only_stored()) else {
             let name = &model.card.algorithm;
             return Err(Error::Unsupported(format!(

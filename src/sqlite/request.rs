@@ -57,6 +57,7 @@ impl Request {
             model,
             relevance: judged,
             query: judged,
+            features: self.loaded.model.capabilities().has_features,
             only: call.only.as_ref(),
             order: RowOrder::Canonical,
             before: &[],

@@ -109,6 +109,20 @@ impl Roles {
         Ok(Self { names, query, doc, relevance, weight, features, query_features, ignored })
     }
 
+    /// The same roles where no features are read: their columns are ignored.
+    pub fn without_features(mut self) -> Self {
+        let query_features = self.query_features.take();
+        let features = std::mem::replace(&mut self.features, FeatureColumns::Wide(Vec::new()));
+        for columns in [Some(features), query_features].into_iter().flatten() {
+            match columns {
+                FeatureColumns::Vector(column) => self.ignored.push(column),
+                FeatureColumns::Wide(columns) => self.ignored.extend(columns),
+            }
+        }
+        self.ignored.sort_unstable();
+        self
+    }
+
     /// The number of the column with this name, case-insensitively.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| known.eq_ignore_ascii_case(name))

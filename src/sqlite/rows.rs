@@ -30,6 +30,8 @@ pub struct Wanted<'a> {
     pub relevance: bool,
     /// Whether a query column is needed.
     pub query: bool,
+    /// Whether features are needed; without, documents are known by their ids.
+    pub features: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
     /// The order of the data set.
@@ -40,8 +42,8 @@ pub struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Judged rows of a training.
-    pub fn judged(order: RowOrder) -> Self {
-        Self { model: None, relevance: true, query: true, only: None, order, before: &[] }
+    pub fn judged(order: RowOrder, features: bool) -> Self {
+        Self { model: None, relevance: true, query: true, features, only: None, order, before: &[] }
     }
 }
 
@@ -84,6 +86,7 @@ pub fn read(
     let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, options)?;
+    let roles = if wanted.features { roles } else { roles.without_features() };
     let pushed = wanted.only.zip(roles.query);
     if let Some((_, column)) = pushed {
         let select = source.of_query(&roles.names[column]);
@@ -212,6 +215,9 @@ impl<'a> Reader<'a> {
         if wanted.relevance && roles.relevance.is_none() {
             return Err(absent("relevance", "relevance, label, rel, grade or rating"));
         }
+        if !wanted.features && roles.doc.is_none() {
+            return Err(absent("doc", "doc_id, docid, document_id, document, item_id or item"));
+        }
         let wide = match &roles.features {
             FeatureColumns::Vector(_) => None,
             FeatureColumns::Wide(columns) => Some(match wanted.model {
@@ -219,7 +225,7 @@ impl<'a> Reader<'a> {
                 Some(model) => by_name(source, roles, &model.card.features, "feature")?,
             }),
         };
-        if wide.as_ref().is_some_and(Vec::is_empty) {
+        if wanted.features && wide.as_ref().is_some_and(Vec::is_empty) {
             return Err(source.error("no column is left for features".to_owned()));
         }
         let query_features = match wanted.model.map(|model| model.ranker.query_rule()) {

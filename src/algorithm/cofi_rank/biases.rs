@@ -12,7 +12,12 @@
 //! is the mean of log(1 + n_i) over ratings. The equations are solved in turn. k and k_u are those of a grid that predict
 //! held-out ratings best, by squared error.
 
+use rayon::prelude::*;
+
+use super::choice::Folds;
+use crate::control::Control;
 use crate::data::Ratings;
+use crate::error::Result;
 
 /// Rounds of solving the equations in turn.
 const ROUNDS: usize = 15;
@@ -23,32 +28,32 @@ const USER_GRID: &[f64] = &[0.5, 2.0, 8.0];
 
 /// Fitted biases.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Biases {
-    pub mean: f64,
-    pub users: Vec<f64>,
-    pub items: Vec<f64>,
+pub(super) struct Biases {
+    pub(super) mean: f64,
+    pub(super) users: Vec<f64>,
+    pub(super) items: Vec<f64>,
     /// Of an item without ratings.
-    pub unknown: f64,
-    pub shrinkage: Shrinkage,
+    pub(super) unknown: f64,
+    pub(super) shrinkage: Shrinkage,
 }
 
 /// k_u and k.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shrinkage {
-    pub users: f64,
-    pub items: f64,
+pub(super) struct Shrinkage {
+    pub(super) users: f64,
+    pub(super) items: f64,
 }
 
 impl Biases {
     /// No biases.
-    pub fn none(ratings: &Ratings) -> Self {
+    pub(super) fn none(ratings: &Ratings) -> Self {
         let shrinkage = Shrinkage { users: 0.0, items: 0.0 };
         let (users, items) = (vec![0.0; ratings.n_users()], vec![0.0; ratings.n_items]);
         Self { mean: 0.0, users, items, unknown: 0.0, shrinkage }
     }
 
     /// The biases of ratings with these targets.
-    pub fn fit(ratings: &Ratings, targets: &[f64], shrinkage: Shrinkage) -> Self {
+    pub(super) fn fit(ratings: &Ratings, targets: &[f64], shrinkage: Shrinkage) -> Self {
         let counts: Vec<f64> = ratings.counts().into_iter().map(|count| count as f64).collect();
         let n = targets.len().max(1) as f64;
         let mean = targets.iter().sum::<f64>() / n;
@@ -100,43 +105,59 @@ impl Biases {
     }
 
     /// b, one per rating, times a factor.
-    pub fn offsets(&self, ratings: &Ratings, factor: f64) -> Vec<f64> {
+    pub(super) fn offsets(&self, ratings: &Ratings, factor: f64) -> Vec<f64> {
         ratings.items.iter().map(|&item| factor * self.items[item as usize]).collect()
     }
 }
 
-/// The shrinkage that predicts held-out targets best. `folds` has one number per rating; each fold is held out once.
-pub fn choose(ratings: &Ratings, targets: &[f64], folds: &[Option<usize>], n_folds: usize) -> Shrinkage {
-    let grid = USER_GRID.iter().flat_map(|&users| ITEM_GRID.iter().map(move |&items| Shrinkage { users, items }));
-    let error = |shrinkage: Shrinkage| -> f64 {
-        (0..n_folds).map(|fold| held_out_error(ratings, targets, folds, fold, shrinkage)).sum()
-    };
-    let mut best = (Shrinkage { users: 2.0, items: 10.0 }, f64::INFINITY);
-    for shrinkage in grid {
-        let error = error(shrinkage);
-        if error < best.1 {
-            best = (shrinkage, error);
-        }
-    }
-    best.0
-}
-
-fn held_out_error(
+/// The shrinkage that predicts held-out targets best.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn choose(
     ratings: &Ratings,
     targets: &[f64],
-    folds: &[Option<usize>],
-    fold: usize,
-    shrinkage: Shrinkage,
-) -> f64 {
-    let held = |rating: usize| folds[rating] == Some(fold);
-    let rest: Vec<f64> = (0..targets.len()).filter(|r| !held(*r)).map(|rating| targets[rating]).collect();
-    let biases = Biases::fit(&ratings.only(|rating| !held(rating)), &rest, shrinkage);
-    let mut error = 0.0;
-    for user in 0..ratings.n_users() {
-        for rating in ratings.of_user(user).filter(|rating| held(*rating)) {
-            let miss = targets[rating] - biases.prediction(user, ratings.items[rating] as usize);
-            error += miss * miss;
+    folds: &Folds,
+    control: &Control,
+) -> Result<Shrinkage> {
+    let grid: Vec<Shrinkage> = USER_GRID
+        .iter()
+        .flat_map(|&users| ITEM_GRID.iter().map(move |&items| Shrinkage { users, items }))
+        .collect();
+    let trials: Vec<Trial> = (0..folds.number).map(|fold| Trial::new(ratings, targets, folds, fold)).collect();
+    let error = |shrinkage: &Shrinkage| -> Result<f64> {
+        control.check()?;
+        Ok(trials.iter().map(|trial| trial.error(ratings, targets, *shrinkage)).sum())
+    };
+    let errors: Vec<f64> = grid.par_iter().map(error).collect::<Result<_>>()?;
+    let best = (0..grid.len()).fold(0, |best, place| if errors[place] < errors[best] { place } else { best });
+    Ok(grid[best])
+}
+
+/// What is left when a fold is held out.
+struct Trial {
+    rest: Ratings,
+    targets: Vec<f64>,
+    /// Users and numbers of the ratings that are held out.
+    held: Vec<(usize, usize)>,
+}
+
+impl Trial {
+    fn new(ratings: &Ratings, targets: &[f64], folds: &Folds, fold: usize) -> Self {
+        let is_held = |rating: &usize| folds.of_rating[*rating] == Some(fold);
+        let of_user = |user: usize| ratings.of_user(user).filter(is_held).map(move |rating| (user, rating));
+        Self {
+            rest: ratings.only(|rating| !is_held(&rating)),
+            targets: (0..targets.len()).filter(|rating| !is_held(rating)).map(|rating| targets[rating]).collect(),
+            held: (0..ratings.n_users()).flat_map(of_user).collect(),
         }
     }
-    error
+
+    fn error(&self, ratings: &Ratings, targets: &[f64], shrinkage: Shrinkage) -> f64 {
+        let biases = Biases::fit(&self.rest, &self.targets, shrinkage);
+        let miss = |&(user, rating): &(usize, usize)| {
+            targets[rating] - biases.prediction(user, ratings.items[rating] as usize)
+        };
+        self.held.iter().map(|held| miss(held) * miss(held)).sum()
+    }
 }

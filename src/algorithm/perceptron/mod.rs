@@ -38,6 +38,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     prior: "zero",
     scale: ScalingKind::None,
     order: RowOrder::Stream,
+    features: true,
     parameters: &["scale", "measure", "label_ties", "eta", "active", "average", "epochs", "shuffle"],
     train,
     go_on: Some(go_on),

@@ -84,6 +84,7 @@ pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
     prior: "zero",
     scale: ScalingKind::Quantile,
     order: RowOrder::Canonical,
+    features: true,
     parameters: PARAMETERS,
     train,
     go_on: None,

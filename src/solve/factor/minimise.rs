@@ -1,7 +1,7 @@
 //! min lambda / 2 |w|^2 + R(w) for a convex R >= 0, from a start that is never left for a worse point.
 //!
-//! A quadratic R: conjugate gradients (Hestenes & Stiefel 1952) on (H + lambda I) d = -gradient. Another one: cutting
-//! planes (Teo et al. 2010), whose model is that of the solver `bundle`. These problems are small or rough, so no line is
+//! A quadratic or smooth R: Newton steps, (H + lambda I) d = -gradient by conjugate gradients (Hestenes & Stiefel 1952);
+//! of a quadratic one the first step is the last. Another R: cutting planes (Teo et al. 2010), whose model is that of the solver `bundle`. These problems are small or rough, so no line is
 //! searched.
 
 use crate::math::dense::dot;
@@ -14,27 +14,38 @@ pub(super) trait Risk {
     /// The value at a point; a subgradient is written into the last argument.
     fn value_and_subgradient(&self, point: &[f64], subgradient: &mut [f64]) -> f64;
 
-    /// The Hessian of a quadratic function times a direction, written into the last argument.
-    fn hessian_times(&self, direction: &[f64], product: &mut [f64]);
+    /// What the losses see at a point.
+    fn scores(&self, point: &[f64]) -> Vec<f64>;
+
+    /// The Hessian of a smooth function at these scores times a direction, written into the last argument.
+    fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]);
 }
+
+/// Most Newton steps.
+const STEPS: usize = 10;
+/// Most times that a step is halved.
+const HALVINGS: usize = 20;
+/// A step pays with this share of the decrease that its slope promises (Armijo 1966).
+const ENOUGH: f64 = 1e-4;
 
 /// The minimum, or a point that is no worse than the start.
 pub(super) fn minimise(
     risk: &dyn Risk,
-    quadratic: bool,
+    smooth: bool,
     start: &[f64],
     lambda: f64,
     step: HalfStep,
     cancelled: &dyn Fn() -> bool,
 ) -> Vec<f64> {
-    if quadratic {
-        conjugate_gradients(risk, start, lambda, step, cancelled)
+    if smooth {
+        newton(risk, start, lambda, step, cancelled)
     } else {
         cutting_planes(risk, start, lambda, step, cancelled)
     }
 }
 
-fn conjugate_gradients(
+/// Newton steps, with the step halved until it pays.
+fn newton(
     risk: &dyn Risk,
     start: &[f64],
     lambda: f64,
@@ -42,9 +53,42 @@ fn conjugate_gradients(
     cancelled: &dyn Fn() -> bool,
 ) -> Vec<f64> {
     let mut w = start.to_vec();
-    let mut residual = vec![0.0; w.len()];
-    risk.value_and_subgradient(&w, &mut residual);
-    residual.iter_mut().zip(&w).for_each(|(slope, w)| *slope = -*slope - lambda * w);
+    let mut gradient = vec![0.0; w.len()];
+    let mut objective = risk.value_and_subgradient(&w, &mut gradient) + 0.5 * lambda * dot(&w, &w);
+    for _ in 0..STEPS {
+        add(&mut gradient, lambda, &w);
+        let direction = direction(risk, &w, &gradient, lambda, step, cancelled);
+        let slope = dot(&gradient, &direction);
+        if -slope <= step.tolerance * step.tolerance * objective || cancelled() {
+            break;
+        }
+        let mut t = 1.0;
+        let found = (0..HALVINGS).find_map(|_| {
+            let mut next = w.clone();
+            add(&mut next, t, &direction);
+            let value = risk.value_and_subgradient(&next, &mut gradient) + 0.5 * lambda * dot(&next, &next);
+            let pays = value <= objective + ENOUGH * t * slope;
+            t *= 0.5;
+            pays.then_some((next, value))
+        });
+        let Some(found) = found else { break };
+        (w, objective) = found;
+    }
+    w
+}
+
+/// d with (H + lambda I) d = -gradient.
+fn direction(
+    risk: &dyn Risk,
+    w: &[f64],
+    gradient: &[f64],
+    lambda: f64,
+    step: HalfStep,
+    cancelled: &dyn Fn() -> bool,
+) -> Vec<f64> {
+    let scores = risk.scores(w);
+    let mut found = vec![0.0; w.len()];
+    let mut residual: Vec<f64> = gradient.iter().map(|slope| -slope).collect();
     let mut direction = residual.clone();
     let mut product = vec![0.0; w.len()];
     let mut length = dot(&residual, &residual);
@@ -53,17 +97,17 @@ fn conjugate_gradients(
         if length <= enough || cancelled() {
             break;
         }
-        risk.hessian_times(&direction, &mut product);
+        risk.hessian_times(&scores, &direction, &mut product);
         add(&mut product, lambda, &direction);
         let t = length / dot(&direction, &product);
-        add(&mut w, t, &direction);
+        add(&mut found, t, &direction);
         add(&mut residual, -t, &product);
         let next = dot(&residual, &residual);
         let share = next / length;
         direction.iter_mut().zip(&residual).for_each(|(d, r)| *d = r + share * *d);
         length = next;
     }
-    w
+    found
 }
 
 /// The model is solved to this share of the gap that is asked for.

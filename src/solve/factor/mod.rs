@@ -17,6 +17,7 @@ mod minimise;
 mod risk;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use self::risk::{OfItems, OfUser};
 use crate::control::Control;
@@ -27,7 +28,7 @@ use crate::math::dense::dot;
 use crate::math::random::Random;
 
 /// U and V, row by row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Factors {
     /// Numbers of a row.
     pub rank: usize,
@@ -72,11 +73,17 @@ pub struct HalfStep {
     pub most: usize,
 }
 
+/// Whether the loss has Hessians; pairwise ones are not asked for them.
+fn is_smooth(loss: &Loss) -> bool {
+    matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
+}
+
 /// The loss of one user with its weight.
 #[derive(Debug)]
 pub struct UserLoss {
     loss: Box<dyn QueryLoss>,
     weight: f64,
+    smooth: bool,
 }
 
 impl UserLoss {
@@ -85,12 +92,12 @@ impl UserLoss {
         if ratings.len() < 2 || !loss.teaches(ratings) {
             return None;
         }
-        let loss: Box<dyn QueryLoss> = match loss {
+        let query: Box<dyn QueryLoss> = match loss {
             Loss::List(loss) => loss.prepare(ratings),
             Loss::Pair(pair) => Box::new(Ordinal { def: pair.def(), ratings: ratings.to_vec() }),
         };
-        let weight = loss.quadratic().map_or(1.0, |quadratic| 1.0 / quadratic.factor);
-        Some(Self { loss, weight })
+        let weight = query.quadratic().map_or(1.0, |quadratic| 1.0 / quadratic.factor);
+        Some(Self { loss: query, weight, smooth: is_smooth(loss) })
     }
 
     /// Value at these scores; the subgradient goes into the last argument.
@@ -110,7 +117,7 @@ impl UserLoss {
     /// u for the factors of the rated items (N rows) and offsets (N), from `start` on.
     pub fn user(&self, rows: &[f64], offsets: &[f64], start: &[f64], lambda: f64, step: HalfStep) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
-        minimise::minimise(&risk, self.loss.quadratic().is_some(), start, lambda, step, &|| false)
+        minimise::minimise(&risk, self.smooth, start, lambda, step, &|| false)
     }
 }
 
@@ -138,7 +145,7 @@ pub struct Factorisation<'a> {
     /// The ratings of item i are `by_item[item_offsets[i]..item_offsets[i + 1]]`: user and number of the rating.
     by_item: Vec<(u32, u32)>,
     item_offsets: Vec<usize>,
-    quadratic: bool,
+    smooth: bool,
 }
 
 impl<'a> Factorisation<'a> {
@@ -148,7 +155,7 @@ impl<'a> Factorisation<'a> {
         let losses = (0..ratings.n_users()).map(|user| UserLoss::new(loss, &labels[ratings.of_user(user)]));
         let losses = losses.collect();
         let (item_offsets, by_item) = by_item(ratings);
-        Self { ratings, losses, offsets, by_item, item_offsets, quadratic: loss.shape() == Shape::Quadratic }
+        Self { ratings, losses, offsets, by_item, item_offsets, smooth: is_smooth(loss) }
     }
 
     /// sum_u w_u l_u at these scores, one per rating.
@@ -210,7 +217,7 @@ impl<'a> Factorisation<'a> {
         let risk = OfItems { problem: self, users: &factors.users, rank: factors.rank };
         let cancelled = || control.is_cancelled();
         factors.items =
-            minimise::minimise(&risk, self.quadratic, &factors.items, lambda, step, &cancelled);
+            minimise::minimise(&risk, self.smooth, &factors.items, lambda, step, &cancelled);
         control.check()
     }
 

@@ -29,18 +29,23 @@ impl OfUser<'_> {
 
 impl Risk for OfUser<'_> {
     fn value_and_subgradient(&self, point: &[f64], subgradient: &mut [f64]) -> f64 {
-        let mut scores = self.products(point);
-        scores.iter_mut().zip(self.offsets).for_each(|(score, offset)| *score += offset);
+        let scores = self.scores(point);
         let mut slopes = vec![0.0; scores.len()];
         let value = self.loss.value_and_subgradient(&scores, &mut slopes);
         self.back(&slopes, subgradient);
         value
     }
 
-    fn hessian_times(&self, direction: &[f64], product: &mut [f64]) {
+    fn scores(&self, point: &[f64]) -> Vec<f64> {
+        let mut scores = self.products(point);
+        scores.iter_mut().zip(self.offsets).for_each(|(score, offset)| *score += offset);
+        scores
+    }
+
+    fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) {
         let along = self.products(direction);
         let mut slopes = vec![0.0; along.len()];
-        self.loss.hessian_times(&along, &along, &mut slopes);
+        self.loss.hessian_times(scores, &along, &mut slopes);
         self.back(&slopes, product);
     }
 }
@@ -54,21 +59,25 @@ pub(super) struct OfItems<'a, 'p> {
 
 impl Risk for OfItems<'_, '_> {
     fn value_and_subgradient(&self, point: &[f64], subgradient: &mut [f64]) -> f64 {
-        let scores = self.problem.scores(self.users, point, self.rank);
+        let scores = self.scores(point);
         let mut slopes = vec![0.0; scores.len()];
         let value = self.problem.slopes(&scores, &mut slopes);
         subgradient.copy_from_slice(&self.problem.to_items(&slopes, self.users, self.rank));
         value
     }
 
-    fn hessian_times(&self, direction: &[f64], product: &mut [f64]) {
+    fn scores(&self, point: &[f64]) -> Vec<f64> {
+        self.problem.scores(self.users, point, self.rank)
+    }
+
+    fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) {
         let along = self.problem.products(self.users, direction, self.rank);
         let mut slopes = vec![0.0; along.len()];
         split(&mut slopes, &self.problem.ratings.offsets).into_par_iter().enumerate().for_each(
             |(user, slopes)| {
-                let along = &along[self.problem.ratings.of_user(user)];
+                let range = self.problem.ratings.of_user(user);
                 if let Some(loss) = &self.problem.losses[user] {
-                    loss.hessian_times(along, along, slopes);
+                    loss.hessian_times(&scores[range.clone()], &along[range], slopes);
                 }
             },
         );

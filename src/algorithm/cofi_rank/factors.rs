@@ -1,0 +1,112 @@
+//! U and V around the biases, along a path of lambdas.
+//!
+//! Rows that are 0 stay 0: where lambda is large they are a minimum, and small rows grow slowly. So the path goes from
+//! small lambdas to large ones, each from the factors of the one before.
+//!
+//! Scores are scale * b + v.u. For least squares scale is 1 and b is fitted again to what U and V leave over. For other
+//! losses, which have a margin or a temperature, scale is the power of the root of 2 with the least loss, factors left
+//! aside.
+
+use std::time::Instant;
+
+use super::Session;
+use super::biases::Biases;
+use crate::data::Ratings;
+use crate::error::Result;
+use crate::loss::Shape;
+use crate::ranker::{Folding, MOST_STEPS};
+use crate::solve::{Factorisation, Factors, HalfStep};
+
+/// What is fitted.
+pub(super) struct Fit {
+    pub(super) biases: Biases,
+    pub(super) scale: f64,
+    pub(super) factors: Factors,
+    /// Objective and seconds after each epoch.
+    pub(super) log: Vec<(f64, f64)>,
+}
+
+impl Fit {
+    /// The score of an item for a user.
+    pub(super) fn score(&self, user: usize, item: usize) -> f64 {
+        self.scale * self.biases.items[item] + self.factors.product(user, item)
+    }
+}
+
+/// Exponents of the root of 2.
+const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
+
+impl Session<'_> {
+    /// Fits for lambdas from small to large; `watch` sees the fit after each.
+    pub(super) fn fit(
+        &self,
+        ratings: &Ratings,
+        lambdas: &[f64],
+        watch: &mut dyn FnMut(f64, &Fit) -> Result<()>,
+    ) -> Result<Fit> {
+        let began = Instant::now();
+        let choices = self.choices;
+        let folding = Folding {
+            loss: choices.loss.clone(),
+            labels: self.labels,
+            lambda: 1.0,
+            tolerance: choices.tolerance,
+        };
+        let labels = folding.labels(&ratings.values);
+        let biases = self.biases(ratings);
+        let scale = self.scale(ratings, &labels, &biases);
+        let factors = Factors::new(ratings.n_users(), ratings.n_items, choices.rank, self.recipe.seed);
+        let mut fit = Fit { biases, scale, factors, log: Vec::new() };
+        for &lambda in lambdas {
+            for _ in 0..choices.epochs {
+                let objective = self.epoch(ratings, &labels, lambda, &mut fit)?;
+                fit.log.push((objective, began.elapsed().as_secs_f64()));
+            }
+            watch(lambda, &fit)?;
+        }
+        Ok(fit)
+    }
+
+    /// Fits U, V and, for least squares, b once each; answers with the objective.
+    fn epoch(&self, ratings: &Ratings, labels: &[f64], lambda: f64, fit: &mut Fit) -> Result<f64> {
+        let step = HalfStep { tolerance: self.choices.tolerance, most: MOST_STEPS };
+        let offsets = fit.biases.offsets(ratings, fit.scale);
+        let problem = Factorisation::new(ratings, &self.choices.loss, labels, &offsets);
+        problem.fit_users(&mut fit.factors, lambda, step, self.control)?;
+        problem.fit_items(&mut fit.factors, lambda, step, self.control)?;
+        let objective = problem.objective(&fit.factors, [lambda; 2]);
+        self.control.step();
+        if let (Some(shrinkage), Shape::Quadratic) = (self.shrinkage, self.choices.loss.shape()) {
+            fit.biases = Biases::fit(ratings, &left_over(ratings, labels, &fit.factors), shrinkage);
+        }
+        Ok(objective)
+    }
+
+    fn scale(&self, ratings: &Ratings, labels: &[f64], biases: &Biases) -> f64 {
+        if self.choices.loss.shape() == Shape::Quadratic || self.shrinkage.is_none() {
+            return 1.0;
+        }
+        let none = vec![0.0; ratings.len()];
+        let problem = Factorisation::new(ratings, &self.choices.loss, labels, &none);
+        let mut best = (1.0, f64::INFINITY);
+        for exponent in SCALES {
+            let scale = libm::exp2(0.5 * f64::from(exponent));
+            let loss = problem.loss(&biases.offsets(ratings, scale));
+            if loss < best.1 {
+                best = (scale, loss);
+            }
+        }
+        best.0
+    }
+}
+
+/// Labels less the products of factors.
+fn left_over(ratings: &Ratings, labels: &[f64], factors: &Factors) -> Vec<f64> {
+    let mut rest = labels.to_vec();
+    for user in 0..ratings.n_users() {
+        for rating in ratings.of_user(user) {
+            rest[rating] -= factors.product(user, ratings.items[rating] as usize);
+        }
+    }
+    rest
+}
