@@ -118,7 +118,7 @@ fn paired(ours: &[f64], theirs: &[f64]) -> f64 {
 fn line(connection: &Connection, size: i64, seed: u64) -> Result<String> {
     split(connection, size, seed)?;
     let means = [item_mean(connection, SHRINKAGE[0])?, item_mean(connection, SHRINKAGE[1])?];
-    let (squared, _, sl) = factorisation(connection, r#"{"loss": "squared"}"#)?;
+    let (squared, _, sl) = factorisation(connection, r#"{"loss": "squared", "target": "grade"}"#)?;
     let options = std::env::var("OURS").unwrap_or_else(|_| "{}".to_owned());
     let (ours, seconds, lambda) = factorisation(connection, &options)?;
     Ok(format!(

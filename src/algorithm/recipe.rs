@@ -155,7 +155,7 @@ impl Recipe {
         let given_kernel = options.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
         let kernel = kernel::Choice::parse(&given_kernel)?;
         let loss = loss::find(options.text("loss").unwrap_or(algorithm.loss))?;
-        check_loss_options(loss, options)?;
+        check_loss_options(algorithm, loss, options)?;
         let penalty = penalty(options, algorithm)?;
         let is_parameter = |key: &&String| loss.parameters.contains(&key.as_str());
         let loss_parameters = options.given().iter().filter(|(key, _)| is_parameter(key));
@@ -403,10 +403,12 @@ fn check_parameters(algorithm: &AlgorithmDef, options: &Options) -> Result<()> {
 }
 
 /// Refuses parameters of other losses.
-fn check_loss_options(loss: &LossDef, options: &Options) -> Result<()> {
+fn check_loss_options(algorithm: &AlgorithmDef, loss: &LossDef, options: &Options) -> Result<()> {
     let of_another = |key: &&String| {
         let takes = |loss: &LossDef| loss.parameters.contains(&key.as_str());
-        !takes(loss) && LOSSES.iter().any(|other| takes(other))
+        // What 'cofi_rank' sees of a rating is a choice of its own.
+        let own = !algorithm.features && *key == "target";
+        !takes(loss) && !own && LOSSES.iter().any(|other| takes(other))
     };
     match options.given().keys().find(of_another) {
         Some(key) => Err(Error::Unsupported(format!(

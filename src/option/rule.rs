@@ -17,6 +17,8 @@ pub enum Rule {
     TextOrObject,
     /// A JSON array or object.
     ArrayOrObject,
+    /// A text, a JSON array or a JSON object.
+    TextArrayOrObject,
     /// A text, or an array of texts.
     Texts,
     /// One of these words.
@@ -46,6 +48,7 @@ impl Rule {
             Self::Object => value.is_object(),
             Self::TextOrObject => value.is_string() || value.is_object(),
             Self::ArrayOrObject => value.is_object() || value.is_array(),
+            Self::TextArrayOrObject => value.is_string() || value.is_array() || value.is_object(),
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
             Self::Whole(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
@@ -84,6 +87,7 @@ impl fmt::Display for Rule {
             Self::Object => f.write_str("a JSON object"),
             Self::TextOrObject => f.write_str("a text or a JSON object"),
             Self::ArrayOrObject => f.write_str("a JSON array or object"),
+            Self::TextArrayOrObject => f.write_str("a text, a JSON array or a JSON object"),
             Self::Texts => f.write_str("a text or an array of texts"),
             Self::OneOf([only]) => write!(f, "only \"{only}\""),
             Self::OneOf(words) => write!(f, "one of {}", quoted(words)),

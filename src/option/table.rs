@@ -13,6 +13,8 @@ pub enum Use {
     Rank,
     /// `ltr_evaluate`.
     Evaluate,
+    /// `ltr_recommend`.
+    Recommend,
     /// The metric aggregates.
     Metric,
     /// `ltr_letor`.
@@ -27,6 +29,7 @@ impl Use {
             Self::Update => "ltr_update",
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
+            Self::Recommend => "ltr_recommend",
             Self::Metric => "metric aggregates",
             Self::Letor => "ltr_letor",
         }
@@ -51,6 +54,7 @@ pub struct OptionDef {
 const TRAIN: &[Use] = &[Use::Train];
 const STORES: &[Use] = &[Use::Train, Use::Update];
 const SOURCES: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate];
+const LOADS: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Metric];
 
 const fn def(
@@ -67,10 +71,10 @@ const fn def(
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionDef] = &[
     def("name", Rule::Text, "null", STORES, "name of the stored model; the algorithm's, or that of the model that goes on, unless given"),
-    def("schema", Rule::Text, "\"main\"", SOURCES, "database that holds the table ltr_models"),
+    def("schema", Rule::Text, "\"main\"", LOADS, "database that holds the table ltr_models"),
     def("keep", Rule::Whole(1, 1_000_000_000), "null", STORES, "number of versions to keep; all unless given"),
-    def("params", Rule::ArrayOrObject, "null", SOURCES, "values for ?1.. (array) or :name (object) in the source's SELECT"),
-    def("columns", Rule::Object, "null", SOURCES, "columns for the roles query, doc, relevance, features, query_features, weight, and those to ignore"),
+    def("params", Rule::ArrayOrObject, "null", LOADS, "values for ?1.. (array) or :name (object) in the source's SELECT"),
+    def("columns", Rule::Object, "null", LOADS, "columns for the roles query, doc, relevance, features, query_features, weight, and those to ignore"),
     def("missing", Rule::OneOf(&["error", "zero", "mean"]), "\"error\"", SOURCES, "what a NULL feature counts as"),
     def("query_features", Rule::OneOf(&["named", "constant", "mean"]), "null", TRAIN, "where query features come from; the first of the three that exists unless given"),
     def("query_scale", Rule::OneOf(&["standard", "none"]), "\"standard\"", TRAIN, "scaling of query features before distances are taken"),
@@ -117,10 +121,12 @@ pub const OPTIONS: &[OptionDef] = &[
     def("seed", Rule::Whole(0, u64::MAX), "0", TRAIN, "changes which queries or documents are held out, or the order of shuffled passes"),
     def("threads", Rule::Whole(1, 1024), "null", SOURCES, "threads to compute on; all cores unless given"),
     def("max_memory", Rule::Whole(1, u64::MAX), "null", SOURCES, "bytes that the rows read, and the same rows in the space of a kernel, may take; no limit unless given"),
-    def("time_limit", Rule::Above(0.0, 1e9), "null", SOURCES, "seconds after which the work stops with an error"),
+    def("time_limit", Rule::Above(0.0, 1e9), "null", LOADS, "seconds after which the work stops with an error"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; 1e-6 for pairwise losses, 1e-4 for listwise ones and 1e-2 for those that are not convex unless given"),
     def("progress", Rule::Flag, "false", SOURCES, "lines about the progress on standard error, where that is a terminal"),
-    def("k", Rule::Whole(1, 1_000_000_000), "null", &[Use::Rank], "number of best documents returned for each query; all unless given"),
+    def("k", Rule::Whole(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of best documents returned for each query, all unless given; of items recommended, 10 unless given"),
+    def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings that a user is fitted to without training: {\"item\": rating}, [[item, rating], ...], or a source"),
+    def("seen", Rule::Flag, "false", &[Use::Recommend], "whether items that the user has rated are recommended too"),
     def("ties", Rule::OneOf(&["expected", "input", "worst", "best"]), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("gain", Rule::OneOf(&["exp2", "linear"]), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; the list's own maximum unless given"),

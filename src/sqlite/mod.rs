@@ -13,6 +13,7 @@ mod inspect;
 mod letor;
 mod measure;
 mod rank;
+mod recommend;
 mod registry;
 mod request;
 mod roles;
@@ -52,6 +53,8 @@ const SCALARS: &[&ScalarFunction] = &[
 const TABLES: &[&dyn TableFunction] = &[
     &rank::Rank,
     &measure::Evaluate,
+    &recommend::Recommend,
+    &recommend::FactorTable,
     &inspect::Weights,
     &inspect::Explain,
     &inspect::Neighbors,

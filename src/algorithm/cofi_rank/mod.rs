@@ -44,7 +44,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
         "halflife",
         "margin",
         "label_ties",
-        "centring",
         "target",
         "factors",
         "biases",
@@ -59,7 +58,8 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     go_on: None,
 };
 
-const DEFAULT_LOSS: &str = "list_net";
+/// Least squares on pairs of gains: a convex ranking loss that is consistent with NDCG.
+const DEFAULT_LOSS: &str = "pair_squared";
 
 /// The choices of one training.
 #[derive(Debug, Clone)]
@@ -109,8 +109,9 @@ impl Choices {
 
     /// The candidates for lambda where the caller names none, largest first. Least squares are sums, others means.
     pub(super) fn grid(&self) -> Vec<f64> {
-        let (largest, steps) = if self.loss.shape() == Shape::Quadratic { (1.6, 13) } else { (1.0, 16) };
-        (0..=steps).map(|step| libm::exp10(largest - 0.125 * f64::from(step))).collect()
+        let (largest, width, steps) =
+            if self.loss.shape() == Shape::Quadratic { (2.0, 0.1, 13) } else { (1.0, 0.25, 8) };
+        (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()
     }
 
     /// The choices as JSON, for the model's card.

@@ -1,0 +1,194 @@
+//! `ltr_recommend(model, user [, options])` and `ltr_factors(model)`: models of users and items (`cofi_rank`).
+//!
+//! Contract (recommendation):
+//! 1. Rows `doc_id, score, rank`: the k (10 unless given) best items that the user has not rated; `"seen": true` adds those
+//!    that it has. Rank 1 is best, ties go by item.
+//! 2. The option `ratings` gives ratings in place of those of the training: the user is fitted to them, the items stay as
+//!    they are. They are an object {"item": rating}, whose items are texts, an array of [item, rating], or a source with
+//!    an item and a rating column. Items that are not in the model are left out, with a warning.
+//! 3. A user that is not in the model and has no ratings gets the items with the best biases, with a warning.
+
+use serde_json::{Value, json};
+
+use super::rows::{Rows, Wanted, read};
+use super::source::Source;
+use super::store::model;
+use super::value::{Output, id_of, optional_text};
+use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use super::work::Terms;
+use crate::data::{Id, RowOrder};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::option::{Options, Use};
+use crate::ranker::{Factored, User};
+
+const MODEL: Parameter = Parameter { name: "model", required: true };
+
+/// Items recommended unless the option `k` says otherwise.
+const USUAL: usize = 10;
+
+fn factored(model: &Model) -> Result<&Factored> {
+    model.ranker.factored().ok_or_else(|| {
+        let name = &model.card.algorithm;
+        Error::Unsupported(format!("the model '{name}' knows no users and items; 'cofi_rank' trains one that does"))
+    })
+}
+
+/// `ltr_recommend`.
+pub struct Recommend;
+
+impl TableFunction for Recommend {
+    fn name(&self) -> &'static str {
+        "ltr_recommend"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["doc_id", "score", "rank"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            MODEL,
+            Parameter { name: "user", required: true },
+            Parameter { name: "options", required: false },
+        ]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let options = optional_text("argument 'options'", call.arguments[2])?;
+        let options = Options::parse(options.as_deref(), Use::Recommend)?;
+        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+        let factored = factored(&loaded.model)?;
+        let mut warnings = Vec::new();
+        let user = match ratings(call, &options)? {
+            Some(ratings) => fold_in(factored, &ratings, &mut warnings),
+            None => known(factored, &id_of(call.argument(1)), &mut warnings),
+        };
+        let k = options.count("k").unwrap_or(USUAL);
+        let best = factored.best(&user, k, options.flag("seen"));
+        call.state.set_warnings(warnings);
+        let row = |(place, (item, score)): (usize, (usize, f64))| {
+            let id = Output::Id(factored.items[item].clone());
+            vec![id, Output::Real(score), Output::Integer(place as i64 + 1)]
+        };
+        Ok(ready(best.into_iter().enumerate().map(row).collect()))
+    }
+}
+
+fn known(factored: &Factored, id: &Id, warnings: &mut Vec<String>) -> User {
+    if factored.user_number(id).is_none() {
+        warnings.push(format!("user {id} is not in the model and has no ratings; the biases of items rank"));
+    }
+    factored.user(id)
+}
+
+fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String>) -> User {
+    let number = |(id, rating): &(Id, f64)| Some((factored.item_number(id)? as u32, *rating));
+    let mut rated: Vec<(u32, f64)> = ratings.iter().filter_map(number).collect();
+    if rated.len() < ratings.len() {
+        let unknown = ratings.len() - rated.len();
+        warnings.push(format!("{unknown} ratings are of items that are not in the model; they are left out"));
+    }
+    if rated.len() < 2 {
+        warnings.push("fewer than two ratings of known items say nothing about an order; the biases of items rank".to_owned());
+    }
+    rated.sort_by_key(|(item, _)| *item);
+    factored.fold_in(&rated)
+}
+
+/// The option `ratings`, if given; each item once.
+fn ratings(call: &Call<'_>, options: &Options) -> Result<Option<Vec<(Id, f64)>>> {
+    let mut ratings = match options.get("ratings") {
+        None => return Ok(None),
+        Some(Value::String(text)) => of_source(call, text, options)?,
+        Some(Value::Object(entries)) => {
+            entries.iter().map(|(item, rating)| entry(&json!(item), rating)).collect::<Result<_>>()?
+        }
+        Some(Value::Array(entries)) => entries.iter().map(pair).collect::<Result<_>>()?,
+        Some(_) => Vec::new(),
+    };
+    ratings.sort_by(|a, b| a.0.cmp(&b.0));
+    match ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        None => Ok(Some(ratings)),
+        Some(pair) => Err(Error::Data(format!("option 'ratings': item {} stands there twice", pair[0].0))),
+    }
+}
+
+fn pair(entry_text: &Value) -> Result<(Id, f64)> {
+    match entry_text.as_array().map(Vec::as_slice) {
+        Some([item, rating]) => entry(item, rating),
+        _ => Err(Error::value("an entry of the option 'ratings'", entry_text.to_string(), "[item, rating]")),
+    }
+}
+
+fn entry(item: &Value, rating: &Value) -> Result<(Id, f64)> {
+    let id = match item {
+        Value::String(text) => Id::text(text),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Id::Integer(whole),
+            (None, Some(real)) => Id::Real(real),
+            (None, None) => Id::Null,
+        },
+        other => {
+            return Err(Error::value("an item in the option 'ratings'", other.to_string(), "a number or a text"));
+        }
+    };
+    match rating.as_f64().filter(|rating| rating.is_finite()) {
+        Some(rating) => Ok((id, rating)),
+        None => {
+            Err(Error::value(format!("the rating of item {id} in the option 'ratings'"), rating.to_string(), "a number"))
+        }
+    }
+}
+
+/// Items and ratings of a source.
+fn of_source(call: &Call<'_>, text: &str, options: &Options) -> Result<Vec<(Id, f64)>> {
+    let source = Source::resolve(call.connection, text)?;
+    let wanted = Wanted { query: false, ..Wanted::judged(RowOrder::Canonical, false) };
+    let Rows { data, .. } = read(call.connection, &source, wanted, options, &Terms::new(options))?;
+    if data.n_queries() > 1 {
+        let problem = format!("ratings of {} users; those of one are wanted", data.n_queries());
+        return Err(source.error(problem));
+    }
+    Ok(data.doc_ids.iter().cloned().zip(data.relevance.iter().copied()).collect())
+}
+
+/// `ltr_factors(model)`: rows `kind, id, bias, factors`; kind is user or item, factors are a JSON array. A score is
+/// `bias of the item` times the model's bias_scale plus the sum of products of factors.
+pub struct FactorTable;
+
+impl TableFunction for FactorTable {
+    fn name(&self) -> &'static str {
+        "ltr_factors"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["kind", "id", "bias", "factors"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[MODEL]
+    }
+
+    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let loaded = model(call.connection, call.argument(0), None, call.state)?;
+        let factored = factored(&loaded.model)?;
+        let rank = factored.factors.rank;
+        let table = |kind: &str, ids: &[Id], biases: &[f64], rows: &[f64]| -> Vec<Vec<Output>> {
+            let entries = ids.iter().zip(biases).zip(rows.chunks(rank));
+            let row = |((id, bias), row): ((&Id, &f64), &[f64])| {
+                vec![
+                    Output::Text(kind.to_owned()),
+                    Output::Id(id.clone()),
+                    Output::Real(*bias),
+                    Output::Json(json!(row)),
+                ]
+            };
+            entries.map(row).collect()
+        };
+        let Factored { users, items, factors, user_biases, item_biases, .. } = factored;
+        let mut rows = table("user", users, user_biases, &factors.users);
+        rows.extend(table("item", items, item_biases, &factors.items));
+        Ok(ready(rows))
+    }
+}
