@@ -129,7 +129,7 @@ pub(super) fn block(
     } else {
         Rows::Own(space.rows(&data.features, range, control)?)
     };
-    Ok((ListBlock::new(rows, data.labels(query), &LOSS)?, n))
+    Ok((ListBlock::new(rows, data.labels(query), &[], &LOSS)?, n))
 }
 
 /// Cross-validates a candidate.

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::round::{Round, Trial};
 use super::{FALLBACK_LAMBDA, Lambdas, Session};
 use crate::algorithm::Recipe;
+use crate::arrange::demoted;
 use crate::control::Control;
 use crate::error::Result;
 use crate::metric::Mean;
@@ -116,7 +117,11 @@ fn trial_values(
     let functions = fitting.path(space, &blocks, lambdas, control)?;
     let values = trial.queries.iter().map(|&query| {
         let scores = space.scores(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
-        Ok(scores.iter().map(|scores| recipe.metric.value(judge.labels(query), scores)).collect())
+        let value = |scores: Vec<f64>| {
+            let scores = demoted(recipe.loss.grouping(), judge.marks(query), scores)?;
+            Ok(recipe.metric.value(judge.labels(query), &scores))
+        };
+        scores.into_iter().map(value).collect()
     });
     values.collect()
 }

@@ -70,6 +70,7 @@ const PARAMETERS: &[&str] = &[
     "bound",
     "neutral",
     "halflife",
+    "block",
 ];
 
 /// What algorithms of this trainer have in common: one function for all queries, lambda |f|^2.
