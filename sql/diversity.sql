@@ -20,8 +20,9 @@ SELECT query_id, doc_id, 'site' || site AS site, fit, site / 6.0 + 0.1 * noise A
 -- Any model can rank with a limit per site: the option "block" names the column.
 SELECT ltr_train('rank_svm', 'SELECT * FROM pages WHERE query_id <= 60',
                  '{"name": "plain", "columns": {"ignore": ["site"]}}') ->> '$.lambda' > 0 AS trained;
-SELECT rank, doc_id, round(score, 3) AS score
-  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 4, "block": "site"}');
+SELECT r.rank, r.doc_id, site
+  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 4, "block": "site"}') AS r
+  JOIN pages USING (doc_id) ORDER BY rank;
 
 -- A list that the sites cannot fill is an error unless it may be short.
 SELECT count(*) AS shown
@@ -34,7 +35,7 @@ SELECT ltr_train('direct', 'SELECT * FROM pages WHERE query_id <= 60',
                  '{"name": "diverse", "block": "site", "measure": "ndcg@5", "bound": "convex"}') ->> '$.settings.block' AS block;
 
 -- Both models, measured on lists with one page per site, for queries they have not seen.
-SELECT model, round(value, 3) AS "ndcg@5"
+SELECT models.model, round(value, 3) AS "ndcg@5"
   FROM (SELECT 'plain' AS model UNION ALL SELECT 'diverse') AS models,
        ltr_evaluate(models.model, 'SELECT * FROM pages WHERE query_id > 60', '{"metric": "ndcg@5", "block": "site"}')
  WHERE query_id IS NULL;

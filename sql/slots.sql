@@ -36,10 +36,10 @@ CREATE TEMP VIEW judged AS
 SELECT p.*, c.slot IS NOT NULL AS relevance FROM places AS p LEFT JOIN chosen AS c USING (query_id, doc_id, slot);
 
 -- Forty days to learn from.
-SELECT ltr_train('matching', 'SELECT * FROM judged WHERE query_id <= 40', '{"name": "front_page"}') ->> '$.roles.group' AS slots;
+SELECT ltr_train('matching', 'SELECT * FROM judged WHERE query_id <= 40', '{"name": "front_page"}') ->> '$.roles.slot' AS slots;
 
 -- The page of a day that was not learned: one article per place, no article twice.
-SELECT slot, doc_id, round(score, 2) AS score
+SELECT slot, doc_id
   FROM ltr_rank('front_page', 'SELECT * FROM places WHERE query_id = 50') ORDER BY slot;
 
 -- How many places of the other days are filled as the editors did.

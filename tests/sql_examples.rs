@@ -24,13 +24,32 @@ fn run(text: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn diversity() {
+fn diversity_shows_one_page_per_site() {
     let answers = run(include_str!("../sql/diversity.sql"));
-    println!("{answers:#?}");
+    let [trained, list, short, two, block, measured, covered] = &answers[..] else { panic!("{answers:#?}") };
+    assert_eq!(trained[2..], ["1"]);
+    let mut sites: Vec<&str> =
+        list[2..].iter().map(|line| line.rsplit(' ').next().expect("a site")).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    assert_eq!(sites.len(), 4, "{list:?}");
+    assert_eq!(
+        (&short[2..], &two[2..], &block[2..]),
+        (&["6".into()][..], &["10".into()][..], &["site".into()][..])
+    );
+    for line in &measured[2..] {
+        let value: f64 = line.rsplit(' ').next().and_then(|text| text.parse().ok()).expect("a measure");
+        assert!(value > 0.75, "{line}");
+    }
+    let shares: Vec<f64> = covered[2].split_whitespace().map(|text| text.parse().expect("a share")).collect();
+    assert!(shares[1] > shares[0] && (shares[1] - 0.83).abs() < 0.01, "five of six sites: {shares:?}");
 }
 
 #[test]
-fn slots() {
+fn slots_are_filled_as_the_editors_did() {
     let answers = run(include_str!("../sql/slots.sql"));
-    println!("{answers:#?}");
+    let [roles, page, right] = &answers[..] else { panic!("{answers:#?}") };
+    assert_eq!(roles[2..], ["slot"]);
+    assert_eq!(page.len(), 5, "three places: {page:?}");
+    assert_eq!(right[2].split_whitespace().collect::<Vec<_>>(), ["60", "60"]);
 }

@@ -11,19 +11,18 @@ pub use blocks::diverse;
 pub use mark::{Grouping, Mark};
 pub use slots::Slots;
 
-use crate::error::{Error, Result};
 use crate::math::assignment::Workspace;
 
 /// The scores of one query with all rows that its arrangement leaves out below those that it shows: one document per
 /// block, or one per slot. Both keep their order among themselves.
 ///
 /// # Errors
-/// Slots that cannot be filled.
-pub fn demoted(grouping: Grouping, marks: &[Mark], scores: Vec<f64>) -> Result<Vec<f64>> {
+/// A sentence about slots that cannot be filled.
+pub fn demoted(grouping: Grouping, marks: &[Mark], scores: Vec<f64>) -> Result<Vec<f64>, String> {
     let shown = match grouping {
         Grouping::None => return Ok(scores),
         Grouping::Blocks => diverse(&scores, marks, 1),
-        Grouping::Slots => Slots::new(marks).map_err(Error::Data)?.best(&scores, &mut Workspace::default()).1,
+        Grouping::Slots => Slots::new(marks)?.best(&scores, &mut Workspace::default()).1,
     };
     Ok(below(scores, &shown))
 }

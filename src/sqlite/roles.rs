@@ -53,6 +53,8 @@ pub struct Roles {
     pub weight: Option<usize>,
     /// The block or slot of the row, where it is asked for.
     pub group: Option<usize>,
+    /// What the groups are.
+    grouping: Grouping,
     /// Document features.
     pub features: FeatureColumns,
     /// Query features; absent where there are none.
@@ -125,7 +127,7 @@ impl Roles {
             FeatureColumns::Wide(wide) => wide.contains(column),
         };
         ignored.extend((0..names.len()).filter(|column| !taken.contains(column) && !used(column)));
-        Ok(Self { names, query, doc, relevance, weight, group, features, query_features, ignored })
+        Ok(Self { names, query, doc, relevance, weight, group, grouping, features, query_features, ignored })
     }
 
     /// The number of the column with this name, case-insensitively.
@@ -149,16 +151,21 @@ impl Roles {
             .map(|column| self.names[*column].as_str())
             .chain(ignored_too.iter().map(String::as_str))
             .collect();
-        json!({
+        let mut report = json!({
             "query": name(self.query),
             "doc": name(self.doc),
             "relevance": name(self.relevance),
             "weight": name(self.weight),
-            "group": name(self.group),
             "features": list(&self.features),
             "query_features": self.query_features.as_ref().map(list),
             "ignored": ignored,
-        })
+        });
+        match self.grouping {
+            Grouping::None => {}
+            Grouping::Blocks => report["block"] = json!(name(self.group)),
+            Grouping::Slots => report["slot"] = json!(name(self.group)),
+        }
+        report
     }
 }
 

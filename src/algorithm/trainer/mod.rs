@@ -286,7 +286,7 @@ impl<'a> Session<'a> {
             Prior::Zero => return Ok(None),
         };
         let rounds = rounds.iter().map(|round| round.uniform(&loss)).collect::<Result<Vec<Round>>>()?;
-        let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear());
+        let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear(), false);
         let pulls = recipe.prior != Prior::Zero;
         let mut anchor = Anchor { loss, lambda: FALLBACK_LAMBDA, pulls };
         let plain = Fitting { lambda: lambdas[0], ..self.plain(&anchor, choice_tolerance(&anchor.loss)) };
