@@ -40,7 +40,7 @@ fn data(documents: usize) -> Data {
 }
 
 fn direct(cutoff: Option<usize>, decoder: Decoder) -> Direct {
-    Direct { measure: Measure::Ndcg(cutoff), decoder, bound: Bound::Convex }
+    Direct { measure: Measure::Ndcg(cutoff), decoder, bound: Bound::Convex, diverse: false }
 }
 
 /// Runs through the scores.
@@ -106,7 +106,7 @@ fn dense(bencher: Bencher, documents: usize) {
 #[divan::bench(args = [50, 120, 1000])]
 fn loss(bencher: Bencher, documents: usize) {
     let data = data(documents);
-    let loss = ListLoss::Direct(direct(Some(10), Decoder::Linear(10))).prepare(&data.labels);
+    let loss = ListLoss::Direct(direct(Some(10), Decoder::Linear(10))).prepare(&data.labels, &[]);
     let mut subgradient = vec![0.0; documents];
     each(bencher, &data, |scores| loss.value_and_subgradient(scores, &mut subgradient));
 }

@@ -67,7 +67,7 @@ impl Documents {
         let query = |(place, labels): (usize, &[f64])| {
             let rows = place * DOCUMENTS..(place + 1) * DOCUMENTS;
             let x = self.features.slice(ndarray::s![rows, ..]).to_owned();
-            ListBlock::new(Rows::Own(Matrix::F32(x)), labels, loss).unwrap()
+            ListBlock::new(Rows::Own(Matrix::F32(x)), labels, &[], loss).unwrap()
         };
         self.labels.chunks_exact(DOCUMENTS).enumerate().map(query).collect()
     }

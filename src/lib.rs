@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod algorithm;
+pub mod arrange;
 pub mod control;
 pub mod data;
 pub mod error;

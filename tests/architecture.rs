@@ -9,6 +9,7 @@ const ROOMS: &[&str] = &[
     "math",
     "metric",
     "smoothing",
+    "arrange",
     "loss",
     "option",
     "data",

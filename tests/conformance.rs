@@ -296,13 +296,17 @@ fn nan_and_infinities_are_refused() {
     for algorithm in ALGORITHMS {
         for bad in ["x'0000c07f0000803f'", "x'0000807f0000803f'", "'[1, 1e999]'"] {
             let source = format!(
-                "SELECT query_id, doc_id, relevance, iif(shuffle = 5 OR doc_id = 3, {bad}, ltr_vec(a, b)) AS features FROM judged"
+                "SELECT query_id, doc_id, relevance, iif(shuffle = 5 OR doc_id = 3, {bad}, ltr_vec(a, b)) AS features, doc_id AS slot FROM judged"
             );
             let problem = fit(&connection, algorithm.name, &source, "{}").expect_err("not finite");
             assert!(problem.contains("row 3 (query 1, document 3), column \"features\""), "{problem}");
         }
-        let problem =
-            fit(&connection, algorithm.name, "SELECT *, 9e999 * (doc_id = 2) AS d FROM judged", "{}");
+        let problem = fit(
+            &connection,
+            algorithm.name,
+            "SELECT *, 9e999 * (doc_id = 2) AS d, doc_id AS slot FROM judged",
+            "{}",
+        );
         assert!(problem.is_err(), "{}", algorithm.name);
     }
 }

@@ -46,7 +46,7 @@ fn optima_are_the_files() {
         let block = |(query, labels): (&Vec<Vec<f64>>, Vec<f64>)| {
             let own = space.rows(&features, first..first + query.len(), &control).unwrap();
             first += query.len();
-            ListBlock::new(Rows::Own(own), &labels, &loss).unwrap()
+            ListBlock::new(Rows::Own(own), &labels, &[], &loss).unwrap()
         };
         let blocks: Vec<ListBlock> = queries.iter().zip(rows(&file["y"])).map(block).collect();
         let share = 1.0 / blocks.len() as f64;

@@ -81,7 +81,7 @@ impl Documents {
         let block = |group: &Vec<usize>| {
             let documents: Vec<Vec<f64>> = group.iter().map(|&i| phi[i].clone()).collect();
             let labels: Vec<f64> = group.iter().map(|&i| self.labels[i]).collect();
-            ListBlock::new(Rows::Own(matrix(&documents)), &labels, &LOSS).unwrap()
+            ListBlock::new(Rows::Own(matrix(&documents)), &labels, &[], &LOSS).unwrap()
         };
         groups.iter().map(|group| (block(group), weight(group))).collect()
     }

@@ -21,7 +21,7 @@ fn cases(file: &str) -> Vec<Value> {
 /// The loss of a query with these options.
 fn prepare(name: &str, options: &Value, labels: &[f64]) -> Box<dyn QueryLoss> {
     match (find(name).unwrap().make)(&Given(options.as_object().unwrap())).unwrap() {
-        Loss::List(loss) => loss.prepare(labels),
+        Loss::List(loss) => loss.prepare(labels, &[]),
         Loss::Pair(_) => panic!("{name} is a loss of pairs"),
     }
 }

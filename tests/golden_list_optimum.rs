@@ -42,7 +42,7 @@ impl Golden {
         let block = |(x, y): (&Value, &Value)| {
             let x = rows(x);
             let matrix = Array2::from_shape_vec((x.len(), x[0].len()), x.concat()).unwrap();
-            ListBlock::new(Rows::Own(Matrix::F64(matrix)), &numbers(y), &loss).unwrap()
+            ListBlock::new(Rows::Own(Matrix::F64(matrix)), &numbers(y), &[], &loss).unwrap()
         };
         let blocks = queries.map(block).collect();
         Self { blocks, lambda: 0.5 * lambda.as_f64().unwrap(), loss }

@@ -12,6 +12,7 @@ mod indv_svm;
 mod knn_svm;
 mod list_mle;
 mod list_net;
+mod matching;
 pub mod perceptron;
 mod q_svm;
 mod rank_svm;
@@ -78,6 +79,7 @@ pub const ALGORITHMS: &[&AlgorithmDef] = &[
     &slam::DEF,
     &direct::DEF,
     &smooth_grad::DEF,
+    &matching::DEF,
     &eigen_rank::DEF,
     &auto::DEF,
     &perceptron::DEF,

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{AlgorithmDef, cofi_rank, perceptron};
+use crate::arrange::Grouping;
 use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
@@ -124,10 +125,10 @@ pub struct Recipe {
 
 /// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
 /// of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for v = 61, ..., 1; else half decades, because fits are dearer,
-/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1000 to 1e-3 of
-/// convex losses that take cutting planes, since many a prior is best left alone, from 100 to 0.01 of differences of
-/// convex ones, and from 1 to 1e-4 of annealed ones.
-pub(super) fn auto_grid(loss: &Loss, is_linear: bool) -> Vec<f64> {
+/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1 to 1e-4 of
+/// convex losses that take cutting planes and of annealed ones, from 100 to 0.01 of differences of convex ones. Where the
+/// penalty pulls to a prior, which may be best left alone, cutting planes begin at 1000.
+pub(super) fn auto_grid(loss: &Loss, is_linear: bool, pulls: bool) -> Vec<f64> {
     let half_decades = |largest: f64, steps: u32| -> Vec<f64> {
         (0..=steps).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
     };
@@ -135,9 +136,9 @@ pub(super) fn auto_grid(loss: &Loss, is_linear: bool) -> Vec<f64> {
         (Loss::Pair(_), _) if is_linear => {
             (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
         }
-        (Loss::List(_), Shape::Convex) => half_decades(3.0, 12),
+        (Loss::List(_), Shape::Convex) if pulls => half_decades(3.0, 12),
         (Loss::List(_), Shape::Difference) => half_decades(2.0, 8),
-        (Loss::List(_), Shape::Annealed) => half_decades(0.0, 8),
+        (Loss::List(_), Shape::Convex | Shape::Annealed) => half_decades(0.0, 8),
         _ if is_linear => half_decades(1.0, 14),
         _ => half_decades(0.0, 14),
     }
@@ -170,15 +171,21 @@ impl Recipe {
             Loss::List(_) if loss.shape().is_convex() => 1e-4,
             Loss::List(_) => 1e-2,
         });
+        // A preset's prior goes with its ridge.
+        let prior = match options.text("prior").or((penalty == Penalty::Ridge).then_some(algorithm.prior)) {
+            Some("global") => Prior::Global,
+            Some("regression") => Prior::Regression,
+            _ => Prior::Zero,
+        };
         let lambda = match (penalty, options.get("radius")) {
             (Penalty::Ball, None) => LambdaChoice::Fixed(1.0),
             (Penalty::Ball, radius) => lambda(radius, radii),
             (Penalty::Components, _) => {
-                lambda(options.get("components"), || auto_grid(&loss, kernel.is_linear()))
+                lambda(options.get("components"), || auto_grid(&loss, kernel.is_linear(), false))
             }
             _ => lambda(options.get("lambda"), || match &factorisation {
                 Some(choices) => choices.grid(),
-                None => auto_grid(&loss, kernel.is_linear()),
+                None => auto_grid(&loss, kernel.is_linear(), prior != Prior::Zero),
             }),
         };
         let recipe = Self {
@@ -197,12 +204,7 @@ impl Recipe {
             scale_given: options.has("scale"),
             form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
-            // A preset's prior goes with its ridge.
-            prior: match options.text("prior").or((penalty == Penalty::Ridge).then_some(algorithm.prior)) {
-                Some("global") => Prior::Global,
-                Some("regression") => Prior::Regression,
-                _ => Prior::Zero,
-            },
+            prior,
             penalty,
             weighting: match options.text("weighting") {
                 Some("documents") => Weighting::Documents,
@@ -275,6 +277,13 @@ impl Recipe {
                     "option 'form': the loss '{}' is a function of scores; \"ranking\" is for pairwise losses",
                     self.loss.def().name
                 ),
+            ),
+            (
+                self.loss.grouping() == Grouping::Slots
+                    && self.validation == Validation::Documents
+                    && matches!(self.lambda, LambdaChoice::Among(_)),
+                "option 'validation': \"documents\" takes documents away from slots; hold out queries, or give lambda"
+                    .to_owned(),
             ),
             (
                 self.lambda_for_each && self.validation != Validation::Documents,
@@ -538,7 +547,7 @@ mod tests {
 
     #[test]
     fn the_grid_is_the_papers() {
-        let grid = auto_grid(&Loss::Pair(PairLoss::Hinge), true);
+        let grid = auto_grid(&Loss::Pair(PairLoss::Hinge), true, false);
         assert_eq!(grid.len(), 61);
         assert!((grid[0] - 1e3).abs() < 1e-9 && (grid[60] - 1e-3).abs() < 1e-15);
     }

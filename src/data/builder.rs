@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::dataset::Dataset;
+use super::dataset::{Dataset, marks};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
 use super::settling::{RowOrder, Settling, Tally, column_tallies};
@@ -85,6 +85,7 @@ pub struct DatasetBuilder {
     row_doc: Vec<Id>,
     has_docs: bool,
     relevance: Vec<f64>,
+    row_group: Vec<Id>,
 }
 
 impl DatasetBuilder {
@@ -110,6 +111,7 @@ impl DatasetBuilder {
             row_doc: Vec::new(),
             has_docs: true,
             relevance: Vec::new(),
+            row_group: Vec::new(),
         }
     }
 
@@ -144,6 +146,11 @@ impl DatasetBuilder {
         self.row_doc.push(doc.unwrap_or(Id::Integer(self.query_sizes[number])));
         self.relevance.extend(relevance);
         self.of_query(number, of_query)
+    }
+
+    /// The block or slot of the row; of every row or of none.
+    pub fn group(&mut self, group: Id) {
+        self.row_group.push(group);
     }
 
     fn query_number(&mut self, query: Id) -> usize {
@@ -451,6 +458,8 @@ impl DatasetBuilder {
             offsets.push(offsets[offsets.len() - 1] + self.query_sizes[query] as usize);
         }
         let sorted = order.is_sorted();
+        let doc_ids: Vec<Id> = order.iter().map(|&row| self.row_doc[row].clone()).collect();
+        let groups: Vec<Id> = order.iter().filter_map(|&row| self.row_group.get(row).cloned()).collect();
         let per_query = self.query_values.first().map_or(0, Vec::len);
         let query_values: Vec<f64> =
             queries.iter().flat_map(|&query| self.query_values[query].iter().copied()).collect();
@@ -462,25 +471,28 @@ impl DatasetBuilder {
         Ok(Dataset {
             names: self.names,
             features: if sorted { matrix } else { matrix.try_select_rows(order, may_go_on)? },
-            offsets,
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
-            doc_ids: order.iter().map(|&row| self.row_doc[row].clone()).collect(),
+            marks: marks(&doc_ids, &groups, &offsets),
+            doc_ids,
+            groups,
             relevance: order.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
             weights: queries.iter().map(|&query| self.weights[query]).collect(),
             query_names,
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
+            offsets,
             duplicates,
         })
     }
 
-    /// Rows that repeat a (query, document); those of one query stand together in `order`.
+    /// Rows that repeat a (query, document), and the slot where there are any; those of one query stand together in `order`.
     fn duplicates(&self, order: &[usize]) -> usize {
         if !self.has_docs {
             return 0;
         }
         let of_query = |rows: &[usize]| {
-            let mut documents: Vec<&Id> = rows.iter().map(|&row| &self.row_doc[row]).collect();
+            let mut documents: Vec<(&Id, Option<&Id>)> =
+                rows.iter().map(|&row| (&self.row_doc[row], self.row_group.get(row))).collect();
             if !documents.is_sorted() {
                 documents.sort_unstable();
             }
@@ -510,7 +522,7 @@ impl DatasetBuilder {
         order
     }
 
-    /// Row numbers in the order (query, document, features, relevance).
+    /// Row numbers in the order (query, document, block or slot, features, relevance).
     ///
     /// Documents without ids of their own are told apart by features and relevance alone, so that their order does
     /// not follow that of the rows.
@@ -530,6 +542,7 @@ impl DatasetBuilder {
             rank[self.row_query[a]]
                 .cmp(&rank[self.row_query[b]])
                 .then_with(docs)
+                .then_with(|| self.row_group.get(a).cmp(&self.row_group.get(b)))
                 .then_with(|| by_features(a, b))
                 .then_with(|| compare(relevance(a), relevance(b)))
         });

@@ -1,11 +1,13 @@
 //! A validated set of documents grouped by query, in canonical order unless an algorithm asks for that of the rows.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use ndarray::Array2;
 
 use super::id::Id;
 use super::matrix::Matrix;
+use crate::arrange::Mark;
 
 /// Documents grouped by query.
 ///
@@ -26,6 +28,10 @@ pub struct Dataset {
     pub doc_ids: Vec<Id>,
     /// Relevance (`n_docs`); empty where it was not asked for.
     pub relevance: Vec<f64>,
+    /// The block or slot of each row (`n_docs`); empty where it was not asked for.
+    pub groups: Vec<Id>,
+    /// Numbers of documents and groups inside their queries (`n_docs`); empty without groups.
+    pub marks: Vec<Mark>,
     /// Weight of each query (`n_queries`), > 0.
     pub weights: Vec<f64>,
     /// Names of the named query features; empty where there are none.
@@ -90,6 +96,11 @@ impl Dataset {
         &self.relevance[self.rows(query)]
     }
 
+    /// Marks of the documents of one query; empty without groups.
+    pub fn marks(&self, query: usize) -> &[Mark] {
+        self.marks.get(self.rows(query)).unwrap_or_default()
+    }
+
     /// Takes the features away; there are none until others are put in their place.
     #[must_use]
     pub fn take_features(&mut self) -> Matrix {
@@ -100,12 +111,17 @@ impl Dataset {
     /// The data set of some of the documents (ascending row numbers); queries stay, empty ones too.
     #[must_use]
     pub fn with_rows(&self, rows: &[usize]) -> Self {
-        let offsets = self.offsets.iter().map(|offset| rows.partition_point(|row| row < offset)).collect();
+        let offsets: Vec<usize> =
+            self.offsets.iter().map(|offset| rows.partition_point(|row| row < offset)).collect();
+        let doc_ids: Vec<Id> = rows.iter().map(|&row| self.doc_ids[row].clone()).collect();
+        let groups: Vec<Id> = rows.iter().filter_map(|&row| self.groups.get(row).cloned()).collect();
         Self {
             features: self.features.select_rows(rows),
-            offsets,
-            doc_ids: rows.iter().map(|&row| self.doc_ids[row].clone()).collect(),
+            marks: marks(&doc_ids, &groups, &offsets),
+            doc_ids,
             relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            groups,
+            offsets,
             ..self.clone_queries()
         }
     }
@@ -119,6 +135,8 @@ impl Dataset {
             query_ids: self.query_ids.clone(),
             doc_ids: Vec::new(),
             relevance: Vec::new(),
+            groups: Vec::new(),
+            marks: Vec::new(),
             weights: self.weights.clone(),
             query_names: self.query_names.clone(),
             query_features: self.query_features.clone(),
@@ -148,4 +166,23 @@ impl Dataset {
         self.query_names.clone_from(&model.query_names);
         Ok(self)
     }
+}
+
+/// Numbers of documents and groups inside their queries, by first appearance; none without groups.
+pub(super) fn marks(documents: &[Id], groups: &[Id], offsets: &[usize]) -> Vec<Mark> {
+    let of_query = |rows: &[usize]| -> Vec<Mark> {
+        let (mut known_documents, mut known_groups) = (HashMap::new(), HashMap::new());
+        let mark = |(document, group)| Mark {
+            document: number_in(&mut known_documents, document),
+            group: number_in(&mut known_groups, group),
+        };
+        documents[rows[0]..rows[1]].iter().zip(&groups[rows[0]..rows[1]]).map(mark).collect()
+    };
+    if groups.is_empty() { Vec::new() } else { offsets.windows(2).flat_map(of_query).collect() }
+}
+
+/// The number of this id, the next one where it is new.
+fn number_in<'a>(known: &mut HashMap<&'a Id, u32>, id: &'a Id) -> u32 {
+    let next = known.len() as u32;
+    *known.entry(id).or_insert(next)
 }

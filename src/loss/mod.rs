@@ -1,6 +1,7 @@
 //! Losses: what a ranking of one query costs, in score space.
 //!
-//! A loss sees the labels and scores of one query and nothing else: no features, weights or threads. `pair` holds those
+//! A loss sees the labels and scores of one query, some also the groups of its documents ([`crate::arrange::Mark`]), and nothing else:
+//! no features, weights or threads. `pair` holds those
 //! that are sums over pairs of documents, whose solvers know the pairs; `list` those of a whole list, whose solvers
 //! know values and subgradients only. To add one, write its file and add it to [`LOSSES`].
 
@@ -10,6 +11,7 @@ pub mod pair;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::arrange::Grouping;
 use crate::error::{Error, Result};
 
 pub use list::{ListLoss, QueryLoss, Squared};
@@ -96,6 +98,7 @@ pub const LOSSES: &[&LossDef] = &[
     &list::SLAM,
     &list::SMOOTH_GRAD,
     &list::DIRECT,
+    &list::MATCHING,
 ];
 
 /// Names of all losses, in the order of [`LOSSES`].
@@ -145,6 +148,14 @@ impl Loss {
         match self {
             Self::Pair(_) => pairs(labels) > 0,
             Self::List(loss) => loss.teaches(labels),
+        }
+    }
+
+    /// The groups of documents that it asks for.
+    pub fn grouping(&self) -> Grouping {
+        match self {
+            Self::Pair(_) => Grouping::None,
+            Self::List(loss) => loss.grouping(),
         }
     }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::algorithm::{self, AlgorithmDef, Recipe, Trained};
+use crate::arrange::Grouping;
 use crate::data::{Missing, Scaling};
 use crate::error::{Error, Result};
 use crate::ranker::{self, Capabilities, Encoded, Ranker, decode_header, encode_header};
@@ -28,6 +29,8 @@ pub struct Card {
     pub missing: Missing,
     /// Mean of each feature over the training documents.
     pub means: Vec<f64>,
+    /// Whether its rows are documents at slots.
+    pub slots: bool,
     /// The recipe's choices, as JSON.
     settings: String,
     /// What training found, as JSON.
@@ -81,6 +84,7 @@ impl Model {
             features: origin.features,
             missing: origin.recipe.missing,
             means: origin.means,
+            slots: origin.recipe.loss.grouping() == Grouping::Slots,
             settings: origin.recipe.settings().to_string(),
             summary: origin.summary.to_string(),
             log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
@@ -98,7 +102,8 @@ impl Model {
     /// What it can do.
     pub fn capabilities(&self) -> Capabilities {
         let ranker = self.ranker.capabilities();
-        Capabilities { pointwise: ranker.pointwise && self.scaling.pointwise(), ..ranker }
+        let alone = self.scaling.pointwise() && !self.card.slots;
+        Capabilities { pointwise: ranker.pointwise && alone, ..ranker }
     }
 
     /// Refuses a model that reads no features where they are asked for.
@@ -120,6 +125,10 @@ impl Model {
         self.check_features()?;
         if self.capabilities().pointwise {
             return Ok(());
+        }
+        if self.card.slots {
+            let reason = "the model matches all documents of a query to its slots; use ltr_rank";
+            return Err(Error::Unsupported(reason.to_owned()));
         }
         let what = if self.scaling.pointwise() {
             "form \"ranking\"".to_owned()

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::bytes::{read_f32, read_f64, write_numbers, write_rows};
 use super::space::Space;
+use crate::arrange::{Grouping, Mark};
 use crate::control::Control;
 use crate::data::{Dataset, Matrix, shaped};
 use crate::error::{Error, Result};
@@ -36,6 +37,9 @@ impl Lender {
 /// Above this many weights the pair moments are not kept: they take 8 b^2 bytes for each query.
 const WIDEST_WITH_MOMENT: usize = 200;
 
+/// Bytes of a mark: two numbers of 4 bytes.
+const MARK_BYTES: usize = 8;
+
 /// Prepared queries are kept up to about this many bytes.
 const MOST_BYTES: usize = 256 << 20;
 
@@ -48,10 +52,12 @@ enum Origin {
     Blocks { element_bytes: u8, whole: bool },
 }
 
-/// Labels and documents of one query, as a block of a model holds them.
+/// Labels, marks and documents of one query, as a block of a model holds them.
 #[derive(Debug)]
 struct Judgments {
     labels: Vec<f64>,
+    /// Empty where the loss asks for no groups.
+    marks: Vec<Mark>,
     features: Matrix,
 }
 
@@ -210,18 +216,25 @@ impl JudgmentPool {
         match (&self.origin, entry) {
             (Origin::Rows(data), _) => {
                 let rows = data.rows(query);
-                match &self.loss {
+                let block = match &self.loss {
                     // Linear functions take the rows as they are, without a copy.
                     Loss::List(loss) if self.space.is_linear() => {
                         let rows = Rows::Of(Arc::clone(data), rows);
-                        ListBlock::new(rows, data.labels(query), loss).map(QueryBlock::List)
+                        ListBlock::new(rows, data.labels(query), data.marks(query), loss)
+                            .map(QueryBlock::List)
                     }
-                    _ => self.made(&data.features, rows, data.labels(query), control),
-                }
+                    _ => self.made((&data.features, rows), data.labels(query), data.marks(query), control),
+                };
+                block.map_err(|error| match error {
+                    Error::Data(problem) => {
+                        Error::Data(format!("query {}: {problem}", data.query_ids[query]))
+                    }
+                    other => other,
+                })
             }
             (Origin::Blocks { .. }, Some(Entry { judgments: Some(judgments), .. })) => {
-                let Judgments { labels, features } = &**judgments;
-                self.made(features, 0..labels.len(), labels, control)
+                let Judgments { labels, marks, features } = &**judgments;
+                self.made((features, 0..labels.len()), labels, marks, control)
             }
             (Origin::Blocks { .. }, Some(_)) => Err(not_at_hand(query)),
             (Origin::Blocks { .. }, None) => self.prepare(query, Some(&*self.entry(query)?), control),
@@ -230,16 +243,16 @@ impl JudgmentPool {
 
     fn made(
         &self,
-        documents: &Matrix,
-        rows: Range<usize>,
+        (documents, rows): (&Matrix, Range<usize>),
         labels: &[f64],
+        marks: &[Mark],
         control: &Control,
     ) -> Result<QueryBlock> {
         match &self.loss {
             Loss::Pair(_) => self.space.pair_block(documents, rows, labels, control).map(QueryBlock::Pair),
             Loss::List(loss) => {
                 let rows = Rows::Own(self.space.rows(documents, rows, control)?);
-                ListBlock::new(rows, labels, loss).map(QueryBlock::List)
+                ListBlock::new(rows, labels, marks, loss).map(QueryBlock::List)
             }
         }
     }
@@ -291,8 +304,17 @@ impl JudgmentPool {
 
     /// Length of the block of a query; `None` where it is beyond all numbers.
     fn block_bytes(&self, query: usize) -> Option<usize> {
-        let per_row = self.space.width().checked_mul(usize::from(self.element_bytes()))?.checked_add(8)?;
+        let per_row = self
+            .space
+            .width()
+            .checked_mul(usize::from(self.element_bytes()))?
+            .checked_add(8 + self.mark_bytes())?;
         per_row.checked_mul(self.sizes[query] as usize)
+    }
+
+    /// Bytes of the mark of a document in a block.
+    fn mark_bytes(&self) -> usize {
+        if self.loss.grouping() == Grouping::None { 0 } else { MARK_BYTES }
     }
 
     /// Those of `queries` whose blocks must be received before they are used. Makes room for them where it has to.
@@ -314,24 +336,38 @@ impl JudgmentPool {
             let n = self.sizes[query];
             return Err(Error::Corrupt(format!("block of {} bytes for {n} documents", bytes.len())));
         }
-        let Judgments { labels, features } = self.read(query, bytes);
+        let Judgments { labels, marks, features } = self.read(query, bytes);
+        let n = labels.len() as u32;
+        if marks.iter().any(|mark| mark.document >= n || mark.group >= n) {
+            return Err(Error::Corrupt("a mark of no document".to_owned()));
+        }
         if !(labels.iter().all(|label| label.is_finite()) && features.is_finite()) {
             return Err(Error::Corrupt("a document that is not finite".to_owned()));
         }
-        let entry = Entry::new(Some(Arc::new(Judgments { labels, features })));
+        let entry = Entry::new(Some(Arc::new(Judgments { labels, marks, features })));
         self.lock().entries.insert(query, entry);
         Ok(())
     }
 
-    /// Labels and documents of a block whose length is right.
+    /// Labels, marks and documents of a block whose length is right.
     fn read(&self, query: usize, block: &[u8]) -> Judgments {
         let n = self.sizes[query] as usize;
-        let (labels, features) = block.split_at(8 * n);
+        let (labels, rest) = block.split_at(8 * n);
+        let (marks, features) = rest.split_at(self.mark_bytes() * n);
         let features = match self.element_bytes() {
             4 => Matrix::F32(shaped(n, self.space.width(), read_f32(features))),
             _ => Matrix::F64(shaped(n, self.space.width(), read_f64(features))),
         };
-        Judgments { labels: read_f64(labels), features }
+        Judgments { labels: read_f64(labels), marks: read_marks(marks), features }
+    }
+
+    fn write_marks(&self, marks: &[Mark], out: &mut Vec<u8>) {
+        if self.mark_bytes() > 0 {
+            for mark in marks {
+                out.extend(mark.document.to_le_bytes());
+                out.extend(mark.group.to_le_bytes());
+            }
+        }
     }
 
     /// Appends the block of a query.
@@ -342,17 +378,29 @@ impl JudgmentPool {
         match &self.origin {
             Origin::Rows(data) => {
                 write_numbers(data.labels(query), out);
+                self.write_marks(data.marks(query), out);
                 write_rows(&data.features, data.rows(query), out);
             }
             Origin::Blocks { .. } => {
                 let entry = self.entry(query)?;
                 let judgments = entry.judgments.as_ref().ok_or_else(|| not_at_hand(query))?;
                 write_numbers(&judgments.labels, out);
+                self.write_marks(&judgments.marks, out);
                 write_rows(&judgments.features, 0..judgments.labels.len(), out);
             }
         }
         Ok(())
     }
+}
+
+fn read_marks(bytes: &[u8]) -> Vec<Mark> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    let (pairs, _) = numbers.as_chunks::<2>();
+    let mark = |[document, group]: &[[u8; 4]; 2]| Mark {
+        document: u32::from_le_bytes(*document),
+        group: u32::from_le_bytes(*group),
+    };
+    pairs.iter().map(mark).collect()
 }
 
 fn not_at_hand(query: usize) -> Error {

@@ -1,7 +1,8 @@
 //! `ltr_evaluate(model, source [, options])`: metrics of a model on judged documents.
 //!
 //! Contract (evaluation): rows `query_id, metric, value` for every query and metric, value NULL where undefined; then one
-//! row per metric with `query_id` NULL, the mean under the option `undefined`.
+//! row per metric with `query_id` NULL, the mean under the option `undefined`. With blocks or slots, what an arrangement
+//! leaves out stands below all that it shows.
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::rows::Rows;
 use super::value::Output;
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::error::Result;
-use crate::evaluate::evaluate;
+use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
 use crate::option::{Options, Use};
 
@@ -38,14 +39,17 @@ impl TableFunction for Evaluate {
         let request = Request::new(call, Use::Evaluate)?;
         let metrics = metrics(&request.options)?;
         let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
-        let Rows { data, .. } = request.rows(call, true)?;
+        let grouping = request.grouping()?;
+        let Rows { data, .. } = request.rows(call, true, grouping)?;
         if data.n_docs() == 0 {
             return Err(request.source.error("0 rows; there is nothing to evaluate"));
         }
         let scored = request.scored(call, &data)?;
+        let per_block = request.options.count("per_block").unwrap_or(1);
+        let scores = arranged(&data, scored.scores, grouping, per_block)?;
         let evaluation = request
             .terms
-            .run(call.connection, |control| evaluate(&data, &scored.scores, &metrics, undefined, control))?;
+            .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;
         call.state.set_warnings(scored.warnings);
         let means = std::iter::once((Output::Null, evaluation.means));
         let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);

@@ -1,12 +1,15 @@
 //! `ltr_rank(model, source [, options])`: ranks the documents of a source, query by query.
 //!
 //! Contract (ranking):
-//! 1. Columns `query_id, doc_id, score, rank, slot`; rank 1 is best, ties go by document; slot is NULL here.
+//! 1. Columns `query_id, doc_id, score, rank, slot`; rank 1 is best, ties go by document; slot is NULL but for models that
+//!    match documents to slots, which give one row per slot.
 //! 2. Queries that the model has not seen are fitted, on all threads, once per connection.
 //! 3. A comparison of `query_id` with a value (IN too) is bound into the reading of the source, whose own affinity
 //!    decides; one under another collation than BINARY is left to SQLite. ORDER BY rank, or query_id and rank, needs
 //!    no sorter.
-//! 4. A query's scores are the same bits alone or in company.
+//! 4. With `block` a list shows at most `per_block` documents of a block; one that would be shorter than `k` and than its
+//!    documents is an error unless `short` allows it.
+//! 5. A query's scores are the same bits alone or in company.
 
 use std::ffi::{CStr, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,10 +18,11 @@ use super::request::{PARAMETERS, Request};
 use super::rows::Rows;
 use super::value::Output;
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::arrange::Grouping;
 use crate::data::Dataset;
-use crate::error::Result;
-use crate::math::order::compare;
-use crate::option::Use;
+use crate::error::{Error, Result};
+use crate::evaluate::shown;
+use crate::option::{Options, Use};
 
 /// The function.
 pub struct Rank;
@@ -61,7 +65,8 @@ impl TableFunction for Rank {
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
         let request = Request::new(call, Use::Rank)?;
-        let Rows { data, roles, .. } = request.rows(call, false)?;
+        let grouping = request.grouping()?;
+        let Rows { data, roles, .. } = request.rows(call, false, grouping)?;
         if call.only.is_some() && roles.query.is_none() {
             // Without a query column every query_id is NULL, which equals nothing.
             return Ok(Box::new(std::iter::empty()));
@@ -73,38 +78,72 @@ impl TableFunction for Rank {
             (scored.scores, scored.warnings)
         };
         call.state.set_warnings(warnings);
-        Ok(ranked(&data, &scores, request.options.count("k"), call.order == Some(BY_RANK)))
+        let list = List::new(&request.options, grouping);
+        Ok(rows(&data, &list.places(&data, &scores)?, &scores, grouping, call.order == Some(BY_RANK)))
     }
 }
 
-/// One row of the ranking: number of the document and its rank.
-type Place = (usize, usize);
+/// A row of the ranking: number of the query, the document and its rank.
+type Place = (usize, usize, usize);
 
-fn ranked(data: &Dataset, scores: &[f64], k: Option<usize>, by_rank: bool) -> OutputRows {
-    let mut places: Vec<(usize, Place)> = Vec::with_capacity(scores.len());
-    for query in 0..data.n_queries() {
-        let rows = data.rows(query);
-        let mut order: Vec<usize> = rows.collect();
-        order.sort_by(|&a, &b| {
-            compare(scores[b], scores[a]).then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b]))
-        });
-        let best = order.into_iter().take(k.unwrap_or(usize::MAX)).enumerate();
-        places.extend(best.map(|(index, document)| (query, (document, index + 1))));
+/// What is shown of each query.
+struct List {
+    grouping: Grouping,
+    /// Length of a list, if limited.
+    k: Option<usize>,
+    per_block: usize,
+    /// Whether a list may be shorter than k because of its blocks.
+    short: bool,
+}
+
+impl List {
+    fn new(options: &Options, grouping: Grouping) -> Self {
+        let per_block = options.count("per_block").unwrap_or(1);
+        Self { grouping, k: options.count("k"), per_block, short: options.flag("short") }
     }
+
+    fn places(&self, data: &Dataset, scores: &[f64]) -> Result<Vec<Place>> {
+        let mut places = Vec::with_capacity(scores.len());
+        for query in 0..data.n_queries() {
+            let shown = shown(data, query, scores, self.grouping, self.per_block)?;
+            self.check_length(data, query, shown.len())?;
+            let best = shown.into_iter().take(self.k.unwrap_or(usize::MAX)).enumerate();
+            places.extend(best.map(|(index, document)| (query, document, index + 1)));
+        }
+        Ok(places)
+    }
+
+    /// Refuses a list that blocks make shorter than k, unless it may be short.
+    fn check_length(&self, data: &Dataset, query: usize, found: usize) -> Result<()> {
+        let Some(k) = self.k.filter(|&k| found < k && !self.short) else { return Ok(()) };
+        let documents = data.rows(query).len();
+        if self.grouping != Grouping::Blocks || found == documents {
+            return Ok(());
+        }
+        let blocks = data.marks(query).iter().map(|mark| mark.group + 1).max().unwrap_or(0);
+        Err(Error::Data(format!(
+            "query {}: {documents} documents in {blocks} blocks give a list of {found} with \"per_block\": {}, not of \
+             k = {k}; allow shorter lists with \"short\": true, or more documents per block",
+            data.query_ids[query], self.per_block
+        )))
+    }
+}
+
+fn rows(data: &Dataset, places: &[Place], scores: &[f64], grouping: Grouping, by_rank: bool) -> OutputRows {
+    let mut places = places.to_vec();
     if by_rank {
-        places.sort_by_key(|(query, (_, rank))| (*rank, *query));
+        places.sort_by_key(|&(query, _, rank)| (rank, query));
     }
-    let rows: Vec<Result<Vec<Output>>> = places
-        .into_iter()
-        .map(|(query, (document, rank))| {
-            Ok(vec![
-                Output::Id(data.query_ids[query].clone()),
-                Output::Id(data.doc_ids[document].clone()),
-                Output::Real(scores[document]),
-                Output::Integer(rank as i64),
-                Output::Null,
-            ])
-        })
-        .collect();
+    let row = |(query, document, rank): Place| {
+        let slot = data.groups.get(document).filter(|_| grouping == Grouping::Slots);
+        Ok(vec![
+            Output::Id(data.query_ids[query].clone()),
+            Output::Id(data.doc_ids[document].clone()),
+            Output::Real(scores[document]),
+            Output::Integer(rank as i64),
+            slot.cloned().map_or(Output::Null, Output::Id),
+        ])
+    };
+    let rows: Vec<Result<Vec<Output>>> = places.into_iter().map(row).collect();
     Box::new(rows.into_iter())
 }

@@ -7,9 +7,10 @@ use super::store::model;
 use super::value::{optional_text, text_argument};
 use super::vtab::{Call, Parameter};
 use super::work::Terms;
+use crate::arrange::Grouping;
 use crate::control::Control;
 use crate::data::{Dataset, RowOrder};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluate::{Progress, Scored, Scoring};
 use crate::option::{Options, Use};
 
@@ -47,11 +48,32 @@ impl Request {
         Ok(Self { options, terms, loaded, source })
     }
 
-    /// The rows of the source with the features that the model needs; `judged`: with relevance and query.
+    /// The groups of documents that the model or the option `block` asks for.
+    ///
+    /// # Errors
+    /// Options of blocks without any, or for a model that has slots.
+    pub fn grouping(&self) -> Result<Grouping> {
+        let blocks = self.options.has("block");
+        if let Some(key) = ["per_block", "short"].into_iter().find(|key| !blocks && self.options.has(key)) {
+            return Err(Error::Unsupported(format!("option '{key}': it has no meaning without 'block'")));
+        }
+        match (self.loaded.model.card.slots, blocks) {
+            (true, true) => {
+                let reason = "option 'block': the model matches documents to slots, which blocks cannot bind";
+                Err(Error::Unsupported(reason.to_owned()))
+            }
+            (true, false) => Ok(Grouping::Slots),
+            (false, true) => Ok(Grouping::Blocks),
+            (false, false) => Ok(Grouping::None),
+        }
+    }
+
+    /// The rows of the source with the features that the model needs and these groups; `judged`: with relevance and
+    /// query.
     ///
     /// # Errors
     /// Those of [`read`].
-    pub fn rows(&self, call: &Call<'_>, judged: bool) -> Result<Rows> {
+    pub fn rows(&self, call: &Call<'_>, judged: bool, grouping: Grouping) -> Result<Rows> {
         let model = Some(&*self.loaded.model);
         let wanted = Wanted {
             model,
@@ -59,6 +81,7 @@ impl Request {
             query: judged,
             features: self.loaded.model.capabilities().has_features,
             only: call.only.as_ref(),
+            grouping,
             order: RowOrder::Canonical,
             before: &[],
         };

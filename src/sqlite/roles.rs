@@ -10,6 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::source::Source;
+use crate::arrange::Grouping;
 use crate::error::{Error, Result};
 use crate::option::Options;
 
@@ -50,12 +51,24 @@ pub struct Roles {
     pub relevance: Option<usize>,
     /// The query's weight.
     pub weight: Option<usize>,
+    /// The block or slot of the row, where it is asked for.
+    pub group: Option<usize>,
+    /// What the groups are.
+    grouping: Grouping,
     /// Document features.
     pub features: FeatureColumns,
     /// Query features; absent where there are none.
     pub query_features: Option<FeatureColumns>,
     /// Columns with a role that nothing here uses, and those that the caller ignores.
     pub ignored: Vec<usize>,
+}
+
+/// An error for a role without a column, with what to name one.
+pub fn absent(source: &Source, columns: &[String], role: &str, names: &str) -> Error {
+    let columns = columns.join(", ");
+    source.error(format!(
+        "no {role} column among {columns}; name {names}, or use the option \"columns\": {{\"{role}\": \"...\"}}"
+    ))
 }
 
 /// What the caller says about columns.
@@ -69,8 +82,8 @@ impl Roles {
     /// Finds the roles of columns with these names.
     ///
     /// # Errors
-    /// Contract 2; a name in `columns` that is no column of the source.
-    pub fn find(source: &Source, names: Vec<String>, options: &Options) -> Result<Self> {
+    /// Contract 2; a name in `columns` or `block` that is no column of the source; no slot where slots are asked for.
+    pub fn find(source: &Source, names: Vec<String>, grouping: Grouping, options: &Options) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let given = Given { source, names: &names, columns };
         given.check_keys()?;
@@ -79,8 +92,16 @@ impl Roles {
         let (query, doc, relevance) = (one("query")?, one("doc")?, one("relevance")?);
         let (weight, slot) = (one("weight")?, one("slot")?);
         let mut ignored = given.listed("ignore")?.unwrap_or_default();
-        ignored.extend(slot);
-        let mut taken: Vec<usize> = [query, doc, relevance, weight].into_iter().flatten().collect();
+        let group = match grouping {
+            Grouping::None => None,
+            Grouping::Blocks => options.text("block").map(|name| given.block(name)).transpose()?,
+            Grouping::Slots => Some(slot.ok_or_else(|| given.absent("slot", "it slot"))?),
+        };
+        ignored.extend(slot.filter(|_| grouping != Grouping::Slots));
+        let taken = [query, doc, relevance, weight, group.filter(|_| grouping == Grouping::Slots)];
+        let mut taken: Vec<usize> = taken.into_iter().flatten().collect();
+        // A block has a role of its own unless it is another role's column too, such as the document.
+        taken.extend(group.filter(|column| !taken.contains(column)));
         taken.extend(&ignored);
         let query_features = match given.listed("query_features")? {
             Some(list) => Some(FeatureColumns::Wide(list)),
@@ -106,7 +127,7 @@ impl Roles {
             FeatureColumns::Wide(wide) => wide.contains(column),
         };
         ignored.extend((0..names.len()).filter(|column| !taken.contains(column) && !used(column)));
-        Ok(Self { names, query, doc, relevance, weight, features, query_features, ignored })
+        Ok(Self { names, query, doc, relevance, weight, group, grouping, features, query_features, ignored })
     }
 
     /// The same roles where no features are read: their columns are ignored.
@@ -144,7 +165,7 @@ impl Roles {
             .map(|column| self.names[*column].as_str())
             .chain(ignored_too.iter().map(String::as_str))
             .collect();
-        json!({
+        let mut report = json!({
             "query": name(self.query),
             "doc": name(self.doc),
             "relevance": name(self.relevance),
@@ -152,7 +173,13 @@ impl Roles {
             "features": list(&self.features),
             "query_features": self.query_features.as_ref().map(list),
             "ignored": ignored,
-        })
+        });
+        match self.grouping {
+            Grouping::None => {}
+            Grouping::Blocks => report["block"] = json!(name(self.group)),
+            Grouping::Slots => report["slot"] = json!(name(self.group)),
+        }
+        report
     }
 }
 
@@ -202,6 +229,21 @@ impl Given<'_> {
                 self.names.join(", ")
             ))
         })
+    }
+
+    /// The column that the option `block` names.
+    fn block(&self, name: &str) -> Result<usize> {
+        self.names.iter().position(|known| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            self.source.error(format!(
+                "option 'block' names the column \"{name}\", which is not there; the columns are {}",
+                self.names.join(", ")
+            ))
+        })
+    }
+
+    /// An error for a role without a column, with what to name one.
+    fn absent(&self, role: &str, names: &str) -> Error {
+        absent(self.source, self.names, role, names)
     }
 
     /// The one column of a role: as the caller says, else by its default names.

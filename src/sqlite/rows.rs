@@ -12,10 +12,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 use serde_json::Value;
 
-use super::roles::{FeatureColumns, Roles};
+use super::roles::{FeatureColumns, Roles, absent};
 use super::source::{QUERY_PARAMETER, Source};
 use super::value::{describe, id_of, id_value, number_of, vector_argument};
 use super::work::Terms;
+use crate::arrange::Grouping;
 use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -34,6 +35,8 @@ pub struct Wanted<'a> {
     pub features: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
+    /// The groups of documents that are needed.
+    pub grouping: Grouping,
     /// The order of the data set.
     pub order: RowOrder,
     /// What was counted of features before these rows; empty where nothing was.
@@ -42,8 +45,8 @@ pub struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Judged rows of a training.
-    pub fn judged(order: RowOrder, features: bool) -> Self {
-        Self { model: None, relevance: true, query: true, features, only: None, order, before: &[] }
+    pub fn judged(grouping: Grouping, order: RowOrder, features: bool) -> Self {
+        Self { model: None, relevance: true, query: true, features, only: None, grouping, order, before: &[] }
     }
 }
 
@@ -85,7 +88,7 @@ pub fn read(
 ) -> Result<Rows> {
     let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
-    let roles = Roles::find(source, names, options)?;
+    let roles = Roles::find(source, names, wanted.grouping, options)?;
     let roles = if wanted.features { roles } else { roles.without_features() };
     let pushed = wanted.only.zip(roles.query);
     if let Some((_, column)) = pushed {
@@ -203,20 +206,15 @@ impl<'a> Reader<'a> {
         options: &Options,
         terms: &'a Terms,
     ) -> Result<Self> {
-        let absent = |role: &str, names: &str| {
-            let columns = roles.names.join(", ");
-            source.error(format!(
-                "no {role} column among {columns}; name one {names}, or use the option \"columns\": {{\"{role}\": \"...\"}}"
-            ))
-        };
+        let absent = |role: &str, names: &str| absent(source, &roles.names, role, names);
         if wanted.query && roles.query.is_none() {
-            return Err(absent("query", "query_id, qid, query, user_id or user"));
+            return Err(absent("query", "one query_id, qid, query, user_id or user"));
         }
         if wanted.relevance && roles.relevance.is_none() {
-            return Err(absent("relevance", "relevance, label, rel, grade or rating"));
+            return Err(absent("relevance", "one relevance, label, rel, grade or rating"));
         }
         if !wanted.features && roles.doc.is_none() {
-            return Err(absent("doc", "doc_id, docid, document_id, document, item_id or item"));
+            return Err(absent("doc", "one doc_id, docid, document_id, document, item_id or item"));
         }
         let wide = match &roles.features {
             FeatureColumns::Vector(_) => None,
@@ -300,10 +298,15 @@ impl<'a> Reader<'a> {
             }
         })?;
         builder.begin(query, doc, relevance.map(|_| number.unwrap_or(0.0)), of_query)?;
+        let group = self.roles.group.map(|column| at(column).map(id_of)).transpose()?;
+        group.iter().for_each(|group| builder.group(group.clone()));
         let here = |column: Option<usize>, problem: String| {
             let name = column.map_or("", |column| &self.roles.names[column]);
             Err(builder.row_error(builder.rows() - 1, name, problem))
         };
+        if group == Some(Id::Null) {
+            return here(self.roles.group, "NULL; every row needs a block or slot".to_owned());
+        }
         if unknown_query {
             return here(self.roles.query, "NULL; every row needs a query id".to_owned());
         }

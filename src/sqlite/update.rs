@@ -23,6 +23,7 @@ use super::train::{check_length, facts, found, keep, merge, signs_of_leakage, tr
 use super::value::{Output, optional_text, text_argument};
 use super::work::Terms;
 use crate::algorithm::{self, AlgorithmDef, Earlier, GoOn, TrainingSet};
+use crate::arrange::Grouping;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::option::{Options, Use};
@@ -99,7 +100,8 @@ impl Request<'_> {
         let model = self.model;
         let source = Source::resolve(connection, &self.source)?;
         let before = model.ranker.online().map_or(&[][..], |online| &online.progress().tallies);
-        let wanted = Wanted { model: Some(model), before, ..Wanted::judged(self.algorithm.order, self.algorithm.features) };
+        let wanted =
+            Wanted { model: Some(model), before, ..Wanted::judged(Grouping::None, self.algorithm.order, true) };
         let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
         let read_seconds = self.terms.seconds();
         if data.n_docs() == 0 {

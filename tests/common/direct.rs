@@ -26,5 +26,5 @@ pub fn direct(case: &Value, bound: Bound, neutral: f64) -> Direct {
         "a" => Decoder::Metric,
         other => panic!("unknown decoder {other}"),
     };
-    Direct { measure, decoder, bound }
+    Direct { measure, decoder, bound, diverse: false }
 }

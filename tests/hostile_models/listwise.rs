@@ -18,7 +18,8 @@ fn slam(d: &mut Dependent, margin: f64, measure: Bounded) {
 }
 
 fn direct(d: &mut Dependent, measure: Measure, decoder: Decoder) {
-    d.fitting.loss = Loss::List(ListLoss::Direct(Direct { measure, decoder, bound: Bound::Convex }));
+    d.fitting.loss =
+        Loss::List(ListLoss::Direct(Direct { measure, decoder, bound: Bound::Convex, diverse: false }));
 }
 
 fn eru(halflife: f64, neutral: f64) -> Measure {

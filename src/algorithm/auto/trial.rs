@@ -129,7 +129,7 @@ pub(super) fn block(
     } else {
         Rows::Own(space.rows(&data.features, range, control)?)
     };
-    Ok((ListBlock::new(rows, data.labels(query), &LOSS)?, n))
+    Ok((ListBlock::new(rows, data.labels(query), &[], &LOSS)?, n))
 }
 
 /// Cross-validates a candidate.
@@ -154,7 +154,7 @@ pub(super) fn run(
         Gram::of(space.dim(), &queries)
     };
     let grams: Vec<Gram> = cells.iter().map(gram).collect::<Result<_>>()?;
-    let lambdas = auto_grid(&Loss::List(LOSS), space.is_linear());
+    let lambdas = auto_grid(&Loss::List(LOSS), space.is_linear(), false);
     let folds: Vec<(usize, usize)> =
         (0..DEALINGS).flat_map(|dealing| (0..FOLDS).map(move |fold| (dealing, fold))).collect();
     let fold = |&(dealing, fold): &(usize, usize)| {

@@ -255,7 +255,7 @@ fn check(data: &Dataset, choices: &Choices) -> Result<()> {
     for user in 0..data.n_queries() {
         if let Loss::List(loss) = &choices.loss {
             let problem = |error| Error::Data(format!("user {}: {error}", data.query_ids[user]));
-            loss.check(data.labels(user)).map_err(problem)?;
+            loss.check(data.labels(user), &[]).map_err(problem)?;
         }
     }
     Ok(())

@@ -8,8 +8,9 @@ use rayon::prelude::*;
 use super::round::{Round, Trial};
 use super::{FALLBACK_LAMBDA, Lambdas, Session};
 use crate::algorithm::Recipe;
+use crate::arrange::demoted;
 use crate::control::Control;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metric::Mean;
 use crate::ranker::Fitting;
 use crate::select::{best, cautious, winner};
@@ -116,7 +117,12 @@ fn trial_values(
     let functions = fitting.path(space, &blocks, lambdas, control)?;
     let values = trial.queries.iter().map(|&query| {
         let scores = space.scores(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
-        Ok(scores.iter().map(|scores| recipe.metric.value(judge.labels(query), scores)).collect())
+        let value = |scores: Vec<f64>| {
+            let scores = demoted(recipe.loss.grouping(), judge.marks(query), scores)
+                .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
+            Ok(recipe.metric.value(judge.labels(query), &scores))
+        };
+        scores.into_iter().map(value).collect()
     });
     values.collect()
 }

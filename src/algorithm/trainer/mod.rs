@@ -70,6 +70,7 @@ const PARAMETERS: &[&str] = &[
     "bound",
     "neutral",
     "halflife",
+    "block",
 ];
 
 /// What algorithms of this trainer have in common: one function for all queries, lambda |f|^2.
@@ -286,7 +287,7 @@ impl<'a> Session<'a> {
             Prior::Zero => return Ok(None),
         };
         let rounds = rounds.iter().map(|round| round.uniform(&loss)).collect::<Result<Vec<Round>>>()?;
-        let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear());
+        let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear(), false);
         let pulls = recipe.prior != Prior::Zero;
         let mut anchor = Anchor { loss, lambda: FALLBACK_LAMBDA, pulls };
         let plain = Fitting { lambda: lambdas[0], ..self.plain(&anchor, choice_tolerance(&anchor.loss)) };

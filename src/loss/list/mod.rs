@@ -9,6 +9,7 @@ mod direct;
 pub mod gains;
 mod list_mle;
 mod list_net;
+mod matching;
 mod scratch;
 mod slam;
 mod smooth_grad;
@@ -19,6 +20,7 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 use super::{LossDef, Shape};
+use crate::arrange::{Grouping, Mark};
 use crate::error::Result;
 use crate::math::order::compare;
 
@@ -27,6 +29,7 @@ pub use list_mle::{LIST_MLE, ListMle};
 
 pub use direct::{BOUNDS, Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery, Measure};
 pub use list_net::{LIST_NET, ListNet};
+pub use matching::{MATCHING, Matching, MatchingQuery};
 pub use slam::{Active, Bounded, SLAM, Slam, SlamQuery};
 pub use smooth_grad::{SMOOTH_GRAD, SmoothGrad};
 pub use squared::{PAIR_SQUARED, SQUARED, Squared};
@@ -48,6 +51,8 @@ pub enum ListLoss {
     SmoothGrad(SmoothGrad),
     /// A bound of the regret in a measure.
     Direct(Direct),
+    /// A bound of the share of slots that get another document.
+    Matching(Matching),
 }
 
 /// A loss of the scores of one query, whose labels it knows.
@@ -102,6 +107,7 @@ impl ListLoss {
             Self::Slam(_) => &SLAM,
             Self::SmoothGrad(_) => &SMOOTH_GRAD,
             Self::Direct(_) => &DIRECT,
+            Self::Matching(_) => &MATCHING,
         }
     }
 
@@ -123,13 +129,14 @@ impl ListLoss {
             Self::Slam(loss) => loss.teaches(labels),
             Self::SmoothGrad(loss) => loss.teaches(labels),
             Self::Direct(loss) => loss.teaches(labels),
+            Self::Matching(_) => Matching::teaches(labels),
         }
     }
 
     /// True where the parameters are in their ranges, which those of a model's bytes may not be.
     pub fn is_sound(&self) -> bool {
         match self {
-            Self::Squared(_) | Self::ListNet(_) | Self::ListMle(_) => true,
+            Self::Squared(_) | Self::ListNet(_) | Self::ListMle(_) | Self::Matching(_) => true,
             Self::CsListMle(loss) => loss.is_sound(),
             Self::Slam(loss) => loss.is_sound(),
             Self::SmoothGrad(loss) => loss.measure.is_sound(),
@@ -137,22 +144,33 @@ impl ListLoss {
         }
     }
 
-    /// Refuses finite labels of a query that the loss has no value for.
+    /// The groups of documents that it asks for.
+    pub fn grouping(&self) -> Grouping {
+        match self {
+            Self::Direct(loss) if loss.diverse => Grouping::Blocks,
+            Self::Matching(_) => Grouping::Slots,
+            _ => Grouping::None,
+        }
+    }
+
+    /// Refuses finite labels and marks of a query that the loss has no value for.
     ///
     /// # Errors
-    /// With the label, and which are allowed.
-    pub fn check(&self, labels: &[f64]) -> Result<()> {
+    /// With what was found, and what is allowed.
+    pub fn check(&self, labels: &[f64], marks: &[Mark]) -> Result<()> {
         match self {
             Self::ListNet(loss) => loss.check(labels),
             Self::CsListMle(loss) => loss.check(labels),
             Self::SmoothGrad(_) => SmoothGrad::check(labels),
             Self::Direct(loss) => loss.measure.check(labels),
+            Self::Matching(_) => Matching::check(labels, marks),
             Self::Squared(_) | Self::ListMle(_) | Self::Slam(_) => Ok(()),
         }
     }
 
-    /// The loss of a query with these labels (N >= 1, finite, not refused by `check`), in the order of its documents.
-    pub fn prepare(&self, labels: &[f64]) -> Box<dyn QueryLoss> {
+    /// The loss of a query with these labels (N >= 1, finite, not refused by `check`), in the order of its documents, and
+    /// their marks (N), which may be left out where [`Self::grouping`] asks for none.
+    pub fn prepare(&self, labels: &[f64], marks: &[Mark]) -> Box<dyn QueryLoss> {
         match self {
             Self::Squared(loss) => Box::new(loss.of(labels)),
             Self::ListNet(loss) => Box::new(loss.of(labels)),
@@ -160,7 +178,8 @@ impl ListLoss {
             Self::CsListMle(loss) => Box::new(loss.of(labels)),
             Self::Slam(loss) => Box::new(loss.of(labels)),
             Self::SmoothGrad(loss) => Box::new(loss.of(labels)),
-            Self::Direct(loss) => loss.of(labels),
+            Self::Direct(loss) => loss.of(labels, marks),
+            Self::Matching(_) => Box::new(Matching::of(labels, marks)),
         }
     }
 }
@@ -192,6 +211,8 @@ mod tests {
         ("smooth_grad", r#"{"measure": "precision@2"}"#),
         ("direct", r#"{"bound": "convex"}"#),
         ("direct", r#"{"bound": "convex", "measure": "dcg@2", "decoder": "power"}"#),
+        ("direct", r#"{"bound": "convex", "measure": "ndcg@3", "block": "site"}"#),
+        ("direct", r#"{"measure": "neru", "block": "site"}"#),
     ];
 
     fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {
@@ -202,11 +223,12 @@ mod tests {
         }
     }
 
-    /// Every listwise loss with default parameters, and with those others.
+    /// Every listwise loss with default parameters, and with those others; documents at slots are tested in `matching`.
     fn every() -> impl Iterator<Item = (&'static LossDef, ListLoss)> {
         let others =
             OTHERS.iter().filter_map(|(name, options)| make(crate::loss::find(name).unwrap(), options));
-        LOSSES.iter().filter_map(|def| make(def, "{}")).chain(others)
+        let defaults = LOSSES.iter().filter_map(|def| make(def, "{}"));
+        defaults.chain(others).filter(|(_, loss)| loss.grouping() != Grouping::Slots)
     }
 
     /// Losses in which the order of the documents decides that of equal grades.
@@ -227,6 +249,24 @@ mod tests {
         apart
     }
 
+    /// Marks of so many documents in three blocks.
+    fn marks(documents: usize) -> Vec<Mark> {
+        (0..documents as u32).map(|document| Mark { document, group: document % 3 }).collect()
+    }
+
+    /// The same marks, blocks numbered as they come.
+    fn in_order_of_blocks(marks: &[Mark]) -> Vec<Mark> {
+        let mut known: Vec<u32> = Vec::new();
+        let mut number = |group| {
+            known.iter().position(|&other| other == group).unwrap_or_else(|| {
+                known.push(group);
+                known.len() - 1
+            })
+        };
+        let mark = |(mark, document): (&Mark, u32)| Mark { document, group: number(mark.group) as u32 };
+        marks.iter().zip(0..).map(mark).collect()
+    }
+
     /// Labels and two lists of scores, of equal length.
     fn rows() -> impl proptest::strategy::Strategy<Value = Vec<(u8, f64, f64)>> {
         proptest::collection::vec((0u8..4, -3.0f64..3.0, -3.0f64..3.0), 1..12)
@@ -244,7 +284,7 @@ mod tests {
             let (labels, a, b) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
             for (def, loss) in every().filter(|(_, loss)| loss.shape().is_convex()) {
-                let loss = loss.prepare(&labels);
+                let loss = loss.prepare(&labels, &marks(labels.len()));
                 let at_b = loss.value_and_subgradient(&b, &mut g);
                 let at_a = loss.value_and_subgradient(&a, &mut g);
                 let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
@@ -258,7 +298,7 @@ mod tests {
             let (labels, scores, direction) = columns(&rows);
             let n = rows.len();
             for (def, loss) in every().filter(|(def, _)| matches!(def.shape, Shape::Quadratic | Shape::Smooth)) {
-                let loss = loss.prepare(&labels);
+                let loss = loss.prepare(&labels, &marks(labels.len()));
                 let mut product = vec![0.0; n];
                 proptest::prop_assert!(loss.hessian_times(&scores, &direction, &mut product), "{}", def.name);
                 let gradient_at = |h: f64| {
@@ -282,7 +322,7 @@ mod tests {
             let moved: Vec<f64> = scores.iter().map(|score| score + 2.0).collect();
             let (mut g, mut h) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
             for (def, loss) in every() {
-                let loss = loss.prepare(&labels);
+                let loss = loss.prepare(&labels, &marks(labels.len()));
                 let smoothed = loss.smoothed(0.7);
                 for loss in smoothed.iter().chain([&loss]) {
                     let (a, b) = (loss.value_and_subgradient(&scores, &mut g), loss.value_and_subgradient(&moved, &mut h));
@@ -308,10 +348,11 @@ mod tests {
                     labels.truncate(4);
                 }
                 let kept: Vec<usize> = order.iter().copied().filter(|i| *i < labels.len()).collect();
+                let moved = in_order_of_blocks(&kept.iter().map(|i| marks(labels.len())[*i]).collect::<Vec<_>>());
                 let at = |values: &[f64]| -> Vec<f64> { kept.iter().map(|i| values[*i]).collect() };
                 let (mut g, mut h) = (vec![0.0; labels.len()], vec![0.0; labels.len()]);
-                let a = loss.prepare(&labels).value_and_subgradient(&scores[..labels.len()], &mut g);
-                let b = loss.prepare(&at(&labels)).value_and_subgradient(&at(&scores), &mut h);
+                let a = loss.prepare(&labels, &marks(labels.len())).value_and_subgradient(&scores[..labels.len()], &mut g);
+                let b = loss.prepare(&at(&labels), &moved).value_and_subgradient(&at(&scores), &mut h);
                 proptest::prop_assert!((a - b).abs() < 1e-10, "{}: {a}, {b}", def.name);
                 proptest::prop_assert!(at(&g).iter().zip(&h).all(|(g, h)| (g - h).abs() < 1e-10), "{}", def.name);
             }
@@ -323,7 +364,7 @@ mod tests {
             let (labels, scores, _) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
             for (def, loss) in every().filter(|(def, loss)| def.name != "list_mle" && !loss.teaches(&labels)) {
-                loss.prepare(&labels).value_and_subgradient(&scores, &mut g);
+                loss.prepare(&labels, &marks(labels.len())).value_and_subgradient(&scores, &mut g);
                 proptest::prop_assert!(g.iter().all(|g| g.abs() < 1e-12), "{}", def.name);
             }
         }

@@ -17,6 +17,7 @@
 //!
 //! Positions without any weight are left out. No method that is near linear for all a, b, c is known.
 
+mod blocks;
 mod dense;
 mod levels;
 mod line;
@@ -33,6 +34,7 @@ use line::{Line, Tailed};
 use paths::Paths;
 use tournament::Tournament;
 
+pub use blocks::{BlockRanking, maximise_in_blocks};
 pub use dense::maximise;
 pub use sorted::best;
 

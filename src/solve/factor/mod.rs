@@ -93,7 +93,7 @@ impl UserLoss {
             return None;
         }
         let query: Box<dyn QueryLoss> = match loss {
-            Loss::List(loss) => loss.prepare(ratings),
+            Loss::List(loss) => loss.prepare(ratings, &[]),
             Loss::Pair(pair) => Box::new(Ordinal { def: pair.def(), ratings: ratings.to_vec() }),
         };
         let weight = query.quadratic().map_or(1.0, |quadratic| 1.0 / quadratic.factor);

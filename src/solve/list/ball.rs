@@ -214,7 +214,8 @@ mod tests {
 
     fn block(loss: &ListLoss) -> ListBlock {
         let documents = vec![1.0, 0.0, 0.0, 2.0, -1.0, 1.0, 3.0, 1.0];
-        ListBlock::new(Rows::Own(Matrix::F64(shaped(4, 2, documents))), &[1.0, 0.0, 2.0, 3.0], loss).unwrap()
+        ListBlock::new(Rows::Own(Matrix::F64(shaped(4, 2, documents))), &[1.0, 0.0, 2.0, 3.0], &[], loss)
+            .unwrap()
     }
 
     /// On the sphere -g is w times the factor of its ridge; inside g is 0.

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::product::rows_times;
+use crate::arrange::{Grouping, Mark};
 use crate::data::{Dataset, Matrix, Slice, shaped};
 use crate::error::{Error, Result};
 use crate::loss::{ListLoss, QueryLoss};
@@ -33,14 +34,19 @@ impl Rows {
             Self::Of(data, rows) => (&data.features, rows.clone()),
         }
     }
+
+    fn slice(&self) -> Slice<'_> {
+        let (matrix, range) = self.matrix();
+        matrix.slice(range).unwrap_or(Slice::F64(&[]))
+    }
 }
 
 impl ListBlock {
-    /// Prepares the documents of one query with a label each.
+    /// Prepares the documents of one query with a label each, and with a mark each where the loss asks for groups.
     ///
     /// # Errors
-    /// When the sizes do not agree, a number is not finite, or the loss refuses the labels.
-    pub fn new(rows: Rows, labels: &[f64], loss: &ListLoss) -> Result<Self> {
+    /// When the sizes do not agree, a number is not finite, or the loss refuses the labels or marks.
+    pub fn new(rows: Rows, labels: &[f64], marks: &[Mark], loss: &ListLoss) -> Result<Self> {
         let (matrix, range) = rows.matrix();
         let (n, dim) = (range.len(), matrix.columns());
         if n != labels.len() {
@@ -53,15 +59,22 @@ impl ListBlock {
         } else {
             Rows::Own(Matrix::F64(shaped(n, dim, matrix.rows_f64(range))))
         };
-        let block = Self { rows, n, dim, loss: loss.prepare(labels) };
-        let finite = match block.slice() {
+        if loss.grouping() != Grouping::None && marks.len() != n {
+            return Err(Error::Shape {
+                what: "marks of a query".to_owned(),
+                found: marks.len(),
+                expected: n,
+            });
+        }
+        let finite = match rows.slice() {
             Slice::F32(values) => values.iter().all(|value| value.is_finite()),
             Slice::F64(values) => values.iter().all(|value| value.is_finite()),
         };
-        if finite && labels.iter().all(|label| label.is_finite()) {
-            return loss.check(labels).map(|()| block);
+        if !(finite && labels.iter().all(|label| label.is_finite())) {
+            return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
         }
-        Err(Error::Data("labels and features of a query must be finite numbers".to_owned()))
+        loss.check(labels, marks)?;
+        Ok(Self { rows, n, dim, loss: loss.prepare(labels, marks) })
     }
 
     /// Number of documents N.
@@ -88,7 +101,6 @@ impl ListBlock {
 
     /// The documents.
     pub(super) fn slice(&self) -> Slice<'_> {
-        let (matrix, range) = self.rows.matrix();
-        matrix.slice(range).unwrap_or(Slice::F64(&[]))
+        self.rows.slice()
     }
 }

@@ -35,7 +35,7 @@ impl Case {
             let x: Vec<f64> = (0..n * dim).map(|_| 2.0 * random.symmetric()).collect();
             let y: Vec<f64> = (0..n).map(|row| (x[row * dim] + 2.0 * random.symmetric()).round()).collect();
             let rows = Rows::Own(Matrix::F64(Array2::from_shape_vec((n, dim), x).unwrap()));
-            blocks.push(ListBlock::new(rows, &y, &loss).unwrap());
+            blocks.push(ListBlock::new(rows, &y, &[], &loss).unwrap());
             labels.push(y);
             weights.push((1.0 + 0.5 * random.symmetric()) / queries as f64);
         }

@@ -107,6 +107,11 @@ impl Measure {
         (0..positions).map(weight).collect()
     }
 
+    /// Whether b are divided by the largest sum that a list gives them.
+    pub fn is_ratio(self) -> bool {
+        matches!(self, Self::Ndcg(_) | Self::Eru { normalised: true, .. })
+    }
+
     /// b of documents with these labels.
     pub fn label_weights(self, labels: &[f64]) -> Vec<f64> {
         match self {

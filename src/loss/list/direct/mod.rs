@@ -15,6 +15,10 @@
 //! Both are at least the regret max M - M(sort(s)) >= 0, whatever the order of equal scores; the nonconvex bound is the
 //! smaller. Its concave part is linear at any scores with their order frozen: the majorant is the convex bound with that
 //! order as pibar (Algorithm 2). Where all b are equal the measure knows no order, and loss and subgradient are 0.
+//!
+//! **Blocks** (section 7.1). Where documents come in blocks, all maxima run over lists that show at most one document of
+//! each block, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
+//! regret stays between 0 and 1. A query with fewer blocks than positions has as many positions as blocks.
 
 mod decoder;
 mod measure;
@@ -26,6 +30,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::{ListLoss, QueryLoss};
+use crate::arrange::Mark;
 use crate::error::{Error, Result};
 use crate::loss::{Given, Loss, LossDef, Shape};
 use crate::metric::MetricOptions;
@@ -39,7 +44,7 @@ pub const DIRECT: LossDef = LossDef {
     name: "direct",
     summary: "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
     shape: Shape::Difference,
-    parameters: &["measure", "decoder", "decoder_power", "bound", "neutral", "halflife"],
+    parameters: &["measure", "decoder", "decoder_power", "bound", "neutral", "halflife", "block"],
     make: |given| Ok(Loss::List(ListLoss::Direct(Direct::of_options(*given)?))),
 };
 
@@ -52,6 +57,8 @@ pub struct Direct {
     pub decoder: Decoder,
     /// Which bound.
     pub bound: Bound,
+    /// Whether a list shows at most one document of each block.
+    pub diverse: bool,
 }
 
 /// Which bound of the regret.
@@ -79,7 +86,8 @@ impl Direct {
         let decoder = Decoder::parse(given.text("decoder").unwrap_or("linear"), measure, power)?;
         check_unused(given, measure, decoder)?;
         let convex = given.text("bound") == Some("convex");
-        Ok(Self { measure, decoder, bound: if convex { Bound::Convex } else { Bound::Nonconvex } })
+        let bound = if convex { Bound::Convex } else { Bound::Nonconvex };
+        Ok(Self { measure, decoder, bound, diverse: given.text("block").is_some() })
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -97,8 +105,12 @@ impl Direct {
         !query::flat(&self.measure.label_weights(labels))
     }
 
-    pub(super) fn of(&self, labels: &[f64]) -> Box<dyn QueryLoss> {
-        let query = DirectQuery::new(self, labels);
+    pub(super) fn of(&self, labels: &[f64], marks: &[Mark]) -> Box<dyn QueryLoss> {
+        let query = if self.diverse {
+            DirectQuery::diverse(self, labels, marks)
+        } else {
+            DirectQuery::new(self, labels)
+        };
         match self.bound {
             Bound::Convex => Box::new(query::Convex::new(query)),
             Bound::Nonconvex => Box::new(query::Nonconvex::new(query)),

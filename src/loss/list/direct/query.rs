@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::Direct;
+use crate::arrange::{Mark, diverse};
 use crate::loss::list::QueryLoss;
-use crate::math::assignment::{Ranking, Workspace, best};
+use crate::math::assignment::{BlockRanking, Ranking, Workspace, best};
 use crate::math::order;
 
 thread_local! {
@@ -28,7 +29,16 @@ pub struct DirectQuery {
     best: f64,
     /// Whether all orders have one M.
     flat: bool,
-    augmented: Ranking,
+    lists: Lists,
+}
+
+/// The lists of documents that are allowed, and A(s) over them.
+#[derive(Debug)]
+enum Lists {
+    /// All orders.
+    All(Ranking),
+    /// At most one document of each block, which the marks tell.
+    Diverse(BlockRanking, Vec<Mark>),
 }
 
 impl DirectQuery {
@@ -37,16 +47,29 @@ impl DirectQuery {
         let a = loss.measure.position_weights(labels.len());
         let b = loss.measure.label_weights(labels);
         let c = loss.decoder.weights(loss.measure, labels.len());
-        let augmented = Ranking::new(&a, &b, &c);
-        let mut query = Self {
-            decoded: c.iter().take_while(|&&weight| weight > 0.0).count(),
-            flat: flat(&b),
-            best: 0.0,
-            a,
-            b,
-            c,
-            augmented,
-        };
+        let lists = Lists::All(Ranking::new(&a, &b, &c));
+        Self::of_lists([a, b, c], lists)
+    }
+
+    /// The query with these labels, whose lists show at most one document of each block (marks: one per label).
+    pub fn diverse(loss: &Direct, labels: &[f64], marks: &[Mark]) -> Self {
+        let mut b = loss.measure.label_weights(labels);
+        let ideal = diverse(&b, marks, 1);
+        let blocks = ideal.len();
+        let a = loss.measure.position_weights(blocks);
+        let c = loss.decoder.weights(loss.measure, blocks);
+        if loss.measure.is_ratio() && !flat(&b) {
+            let best: f64 = ideal.iter().zip(&a).map(|(&document, a)| a * b[document as usize]).sum();
+            b.iter_mut().for_each(|b| *b /= best);
+        }
+        let groups = marks.iter().map(|mark| mark.group).collect();
+        let lists = Lists::Diverse(BlockRanking::new(&a, &b, &c, groups), marks.to_vec());
+        Self::of_lists([a, b, c], lists)
+    }
+
+    fn of_lists([a, b, c]: [Vec<f64>; 3], lists: Lists) -> Self {
+        let decoded = c.iter().take_while(|&&weight| weight > 0.0).count();
+        let mut query = Self { decoded, flat: flat(&b), best: 0.0, a, b, c, lists };
         query.best = query.metric(&query.ideal_order());
         query
     }
@@ -78,12 +101,14 @@ impl DirectQuery {
 
     /// A(s) = max_pi F(pi) - M(pi) at scores s (l, finite).
     pub fn augmented(&self, scores: &[f64]) -> f64 {
-        WORKSPACE.with_borrow_mut(|workspace| self.augmented.maximise(scores, workspace))
+        WORKSPACE.with_borrow_mut(|workspace| self.lists.maximise(scores, workspace))
     }
 
     /// The maximiser of M that orders documents by b, equal ones as they came.
     pub fn ideal_order(&self) -> Vec<u32> {
-        sorted(&self.b)
+        let mut order = Vec::new();
+        self.lists.best(&self.b, self.b.len(), &mut order);
+        order
     }
 
     /// The maximiser of M with the largest F, equation 21. Documents by b, equal ones by s, are dealt to the groups of
@@ -110,7 +135,7 @@ impl DirectQuery {
             return 0.0;
         }
         WORKSPACE.with_borrow_mut(|workspace| {
-            let augmented = self.augmented.maximise(scores, workspace);
+            let augmented = self.lists.maximise(scores, workspace);
             for (&document, c) in workspace.chosen().iter().zip(&self.c) {
                 subgradient[document as usize] += c;
             }
@@ -126,9 +151,30 @@ impl DirectQuery {
     /// The bound with the order of the scores themselves as reference, equation 22.
     pub fn nonconvex_bound(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         ORDER.with_borrow_mut(|order| {
-            best(scores, self.decoded, order);
+            self.lists.best(scores, self.decoded, order);
             self.bound(scores, order, subgradient)
         })
+    }
+}
+
+impl Lists {
+    /// A(s); its maximiser is left in the workspace.
+    fn maximise(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
+        match self {
+            Self::All(ranking) => ranking.maximise(scores, workspace),
+            Self::Diverse(ranking, _) => ranking.maximise(scores, workspace),
+        }
+    }
+
+    /// The first `count` documents of the best list by these values, equal ones as they came.
+    fn best(&self, values: &[f64], count: usize, order: &mut Vec<u32>) {
+        match self {
+            Self::All(_) => best(values, count, order),
+            Self::Diverse(_, marks) => {
+                *order = diverse(values, marks, 1);
+                order.truncate(count);
+            }
+        }
     }
 }
 
@@ -184,7 +230,7 @@ impl QueryLoss for Nonconvex {
 
     fn majorant(&self, scores: &[f64]) -> Option<Box<dyn QueryLoss>> {
         let mut reference = Vec::new();
-        best(scores, self.query.decoded, &mut reference);
+        self.query.lists.best(scores, self.query.decoded, &mut reference);
         Some(Box::new(Convex { query: Arc::clone(&self.query), reference }))
     }
 }

@@ -44,7 +44,7 @@ fn columns(rows: &[(u8, f64, f64)]) -> [Vec<f64>; 3] {
 }
 
 fn query(measure: Measure, decoder: Decoder, labels: &[f64]) -> DirectQuery {
-    DirectQuery::new(&Direct { measure, decoder, bound: Bound::Convex }, labels)
+    DirectQuery::new(&Direct { measure, decoder, bound: Bound::Convex, diverse: false }, labels)
 }
 
 /// Max M - M of the order by score; equal scores by the sign of the first argument times b, or as they came.
@@ -85,7 +85,7 @@ proptest! {
     ) {
         let [labels, _, scores] = columns(&rows);
         let bound = if nonconvex { Bound::Nonconvex } else { Bound::Convex };
-        let loss = Direct { measure, decoder, bound }.of(&labels);
+        let loss = Direct { measure, decoder, bound, diverse: false }.of(&labels, &[]);
         let at = |scores: &[f64]| {
             let mut g = vec![0.0; labels.len()];
             (loss.value_and_subgradient(scores, &mut g), g)
@@ -110,7 +110,7 @@ proptest! {
         rows in rows(9), measure in measures(), decoder in decoders()
     ) {
         let [labels, at, other] = columns(&rows);
-        let loss = Direct { measure, decoder, bound: Bound::Nonconvex }.of(&labels);
+        let loss = Direct { measure, decoder, bound: Bound::Nonconvex, diverse: false }.of(&labels, &[]);
         let majorant = loss.majorant(&at).unwrap();
         let (mut g, mut unused) = (vec![0.0; labels.len()], vec![0.0; labels.len()]);
         let value = majorant.value_and_subgradient(&at, &mut g);
@@ -133,8 +133,12 @@ fn made(options: &Value) -> Result<Direct> {
 
 #[test]
 fn options_make_the_loss() {
-    let default =
-        Direct { measure: Measure::Ndcg(Some(10)), decoder: Decoder::Linear(10), bound: Bound::Nonconvex };
+    let default = Direct {
+        measure: Measure::Ndcg(Some(10)),
+        decoder: Decoder::Linear(10),
+        bound: Bound::Nonconvex,
+        diverse: false,
+    };
     assert_eq!(made(&json!({})).unwrap(), default);
     assert_eq!(made(&json!({"measure": "dcg@3"})).unwrap().decoder, Decoder::Linear(3));
     assert_eq!(made(&json!({"measure": "wta"})).unwrap().decoder, Decoder::Linear(10));
@@ -166,27 +170,30 @@ fn measures_of_another_form_are_refused() {
 
 #[test]
 fn reciprocal_rank_takes_one_relevant_document() {
-    let loss = |measure| ListLoss::Direct(Direct { measure, decoder: Decoder::Metric, bound: Bound::Convex });
+    let loss = |measure| {
+        ListLoss::Direct(Direct { measure, decoder: Decoder::Metric, bound: Bound::Convex, diverse: false })
+    };
     let mrr = loss(Measure::Mrr(None));
-    assert!(mrr.check(&[0.0, 2.0, 0.5]).is_ok());
+    assert!(mrr.check(&[0.0, 2.0, 0.5], &[]).is_ok());
     assert_eq!(
-        mrr.check(&[1.0, 2.0]).unwrap_err().to_string(),
+        mrr.check(&[1.0, 2.0], &[]).unwrap_err().to_string(),
         "the measure 'mrr' of the loss 'direct' needs queries with exactly one relevant document, found 2; use 'ndcg@10' or 'precision@k'"
     );
-    assert!(mrr.check(&[0.0]).is_err());
-    assert!(loss(Measure::Wta).check(&[1.0, 2.0]).is_ok());
-    assert!(loss(Measure::Dcg(None)).check(&[1.0, 2000.0]).is_err());
-    assert!(loss(Measure::Ndcg(None)).check(&[1.0, 2000.0]).is_ok());
+    assert!(mrr.check(&[0.0], &[]).is_err());
+    assert!(loss(Measure::Wta).check(&[1.0, 2.0], &[]).is_ok());
+    assert!(loss(Measure::Dcg(None)).check(&[1.0, 2000.0], &[]).is_err());
+    assert!(loss(Measure::Ndcg(None)).check(&[1.0, 2000.0], &[]).is_ok());
 }
 
 #[test]
 fn queries_without_an_order_cost_nothing() {
     for labels in [&[2.0, 2.0, 2.0][..], &[0.0, 0.0], &[3.0]] {
         for bound in [Bound::Convex, Bound::Nonconvex] {
-            let direct = Direct { measure: Measure::Ndcg(None), decoder: Decoder::Linear(10), bound };
+            let direct =
+                Direct { measure: Measure::Ndcg(None), decoder: Decoder::Linear(10), bound, diverse: false };
             let mut g = vec![1.0; labels.len()];
             let scores: Vec<f64> = (0..labels.len()).map(|j| j as f64).collect();
-            assert!(direct.of(labels).value_and_subgradient(&scores, &mut g).abs() < 1e-15);
+            assert!(direct.of(labels, &[]).value_and_subgradient(&scores, &mut g).abs() < 1e-15);
             assert!(g.iter().all(|g| g.abs() < 1e-15));
             assert!(!direct.teaches(labels));
         }
@@ -202,8 +209,13 @@ fn fewer_documents_than_positions_keep_the_normaliser() {
 
 #[test]
 fn huge_grades_stay_finite() {
-    let loss = Direct { measure: Measure::Ndcg(Some(2)), decoder: Decoder::Linear(2), bound: Bound::Convex };
+    let loss = Direct {
+        measure: Measure::Ndcg(Some(2)),
+        decoder: Decoder::Linear(2),
+        bound: Bound::Convex,
+        diverse: false,
+    };
     let mut g = [0.0; 3];
-    let value = loss.of(&[5000.0, 4999.0, -3.0]).value_and_subgradient(&[0.0, 1.0, 2.0], &mut g);
+    let value = loss.of(&[5000.0, 4999.0, -3.0], &[]).value_and_subgradient(&[0.0, 1.0, 2.0], &mut g);
     assert!(value.is_finite() && g.iter().all(|g| g.is_finite()));
 }

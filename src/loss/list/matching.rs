@@ -1,0 +1,205 @@
+//! Matching documents to slots (Le, Smola, Chapelle & Teo, section 7.3; Caetano, Cheng, Le & Smola 2007).
+//!
+//! A row of a query is a document i at a slot j; s_ij is its score, y_ij > 0 says that the document belongs there. With
+//! pi over the arrangements of one document per slot (`arrange::Slots`) and pi* the one that the labels tell:
+//!
+//! ```text
+//! l(s) = max_pi sum_j (s + d)[pi(j), j]  -  sum_j (s + d)[pi*(j), j],   d_ij = (1/k)[i != pi*(j)]
+//! ```
+//!
+//! It is convex in s and at least the share of slots that get another document in the arrangement of the largest
+//! score. A slot to which no document belongs takes no part. The subgradient is 1 at the rows of the maximiser and -1 at
+//! those of pi*.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ListLoss, QueryLoss};
+use crate::arrange::{Mark, Slots};
+use crate::error::{Error, Result};
+use crate::loss::{Loss, LossDef, Shape};
+use crate::math::assignment::Workspace;
+
+/// The definition.
+pub const MATCHING: LossDef = LossDef {
+    name: "matching",
+    summary: "bound of the share of slots that get another document than the one that belongs there",
+    shape: Shape::Convex,
+    parameters: &[],
+    make: |_| Ok(Loss::List(ListLoss::Matching(Matching))),
+};
+
+/// The loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matching;
+
+/// The loss of one query.
+#[derive(Debug)]
+pub struct MatchingQuery {
+    /// `None` where nothing belongs anywhere.
+    slots: Option<Slots>,
+    /// The rows that take part; `slots` numbers these.
+    rows: Vec<u32>,
+    /// The rows of pi*.
+    target: Vec<u32>,
+    /// d (N).
+    cost: Vec<f64>,
+}
+
+impl Matching {
+    /// Whether a row says where its document belongs, and another is there to be mistaken for it.
+    pub(super) fn teaches(labels: &[f64]) -> bool {
+        labels.len() > 1 && labels.iter().any(|&label| label > 0.0)
+    }
+
+    /// Refuses two documents that belong to one slot, a document that belongs to two, and slots that cannot be filled.
+    pub(super) fn check(labels: &[f64], marks: &[Mark]) -> Result<()> {
+        let target: Vec<Mark> = targets(labels).map(|row| marks[row as usize]).collect();
+        for (at, mark) in target.iter().enumerate() {
+            let problem = match target[..at].iter().find_map(|other| {
+                Some((other.document == mark.document, other.group == mark.group))
+                    .filter(|same| same.0 || same.1)
+            }) {
+                None => continue,
+                Some((true, true)) => "the same document belongs to the same slot twice",
+                Some((true, false)) => "a document belongs to two slots",
+                Some((false, _)) => "two documents belong to one slot",
+            };
+            return Err(Error::Data(format!(
+                "{problem} (relevance above 0) in one query; a slot has one document and a document one slot"
+            )));
+        }
+        MatchingQuery::rows_of(labels, marks).1.map(|_| ()).map_err(Error::Data)
+    }
+
+    /// The loss of a query that `check` lets pass.
+    pub(super) fn of(labels: &[f64], marks: &[Mark]) -> MatchingQuery {
+        let (rows, slots) = MatchingQuery::rows_of(labels, marks);
+        let target: Vec<u32> = targets(labels).collect();
+        let share = 1.0 / target.len().max(1) as f64;
+        let mut cost = vec![share; labels.len()];
+        target.iter().for_each(|&row| cost[row as usize] = 0.0);
+        MatchingQuery { slots: slots.ok(), rows, target, cost }
+    }
+}
+
+/// The rows whose document belongs to their slot.
+fn targets(labels: &[f64]) -> impl Iterator<Item = u32> + '_ {
+    (0..labels.len() as u32).filter(|&row| labels[row as usize] > 0.0)
+}
+
+impl MatchingQuery {
+    /// The loss with these costs d (N) and the rows of pi*, which has a document for every slot or a slot for every
+    /// document.
+    ///
+    /// # Errors
+    /// A sentence about slots that cannot be filled.
+    pub fn new(marks: &[Mark], target: Vec<u32>, cost: Vec<f64>) -> std::result::Result<Self, String> {
+        let slots = Some(Slots::new(marks)?);
+        Ok(Self { slots, rows: (0..marks.len() as u32).collect(), target, cost })
+    }
+
+    /// The rows at slots to which a document belongs, and their table.
+    fn rows_of(labels: &[f64], marks: &[Mark]) -> (Vec<u32>, std::result::Result<Slots, String>) {
+        let most = marks.iter().map(|mark| mark.group as usize + 1).max().unwrap_or(0);
+        let mut numbers: Vec<Option<u32>> = vec![None; most];
+        for (row, number) in targets(labels).zip(0..) {
+            numbers[marks[row as usize].group as usize] = Some(number);
+        }
+        let part = |row: u32| {
+            let mark = marks[row as usize];
+            numbers[mark.group as usize].map(|group| (row, Mark { group, ..mark }))
+        };
+        let (rows, marks): (Vec<u32>, Vec<Mark>) = (0..marks.len() as u32).filter_map(part).unzip();
+        (rows, Slots::new(&renumbered(marks)))
+    }
+}
+
+/// The same marks, documents numbered without gaps.
+fn renumbered(mut marks: Vec<Mark>) -> Vec<Mark> {
+    let mut documents: Vec<u32> = marks.iter().map(|mark| mark.document).collect();
+    documents.sort_unstable();
+    documents.dedup();
+    for mark in &mut marks {
+        mark.document = documents.partition_point(|&document| document < mark.document) as u32;
+    }
+    marks
+}
+
+impl QueryLoss for MatchingQuery {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        subgradient.fill(0.0);
+        let Some(slots) = self.slots.as_ref().filter(|_| !self.target.is_empty()) else { return 0.0 };
+        let augmented: Vec<f64> =
+            self.rows.iter().map(|&row| scores[row as usize] + self.cost[row as usize]).collect();
+        let (most, chosen) = slots.best(&augmented, &mut Workspace::default());
+        for place in chosen {
+            subgradient[self.rows[place as usize] as usize] += 1.0;
+        }
+        let mut reached = 0.0;
+        for &row in &self.target {
+            reached += scores[row as usize] + self.cost[row as usize];
+            subgradient[row as usize] -= 1.0;
+        }
+        most - reached
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::random::Random;
+
+    /// A query of so many documents and slots, the first documents at home at the slots of their numbers.
+    fn query(documents: u32, slots: u32) -> (Vec<f64>, Vec<Mark>) {
+        let marks: Vec<Mark> = (0..documents)
+            .flat_map(|document| (0..slots).map(move |group| Mark { document, group }))
+            .collect();
+        let labels = marks.iter().map(|mark| f64::from(u8::from(mark.document == mark.group))).collect();
+        (labels, marks)
+    }
+
+    #[test]
+    fn it_bounds_the_share_of_wrong_slots_and_obeys_the_subgradient_inequality() {
+        let mut random = Random::new(1);
+        for _ in 0..200 {
+            let slots = 1 + random.below(3) as u32;
+            let (labels, marks) = query(slots + random.below(3) as u32, slots);
+            let n = labels.len();
+            let loss = Matching::of(&labels, &marks);
+            let mut draw = || -> Vec<f64> { (0..n).map(|_| random.symmetric()).collect() };
+            let (s, t) = (draw(), draw());
+            let (mut g, mut unused) = (vec![0.0; n], vec![0.0; n]);
+            let value = loss.value_and_subgradient(&s, &mut g);
+            let other = loss.value_and_subgradient(&t, &mut unused);
+            let slope: f64 = (0..n).map(|row| g[row] * (t[row] - s[row])).sum();
+            assert!(other >= value + slope - 1e-12);
+            let (_, shown) = Slots::new(&marks).unwrap().best(&s, &mut Workspace::default());
+            let right: f64 = shown.iter().map(|&row| labels[row as usize]).sum();
+            assert!(value >= 1.0 - right / f64::from(slots) - 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_slot_without_a_document_of_its_own_takes_no_part() {
+        let (mut labels, marks) = query(3, 3);
+        labels[8] = 0.0;
+        let mut g = vec![0.0; 9];
+        let loss = Matching::of(&labels, &marks);
+        assert_eq!(loss.value_and_subgradient(&[0.0; 9], &mut g), 1.0);
+        assert!((0..3).all(|document| g[3 * document + 2] == 0.0));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let (mut labels, marks) = query(3, 2);
+        assert!(Matching::check(&labels, &marks).is_ok());
+        labels[2] = 1.0;
+        let error = Matching::check(&labels, &marks).unwrap_err().to_string();
+        assert!(error.starts_with("two documents belong to one slot"), "{error}");
+        let mut labels = query(3, 2).0;
+        labels[1] = 1.0;
+        labels[3] = 0.0;
+        let error = Matching::check(&labels, &marks).unwrap_err().to_string();
+        assert!(error.starts_with("a document belongs to two slots"), "{error}");
+    }
+}

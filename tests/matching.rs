@@ -1,0 +1,114 @@
+//! Documents at slots: the loss `matching` with every smoothing and kernel, arrangements in SQL, blocks beside them.
+#![allow(clippy::unwrap_used)]
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use sqlite_ltr::model::Model;
+use sqlite_ltr::{kernel, smoothing};
+
+/// Twelve queries of five documents at three slots; a slot wants the document whose features are nearest to its own.
+const SCHEMA: &str = "
+CREATE TABLE cells(query_id, doc_id, slot, relevance, near REAL, far REAL, q_kind REAL, shuffle);
+WITH RECURSIVE
+  queries(q) AS (VALUES (1) UNION ALL SELECT q + 1 FROM queries WHERE q < 12),
+  documents(d) AS (VALUES (1) UNION ALL SELECT d + 1 FROM documents WHERE d < 5),
+  slots(s) AS (VALUES (0), (1), (2)),
+  raw AS (SELECT q, d, s, (2 * d + q) % 5 AS place, ((d * 7919 + q * 104729 + s * 31) % 101) / 101.0 AS noise FROM queries, documents, slots)
+INSERT INTO cells
+SELECT q, d, 'slot ' || s, place = s, 1.0 - abs(place - s) / 5.0 + 0.1 * noise, noise, q / 12.0, (d * 6007 + q * 30011 + s * 13) % 997 FROM raw;";
+
+fn connect() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    sqlite_ltr::register(&connection).unwrap();
+    connection.execute_batch(SCHEMA).unwrap();
+    connection
+}
+
+fn cells(which: &str, order: &str) -> String {
+    format!(
+        "SELECT query_id, doc_id, slot, relevance, near, far, q_kind FROM cells WHERE {which} ORDER BY {order}"
+    )
+}
+
+fn fit(connection: &Connection, source: &str, options: &Value) -> Vec<u8> {
+    let sql = "SELECT ltr_fit('matching', ?1, ?2)";
+    connection.query_row(sql, (source, options.to_string()), |row| row.get(0)).unwrap()
+}
+
+/// Query, document, slot, score and whether the document belongs there.
+fn ranked(connection: &Connection, model: &[u8], source: &str) -> Vec<(i64, i64, String, f64, bool)> {
+    let sql = "SELECT r.query_id, r.doc_id, r.slot, r.score, c.relevance FROM ltr_rank(?1, ?2) AS r
+               JOIN cells AS c USING (query_id, doc_id, slot) ORDER BY r.query_id, r.rank";
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map((model, source), |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+    });
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn every_smoothing_and_kernel_fills_every_slot_once() {
+    let connection = connect();
+    let (known, new) = (cells("query_id < 9", "shuffle"), cells("query_id > 8", "query_id"));
+    for smoothing in smoothing::NAMES {
+        for kernel in kernel::NAMES {
+            let what = format!("{smoothing} {kernel}");
+            let options = |threads: usize| json!({ "lambda": 0.01, "smoothing": smoothing, "kernel": kernel, "threads": threads });
+            let model = fit(&connection, &known, &options(1));
+            assert!(
+                model == fit(&connection, &cells("query_id < 9", "query_id, slot"), &options(2)),
+                "{what}"
+            );
+            let again = Model::from_bytes(&model).unwrap().to_bytes().unwrap();
+            assert!(model == again, "{what}");
+            let rows = ranked(&connect(), &model, &new);
+            assert_eq!(rows.len(), 12, "{what}");
+            for page in rows.chunks(3) {
+                let mut places: Vec<(i64, &str)> = page.iter().map(|row| (row.1, &row.2[..])).collect();
+                places.sort_by_key(|place| place.1.to_owned());
+                assert_eq!(
+                    places.iter().map(|place| place.1).collect::<Vec<_>>(),
+                    ["slot 0", "slot 1", "slot 2"]
+                );
+                places.sort_by_key(|place| place.0);
+                places.dedup_by_key(|place| place.0);
+                assert_eq!(places.len(), 3, "{what}: a document stands at two slots");
+                assert!(page.is_sorted_by(|a, b| a.3 >= b.3), "{what}: rank 1 is best");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_learned_holds_for_new_queries() {
+    let connection = connect();
+    let model = fit(&connection, &cells("query_id < 9", "shuffle"), &json!({}));
+    let rows = ranked(&connection, &model, &cells("query_id > 8", "shuffle"));
+    assert!(rows.iter().all(|row| row.4), "{rows:?}");
+}
+
+#[test]
+fn a_query_that_cannot_be_filled_is_named() {
+    let connection = connect();
+    let model = fit(&connection, &cells("query_id < 9", "shuffle"), &json!({ "lambda": 0.01 }));
+    let broken = cells("query_id = 10 AND (doc_id = 1 OR slot = 'slot 1')", "doc_id");
+    let rank = |source: &str| {
+        connection
+            .query_row("SELECT count(*) FROM ltr_rank(?1, ?2)", (&model, source), |row| row.get::<_, i64>(0))
+    };
+    let error = rank(&broken).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "ltr_rank: query 10: 3 slots and 5 documents, but its rows allow no more than 2 of the slots to be matched; \
+         add rows for more documents at slots"
+    );
+    let twice = format!(
+        "{} UNION ALL SELECT * FROM ({})",
+        &cells("query_id = 10", "doc_id").replace(" ORDER BY doc_id", ""),
+        cells("query_id = 10", "doc_id")
+    );
+    let error = rank(&twice).unwrap_err().to_string();
+    assert_eq!(error, "ltr_rank: query 10: two rows have the same document and slot");
+    // Fewer documents than slots: every document gets a slot.
+    assert_eq!(rank(&cells("query_id = 10 AND doc_id < 3", "doc_id")).unwrap(), 2);
+}

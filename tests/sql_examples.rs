@@ -1,0 +1,55 @@
+//! The worked examples of `sql/` that make their own data, run statement by statement as a host would.
+
+#[path = "../examples/common/mod.rs"]
+mod common;
+
+use common::Answer;
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{Batch, Connection};
+
+/// The rows of every statement that has any, as the sqlite3 shell prints them.
+fn run(text: &str) -> Vec<Vec<String>> {
+    let connection = Connection::open_in_memory().expect("an in-memory database");
+    sqlite_ltr::register(&connection).expect("registration");
+    let mut batch = Batch::new(&connection, text);
+    let mut answers = Vec::new();
+    while let Some(mut statement) = batch.next().unwrap_or_else(|error| panic!("{error}")) {
+        let sql = statement.expanded_sql().unwrap_or_default();
+        let answer = Answer::of(&mut statement).unwrap_or_else(|error| panic!("{error} in\n{sql}"));
+        if statement.column_count() > 0 {
+            answers.push(answer.lines());
+        }
+    }
+    answers
+}
+
+#[test]
+fn diversity_shows_one_page_per_site() {
+    let answers = run(include_str!("../sql/diversity.sql"));
+    let [trained, list, short, two, block, measured, covered] = &answers[..] else { panic!("{answers:#?}") };
+    assert_eq!(trained[2..], ["1"]);
+    let mut sites: Vec<&str> =
+        list[2..].iter().map(|line| line.rsplit(' ').next().expect("a site")).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    assert_eq!(sites.len(), 4, "{list:?}");
+    assert_eq!(
+        (&short[2..], &two[2..], &block[2..]),
+        (&["6".into()][..], &["10".into()][..], &["site".into()][..])
+    );
+    for line in &measured[2..] {
+        let value: f64 = line.rsplit(' ').next().and_then(|text| text.parse().ok()).expect("a measure");
+        assert!(value > 0.75, "{line}");
+    }
+    let shares: Vec<f64> = covered[2].split_whitespace().map(|text| text.parse().expect("a share")).collect();
+    assert!(shares[1] > shares[0] && (shares[1] - 0.83).abs() < 0.01, "five of six sites: {shares:?}");
+}
+
+#[test]
+fn slots_are_filled_as_the_editors_did() {
+    let answers = run(include_str!("../sql/slots.sql"));
+    let [roles, page, right] = &answers[..] else { panic!("{answers:#?}") };
+    assert_eq!(roles[2..], ["slot"]);
+    assert_eq!(page.len(), 5, "three places: {page:?}");
+    assert_eq!(right[2].split_whitespace().collect::<Vec<_>>(), ["60", "60"]);
+}
