@@ -5,11 +5,12 @@
 mod cases;
 
 use cases::{
-    COLUMNS, Case, SCALES, assert_same_bits, batch, cases, connect, fit, judged, product, scores, taking,
+    COLUMNS, Case, SCALES, assert_same_bits, batch, cases, connect, fit, judged, of_features, product,
+    scores, taking,
 };
 use rusqlite::Connection;
 use serde_json::json;
-use sqlite_ltr::algorithm::{ALGORITHMS, Recipe, find};
+use sqlite_ltr::algorithm::{Recipe, find};
 use sqlite_ltr::metric::{METRICS, Metric};
 use sqlite_ltr::model::Model;
 use sqlite_ltr::option::{Options, Use};
@@ -215,7 +216,7 @@ fn degenerate_sets_train_or_say_why_not() {
         .expect("a view");
     let (mut tried, mut trained) = (0, 0);
     for (place, (what, source)) in DEGENERATE.iter().enumerate() {
-        for (number, algorithm) in ALGORITHMS.iter().enumerate() {
+        for (number, algorithm) in of_features().enumerate() {
             // One pair of a scaling and a choice of lambda each, all of them with one algorithm.
             let all = algorithm.name == "rank_svm";
             let pairs = (0..2 * SCALES.len())
@@ -293,7 +294,7 @@ fn nothing_to_learn_is_an_error() {
 #[test]
 fn nan_and_infinities_are_refused() {
     let connection = connect();
-    for algorithm in ALGORITHMS {
+    for algorithm in of_features() {
         for bad in ["x'0000c07f0000803f'", "x'0000807f0000803f'", "'[1, 1e999]'"] {
             let source = format!(
                 "SELECT query_id, doc_id, relevance, iif(shuffle = 5 OR doc_id = 3, {bad}, ltr_vec(a, b)) AS features, doc_id AS slot FROM judged"

@@ -61,11 +61,13 @@ const MODULES: &[&str] = &[
     "ltr_algorithms",
     "ltr_evaluate",
     "ltr_explain",
+    "ltr_factors",
     "ltr_letor",
     "ltr_metrics",
     "ltr_neighbors",
     "ltr_options",
     "ltr_rank",
+    "ltr_recommend",
     "ltr_training_log",
     "ltr_weights",
 ];

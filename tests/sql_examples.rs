@@ -53,3 +53,15 @@ fn slots_are_filled_as_the_editors_did() {
     assert_eq!(page.len(), 5, "three places: {page:?}");
     assert_eq!(right[2].split_whitespace().collect::<Vec<_>>(), ["60", "60"]);
 }
+
+#[test]
+fn readers_get_books_of_their_genre() {
+    let answers = run(include_str!("../sql/recommend.sql"));
+    let [ratings, best, new, pairs, rows] = &answers[..] else { panic!("{answers:#?}") };
+    assert!(ratings[2].parse::<i64>().expect("a number") > 600, "{ratings:?}");
+    assert!(best.len() == 5 && best[2..].iter().all(|line| line.contains("crime")), "{best:?}");
+    assert!(new.len() == 5 && new[2..].iter().all(|line| line.contains("poetry")), "{new:?}");
+    assert!(pairs[2].starts_with("10 "), "{pairs:?}");
+    let rows: Vec<String> = rows[2..].iter().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows, ["item40", "user60"]);
+}

@@ -32,7 +32,8 @@ impl Ratings {
         if ids.first() == Some(&Id::Null) {
             return Err(Error::Data("an item id is NULL; every rating needs the id of its item".to_owned()));
         }
-        let mut ratings = Self { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: ids.len() };
+        let mut ratings =
+            Self { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: ids.len() };
         for user in 0..data.n_queries() {
             let place = |row: usize| ids.partition_point(|id| *id < data.doc_ids[row]) as u32;
             let mut rated: Vec<(u32, f64)> =

@@ -179,7 +179,8 @@ fn by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
     let unknown_users = data.n_queries() - seen;
     let mut warnings = Vec::new();
     if unknown_users > 0 {
-        warnings.push(format!("{unknown_users} users are not in the model; the biases of items rank for them"));
+        warnings
+            .push(format!("{unknown_users} users are not in the model; the biases of items rank for them"));
     }
     if unknown_items > 0 {
         warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));

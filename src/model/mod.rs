@@ -222,7 +222,10 @@ impl Model {
         let n = self.card.features.len();
         let json = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
         let checks = [
-            ((n > 0) == self.ranker.capabilities().has_features && self.card.means.len() == n, "number of features"),
+            (
+                (n > 0) == self.ranker.capabilities().has_features && self.card.means.len() == n,
+                "number of features",
+            ),
             (self.card.means.iter().all(|mean| mean.is_finite()), "a mean that is not finite"),
             (self.scaling.features().is_none_or(|learned| learned == n), "number of scaled features"),
             (self.scaling.is_sound(), "the scaling"),

@@ -278,3 +278,105 @@ pub(super) fn decode(header: &[u8], blocks: usize, _whole: bool) -> Result<Box<d
         Some(needed) => Err(Error::Corrupt(format!("factors: they need {needed}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::{Given, find};
+
+    fn sound() -> Factored {
+        let loss = (find("pair_squared").unwrap().make)(&Given(&serde_json::Map::new())).unwrap();
+        Factored {
+            users: vec![Id::Integer(1), Id::Integer(2)],
+            items: vec![Id::text("a"), Id::text("b"), Id::text("c")],
+            factors: Factors {
+                rank: 2,
+                users: vec![1.0, 0.0, 0.0, 1.0],
+                items: vec![2.0, 0.0, 0.0, 2.0, 1.0, 1.0],
+            },
+            user_biases: vec![0.0; 2],
+            item_biases: vec![0.5, 0.0, 0.25],
+            unknown_bias: -0.5,
+            scale: 2.0,
+            seen_offsets: vec![0, 2, 3],
+            seen: vec![0, 2, 1],
+            folding: Folding {
+                loss,
+                labels: Labels { gain: true, scale: 2.0 },
+                lambda: 1.0,
+                tolerance: 1e-3,
+            },
+        }
+    }
+
+    fn read(factored: &Factored) -> Result<Box<dyn Ranker>> {
+        decode(&encode_header(factored).unwrap(), 0, true)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        assert_eq!(read(&sound()).unwrap().factored(), Some(&sound()));
+    }
+
+    type Change = (&'static str, fn(&mut Factored));
+
+    const WRONG: &[Change] = &[
+        ("no rank", |f| f.factors.rank = 0),
+        ("a rank that overflows", |f| f.factors.rank = usize::MAX),
+        ("users out of order", |f| f.users.reverse()),
+        ("an item twice", |f| f.items[1] = f.items[0].clone()),
+        ("a user too many", |f| f.users.push(Id::Integer(9))),
+        ("a number too few", |f| f.factors.items.truncate(5)),
+        ("a bias too few", |f| f.item_biases.truncate(2)),
+        ("a factor that is NaN", |f| f.factors.users[0] = f64::NAN),
+        ("an infinite bias", |f| f.item_biases[0] = f64::INFINITY),
+        ("an infinite scale", |f| f.scale = f64::INFINITY),
+        ("an unknown bias that is NaN", |f| f.unknown_bias = f64::NAN),
+        ("no offsets", |f| f.seen_offsets.clear()),
+        ("offsets that fall", |f| f.seen_offsets = vec![0, 9, 3]),
+        ("an offset too few", |f| f.seen_offsets = vec![0, 3]),
+        ("seen items out of order", |f| f.seen = vec![2, 0, 1]),
+        ("a seen item that is not there", |f| f.seen[1] = 3),
+        ("a lambda of 0", |f| f.folding.lambda = 0.0),
+        ("a tolerance that is NaN", |f| f.folding.tolerance = f64::NAN),
+        ("a scale of labels of 0", |f| f.folding.labels.scale = 0.0),
+        ("a loss that is not convex", |f| f.folding.loss = Loss::Pair(crate::loss::PairLoss::Psi)),
+    ];
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        for (what, change) in WRONG {
+            let mut factored = sound();
+            change(&mut factored);
+            assert!(matches!(read(&factored), Err(Error::Corrupt(_))), "{what}");
+        }
+        assert!(decode(&encode_header(&sound()).unwrap(), 1, true).is_err(), "a block");
+    }
+
+    #[test]
+    fn the_best_fresh_items_come_first() {
+        let factored = sound();
+        let user = factored.user(&Id::Integer(2));
+        assert_eq!(factored.best(&user, 10, false), vec![(2, 1.5), (0, 1.0)]);
+        assert_eq!(factored.best(&user, 2, true), vec![(1, 2.0), (2, 1.5)]);
+        let nobody = factored.user(&Id::Integer(7));
+        assert_eq!(factored.best(&nobody, 1, false), vec![(0, 1.0)]);
+        assert!((factored.score(&nobody, None) + 1.0).abs() < 1e-12);
+    }
+
+    /// The folded user is the minimum of its own problem: ridge on centred labels.
+    #[test]
+    fn a_new_user_is_fitted_to_its_ratings() {
+        let factored = sound();
+        let user = factored.fold_in(&[(0, 2.0), (1, 1.0)]);
+        // Labels (1.5, 0.5), offsets (1, 0): centred differences to explain are (0, 0).
+        assert!(user.factors.iter().all(|value| value.abs() < 1e-12), "{:?}", user.factors);
+        let user = factored.fold_in(&[(0, 3.0), (1, 1.0)]);
+        // Labels (3.5, 0.5): residuals (1, -1) after centring; rows (1, -1), (-1, 1): u = 2 (1, -1) / (1 + 4).
+        assert!(
+            (user.factors[0] - 0.4).abs() < 1e-6 && (user.factors[1] + 0.4).abs() < 1e-6,
+            "{:?}",
+            user.factors
+        );
+    }
+}

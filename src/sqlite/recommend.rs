@@ -31,7 +31,9 @@ const USUAL: usize = 10;
 fn factored(model: &Model) -> Result<&Factored> {
     model.ranker.factored().ok_or_else(|| {
         let name = &model.card.algorithm;
-        Error::Unsupported(format!("the model '{name}' knows no users and items; 'cofi_rank' trains one that does"))
+        Error::Unsupported(format!(
+            "the model '{name}' knows no users and items; 'cofi_rank' trains one that does"
+        ))
     })
 }
 
@@ -48,11 +50,7 @@ impl TableFunction for Recommend {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[
-            MODEL,
-            Parameter { name: "user", required: true },
-            Parameter { name: "options", required: false },
-        ]
+        &[MODEL, Parameter { name: "user", required: true }, Parameter { name: "options", required: false }]
     }
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
@@ -91,7 +89,10 @@ fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String
         warnings.push(format!("{unknown} ratings are of items that are not in the model; they are left out"));
     }
     if rated.len() < 2 {
-        warnings.push("fewer than two ratings of known items say nothing about an order; the biases of items rank".to_owned());
+        warnings.push(
+            "fewer than two ratings of known items say nothing about an order; the biases of items rank"
+                .to_owned(),
+        );
     }
     rated.sort_by_key(|(item, _)| *item);
     factored.fold_in(&rated)
@@ -131,14 +132,20 @@ fn entry(item: &Value, rating: &Value) -> Result<(Id, f64)> {
             (None, None) => Id::Null,
         },
         other => {
-            return Err(Error::value("an item in the option 'ratings'", other.to_string(), "a number or a text"));
+            return Err(Error::value(
+                "an item in the option 'ratings'",
+                other.to_string(),
+                "a number or a text",
+            ));
         }
     };
     match rating.as_f64().filter(|rating| rating.is_finite()) {
         Some(rating) => Ok((id, rating)),
-        None => {
-            Err(Error::value(format!("the rating of item {id} in the option 'ratings'"), rating.to_string(), "a number"))
-        }
+        None => Err(Error::value(
+            format!("the rating of item {id} in the option 'ratings'"),
+            rating.to_string(),
+            "a number",
+        )),
     }
 }
 

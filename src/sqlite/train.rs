@@ -124,7 +124,8 @@ impl Request {
 
     /// Reads, fits and encodes.
     fn outcome(&self, connection: &Connection) -> Result<Outcome> {
-        let wanted = Wanted::judged(self.recipe.loss.grouping(), self.algorithm.order, self.algorithm.features);
+        let wanted =
+            Wanted::judged(self.recipe.loss.grouping(), self.algorithm.order, self.algorithm.features);
         let source = Source::resolve(connection, &self.source)?;
         let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
         let read_seconds = self.terms.seconds();
@@ -172,7 +173,8 @@ impl Request {
     fn validation(&self, connection: &Connection, data: &Dataset) -> Result<Option<Dataset>> {
         let Validation::Source(text) = &self.recipe.validation else { return Ok(None) };
         let source = Source::resolve(connection, text)?;
-        let wanted = Wanted::judged(self.recipe.loss.grouping(), RowOrder::Canonical, self.algorithm.features);
+        let wanted =
+            Wanted::judged(self.recipe.loss.grouping(), RowOrder::Canonical, self.algorithm.features);
         let Rows { data: other, .. } = read(connection, &source, wanted, &self.options, &self.terms)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))
     }

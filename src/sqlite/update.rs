@@ -100,8 +100,11 @@ impl Request<'_> {
         let model = self.model;
         let source = Source::resolve(connection, &self.source)?;
         let before = model.ranker.online().map_or(&[][..], |online| &online.progress().tallies);
-        let wanted =
-            Wanted { model: Some(model), before, ..Wanted::judged(Grouping::None, self.algorithm.order, true) };
+        let wanted = Wanted {
+            model: Some(model),
+            before,
+            ..Wanted::judged(Grouping::None, self.algorithm.order, true)
+        };
         let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
         let read_seconds = self.terms.seconds();
         if data.n_docs() == 0 {

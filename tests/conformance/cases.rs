@@ -39,11 +39,16 @@ fn losses() -> impl Iterator<Item = &'static str> {
     loss::NAMES.iter().copied().filter(|loss| !has_slots(loss))
 }
 
-/// The algorithms that learn from all rows at once; those of streams have `tests/perceptron.rs`.
+/// The algorithms that read features; those without have `tests/recommendation.rs`.
+pub fn of_features() -> impl Iterator<Item = &'static AlgorithmDef> {
+    ALGORITHMS.iter().copied().filter(|algorithm| algorithm.features)
+}
+
+/// Those of them that learn from all rows at once; those of streams have `tests/perceptron.rs`.
 pub fn batch() -> impl Iterator<Item = &'static AlgorithmDef> {
     let learns =
         |algorithm: &&AlgorithmDef| algorithm.order == RowOrder::Canonical && !has_slots(algorithm.loss);
-    ALGORITHMS.iter().copied().filter(learns)
+    of_features().filter(learns)
 }
 
 /// Those of them that take an option.

@@ -109,13 +109,13 @@ SELECT json_valid(ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance, fea
 
 -- Errors.
 SELECT ltr_train('q_svn', 'judgments');
---! ltr_train: unknown algorithm 'q_svn', did you mean 'q_svm'?; known: q_svm, knn_svm, rank_svm, indv_svm, regression, list_net, list_mle, cs_list_mle, slam, direct, smooth_grad, matching, eigen_rank, auto, perceptron
+--! ltr_train: unknown algorithm 'q_svn', did you mean 'q_svm'?; known: q_svm, knn_svm, rank_svm, indv_svm, regression, list_net, list_mle, cs_list_mle, slam, direct, smooth_grad, matching, eigen_rank, auto, perceptron, cofi_rank
 SELECT ltr_train('q_svm', 'judgements');
 --! ltr_train: source 'judgements': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'DELETE FROM judgments');
 --! ltr_train: source 'DELETE FROM judgments': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');
---! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, centring, weighting, target, label_order, cost_weights, truncation, measure, margin, label_ties, penalty, components, radius, eta, active, average, epochs, shuffle, decoder, decoder_power, bound, neutral, halflife, lambda, lambda_for, fits, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress, block
+--! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, centring, weighting, target, label_order, cost_weights, truncation, measure, margin, label_ties, penalty, components, radius, eta, active, average, epochs, factors, biases, shuffle, decoder, decoder_power, bound, neutral, halflife, lambda, lambda_for, fits, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress, block
 SELECT ltr_fit('rank_svm', 'judgments', '{"kernel": "gausian"}');
 --! ltr_fit: unknown kernel 'gausian', did you mean 'gaussian'?; known: linear, polynomial, gaussian, laplace, laplace_l1, tanh
 SELECT ltr_fit('rank_svm', 'judgments', '{"loss": "logistic", "solver": "admm"}');

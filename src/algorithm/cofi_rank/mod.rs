@@ -11,7 +11,7 @@ mod factors;
 
 use serde_json::{Value, json};
 
-use self::biases::{Biases, Shrinkage};
+use self::biases::Biases;
 use self::factors::Fit;
 use super::{AlgorithmDef, LogStep, Recipe, Trained, TrainingSet};
 use crate::control::Control;
@@ -146,7 +146,7 @@ struct Session<'a> {
     recipe: &'a Recipe,
     choices: &'a Choices,
     labels: Labels,
-    shrinkage: Option<Shrinkage>,
+    shrinkage: Option<f64>,
     control: &'a Control,
 }
 
@@ -162,7 +162,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     let folds = choice::folds(&data.query_ids, &items, &ratings, recipe);
     if choices.biases {
         let targets = session.targets(&ratings);
-        session.shrinkage = Some(biases::choose(&ratings, &targets, &folds, control)?);
+        session.shrinkage = Some(biases::choose(&ratings, &targets, &folds, &recipe.metric, control)?);
     }
     let judged = validation.map(|other| choice::Judged::of(&other, &data.query_ids, &items));
     let (lambda, chosen) = session.lambda(&ratings, &folds, judged.as_ref())?;
@@ -186,7 +186,13 @@ impl Session<'_> {
 
 type Known = (Vec<crate::data::Id>, Vec<crate::data::Id>, Ratings);
 
-fn trained(session: &Session<'_>, fit: Fit, lambda: f64, choice: Option<super::Choice>, known: Known) -> Trained {
+fn trained(
+    session: &Session<'_>,
+    fit: Fit,
+    lambda: f64,
+    choice: Option<super::Choice>,
+    known: Known,
+) -> Trained {
     let (users, items, ratings) = known;
     let Choices { loss, tolerance, .. } = session.choices;
     let folding = Folding { loss: loss.clone(), labels: session.labels, lambda, tolerance: *tolerance };
@@ -197,14 +203,14 @@ fn trained(session: &Session<'_>, fit: Fit, lambda: f64, choice: Option<super::C
     if lone > 0 {
         warnings.push(format!("{lone} users have a single rating, which says nothing about an order; the biases of items rank for them"));
     }
-    let norms = [&fit.factors.users, &fit.factors.items]
-        .map(|rows| crate::math::dense::dot(rows, rows).sqrt());
+    let norms =
+        [&fit.factors.users, &fit.factors.items].map(|rows| crate::math::dense::dot(rows, rows).sqrt());
     let report = json!({
         "users": users.len(),
         "items": items.len(),
         "ratings": ratings.len(),
         "bias_scale": fit.scale,
-        "shrinkage": { "users": shrinkage.users, "items": shrinkage.items },
+        "shrinkage": shrinkage,
         "norms": { "users": norms[0], "items": norms[1] },
     });
     let factored = Factored {
@@ -243,7 +249,9 @@ fn check(data: &Dataset, choices: &Choices) -> Result<()> {
             data.query_ids[user], data.weights[user]
         )));
     }
-    if choices.gain && let Some(row) = data.relevance.iter().position(|rating| *rating > HIGHEST_RATING) {
+    if choices.gain
+        && let Some(row) = data.relevance.iter().position(|rating| *rating > HIGHEST_RATING)
+    {
         return Err(Error::Data(format!(
             "user {}, item {}: the rating {} has no gain 2^y - 1 that can be used; allowed are at most {HIGHEST_RATING}, \
              or any with \"target\": \"grade\"",

@@ -52,7 +52,8 @@ impl Factors {
 
     /// The product of the rows of a user and an item.
     pub fn product(&self, user: usize, item: usize) -> f64 {
-        let row = |factors: &[f64], number: usize| factors[number * self.rank..(number + 1) * self.rank].to_vec();
+        let row =
+            |factors: &[f64], number: usize| factors[number * self.rank..(number + 1) * self.rank].to_vec();
         dot(&row(&self.users, user), &row(&self.items, item))
     }
 }
@@ -115,7 +116,14 @@ impl UserLoss {
     }
 
     /// u for the factors of the rated items (N rows) and offsets (N), from `start` on.
-    pub fn user(&self, rows: &[f64], offsets: &[f64], start: &[f64], lambda: f64, step: HalfStep) -> Vec<f64> {
+    pub fn user(
+        &self,
+        rows: &[f64],
+        offsets: &[f64],
+        start: &[f64],
+        lambda: f64,
+        step: HalfStep,
+    ) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
         minimise::minimise(&risk, self.smooth, start, lambda, step, &|| false)
     }
@@ -192,7 +200,13 @@ impl<'a> Factorisation<'a> {
     ///
     /// # Errors
     /// An interruption.
-    pub fn fit_users(&self, factors: &mut Factors, lambda: f64, step: HalfStep, control: &Control) -> Result<()> {
+    pub fn fit_users(
+        &self,
+        factors: &mut Factors,
+        lambda: f64,
+        step: HalfStep,
+        control: &Control,
+    ) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let (rank, items) = (*rank, &*items);
         users.par_chunks_mut(rank).enumerate().try_for_each(|(user, row)| {
@@ -213,11 +227,16 @@ impl<'a> Factorisation<'a> {
     ///
     /// # Errors
     /// An interruption.
-    pub fn fit_items(&self, factors: &mut Factors, lambda: f64, step: HalfStep, control: &Control) -> Result<()> {
+    pub fn fit_items(
+        &self,
+        factors: &mut Factors,
+        lambda: f64,
+        step: HalfStep,
+        control: &Control,
+    ) -> Result<()> {
         let risk = OfItems { problem: self, users: &factors.users, rank: factors.rank };
         let cancelled = || control.is_cancelled();
-        factors.items =
-            minimise::minimise(&risk, self.smooth, &factors.items, lambda, step, &cancelled);
+        factors.items = minimise::minimise(&risk, self.smooth, &factors.items, lambda, step, &cancelled);
         control.check()
     }
 

@@ -1,0 +1,33 @@
+-- Recommendation: what to show a reader next, learned from the ratings of all readers. The example makes its own data:
+-- 60 readers and 40 books; readers with even numbers like crime, the others poetry, and some books are better than others.
+--
+--   sqlite3 :memory: -cmd '.load ./libsqlite_ltr' < sql/recommend.sql
+
+CREATE TABLE books(book_id INTEGER PRIMARY KEY, genre TEXT);
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+INSERT INTO books SELECT i, iif(i % 2 = 0, 'crime', 'poetry') FROM n;
+
+CREATE TABLE ratings(reader_id INTEGER, book_id INTEGER, rating INTEGER);
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+INSERT INTO ratings
+SELECT i, book_id, 1 + 2 * (i % 2 = book_id % 2) + (book_id % 5 = 0) + (i * 7 + book_id * 13) % 11 / 9
+  FROM n, books WHERE (i * 31 + book_id * 17) % 7 < 2;
+
+-- One statement: ids and ratings, no features. Lambda is chosen on ratings that are held out.
+SELECT ltr_train('cofi_rank', 'ratings', '{"name": "readers", "factors": 3, "columns": {"query": "reader_id", "doc": "book_id"}}')
+       ->> '$.ratings' AS ratings;
+
+-- The best books that reader 8 has not rated.
+SELECT r.rank, r.doc_id AS book, genre FROM ltr_recommend('readers', 8, '{"k": 3}') AS r JOIN books ON book_id = r.doc_id;
+
+-- A new reader with four ratings, without training.
+SELECT r.rank, r.doc_id AS book, genre
+  FROM ltr_recommend('readers', 'new', '{"k": 3, "ratings": [[1, 4], [2, 1], [3, 4], [4, 1]]}') AS r
+  JOIN books ON book_id = r.doc_id;
+
+-- Given pairs, as candidates from elsewhere.
+SELECT doc_id AS book, rank
+  FROM ltr_rank('readers', 'SELECT 8 AS user, book_id AS item FROM books WHERE book_id IN (1, 2, 10)');
+
+-- What was learned, as rows.
+SELECT kind, count(*) AS rows FROM ltr_factors('readers') GROUP BY kind;
