@@ -74,7 +74,6 @@ const MODULES: &[&str] = &[
 
 /// Names that come later; until then there is no stub of them.
 const LATER: &[&str] = &[
-    "ltr_recommend",
     "ltr_compare",
     "ltr_cross_validate",
     "ltr_tune",

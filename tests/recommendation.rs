@@ -162,7 +162,7 @@ fn cold_users_and_items_are_ranked_by_biases() {
     let _: String = value(&connection, "SELECT ltr_train('cofi_rank', 'ratings', '{\"lambda\": 1}')", ());
     let sql = "SELECT count(DISTINCT score) FROM ltr_rank('cofi_rank', 'SELECT -1 AS user, column1 AS item FROM (VALUES (900), (901))')";
     assert_eq!(value::<i64>(&connection, sql, ()), 1);
-    let warnings: String = value(&connection, "SELECT ltr_debug() ->> '$.warnings'", ());
+    let warnings: String = value(&connection, "SELECT ltr_debug() ->> '$.last_warnings'", ());
     assert!(warnings.contains("1 users are not in the model"), "{warnings}");
     assert!(warnings.contains("2 rows have items that are not in the model"), "{warnings}");
     let disagreements: i64 = value(
