@@ -22,7 +22,7 @@ fn ratings() -> Ratings {
         items.truncate(10);
         items.sort_unstable();
         for item in items {
-            let liked = (item as usize + user) % 2 == 0;
+            let liked = (item as usize + user).is_multiple_of(2);
             ratings.items.push(item);
             ratings.values.push(if liked { 4.0 } else { 1.0 } + random.below(2) as f64);
         }

@@ -162,10 +162,8 @@ impl Recipe {
         let loss_parameters = options.given().iter().filter(|(key, _)| is_parameter(key));
         let loss_parameters = loss_parameters.map(|(key, value)| (key.clone(), value.clone())).collect();
         let factorisation = (!algorithm.features).then(|| cofi_rank::Choices::new(options)).transpose()?;
-        let loss = match &factorisation {
-            Some(choices) => choices.loss.clone(),
-            None => (loss.make)(&Given(options.given()))?,
-        };
+        let make = || (loss.make)(&Given(options.given()));
+        let loss = factorisation.as_ref().map_or_else(make, |choices| Ok(choices.loss.clone()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
             Loss::List(_) if loss.shape().is_convex() => 1e-4,
@@ -183,9 +181,9 @@ impl Recipe {
             (Penalty::Components, _) => {
                 lambda(options.get("components"), || auto_grid(&loss, kernel.is_linear(), false))
             }
-            _ => lambda(options.get("lambda"), || match &factorisation {
-                Some(choices) => choices.grid(),
-                None => auto_grid(&loss, kernel.is_linear(), prior != Prior::Zero),
+            _ => lambda(options.get("lambda"), || {
+                let usual = || auto_grid(&loss, kernel.is_linear(), prior != Prior::Zero);
+                factorisation.as_ref().map_or_else(usual, cofi_rank::Choices::grid)
             }),
         };
         let recipe = Self {
@@ -206,11 +204,7 @@ impl Recipe {
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
             prior,
             penalty,
-            weighting: match options.text("weighting") {
-                Some("documents") => Weighting::Documents,
-                Some("pairs") => Weighting::Pairs,
-                _ => Weighting::Queries,
-            },
+            weighting: weighting(options.text("weighting")),
             lambda_for_each: options.text("lambda_for") == Some("each"),
             fits_at_query_time: options.text("fits") == Some("query_time"),
             scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(algorithm.scale),
@@ -219,12 +213,10 @@ impl Recipe {
             lambda,
             metric: metric(options.get("metric"))?,
             undefined: options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?,
-            validation: match validation(options.get("validation"), kind) {
-                Validation::Queries(_) if factorisation.is_some() && !options.has("validation") => {
-                    Validation::Documents
-                }
-                other => other,
-            },
+            validation: validation(
+                options.get("validation"),
+                kind == Kind::Individual || !algorithm.features,
+            ),
             seed: options.get("seed").and_then(Value::as_u64).unwrap_or(0),
             tolerance,
             missing: missing(options),
@@ -516,12 +508,20 @@ fn metric(given: Option<&Value>) -> Result<Metric> {
     }
 }
 
-fn validation(given: Option<&Value>, kind: Kind) -> Validation {
+fn weighting(given: Option<&str>) -> Weighting {
+    match given {
+        Some("documents") => Weighting::Documents,
+        Some("pairs") => Weighting::Pairs,
+        _ => Weighting::Queries,
+    }
+}
+
+fn validation(given: Option<&Value>, of_documents: bool) -> Validation {
     match given {
         Some(Value::Number(share)) => Validation::Queries(share.as_f64().unwrap_or(0.2)),
         Some(Value::String(text)) if text == "documents" => Validation::Documents,
         Some(Value::String(text)) => Validation::Source(text.clone()),
-        _ if kind == Kind::Individual => Validation::Documents,
+        _ if of_documents => Validation::Documents,
         _ => Validation::Queries(0.2),
     }
 }
