@@ -79,6 +79,11 @@ const MODELS: &[(&str, &str)] = &[
     ("perceptron", "{}"),
     ("slam", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "prior": "regression"}"#),
     ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "nonconvex"}"#),
+    (
+        "direct",
+        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "block": "doc_id"}"#,
+    ),
+    ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "columns": {"slot": "doc_id"}}"#),
     ("eigen_rank", r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#),
     (
         "cs_list_mle",

@@ -37,14 +37,24 @@ pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
 /// # Errors
 /// Bytes that are not such a header, or go on after it.
 pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    let config = bincode::config::standard().with_limit::<LONGEST_HEADER>();
-    let (value, used) = bincode::serde::decode_from_slice(bytes, config)
-        .map_err(|problem| Error::Corrupt(format!("header: {problem}")))?;
+    // Memory for a text is taken before its bytes are seen, so a short header may not claim a long one.
+    let (value, used) = match bytes.len() {
+        0..0x1000 => decode_within::<T, 0x4_0000>(bytes),
+        0x1000..0x1_0000 => decode_within::<T, 0x40_0000>(bytes),
+        0x1_0000..0x10_0000 => decode_within::<T, 0x400_0000>(bytes),
+        _ => decode_within::<T, LONGEST_HEADER>(bytes),
+    }?;
     if used == bytes.len() {
         Ok(value)
     } else {
         Err(Error::Corrupt(format!("header of {used} bytes, but {} are there", bytes.len())))
     }
+}
+
+/// A value that claims no more than so many bytes of memory, and the bytes that it took.
+fn decode_within<T: DeserializeOwned, const MOST: usize>(bytes: &[u8]) -> Result<(T, usize)> {
+    bincode::serde::decode_from_slice(bytes, bincode::config::standard().with_limit::<MOST>())
+        .map_err(|problem| Error::Corrupt(format!("header: {problem}")))
 }
 
 /// Appends the elements of some rows of a matrix, row-major.

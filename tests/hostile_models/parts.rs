@@ -18,6 +18,7 @@ pub struct Card {
     pub features: Vec<String>,
     pub missing: Missing,
     pub means: Vec<f64>,
+    pub slots: bool,
     pub settings: String,
     pub summary: String,
     pub log: Vec<(f64, f64)>,

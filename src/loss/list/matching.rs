@@ -65,7 +65,7 @@ impl Matching {
                 Some((false, _)) => "two documents belong to one slot",
             };
             return Err(Error::Data(format!(
-                "{problem} (relevance above 0) in one query; a slot has one document and a document one slot"
+                "{problem} (relevance above 0); a slot has one document and a document one slot"
             )));
         }
         MatchingQuery::rows_of(labels, marks).1.map(|_| ()).map_err(Error::Data)

@@ -162,7 +162,7 @@ impl ListLoss {
             Self::ListNet(loss) => loss.check(labels),
             Self::CsListMle(loss) => loss.check(labels),
             Self::SmoothGrad(_) => SmoothGrad::check(labels),
-            Self::Direct(loss) => loss.measure.check(labels),
+            Self::Direct(loss) => loss.check(labels, marks),
             Self::Matching(_) => Matching::check(labels, marks),
             Self::Squared(_) | Self::ListMle(_) | Self::Slam(_) => Ok(()),
         }

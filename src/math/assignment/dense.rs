@@ -2,17 +2,25 @@
 
 use super::Workspace;
 
+/// Sums of fewer than 10^10 profits below this are finite.
+const TOO_LARGE: f64 = 1e290;
+
 /// Maximises `sum_p E[p, column of p]` over all ways to give every row a column of its own; answers the maximum, and
 /// the columns in [`Workspace::chosen`].
 ///
-/// `profits` is E, row after row, shape (rows, columns); finite, and so are its sums. The same matrix gives the same
-/// bits and the same columns.
+/// `profits` is E, row after row, shape (rows, columns). The same matrix gives the same bits and the same columns. Where a
+/// profit is no number, or so large that sums of profits may not be one, the maximum is NaN and columns are as they come.
 ///
 /// # Panics
 /// If there are more rows than columns, or if the length is not rows times columns.
 pub fn maximise(profits: &[f64], rows: usize, columns: usize, workspace: &mut Workspace) -> f64 {
     assert!(rows <= columns, "every row needs a column of its own");
     assert_eq!(profits.len(), rows * columns, "one profit for each row and column");
+    if !profits.iter().all(|profit| profit.abs() < TOO_LARGE) {
+        workspace.chosen.clear();
+        workspace.chosen.extend(0..rows as u32);
+        return f64::NAN;
+    }
     workspace.paths.begin(columns);
     for _ in 0..rows {
         workspace.paths.augment(|row| {
@@ -28,4 +36,19 @@ pub fn maximise(profits: &[f64], rows: usize, columns: usize, workspace: &mut Wo
         }
     }
     workspace.chosen.iter().enumerate().map(|(row, &column)| profits[row * columns + column as usize]).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_ends() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308] {
+            let mut workspace = Workspace::default();
+            let profits = [1.0, bad, 2.0, -bad, bad, 3.0];
+            assert!(maximise(&profits, 2, 3, &mut workspace).is_nan());
+            assert_eq!(workspace.chosen(), [0, 1]);
+        }
+    }
 }

@@ -101,6 +101,19 @@ impl Direct {
         self.measure.is_sound() && self.decoder.is_sound()
     }
 
+    /// Refuses labels that the measure is not for, and blocks whose numbers have gaps.
+    pub(super) fn check(&self, labels: &[f64], marks: &[Mark]) -> Result<()> {
+        if self.diverse {
+            let mut groups: Vec<u32> = marks.iter().map(|mark| mark.group).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            if groups.iter().zip(0..).any(|(&group, number)| group != number) {
+                return Err(Error::Data("a block without a document".to_owned()));
+            }
+        }
+        self.measure.check(labels)
+    }
+
     pub(super) fn teaches(&self, labels: &[f64]) -> bool {
         !query::flat(&self.measure.label_weights(labels))
     }

@@ -91,11 +91,11 @@ impl<'p, 'a> Line<'p, 'a> {
 /// Where the tangents of both ends meet, away from the ends, and what they bound P by.
 fn meeting(low: &Trial, high: &Trial) -> (f64, f64) {
     let width = high.t - low.t;
-    if low.slope >= 0.0 {
-        // The slope at the best point belongs to another side of an edge.
+    let offset = (low.value - high.value + high.slope * width) / (high.slope - low.slope);
+    if low.slope >= 0.0 || !offset.is_finite() {
+        // The slope at the best point belongs to another side of an edge, or numbers overflow.
         return (low.t + 0.5 * width, f64::NEG_INFINITY);
     }
-    let offset = (low.value - high.value + high.slope * width) / (high.slope - low.slope);
     let bound = low.value + low.slope * offset;
     (low.t + offset.clamp(MARGIN * width, (1.0 - MARGIN) * width), bound)
 }
