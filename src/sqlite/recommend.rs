@@ -4,7 +4,7 @@
 //! 1. Rows `doc_id, score, rank`: the k (10 unless given) best items that the user has not rated; `"seen": true` adds those
 //!    that it has. Rank 1 is best, ties go by item.
 //! 2. The option `ratings` gives ratings in place of those of the training: the user is fitted to them, the items stay as
-//!    they are. They are an object {"item": rating}, whose items are texts, an array of [item, rating], or a source with
+//!    they are. They are an object {"item": rating}, whose items are texts or whole numbers, an array of [item, rating], or a source with
 //!    an item and a rating column. Items that are not in the model are left out, with a warning.
 //! 3. A user that is not in the model and has no ratings gets the items with the best biases, with a warning.
 
@@ -59,7 +59,7 @@ impl TableFunction for Recommend {
         let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
         let factored = factored(&loaded.model)?;
         let mut warnings = Vec::new();
-        let user = match ratings(call, &options)? {
+        let user = match ratings(call, &options, factored)? {
             Some(ratings) => fold_in(factored, &ratings, &mut warnings),
             None => known(factored, &id_of(call.argument(1)), &mut warnings),
         };
@@ -99,13 +99,14 @@ fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String
 }
 
 /// The option `ratings`, if given; each item once.
-fn ratings(call: &Call<'_>, options: &Options) -> Result<Option<Vec<(Id, f64)>>> {
+fn ratings(call: &Call<'_>, options: &Options, factored: &Factored) -> Result<Option<Vec<(Id, f64)>>> {
     let mut ratings = match options.get("ratings") {
         None => return Ok(None),
         Some(Value::String(text)) => of_source(call, text, options)?,
-        Some(Value::Object(entries)) => {
-            entries.iter().map(|(item, rating)| entry(&json!(item), rating)).collect::<Result<_>>()?
-        }
+        Some(Value::Object(entries)) => entries
+            .iter()
+            .map(|(key, rating)| entry(&item_of(key, factored), rating))
+            .collect::<Result<_>>()?,
         Some(Value::Array(entries)) => entries.iter().map(pair).collect::<Result<_>>()?,
         Some(_) => Vec::new(),
     };
@@ -113,6 +114,15 @@ fn ratings(call: &Call<'_>, options: &Options) -> Result<Option<Vec<(Id, f64)>>>
     match ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         None => Ok(Some(ratings)),
         Some(pair) => Err(Error::Data(format!("option 'ratings': item {} stands there twice", pair[0].0))),
+    }
+}
+
+/// The item that a key of an object names: keys are texts, so one that is no item may stand for a whole number.
+fn item_of(key: &str, factored: &Factored) -> Value {
+    let whole = || key.parse::<i64>().ok().filter(|id| factored.item_number(&Id::Integer(*id)).is_some());
+    match factored.item_number(&Id::text(key)) {
+        Some(_) => json!(key),
+        None => whole().map_or(json!(key), |id| json!(id)),
     }
 }
 
