@@ -103,7 +103,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("eta", Rule::PositiveOr(&[]), "1", TRAIN, "length of a step of the perceptron"),
     def("active", Rule::OneOf(&["margin", "misorder"]), "\"margin\"", TRAIN, "documents that move the perceptron: those within the margin of a less relevant one, or those not above it"),
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores by the mean of its weights after every query, not by the last"),
-    def("epochs", Rule::Whole(1, 1_000_000), "null", TRAIN, "passes of the perceptron over the rows, 1 unless given, or times that cofi_rank fits users and items for each lambda, 10 unless given"),
+    def("epochs", Rule::Whole(1, 1_000_000), "null", TRAIN, "passes of the perceptron over the rows, 1 unless given, or most times that cofi_rank fits users and items for each lambda, 10 unless given"),
     def("factors", Rule::Whole(1, 1000), "10", TRAIN, "numbers of a row of factors of a user or an item, for cofi_rank"),
     def("biases", Rule::Flag, "true", TRAIN, "whether cofi_rank fits factors around biases of users and items"),
     def("shuffle", Rule::Flag, "false", TRAIN, "whether each pass takes the queries in an order of its own, drawn with the seed"),

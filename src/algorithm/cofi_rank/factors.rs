@@ -33,6 +33,9 @@ impl Fit {
     }
 }
 
+/// The epochs of a lambda end when one lowers the objective by no more than this share.
+const SETTLED: f64 = 1e-4;
+
 /// Exponents of the root of 2.
 const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
 
@@ -58,9 +61,14 @@ impl Session<'_> {
         let factors = Factors::new(ratings.n_users(), ratings.n_items, choices.rank, self.recipe.seed);
         let mut fit = Fit { biases, scale, factors, log: Vec::new() };
         for &lambda in lambdas {
+            let mut before = f64::INFINITY;
             for _ in 0..choices.epochs {
                 let objective = self.epoch(ratings, &labels, lambda, &mut fit)?;
                 fit.log.push((objective, began.elapsed().as_secs_f64()));
+                if before - objective <= SETTLED * objective {
+                    break;
+                }
+                before = objective;
             }
             watch(lambda, &fit)?;
         }
