@@ -13,17 +13,33 @@ pub use slots::Slots;
 
 use crate::math::assignment::Workspace;
 
+/// The rows of one query that are shown: all, at most so many of each block, or one per slot; in no promised order.
+///
+/// # Errors
+/// A sentence about slots that cannot be filled.
+pub fn shown(
+    grouping: Grouping,
+    marks: &[Mark],
+    scores: &[f64],
+    per_block: usize,
+) -> Result<Vec<u32>, String> {
+    match grouping {
+        Grouping::None => Ok((0..scores.len() as u32).collect()),
+        Grouping::Blocks => Ok(diverse(scores, marks, per_block)),
+        Grouping::Slots => Ok(Slots::new(marks)?.best(scores, &mut Workspace::default()).1),
+    }
+}
+
 /// The scores of one query with all rows that its arrangement leaves out below those that it shows: one document per
 /// block, or one per slot. Both keep their order among themselves.
 ///
 /// # Errors
 /// A sentence about slots that cannot be filled.
 pub fn demoted(grouping: Grouping, marks: &[Mark], scores: Vec<f64>) -> Result<Vec<f64>, String> {
-    let shown = match grouping {
-        Grouping::None => return Ok(scores),
-        Grouping::Blocks => diverse(&scores, marks, 1),
-        Grouping::Slots => Slots::new(marks)?.best(&scores, &mut Workspace::default()).1,
-    };
+    if grouping == Grouping::None {
+        return Ok(scores);
+    }
+    let shown = shown(grouping, marks, &scores, 1)?;
     Ok(below(scores, &shown))
 }
 

@@ -1,9 +1,8 @@
 //! Arrangements of scored data sets: what is shown of every query, and scores that say so.
 
-use crate::arrange::{Grouping, Slots, below, diverse};
+use crate::arrange::{self, Grouping, below};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::math::assignment::Workspace;
 use crate::math::order::compare;
 
 /// The rows that are shown of one query (numbers in the data set), best first; equal scores in the order of document ids.
@@ -18,20 +17,9 @@ pub fn shown(
     per_block: usize,
 ) -> Result<Vec<usize>> {
     let start = data.offsets[query];
-    let own = &scores[data.rows(query)];
-    let mut rows: Vec<usize> = match grouping {
-        Grouping::None => data.rows(query).collect(),
-        Grouping::Blocks => {
-            diverse(own, data.marks(query), per_block).into_iter().map(|row| start + row as usize).collect()
-        }
-        Grouping::Slots => {
-            let id = &data.query_ids[query];
-            let slots = Slots::new(data.marks(query))
-                .map_err(|problem| Error::Data(format!("query {id}: {problem}")))?;
-            let (_, rows) = slots.best(own, &mut Workspace::default());
-            rows.into_iter().map(|row| start + row as usize).collect()
-        }
-    };
+    let rows = arrange::shown(grouping, data.marks(query), &scores[data.rows(query)], per_block)
+        .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
+    let mut rows: Vec<usize> = rows.into_iter().map(|row| start + row as usize).collect();
     rows.sort_by(|&a, &b| compare(scores[b], scores[a]).then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b])));
     Ok(rows)
 }
