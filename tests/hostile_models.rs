@@ -83,7 +83,7 @@ const MODELS: &[(&str, &str)] = &[
         "direct",
         r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "block": "doc_id"}"#,
     ),
-    ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "columns": {"slot": "doc_id"}}"#),
+    ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
     ("eigen_rank", r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#),
     (
         "cs_list_mle",
@@ -92,6 +92,9 @@ const MODELS: &[(&str, &str)] = &[
     ("auto", r#"{"kernel": "linear"}"#),
     ("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#),
 ];
+
+/// Every document at the place of every other.
+const PLACES: &str = "SELECT query_id, one.doc_id, two.doc_id AS slot, one.doc_id = two.doc_id AS relevance, one.a, two.b FROM judged one JOIN judged two USING (query_id)";
 
 /// Judged queries enough for `auto`.
 const MANY: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, a, b FROM judged, (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2)";
@@ -104,7 +107,11 @@ fn connect() -> Connection {
 }
 
 fn fit(connection: &Connection, (algorithm, options): (&str, &str)) -> Vec<u8> {
-    let source = if algorithm == "auto" { MANY } else { "judged" };
+    let source = match algorithm {
+        "auto" => MANY,
+        "matching" => PLACES,
+        _ => "judged",
+    };
     let sql = "SELECT ltr_fit(?1, ?2, ?3)";
     connection.query_row(sql, (algorithm, source, options), |row| row.get(0)).expect("a model")
 }
@@ -117,6 +124,7 @@ fn models(connection: &Connection) -> Vec<Vec<u8>> {
 const USES: &[&str] = &[
     "SELECT count(*) FROM ltr_rank(?1, 'judged')",
     "SELECT count(*) FROM ltr_rank(?1, 'SELECT 77 AS query_id, doc_id, b AS a, a AS b FROM judged')",
+    "SELECT count(*) FROM ltr_rank(?1, 'SELECT *, doc_id AS slot FROM judged')",
     "SELECT count(*) FROM ltr_evaluate(?1, 'judged')",
     "SELECT ltr_score(?1, '[0.5, 0.25]')",
     "SELECT ltr_score(?1, ltr_vec(0.5, 0.25), '[0.5, 0.25]')",

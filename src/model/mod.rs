@@ -155,13 +155,26 @@ impl Model {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         if let Some(problem) = self.problem() {
             return Err(Error::Data(format!(
-                "the model cannot be stored: {problem}; are features too large?"
+                "the model cannot be stored: {problem}; are features or grades too large?"
             )));
         }
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
         let form = self.ranker.form().to_owned();
         let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), form, ranker };
-        envelope::seal(&encode_header(&header)?, &blocks)
+        let bytes = envelope::seal(&encode_header(&header)?, &blocks)?;
+        self.check_readable(&bytes)?;
+        Ok(bytes)
+    }
+
+    /// Refuses bytes that no one could read again. Blocks are rows and functions, which were checked before they were fitted.
+    fn check_readable(&self, bytes: &[u8]) -> Result<()> {
+        let end = header_end(bytes, bytes.len() as u64)?;
+        Self::from_header(&bytes[..end], bytes.len() as u64).map(|_| ()).map_err(|error| {
+            let name = &self.card.algorithm;
+            Error::Data(format!(
+                "what '{name}' learned cannot be stored: {error}; are features or grades too large?"
+            ))
+        })
     }
 
     /// The model of a BLOB, every byte of it checked.

@@ -4,15 +4,15 @@
 //! text against it: an unknown key names the nearest known one, a wrong type or range names the key, what was
 //! given and what is allowed, a key given twice is an error. After that the getters cannot fail.
 
+mod json;
 mod rule;
 mod table;
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, shorten};
+
+use self::json::Entries;
 
 pub use rule::Rule;
 pub use table::{OPTIONS, OptionDef, Use};
@@ -92,32 +92,16 @@ fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
         let reason = "a model goes on with the choices of its training; train it again to change them";
         return Err(Error::Unsupported(format!("option '{key}': {reason}")));
     }
-    let accepted = || OPTIONS.iter().filter(move |def| def.used_by.contains(&used));
-    accepted()
-        .find(|def| def.key == key)
-        .ok_or_else(|| Error::unknown("option", key, accepted().map(|def| def.key)))
-}
-
-/// The entries of a JSON object in their order, repeated keys kept.
-struct Entries(Vec<(String, Value)>);
-
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct EntriesVisitor;
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
+    match OPTIONS.iter().find(|def| def.key == key) {
+        Some(def) if def.used_by.contains(&used) => Ok(def),
+        Some(def) => {
+            let others: Vec<&str> = def.used_by.iter().map(|used| used.functions()).collect();
+            Err(Error::Unsupported(format!("option '{key}': it belongs to {}", others.join(", "))))
         }
-        deserializer.deserialize_map(EntriesVisitor)
+        None => {
+            let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
+            Err(Error::unknown("option", key, accepted.map(|def| def.key)))
+        }
     }
 }
 
@@ -147,16 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn an_option_of_another_function_says_whose_it_is() {
+        assert_eq!(
+            message(r#"{"per_block": 1}"#),
+            "option 'per_block': it belongs to ltr_rank, ltr_evaluate"
+        );
+    }
+
+    #[test]
     fn a_key_given_twice_is_refused() {
         assert_eq!(
             message(r#"{"seed": 1, "seed": 2}"#),
             "option 'seed': got it twice, allowed is each key once"
         );
+        assert!(message(r#"{"columns": {"doc": "a", "doc": "b"}}"#).contains("\"doc\" stands twice"));
     }
 
     #[test]
     fn text_that_is_no_object_is_refused() {
-        for text in ["", "[]", "{", "7", r#"{"seed": 1e999}"#, "{} x"] {
+        for text in ["", "[]", "{", "7", r#"{"seed": 1e999}"#, "{} x", "{\"columns\": [[}]}"] {
             assert!(message(text).starts_with("options: got '"), "{text}");
         }
     }

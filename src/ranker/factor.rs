@@ -47,10 +47,34 @@ pub struct Labels {
     pub scale: f64,
 }
 
+/// Gains of higher ratings are too large to be squared and added up.
+const HIGHEST_WITH_GAIN: f64 = 100.0;
+/// Larger ones are themselves.
+const LARGEST: f64 = 1e100;
+
 impl Labels {
     /// The label of a rating.
     pub fn of(self, rating: f64) -> f64 {
         (if self.gain { libm::exp2(rating) - 1.0 } else { rating }) / self.scale
+    }
+
+    /// Refuses a rating that cannot be computed with, of `whom`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] with the rating and what is allowed.
+    pub fn check(self, rating: f64, whom: impl FnOnce() -> String) -> Result<()> {
+        if rating.abs() <= LARGEST && (!self.gain || rating <= HIGHEST_WITH_GAIN) {
+            return Ok(());
+        }
+        let problem = if self.gain && rating <= LARGEST && rating > 0.0 {
+            format!(
+                "has no gain 2^y - 1 that can be used; allowed are at most {HIGHEST_WITH_GAIN}, or larger ones where the model is trained with \"target\": \"grade\""
+            )
+        } else {
+            format!("is too large; allowed are at most {LARGEST:e} on both sides of 0")
+        };
+        let rating = if rating.abs() < 1e15 { format!("{rating}") } else { format!("{rating:e}") };
+        Err(Error::Data(format!("{}: the rating {rating} {problem}", whom())))
     }
 }
 

@@ -105,58 +105,58 @@ fn ratings(call: &Call<'_>, options: &Options, factored: &Factored) -> Result<Op
         Some(Value::String(text)) => of_source(call, text, options)?,
         Some(Value::Object(entries)) => entries
             .iter()
-            .map(|(key, rating)| entry(&item_of(key, factored), rating))
+            .map(|(key, rating)| Ok((of_text(key, factored), number(key, rating)?)))
             .collect::<Result<_>>()?,
-        Some(Value::Array(entries)) => entries.iter().map(pair).collect::<Result<_>>()?,
+        Some(Value::Array(entries)) => {
+            entries.iter().map(|entry| pair(entry, factored)).collect::<Result<_>>()?
+        }
         Some(_) => Vec::new(),
     };
+    for (id, rating) in &ratings {
+        if *id == Id::Null {
+            return Err(problem("an item id is NULL; every rating needs the id of its item"));
+        }
+        factored.folding.labels.check(*rating, || format!("option 'ratings', item {id}"))?;
+    }
     ratings.sort_by(|a, b| a.0.cmp(&b.0));
     match ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         None => Ok(Some(ratings)),
-        Some(pair) => Err(Error::Data(format!("option 'ratings': item {} stands there twice", pair[0].0))),
+        Some(pair) => Err(problem(&format!("item {} stands there twice", pair[0].0))),
     }
 }
 
-/// The item that a key of an object names: keys are texts, so one that is no item may stand for a whole number.
-fn item_of(key: &str, factored: &Factored) -> Value {
-    let whole = || key.parse::<i64>().ok().filter(|id| factored.item_number(&Id::Integer(*id)).is_some());
-    match factored.item_number(&Id::text(key)) {
-        Some(_) => json!(key),
-        None => whole().map_or(json!(key), |id| json!(id)),
-    }
+fn problem(problem: &str) -> Error {
+    Error::Data(format!("option 'ratings': {problem}"))
 }
 
-fn pair(entry_text: &Value) -> Result<(Id, f64)> {
-    match entry_text.as_array().map(Vec::as_slice) {
-        Some([item, rating]) => entry(item, rating),
-        _ => Err(Error::value("an entry of the option 'ratings'", entry_text.to_string(), "[item, rating]")),
-    }
+/// The item that a text names; one that is no item may stand for a whole number, as keys of an object are texts.
+fn of_text(text: &str, factored: &Factored) -> Id {
+    let whole = || text.parse().ok().map(Id::Integer).filter(|id| factored.item_number(id).is_some());
+    let id = Id::text(text);
+    if factored.item_number(&id).is_some() { id } else { whole().unwrap_or(id) }
 }
 
-fn entry(item: &Value, rating: &Value) -> Result<(Id, f64)> {
-    let id = match item {
-        Value::String(text) => Id::text(text),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => Id::Integer(whole),
-            (None, Some(real)) => Id::Real(real),
-            (None, None) => Id::Null,
-        },
-        other => {
-            return Err(Error::value(
-                "an item in the option 'ratings'",
-                other.to_string(),
-                "a number or a text",
-            ));
+fn pair(entry: &Value, factored: &Factored) -> Result<(Id, f64)> {
+    let Some([item, rating]) = entry.as_array().map(Vec::as_slice) else {
+        return Err(Error::value("an entry of the option 'ratings'", entry.to_string(), "[item, rating]"));
+    };
+    let id = match (item.as_str(), item.as_i64(), item.as_f64()) {
+        (Some(text), ..) => of_text(text, factored),
+        (_, Some(whole), _) => Id::Integer(whole),
+        (_, _, Some(real)) => Id::Real(real),
+        _ => {
+            let allowed = "a number or a text";
+            return Err(Error::value("an item in the option 'ratings'", item.to_string(), allowed));
         }
     };
-    match rating.as_f64().filter(|rating| rating.is_finite()) {
-        Some(rating) => Ok((id, rating)),
-        None => Err(Error::value(
-            format!("the rating of item {id} in the option 'ratings'"),
-            rating.to_string(),
-            "a number",
-        )),
-    }
+    Ok((id, number(&item.to_string(), rating)?))
+}
+
+fn number(item: &str, rating: &Value) -> Result<f64> {
+    rating.as_f64().ok_or_else(|| {
+        let what = format!("the rating of item {item} in the option 'ratings'");
+        Error::value(what, rating.to_string(), "a number")
+    })
 }
 
 /// Items and ratings of a source.

@@ -213,7 +213,8 @@ impl<'a> Reader<'a> {
         if wanted.relevance && roles.relevance.is_none() {
             return Err(absent("relevance", "one relevance, label, rel, grade or rating"));
         }
-        if !wanted.features && roles.doc.is_none() {
+        // Documents that are known by their ids, or that stand in a row for each slot.
+        if (!wanted.features || wanted.grouping == Grouping::Slots) && roles.doc.is_none() {
             return Err(absent("doc", "one doc_id, docid, document_id, document, item_id or item"));
         }
         let wide = match &roles.features {
@@ -305,7 +306,13 @@ impl<'a> Reader<'a> {
             Err(builder.row_error(builder.rows() - 1, name, problem))
         };
         if group == Some(Id::Null) {
-            return here(self.roles.group, "NULL; every row needs a block or slot".to_owned());
+            let problem = match self.wanted.grouping {
+                Grouping::Slots => "NULL; every row needs its slot",
+                _ => {
+                    "NULL; every row needs its block (coalesce with the document's id makes it a block of its own)"
+                }
+            };
+            return here(self.roles.group, problem.to_owned());
         }
         if unknown_query {
             return here(self.roles.query, "NULL; every row needs a query id".to_owned());

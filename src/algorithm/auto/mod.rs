@@ -80,6 +80,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     let space = Space::sum(data.features.columns(), members);
     let objective = log.iter().map(|step| step.objective).sum();
     let lambda = best.lambda();
+    let warnings = choice.warning(lambda).into_iter().collect();
     Ok(Trained {
         ranker: Box::new(Linear::new(space, Function { weights, objective, gap: 0.0 })),
         scaling: Scaling::None,
@@ -89,7 +90,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
         functions: log.len(),
         log,
         unconverged: 0,
-        warnings: Vec::new(),
+        warnings,
         report,
         aside: json!({}),
     })

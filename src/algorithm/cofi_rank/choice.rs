@@ -8,7 +8,7 @@ use crate::algorithm::{Choice, LambdaChoice, Recipe, Validation};
 use crate::data::{Dataset, Id, Ratings};
 use crate::error::Result;
 use crate::metric::Mean;
-use crate::select::{best, rating_folds};
+use crate::select::{best, cautious, rating_folds};
 
 /// Folds of which each is held out once.
 const FOLDS: usize = 5;
@@ -116,7 +116,11 @@ impl Session<'_> {
         let curve: Vec<(f64, Option<f64>)> =
             lambdas.iter().enumerate().map(|(place, lambda)| (*lambda, mean_at(place))).collect();
         let values: Vec<Option<f64>> = curve.iter().map(|(_, value)| *value).collect();
-        let winner = best(&values, self.recipe.metric.def().higher_is_better);
+        let higher_is_better = self.recipe.metric.def().higher_is_better;
+        let paired: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
+        // Under the largest lambda the biases rank, which is left for a clear advantage only.
+        let winner = best(&values, higher_is_better)
+            .map(|winner| if cautious(&paired, winner, higher_is_better) == 0 { 0 } else { winner });
         let lambda = winner.map_or(FALLBACK_LAMBDA, |winner| lambdas[winner]);
         let held_out = match (judged, number) {
             (Some(_), _) => "a source".to_owned(),
@@ -124,6 +128,15 @@ impl Session<'_> {
             (None, folds) => format!("the ratings of every user in {folds} parts"),
         };
         Ok((lambda, Some(Choice { metric: self.recipe.metric.name(), held_out, curve, winner })))
+    }
+
+    /// The values at every lambda, largest first, of the users that have all; `values` begins with the smallest.
+    fn paired(&self, values: &[Vec<Option<f64>>]) -> Vec<Vec<f64>> {
+        let users = values.first().map_or(0, Vec::len);
+        let of_user = |user: usize| {
+            values.iter().rev().map(|values| self.recipe.undefined.resolve(values[user])).collect()
+        };
+        (0..users).filter_map(of_user).collect()
     }
 
     /// The lambdas through which a fit goes to this one.

@@ -1,13 +1,14 @@
 //! Recommendation: factors of users and items around biases (Weimer, Karatzoglou, Le & Smola 2008; Le, Smola, Chapelle &
 //! Teo, section 7.2).
 //!
-//! Training has three parts. `biases` finds what all users agree about. `factors` finds what they differ in: U and V by
+//! Training has three parts. `biases` finds what all users agree about, with the `shrinkage` that held-out ratings choose. `factors` finds what they differ in: U and V by
 //! turns, with the biases as offsets. `choice` finds the weight of the penalty on held-out ratings of every user; with
 //! one that is large enough all factors are 0 and the biases alone rank, so factors are used only where they help.
 
 mod biases;
 mod choice;
 mod factors;
+mod shrinkage;
 
 use serde_json::{Value, json};
 
@@ -168,7 +169,8 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     let folds = choice::folds(&data.query_ids, &items, &ratings, recipe);
     if choices.biases {
         let targets = session.targets(&ratings);
-        session.shrinkage = Some(biases::choose(&ratings, &targets, &folds, &recipe.metric, control)?);
+        session.shrinkage =
+            Some(shrinkage::choose(&ratings, &targets, &folds, &recipe.metric, recipe.seed, control)?);
     }
     let judged = validation.map(|other| choice::Judged::of(&other, &data.query_ids, &items));
     let (lambda, chosen) = session.lambda(&ratings, &folds, judged.as_ref())?;
@@ -205,7 +207,7 @@ fn trained(
     let Biases { users: user_biases, items: item_biases, unknown, shrinkage, .. } = fit.biases;
     let log = fit.log.iter().map(|&(objective, seconds)| LogStep { objective, gap: 0.0, seconds }).collect();
     let lone = (0..ratings.n_users()).filter(|&user| ratings.of_user(user).len() < 2).count();
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = choice.iter().filter_map(|choice| choice.warning(lambda)).collect();
     if lone > 0 {
         warnings.push(format!("{lone} users have a single rating, which says nothing about an order; the biases of items rank for them"));
     }
@@ -255,18 +257,12 @@ fn check(data: &Dataset, choices: &Choices) -> Result<()> {
             data.query_ids[user], data.weights[user]
         )));
     }
-    if choices.gain
-        && let Some(row) = data.relevance.iter().position(|rating| *rating > HIGHEST_RATING)
-    {
-        return Err(Error::Data(format!(
-            "user {}, item {}: the rating {} has no gain 2^y - 1 that can be used; allowed are at most {HIGHEST_RATING}, \
-             or any with \"target\": \"grade\"",
-            data.query_ids[data.offsets.partition_point(|offset| *offset <= row) - 1],
-            data.doc_ids[row],
-            data.relevance[row]
-        )));
-    }
+    let labels = Labels { gain: choices.gain, scale: 1.0 };
     for user in 0..data.n_queries() {
+        for row in data.rows(user) {
+            let whom = || format!("user {}, item {}", data.query_ids[user], data.doc_ids[row]);
+            labels.check(data.relevance[row], whom)?;
+        }
         if let Loss::List(loss) = &choices.loss {
             let problem = |error| Error::Data(format!("user {}: {error}", data.query_ids[user]));
             loss.check(data.labels(user), &[]).map_err(problem)?;
@@ -274,6 +270,3 @@ fn check(data: &Dataset, choices: &Choices) -> Result<()> {
     }
     Ok(())
 }
-
-/// Gains of higher ratings are too large to be squared and added up.
-const HIGHEST_RATING: f64 = 100.0;

@@ -28,6 +28,26 @@ pub struct Choice {
     pub winner: Option<usize>,
 }
 
+impl Choice {
+    /// `held_out` where too little is judged to hold anything out.
+    pub(in crate::algorithm) const NOTHING: &str = "nothing";
+
+    /// Says so where nothing could be compared, so that `lambda` was taken as it is.
+    pub(in crate::algorithm) fn warning(&self, lambda: f64) -> Option<String> {
+        let Self { metric, held_out, winner, .. } = self;
+        match (winner, held_out.as_str()) {
+            (Some(_), _) => None,
+            (None, Self::NOTHING) => Some(format!(
+                "too few judged queries or documents to choose lambda by validation; {lambda} was taken"
+            )),
+            (None, _) => Some(format!(
+                "nothing could be compared by validation ({held_out}): {metric} has no value in any held-out query, as \
+                 where no relevance is high enough; the lambda {lambda} was taken"
+            )),
+        }
+    }
+}
+
 /// Values of a query: the metric at every lambda.
 type Values = Vec<Option<f64>>;
 
@@ -63,18 +83,15 @@ impl Session<'_> {
         if careful {
             winner = winner.map(|winner| cautious(&paired, winner, higher_is_better));
         }
-        if winner.is_none() {
-            warnings.push(format!(
-                "too few judged queries or documents to choose lambda by validation; {FALLBACK_LAMBDA} was taken"
-            ));
-        }
         let all = winner.map_or(FALLBACK_LAMBDA, |winner| curve[winner].0);
         let each = self.recipe.lambda_for_each.then(|| {
             let choose = |values: &Values| best(values, higher_is_better).map_or(all, |best| lambdas[best]);
             own.iter().map(choose).collect()
         });
-        let held_out = rounds.first().map_or_else(|| "nothing".to_owned(), |round| round.held_out.clone());
+        let held_out =
+            rounds.first().map_or_else(|| Choice::NOTHING.to_owned(), |round| round.held_out.clone());
         let choice = Choice { metric: self.recipe.metric.name(), held_out, curve, winner };
+        warnings.extend(choice.warning(all));
         Ok(Lambdas { all, each, choice: Some(choice) })
     }
 

@@ -17,6 +17,7 @@ use serde_json::{Map, json};
 
 use super::recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting};
 use super::{AlgorithmDef, LogStep, Trained, TrainingSet};
+use crate::arrange::Grouping;
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
@@ -379,11 +380,15 @@ fn collapse(recipe: &Recipe, fits: &[Fit]) -> Option<String> {
         return None;
     }
     let at = if recipe.prior == Prior::Zero { "w = 0" } else { "its prior" };
-    Some(format!(
-        "{at} is optimal here, or within 1% of it: the loss '{}' is a bound that no function lowers on these grades; \
-         try the perceptron, direct with \"bound\": \"nonconvex\", list_net or cs_list_mle",
-        recipe.loss.def().name
-    ))
+    let name = recipe.loss.def().name;
+    let why = match recipe.loss.grouping() {
+        Grouping::Slots => "these features hardly tell which document belongs to which slot",
+        _ => {
+            "it is a bound that no function lowers on these grades; try the perceptron, direct with \"bound\": \
+              \"nonconvex\", list_net or cs_list_mle"
+        }
+    };
+    Some(format!("{at} is optimal here for the loss '{name}', or within 1% of it: {why}"))
 }
 
 /// The relative gap of fits that only serve the choice of lambda.
@@ -464,7 +469,8 @@ fn check_teaches(loss: &Loss, data: &Dataset) -> Result<()> {
         return Ok(());
     }
     Err(Error::Data(format!(
-        "nothing to learn: to the loss '{}' with its options all documents of a query are alike, in each of the {} queries",
+        "nothing to learn: to the loss '{}' with its options all documents of a query are alike, in each of the {} queries \
+         (to many losses relevance of 0 and less is one and the same)",
         loss.def().name,
         data.n_queries()
     )))

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It is convex in s and at least the share of slots that get another document in the arrangement of the largest
-//! score. A slot to which no document belongs takes no part. The subgradient is 1 at the rows of the maximiser and -1 at
+//! score. A slot to which no document belongs takes no part, unless every document has a place, so that it stays empty. The subgradient is 1 at the rows of the maximiser and -1 at
 //! those of pi*.
 
 use serde::{Deserialize, Serialize};
@@ -98,10 +98,15 @@ impl MatchingQuery {
         Ok(Self { slots, rows: (0..marks.len() as u32).collect(), target, cost })
     }
 
-    /// The rows at slots to which a document belongs, and their table.
+    /// The rows that take part, and their table: those at slots to which a document belongs, and all where every document
+    /// has a place.
     fn rows_of(labels: &[f64], marks: &[Mark]) -> (Vec<u32>, std::result::Result<Slots, String>) {
-        let most = marks.iter().map(|mark| mark.group as usize + 1).max().unwrap_or(0);
-        let mut numbers: Vec<Option<u32>> = vec![None; most];
+        let count = |number: fn(&Mark) -> u32| marks.iter().map(|mark| number(mark) + 1).max().unwrap_or(0);
+        let slots = count(|mark| mark.group);
+        if targets(labels).count() == count(|mark| mark.document) as usize {
+            return ((0..marks.len() as u32).collect(), Slots::new(marks));
+        }
+        let mut numbers: Vec<Option<u32>> = vec![None; slots as usize];
         for (row, number) in targets(labels).zip(0..) {
             numbers[marks[row as usize].group as usize] = Some(number);
         }
@@ -188,6 +193,19 @@ mod tests {
         let value = loss.value_and_subgradient(&[0.0; 9], &mut g);
         assert!((value - 1.0).abs() < 1e-12, "two slots, each as good as wrong");
         assert!((0..3).all(|document| g[3 * document + 2] == 0.0));
+    }
+
+    #[test]
+    fn a_document_of_its_own_place_is_kept_from_empty_slots() {
+        let (labels, marks) = query(2, 3);
+        let loss = Matching::of(&labels, &marks);
+        let mut g = vec![0.0; 6];
+        let value = loss.value_and_subgradient(&[0.0, 0.0, 5.0, 0.0, 0.0, 0.0], &mut g);
+        assert!(
+            (value - 6.0).abs() < 1e-12,
+            "the first document prefers the empty slot by 5, and both cost a half"
+        );
+        assert_eq!(g[..3], [-1.0, 0.0, 1.0]);
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! JSON in which no object has a key twice: which of two values the caller means is not ours to guess.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The entries of a JSON object in their order, repeated keys kept for the caller to name.
+pub(super) struct Entries(pub(super) Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((key, Strict(value))) = map.next_entry()? {
+                    entries.push((key, value));
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+/// A value whose objects have every key once.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrictVisitor)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Strict;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Strict, E> {
+        Ok(Strict(Value::Null))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Strict, E> {
+        Ok(Strict(value.into()))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Strict, E> {
+        Ok(Strict(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Strict, E> {
+        Ok(Strict(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Strict, E> {
+        Ok(Strict(value.into()))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Strict, E> {
+        Ok(Strict(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Strict, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Strict(value)) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Strict(values.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Strict, A::Error> {
+        let mut object = Map::new();
+        while let Some((key, Strict(value))) = map.next_entry::<String, Strict>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format_args!("the key \"{key}\" stands twice in one object")));
+            }
+            object.insert(key, value);
+        }
+        Ok(Strict(object.into()))
+    }
+}
