@@ -45,7 +45,8 @@ fn database() -> Connection {
     while rows < RATINGS {
         let user = random.below(USERS);
         // The product of two uniform numbers: few items are rated often.
-        let item = random.below(1 + random.below(ITEMS));
+        let most = 1 + random.below(ITEMS);
+        let item = random.below(most);
         let quality = (item * 7 % 5) as f64 / 2.0;
         let taste = if (user + item).is_multiple_of(2) { 1.0 } else { -1.0 };
         let rating = (2.5 + 0.5 * quality + 0.5 * taste + random.symmetric()).round().clamp(1.0, 5.0);

@@ -33,7 +33,7 @@ fn objective_and_gradients_are_the_golden_ones() {
         let (users, items) = (rows(&case["U"]), rows(&case["V"]));
         let ratings = ratings(case, items.len());
         let offsets = vec![0.0; ratings.len()];
-        let problem = Factorisation::new(&ratings, &loss(), &ratings.values, &offsets);
+        let problem = Factorisation::new(&ratings, &loss(), &ratings.values, offsets.clone());
         let factors = Factors { rank: users[0].len(), users: users.concat(), items: items.concat() };
         let lambdas = [&case["lam_u"], &case["lam_v"]].map(|lambda| lambda.as_f64().unwrap());
         let objective = problem.objective(&factors, lambdas);

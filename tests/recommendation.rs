@@ -66,7 +66,8 @@ fn no_half_step_raises_the_objective() {
     let offsets = vec![0.0; ratings.len()];
     let step = HalfStep { tolerance: 1e-6, most: 200 };
     for (name, options) in LOSSES {
-        let problem = Factorisation::new(&ratings, &loss(name, options), &ratings.values, &offsets);
+        let mut problem =
+            Factorisation::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
         let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 1);
         factors.items.iter_mut().for_each(|value| *value *= 10.0);
         let lambdas = [0.02, 0.05];
@@ -90,7 +91,7 @@ fn the_gradients_are_those_of_differences() {
     let ratings = ratings();
     let offsets: Vec<f64> = (0..ratings.len()).map(|rating| (rating % 3) as f64 * 0.1).collect();
     for (name, options) in LOSSES.iter().filter(|(name, _)| !matches!(*name, "hinge" | "slam")) {
-        let problem = Factorisation::new(&ratings, &loss(name, options), &ratings.values, &offsets);
+        let problem = Factorisation::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
         let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 3);
         let mut random = Random::new(9);
         factors.users.iter_mut().for_each(|value| *value = random.symmetric());

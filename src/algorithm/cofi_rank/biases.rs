@@ -1,27 +1,31 @@
 //! Biases: how much users like what they rate, and how much an item is liked.
 //!
 //! ```text
-//! t_ui = mean + a_u + b_i + noise,     t the target of a rating, n_i ratings of item i, n_u of user u
+//! t_ui = mean + a_u + q_i + noise,     t the target of a rating, n_i ratings of item i, n_u of user u
 //!
-//! a_u = sum_i (t_ui - mean - b_i) / (n_u + k_u)
-//! b_i = (sum_u (t_ui - mean - a_u) + k m_i) / (n_i + k),     m_i = beta p_i + gamma c_i
+//! a_u = sum_i (t_ui - mean - q_i) / (n_u + k)
+//! q_i = (sum_u (t_ui - mean - a_u) + k m_i) / (n_i + k),     m_i = beta p_i + gamma c_i
+//! b_i = q_i - z s / sqrt(n_i + k),                           s the standard deviation of the noise
 //!
-//! p_i = log(1 + n_i),     c_i = sum_u (mean of b_j over the other items j of user u) / (n_i + k_c)
+//! p_i = log(1 + n_i),     c_i = sum_u (mean of q_j over the other items j of user u) / (n_i + k)
 //! ```
 //!
-//! The bias of an item is its mean, freed from the habits of its users and shrunk as by k more ratings of m_i, which is
-//! what is known of an item before its ratings are looked at. What many have rated is liked better (p), and so is what
-//! stands in good company (c): with items that are liked. beta and gamma come from weighted least squares over the items, p and c less
-//! their means over ratings. The equations are solved in turn.
+//! q_i is the mean of an item, freed from the habits of its users and shrunk as by k more ratings of m_i, which is what is
+//! known of an item before its ratings are looked at. What many have rated is liked better (p), and so is what stands
+//! in good company (c): with items that are liked. beta and gamma come from weighted least squares over the items, p
+//! and c less their means over ratings. The equations are solved in turn.
+//!
+//! Items are ranked by b_i, the lower end of what q_i may be: of many items with few ratings some have a high mean by luck, and
+//! these would lead the lists (docs/adr/0013).
 
 use crate::data::Ratings;
 
 /// Rounds of solving the equations in turn.
 const ROUNDS: usize = 15;
-/// k_u. Users have more ratings than items, and rankings hardly depend on it.
-const USER_SHRINKAGE: f64 = 8.0;
-/// k_c
-const COMPANY_SHRINKAGE: f64 = 3.0;
+/// k. Rankings hardly change from 6 to 10.
+const SHRINKAGE: f64 = 8.0;
+/// z, in standard errors.
+const CAUTION: f64 = 1.5;
 /// Two predictors count as one where this share of the second, squared, or less is its own.
 const OWN_SHARE: f64 = 1e-6;
 
@@ -33,35 +37,34 @@ pub(super) struct Biases {
     pub(super) items: Vec<f64>,
     /// Of an item without ratings.
     pub(super) unknown: f64,
-    /// k
-    pub(super) shrinkage: f64,
 }
 
 impl Biases {
     /// No biases.
     pub(super) fn none(ratings: &Ratings) -> Self {
         let (users, items) = (vec![0.0; ratings.n_users()], vec![0.0; ratings.n_items]);
-        Self { mean: 0.0, users, items, unknown: 0.0, shrinkage: 0.0 }
+        Self { mean: 0.0, users, items, unknown: 0.0 }
     }
 
     /// The biases of ratings with these targets.
-    pub(super) fn fit(ratings: &Ratings, targets: &[f64], shrinkage: f64) -> Self {
+    pub(super) fn fit(ratings: &Ratings, targets: &[f64]) -> Self {
         let counts: Vec<f64> = ratings.counts().into_iter().map(|count| count as f64).collect();
         let mean = targets.iter().sum::<f64>() / targets.len().max(1) as f64;
         let popularity = Predictor::new(counts.iter().map(|count| libm::log1p(*count)).collect(), &counts);
-        let mut biases = Self { mean, shrinkage, ..Self::none(ratings) };
+        let mut biases = Self { mean, ..Self::none(ratings) };
         for _ in 0..ROUNDS {
             biases.fit_users(ratings, targets);
             let company = Predictor::new(biases.company(ratings, &counts), &counts);
             biases.fit_items(ratings, targets, &counts, [&popularity, &company]);
         }
+        biases.lower(biases.noise(ratings, targets), &counts);
         biases
     }
 
     fn fit_users(&mut self, ratings: &Ratings, targets: &[f64]) {
         for user in 0..ratings.n_users() {
             let range = ratings.of_user(user);
-            let n = range.len() as f64 + USER_SHRINKAGE;
+            let n = range.len() as f64 + SHRINKAGE;
             let rest = |rating| targets[rating] - self.mean - self.items[ratings.items[rating] as usize];
             self.users[user] = range.map(rest).sum::<f64>() / n;
         }
@@ -78,10 +81,10 @@ impl Biases {
                 sums[item as usize] += (total - self.items[item as usize]) / others;
             }
         }
-        sums.iter().zip(counts).map(|(sum, count)| sum / (count + COMPANY_SHRINKAGE)).collect()
+        sums.iter().zip(counts).map(|(sum, count)| sum / (count + SHRINKAGE)).collect()
     }
 
-    /// b, and the bias of an item without ratings.
+    /// q, and that of an item without ratings.
     fn fit_items(
         &mut self,
         ratings: &Ratings,
@@ -89,19 +92,37 @@ impl Biases {
         counts: &[f64],
         [popularity, company]: [&Predictor; 2],
     ) {
-        let k = self.shrinkage;
         let mut sums = vec![0.0; ratings.n_items];
         for user in 0..ratings.n_users() {
             for rating in ratings.of_user(user) {
                 sums[ratings.items[rating] as usize] += targets[rating] - self.mean - self.users[user];
             }
         }
-        let [beta, gamma] = slopes([popularity, company], counts, &sums, k);
+        let [beta, gamma] = slopes([popularity, company], counts, &sums);
         for (item, bias) in self.items.iter_mut().enumerate() {
             let expected = beta * popularity.values[item] + gamma * company.values[item];
-            *bias = (sums[item] + k * expected) / (counts[item] + k);
+            *bias = (sums[item] + SHRINKAGE * expected) / (counts[item] + SHRINKAGE);
         }
         self.unknown = -beta * popularity.centre - gamma * company.centre;
+    }
+
+    /// s
+    fn noise(&self, ratings: &Ratings, targets: &[f64]) -> f64 {
+        let of_user = |user: usize| -> f64 {
+            let rest = |rating| {
+                targets[rating] - self.mean - self.users[user] - self.items[ratings.items[rating] as usize]
+            };
+            ratings.of_user(user).map(|rating| rest(rating) * rest(rating)).sum()
+        };
+        let squares: f64 = (0..ratings.n_users()).map(of_user).sum();
+        (squares / targets.len().max(1) as f64).sqrt()
+    }
+
+    /// From q to b.
+    fn lower(&mut self, noise: f64, counts: &[f64]) {
+        let error = |count: f64| noise / (count + SHRINKAGE).sqrt();
+        self.items.iter_mut().zip(counts).for_each(|(item, count)| *item -= CAUTION * error(*count));
+        self.unknown -= CAUTION * error(0.0);
     }
 
     /// b, one per rating, times a factor.
@@ -126,11 +147,11 @@ impl Predictor {
 }
 
 /// beta and gamma: least squares of the means of items, weighted with the k n_i / (n_i + k) that shrinking leaves to them.
-fn slopes(predictors: [&Predictor; 2], counts: &[f64], sums: &[f64], k: f64) -> [f64; 2] {
+fn slopes(predictors: [&Predictor; 2], counts: &[f64], sums: &[f64]) -> [f64; 2] {
     let [p, c] = predictors.map(|predictor| &predictor.values);
     let (mut pp, mut pc, mut cc, mut ps, mut cs) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (item, (count, sum)) in counts.iter().zip(sums).enumerate() {
-        let weight = k / (count + k);
+        let weight = SHRINKAGE / (count + SHRINKAGE);
         pp += weight * count * p[item] * p[item];
         pc += weight * count * p[item] * c[item];
         cc += weight * count * c[item] * c[item];

@@ -1,4 +1,7 @@
 //! The choice of lambda on held-out ratings of every user, or on a source.
+//!
+//! A user has few held-out ratings, and a list of a few items says nothing about the head of a long one, where items stand that
+//! are good by luck: the smaller lambda, the more of them. So held-out ratings of many users make one list.
 
 use rayon::prelude::*;
 
@@ -7,6 +10,8 @@ use super::factors::Fit;
 use crate::algorithm::{Choice, LambdaChoice, Recipe, Validation};
 use crate::data::{Dataset, Id, Ratings};
 use crate::error::Result;
+use crate::loss::Shape;
+use crate::math::random::Random;
 use crate::metric::Mean;
 use crate::select::{best, cautious, rating_folds};
 
@@ -14,6 +19,12 @@ use crate::select::{best, cautious, rating_folds};
 const FOLDS: usize = 5;
 /// Lambda where nothing can be held out: factors are 0, or almost.
 const FALLBACK_LAMBDA: f64 = 10.0;
+/// Held-out ratings of a list, about.
+const LIST: usize = 100;
+/// Lists that a fold has at least.
+const LISTS: usize = 5;
+/// Times that the users of a fold are dealt to lists.
+const DEALINGS: usize = 4;
 
 /// Which fold holds out each rating.
 pub(super) struct Folds {
@@ -36,46 +47,76 @@ pub(super) fn folds(users: &[Id], items: &[Id], ratings: &Ratings, recipe: &Reci
     Folds { of_rating, number }
 }
 
-/// Ratings to judge by: of users and items of the training, by number.
+/// A rating to judge by: user and item of the training, by number, and the rating. The item may be unknown.
+type Rated = (usize, Option<usize>, f64);
+
+/// Lists to judge by.
 pub(super) struct Judged {
-    users: Vec<(usize, Vec<Option<usize>>, Vec<f64>)>,
+    lists: Vec<Vec<Rated>>,
 }
 
 impl Judged {
-    /// Those of another data set, users that are not known left out.
+    /// Those of another data set, one for each user that is known.
     pub(super) fn of(data: &Dataset, users: &[Id], items: &[Id]) -> Self {
         let known = (0..data.n_queries()).filter_map(|query| {
             let user = users.binary_search(&data.query_ids[query]).ok()?;
             let item = |row: usize| items.binary_search(&data.doc_ids[row]).ok();
-            Some((user, data.rows(query).map(item).collect(), data.labels(query).to_vec()))
+            Some(data.rows(query).map(|row| (user, item(row), data.relevance[row])).collect())
         });
-        Self { users: known.collect() }
+        Self { lists: known.collect() }
     }
 
-    fn held_out(ratings: &Ratings, folds: &Folds, fold: usize) -> Self {
-        let users = (0..ratings.n_users()).map(|user| {
-            let held: Vec<usize> =
-                ratings.of_user(user).filter(|&rating| folds.of_rating[rating] == Some(fold)).collect();
-            let items = held.iter().map(|&rating| Some(ratings.items[rating] as usize)).collect();
-            (user, items, held.iter().map(|&rating| ratings.values[rating]).collect())
-        });
-        Self { users: users.filter(|(_, items, _): &(_, Vec<_>, _)| items.len() > 1).collect() }
-    }
-
-    /// The metric of each user.
-    fn values(&self, fit: &Fit, recipe: &Recipe) -> Vec<Option<f64>> {
-        let of_user = |(user, items, labels): &(usize, Vec<Option<usize>>, Vec<f64>)| {
-            let score = |item: &Option<usize>| {
-                item.map_or(fit.scale * fit.biases.unknown, |item| fit.score(*user, item))
-            };
-            recipe.metric.value(labels, &items.iter().map(score).collect::<Vec<f64>>())
+    fn held_out(ratings: &Ratings, folds: &Folds, fold: usize, seed: u64) -> Self {
+        let of_user = |user: usize| -> Vec<Rated> {
+            let held = ratings.of_user(user).filter(|&rating| folds.of_rating[rating] == Some(fold));
+            held.map(|at| (user, Some(ratings.items[at] as usize), ratings.values[at])).collect()
         };
-        self.users.iter().map(of_user).collect()
+        let mut users: Vec<Vec<Rated>> = (0..ratings.n_users()).map(of_user).collect();
+        let mut random = Random::new(seed);
+        let mut lists = Vec::new();
+        for _ in 0..DEALINGS {
+            random.shuffle(&mut users);
+            lists.extend(dealt(&users));
+        }
+        Self { lists }
+    }
+
+    /// The metric of each list.
+    fn values(&self, fit: &Fit, recipe: &Recipe) -> Vec<Option<f64>> {
+        let score = |&(user, item, _): &Rated| {
+            item.map_or(fit.scale * fit.biases.unknown, |item| fit.score(user, item))
+        };
+        let of_list = |list: &Vec<Rated>| {
+            recipe.metric.value(&labels(list), &list.iter().map(score).collect::<Vec<f64>>())
+        };
+        self.lists.iter().map(of_list).collect()
     }
 
     fn add(&self, values: &[Option<f64>], mean: &mut Mean) {
-        self.users.iter().zip(values).for_each(|((_, _, labels), value)| mean.add(*value, labels));
+        self.lists.iter().zip(values).for_each(|(list, value)| mean.add(*value, &labels(list)));
     }
+}
+
+fn labels(list: &[Rated]) -> Vec<f64> {
+    list.iter().map(|(_, _, rating)| *rating).collect()
+}
+
+/// The ratings of users in this order, in lists of about the same length; what is left at the end joins the last one.
+fn dealt(users: &[Vec<Rated>]) -> Vec<Vec<Rated>> {
+    let mut left: usize = users.iter().map(Vec::len).sum();
+    let length = LIST.min(left / LISTS).max(2);
+    let mut lists: Vec<Vec<Rated>> = vec![Vec::new()];
+    for user in users {
+        let full = lists.last().is_some_and(|list| list.len() >= length);
+        if full && left >= length {
+            lists.push(Vec::new());
+        }
+        left -= user.len();
+        if let Some(list) = lists.last_mut() {
+            list.extend(user);
+        }
+    }
+    lists
 }
 
 impl Session<'_> {
@@ -95,7 +136,7 @@ impl Session<'_> {
         let ascending: Vec<f64> = lambdas.iter().rev().copied().collect();
         let of_fold = |fold: usize| -> Result<(Judged, Vec<Vec<Option<f64>>>)> {
             let held = |rating: usize| judged.is_none() && folds.of_rating[rating] == Some(fold);
-            let own = Judged::held_out(ratings, folds, fold);
+            let own = Judged::held_out(ratings, folds, fold, self.recipe.seed);
             let by = judged.unwrap_or(&own);
             let mut values = Vec::with_capacity(lambdas.len());
             self.fit(&ratings.only(|rating| !held(rating)), &ascending, &mut |_, fit| {
@@ -121,7 +162,8 @@ impl Session<'_> {
         // Under the largest lambda the biases rank, which is left for a clear advantage only.
         let winner = best(&values, higher_is_better)
             .map(|winner| if cautious(&paired, winner, higher_is_better) == 0 { 0 } else { winner });
-        let lambda = winner.map_or(FALLBACK_LAMBDA, |winner| lambdas[winner]);
+        let more = if judged.is_some() { 1.0 } else { self.growth(number) };
+        let lambda = winner.map_or(FALLBACK_LAMBDA, |winner| more * lambdas[winner]);
         let held_out = match (judged, number) {
             (Some(_), _) => "a source".to_owned(),
             (None, 1) => "a share of the ratings of every user".to_owned(),
@@ -130,13 +172,22 @@ impl Session<'_> {
         Ok((lambda, Some(Choice { metric: self.recipe.metric.name(), held_out, curve, winner })))
     }
 
-    /// The values at every lambda, largest first, of the users that have all; `values` begins with the smallest.
+    /// What lambda grows by from a fit without one of so many folds to a fit of all ratings: the singular values of noise
+    /// grow with the root of the number of ratings. Losses that are means of users stay as they are.
+    fn growth(&self, folds: usize) -> f64 {
+        match self.choices.loss.shape() {
+            Shape::Quadratic if folds > 1 => (folds as f64 / (folds - 1) as f64).sqrt(),
+            _ => 1.0,
+        }
+    }
+
+    /// The values at every lambda, largest first, of the lists that have all; `values` begins with the smallest.
     fn paired(&self, values: &[Vec<Option<f64>>]) -> Vec<Vec<f64>> {
-        let users = values.first().map_or(0, Vec::len);
-        let of_user = |user: usize| {
-            values.iter().rev().map(|values| self.recipe.undefined.resolve(values[user])).collect()
+        let lists = values.first().map_or(0, Vec::len);
+        let of_list = |list: usize| {
+            values.iter().rev().map(|values| self.recipe.undefined.resolve(values[list])).collect()
         };
-        (0..users).filter_map(of_user).collect()
+        (0..lists).filter_map(of_list).collect()
     }
 
     /// The lambdas through which a fit goes to this one.

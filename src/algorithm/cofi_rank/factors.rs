@@ -59,11 +59,13 @@ impl Session<'_> {
         let biases = self.biases(ratings);
         let scale = self.scale(ratings, &labels, &biases);
         let factors = Factors::new(ratings.n_users(), ratings.n_items, choices.rank, self.recipe.seed);
+        let mut problem = Factorisation::new(ratings, &choices.loss, &labels, biases.offsets(ratings, scale));
         let mut fit = Fit { biases, scale, factors, log: Vec::new() };
         for &lambda in lambdas {
             let mut before = f64::INFINITY;
             for _ in 0..choices.epochs {
-                let objective = self.epoch(ratings, &labels, lambda, &mut fit)?;
+                let objective = self.epoch(&mut problem, lambda, &mut fit)?;
+                self.refit_biases(ratings, &labels, &mut problem, &mut fit);
                 fit.log.push((objective, began.elapsed().as_secs_f64()));
                 if before - objective <= SETTLED * objective {
                     break;
@@ -75,27 +77,35 @@ impl Session<'_> {
         Ok(fit)
     }
 
-    /// Fits U, V and, for least squares, b once each; answers with the objective.
-    fn epoch(&self, ratings: &Ratings, labels: &[f64], lambda: f64, fit: &mut Fit) -> Result<f64> {
+    /// Fits U and V once each; answers with the objective.
+    fn epoch(&self, problem: &mut Factorisation<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
         let step = HalfStep { tolerance: self.choices.tolerance, most: MOST_STEPS };
-        let offsets = fit.biases.offsets(ratings, fit.scale);
-        let problem = Factorisation::new(ratings, &self.choices.loss, labels, &offsets);
         problem.fit_users(&mut fit.factors, lambda, step, self.control)?;
         problem.fit_items(&mut fit.factors, lambda, step, self.control)?;
-        let objective = problem.objective(&fit.factors, [lambda; 2]);
         self.control.step();
-        if let (Some(shrinkage), Shape::Quadratic) = (self.shrinkage, self.choices.loss.shape()) {
-            fit.biases = Biases::fit(ratings, &left_over(ratings, labels, &fit.factors), shrinkage);
+        Ok(problem.objective(&fit.factors, [lambda; 2]))
+    }
+
+    /// For least squares: b of what U and V leave over.
+    fn refit_biases(
+        &self,
+        ratings: &Ratings,
+        labels: &[f64],
+        problem: &mut Factorisation<'_>,
+        fit: &mut Fit,
+    ) {
+        if self.choices.biases && self.choices.loss.shape() == Shape::Quadratic {
+            fit.biases = Biases::fit(ratings, &left_over(ratings, labels, &fit.factors));
+            problem.set_offsets(fit.biases.offsets(ratings, fit.scale));
         }
-        Ok(objective)
     }
 
     fn scale(&self, ratings: &Ratings, labels: &[f64], biases: &Biases) -> f64 {
-        if self.choices.loss.shape() == Shape::Quadratic || self.shrinkage.is_none() {
+        if self.choices.loss.shape() == Shape::Quadratic || !self.choices.biases {
             return 1.0;
         }
         let none = vec![0.0; ratings.len()];
-        let problem = Factorisation::new(ratings, &self.choices.loss, labels, &none);
+        let problem = Factorisation::new(ratings, &self.choices.loss, labels, none);
         let mut best = (1.0, f64::INFINITY);
         for exponent in SCALES {
             let scale = libm::exp2(0.5 * f64::from(exponent));

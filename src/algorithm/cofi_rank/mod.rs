@@ -1,14 +1,13 @@
 //! Recommendation: factors of users and items around biases (Weimer, Karatzoglou, Le & Smola 2008; Le, Smola, Chapelle &
 //! Teo, section 7.2).
 //!
-//! Training has three parts. `biases` finds what all users agree about, with the `shrinkage` that held-out ratings choose. `factors` finds what they differ in: U and V by
+//! Training has three parts. `biases` finds what all users agree about, `factors` finds what they differ in: U and V by
 //! turns, with the biases as offsets. `choice` finds the weight of the penalty on held-out ratings of every user; with
 //! one that is large enough all factors are 0 and the biases alone rank, so factors are used only where they help.
 
 mod biases;
 mod choice;
 mod factors;
-mod shrinkage;
 
 use serde_json::{Value, json};
 
@@ -28,7 +27,7 @@ use crate::smoothing::Kind;
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "cofi_rank",
     summary: "recommendation from ratings: factors of users and items with a ranking loss per user, around biases; reads ids and ratings, no features",
-    objective: "lambda / 2 (|U|^2 + |V|^2) + sum_u w_u l_u(scale b + V_u u), by turns in U and V; b_i shrunk means of items freed from the habits of users, l_u the loss on the ratings of user u; w_u the number of ratings for least squares, else 1",
+    objective: "lambda / 2 (|U|^2 + |V|^2) + sum_u w_u l_u(scale b + V_u u), by turns in U and V; b_i the lower ends of shrunk means of items, freed from the habits of users, l_u the loss on the ratings of user u; w_u the number of ratings for least squares, else 1",
     source: "Le, Smola, Chapelle & Teo, equation (42); Weimer, Karatzoglou, Le & Smola 2008",
     smoothing: Kind::Uniform,
     loss: DEFAULT_LOSS,
@@ -117,7 +116,7 @@ impl Choices {
     /// The candidates for lambda where the caller names none, largest first. Least squares are sums, others means.
     pub(super) fn grid(&self) -> Vec<f64> {
         let (largest, width, steps) =
-            if self.loss.shape() == Shape::Quadratic { (2.0, 0.1, 13) } else { (1.0, 0.25, 8) };
+            if self.loss.shape() == Shape::Quadratic { (2.0, 0.1, 13) } else { (1.0, 0.25, 6) };
         (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()
     }
 
@@ -153,7 +152,6 @@ struct Session<'a> {
     recipe: &'a Recipe,
     choices: &'a Choices,
     labels: Labels,
-    shrinkage: Option<f64>,
     control: &'a Control,
 }
 
@@ -165,13 +163,8 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     check(&data, choices)?;
     let (ratings, items) = Ratings::of(&data)?;
     let labels = choices.labels(&ratings);
-    let mut session = Session { recipe, choices, labels, shrinkage: None, control };
+    let session = Session { recipe, choices, labels, control };
     let folds = choice::folds(&data.query_ids, &items, &ratings, recipe);
-    if choices.biases {
-        let targets = session.targets(&ratings);
-        session.shrinkage =
-            Some(shrinkage::choose(&ratings, &targets, &folds, &recipe.metric, recipe.seed, control)?);
-    }
     let judged = validation.map(|other| choice::Judged::of(&other, &data.query_ids, &items));
     let (lambda, chosen) = session.lambda(&ratings, &folds, judged.as_ref())?;
     let path = session.path_to(lambda);
@@ -180,15 +173,12 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
 }
 
 impl Session<'_> {
-    fn targets(&self, ratings: &Ratings) -> Vec<f64> {
-        ratings.values.iter().map(|&rating| self.labels.of(rating)).collect()
-    }
-
     fn biases(&self, ratings: &Ratings) -> Biases {
-        match self.shrinkage {
-            Some(shrinkage) => Biases::fit(ratings, &self.targets(ratings), shrinkage),
-            None => Biases::none(ratings),
+        if !self.choices.biases {
+            return Biases::none(ratings);
         }
+        let targets: Vec<f64> = ratings.values.iter().map(|&rating| self.labels.of(rating)).collect();
+        Biases::fit(ratings, &targets)
     }
 }
 
@@ -204,7 +194,7 @@ fn trained(
     let (users, items, ratings) = known;
     let Choices { loss, tolerance, .. } = session.choices;
     let folding = Folding { loss: loss.clone(), labels: session.labels, lambda, tolerance: *tolerance };
-    let Biases { users: user_biases, items: item_biases, unknown, shrinkage, .. } = fit.biases;
+    let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
     let log = fit.log.iter().map(|&(objective, seconds)| LogStep { objective, gap: 0.0, seconds }).collect();
     let lone = (0..ratings.n_users()).filter(|&user| ratings.of_user(user).len() < 2).count();
     let mut warnings: Vec<String> = choice.iter().filter_map(|choice| choice.warning(lambda)).collect();
@@ -218,7 +208,6 @@ fn trained(
         "items": items.len(),
         "ratings": ratings.len(),
         "bias_scale": fit.scale,
-        "shrinkage": shrinkage,
         "norms": { "users": norms[0], "items": norms[1] },
     });
     let factored = Factored {

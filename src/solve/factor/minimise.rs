@@ -2,23 +2,37 @@
 //!
 //! A quadratic or smooth R: Newton steps, (H + lambda I) d = -gradient by conjugate gradients (Hestenes & Stiefel 1952);
 //! of a quadratic one the first step is the last. Another R: cutting planes (Teo et al. 2010), whose model is that of the solver `bundle`. These problems are small or rough, so no line is
-//! searched.
+//! searched. A plane below the losses as functions of scores stays below them when the other factors change, so the last ones
+//! serve the next half step too.
 
 use crate::math::dense::dot;
 use crate::solve::list::Planes;
 
+use super::cuts::{Cut, Cuts};
 use super::{HalfStep, add};
 
-/// A convex function that is nowhere negative.
+/// A convex function that is nowhere negative: losses of scores, which are affine in the point.
 pub(super) trait Risk {
-    /// The value at a point; a subgradient is written into the last argument.
-    fn value_and_subgradient(&self, point: &[f64], subgradient: &mut [f64]) -> f64;
-
     /// What the losses see at a point.
     fn scores(&self, point: &[f64]) -> Vec<f64>;
 
+    /// The value at these scores; a subgradient with respect to them is written into the last argument.
+    fn value_and_slopes(&self, scores: &[f64], slopes: &mut [f64]) -> f64;
+
+    /// From slopes of scores to those of the point, written into the last argument.
+    fn back(&self, slopes: &[f64], out: &mut [f64]);
+
     /// The Hessian of a smooth function at these scores times a direction, written into the last argument.
     fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]);
+
+    /// The value at a point; a subgradient is written into the last argument.
+    fn value_and_subgradient(&self, point: &[f64], subgradient: &mut [f64]) -> f64 {
+        let scores = self.scores(point);
+        let mut slopes = vec![0.0; scores.len()];
+        let value = self.value_and_slopes(&scores, &mut slopes);
+        self.back(&slopes, subgradient);
+        value
+    }
 }
 
 /// Most Newton steps.
@@ -35,17 +49,18 @@ pub(super) fn minimise(
     start: &[f64],
     lambda: f64,
     step: HalfStep,
+    cuts: &mut Cuts,
     cancelled: &dyn Fn() -> bool,
 ) -> Vec<f64> {
     if smooth {
         newton(risk, start, lambda, step, cancelled)
     } else {
-        cutting_planes(risk, start, lambda, step, cancelled)
+        cutting_planes(risk, start, lambda, step, cuts, cancelled)
     }
 }
 
 /// Newton steps, with the step halved until it pays.
-fn newton(
+pub(super) fn newton(
     risk: &dyn Risk,
     start: &[f64],
     lambda: f64,
@@ -118,20 +133,35 @@ fn cutting_planes(
     start: &[f64],
     lambda: f64,
     step: HalfStep,
+    cuts: &mut Cuts,
     cancelled: &dyn Fn() -> bool,
 ) -> Vec<f64> {
     let mut planes = Planes::new(start.len());
-    let mut subgradient = vec![0.0; start.len()];
+    let at_zero = risk.scores(&vec![0.0; start.len()]);
+    let plane = |Cut { slopes, offset }: &Cut| {
+        let mut normal = vec![0.0; start.len()];
+        risk.back(slopes, &mut normal);
+        (normal, offset + dot(slopes, &at_zero))
+    };
+    for cut in cuts.all() {
+        let (normal, offset) = plane(cut);
+        planes.add(normal, offset);
+    }
     let (mut best, mut least) = (start.to_vec(), f64::INFINITY);
     let mut w = start.to_vec();
     for _ in 0..step.most {
-        let value = risk.value_and_subgradient(&w, &mut subgradient);
+        let scores = risk.scores(&w);
+        let mut slopes = vec![0.0; scores.len()];
+        let value = risk.value_and_slopes(&scores, &mut slopes);
         let objective = value + 0.5 * lambda * dot(&w, &w);
         if objective < least {
             least = objective;
             best.copy_from_slice(&w);
         }
-        planes.add(subgradient.clone(), value - dot(&subgradient, &w));
+        let cut = Cut { offset: value - dot(&slopes, &scores), slopes };
+        let (normal, offset) = plane(&cut);
+        planes.add(normal, offset);
+        cuts.push(cut);
         let allowed = step.tolerance * least;
         let model = planes.minimum(0.5 * lambda, MODEL * allowed);
         if least - model.bound <= allowed || cancelled() {

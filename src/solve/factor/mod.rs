@@ -7,18 +7,22 @@
 //!
 //! V_u are the rows of V of the items that user u has rated, b_u offsets that stay as they are. Only rated items count: a
 //! rating of 0 is a rating. A user with fewer than two ratings costs nothing. For V fixed the problems of the users are
-//! convex and apart from one another; for U fixed that of V is one convex problem. Both are solved in turn (`minimise`),
-//! each from where it stands, so the objective never rises.
+//! convex and apart from one another; for U fixed that of V is one convex problem. Both are solved in turn (`minimise`, and
+//! `frank_wolfe` for V where the loss has corners), and what is worse than before is not taken, so the objective never rises.
 //!
 //! w_u is 1, but for least squares the number that makes a sum of squares of the mean: there is no reason why a rating of
 //! a user with many should count less.
 
+mod cuts;
+mod frank_wolfe;
 mod minimise;
 mod risk;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use self::cuts::Cuts;
+use self::frank_wolfe::{Planes, Search};
 use self::risk::{OfItems, OfUser};
 use crate::control::Control;
 use crate::data::Ratings;
@@ -64,6 +68,9 @@ fn normal(random: &mut Random) -> f64 {
     let angle = std::f64::consts::PI * random.symmetric();
     (-2.0 * libm::log(radius)).sqrt() * libm::cos(angle)
 }
+
+/// Most planes that are sought for a user in a half step; the next one has them and seeks more.
+const PLANES: usize = 12;
 
 /// When a half step ends.
 #[derive(Debug, Clone, Copy)]
@@ -124,8 +131,19 @@ impl UserLoss {
         lambda: f64,
         step: HalfStep,
     ) -> Vec<f64> {
+        self.user_with(rows, offsets, start, (lambda, step), &mut Cuts::default())
+    }
+
+    fn user_with(
+        &self,
+        rows: &[f64],
+        offsets: &[f64],
+        start: &[f64],
+        (lambda, step): (f64, HalfStep),
+        cuts: &mut Cuts,
+    ) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
-        minimise::minimise(&risk, self.smooth, start, lambda, step, &|| false)
+        minimise::minimise(&risk, self.smooth, start, lambda, step, cuts, &|| false)
     }
 }
 
@@ -149,21 +167,39 @@ pub struct Factorisation<'a> {
     /// One per user; none where the user costs nothing.
     losses: Vec<Option<UserLoss>>,
     /// b, one per rating.
-    offsets: &'a [f64],
+    offsets: Vec<f64>,
     /// The ratings of item i are `by_item[item_offsets[i]..item_offsets[i + 1]]`: user and number of the rating.
     by_item: Vec<(u32, u32)>,
     item_offsets: Vec<usize>,
     smooth: bool,
+    /// Of the problem of each user.
+    cuts: Vec<Cuts>,
+    /// Of the problem of all items.
+    planes: Planes,
 }
 
 impl<'a> Factorisation<'a> {
     /// The problem of these ratings. `labels` are what the loss sees of them, `offsets` what is added to scores; one each
     /// per rating.
-    pub fn new(ratings: &'a Ratings, loss: &Loss, labels: &[f64], offsets: &'a [f64]) -> Self {
+    pub fn new(ratings: &'a Ratings, loss: &Loss, labels: &[f64], offsets: Vec<f64>) -> Self {
         let losses = (0..ratings.n_users()).map(|user| UserLoss::new(loss, &labels[ratings.of_user(user)]));
         let losses = losses.collect();
         let (item_offsets, by_item) = by_item(ratings);
-        Self { ratings, losses, offsets, by_item, item_offsets, smooth: is_smooth(loss) }
+        Self {
+            ratings,
+            losses,
+            offsets,
+            by_item,
+            item_offsets,
+            smooth: is_smooth(loss),
+            cuts: vec![Cuts::default(); ratings.n_users()],
+            planes: Planes::new(ratings.n_users(), ratings.len()),
+        }
+    }
+
+    /// Other offsets.
+    pub fn set_offsets(&mut self, offsets: Vec<f64>) {
+        self.offsets = offsets;
     }
 
     /// sum_u w_u l_u at these scores, one per rating.
@@ -201,7 +237,7 @@ impl<'a> Factorisation<'a> {
     /// # Errors
     /// An interruption.
     pub fn fit_users(
-        &self,
+        &mut self,
         factors: &mut Factors,
         lambda: f64,
         step: HalfStep,
@@ -209,7 +245,11 @@ impl<'a> Factorisation<'a> {
     ) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let (rank, items) = (*rank, &*items);
-        users.par_chunks_mut(rank).enumerate().try_for_each(|(user, row)| {
+        let most = if self.smooth { step.most } else { step.most.min(PLANES) };
+        let step = HalfStep { most, ..step };
+        let mut all_cuts = std::mem::take(&mut self.cuts);
+        let cuts = all_cuts.par_iter_mut();
+        let fitted = users.par_chunks_mut(rank).zip(cuts).enumerate().try_for_each(|(user, (row, cuts))| {
             control.check()?;
             let range = self.ratings.of_user(user);
             let Some(loss) = &self.losses[user] else {
@@ -218,9 +258,12 @@ impl<'a> Factorisation<'a> {
             };
             let rated = &self.ratings.items[range.clone()];
             let rows = gather(items, rated, rank);
-            row.copy_from_slice(&loss.user(&rows, &self.offsets[range], row, lambda, step));
+            let fitted = loss.user_with(&rows, &self.offsets[range], row, (lambda, step), cuts);
+            row.copy_from_slice(&fitted);
             Ok(())
-        })
+        });
+        self.cuts = all_cuts;
+        fitted
     }
 
     /// Fits V to U.
@@ -228,22 +271,45 @@ impl<'a> Factorisation<'a> {
     /// # Errors
     /// An interruption.
     pub fn fit_items(
-        &self,
+        &mut self,
         factors: &mut Factors,
         lambda: f64,
         step: HalfStep,
         control: &Control,
     ) -> Result<()> {
-        let risk = OfItems { problem: self, users: &factors.users, rank: factors.rank };
+        let Factors { rank, users, items } = factors;
         let cancelled = || control.is_cancelled();
-        factors.items = minimise::minimise(&risk, self.smooth, &factors.items, lambda, step, &cancelled);
+        if self.smooth {
+            let risk = OfItems { problem: self, users, rank: *rank };
+            *items = minimise::newton(&risk, items, lambda, step, &cancelled);
+            return control.check();
+        }
+        let mut planes = std::mem::replace(&mut self.planes, Planes::new(0, 0));
+        let mut cuts = std::mem::take(&mut self.cuts);
+        let (problem, rank) = (&*self, *rank);
+        let mut search = Search { problem, planes: &mut planes, cuts: &mut cuts, users, rank, lambda };
+        let found = search.run(step, &cancelled);
+        (self.planes, self.cuts) = (planes, cuts);
+        let of_items =
+            |items: &[f64]| 0.5 * lambda * dot(items, items) + self.loss(&self.scores(users, items, rank));
+        if of_items(&found) < of_items(items) {
+            *items = found;
+        }
         control.check()
+    }
+
+    /// V_u u + b_u of one user.
+    fn scores_of(&self, user: usize, row: &[f64], items: &[f64]) -> Vec<f64> {
+        let range = self.ratings.of_user(user);
+        let rated = self.ratings.items[range.clone()].iter();
+        let products = rated.map(|&item| dot(row, &items[item as usize * row.len()..][..row.len()]));
+        products.zip(&self.offsets[range]).map(|(product, offset)| product + offset).collect()
     }
 
     /// V_u u + b_u, one per rating.
     fn scores(&self, users: &[f64], items: &[f64], rank: usize) -> Vec<f64> {
         let mut scores = self.products(users, items, rank);
-        scores.iter_mut().zip(self.offsets).for_each(|(score, offset)| *score += offset);
+        scores.iter_mut().zip(&self.offsets).for_each(|(score, offset)| *score += offset);
         scores
     }
 

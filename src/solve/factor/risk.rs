@@ -20,20 +20,16 @@ impl OfUser<'_> {
     fn products(&self, u: &[f64]) -> Vec<f64> {
         self.rows.chunks(self.rank).map(|row| dot(row, u)).collect()
     }
+}
+
+impl Risk for OfUser<'_> {
+    fn value_and_slopes(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
+        self.loss.value_and_subgradient(scores, slopes)
+    }
 
     fn back(&self, slopes: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         self.rows.chunks(self.rank).zip(slopes).for_each(|(row, slope)| add(out, *slope, row));
-    }
-}
-
-impl Risk for OfUser<'_> {
-    fn value_and_subgradient(&self, point: &[f64], subgradient: &mut [f64]) -> f64 {
-        let scores = self.scores(point);
-        let mut slopes = vec![0.0; scores.len()];
-        let value = self.loss.value_and_subgradient(&scores, &mut slopes);
-        self.back(&slopes, subgradient);
-        value
     }
 
     fn scores(&self, point: &[f64]) -> Vec<f64> {
@@ -58,12 +54,12 @@ pub(super) struct OfItems<'a, 'p> {
 }
 
 impl Risk for OfItems<'_, '_> {
-    fn value_and_subgradient(&self, point: &[f64], subgradient: &mut [f64]) -> f64 {
-        let scores = self.scores(point);
-        let mut slopes = vec![0.0; scores.len()];
-        let value = self.problem.slopes(&scores, &mut slopes);
-        subgradient.copy_from_slice(&self.problem.to_items(&slopes, self.users, self.rank));
-        value
+    fn value_and_slopes(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
+        self.problem.slopes(scores, slopes)
+    }
+
+    fn back(&self, slopes: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(&self.problem.to_items(slopes, self.users, self.rank));
     }
 
     fn scores(&self, point: &[f64]) -> Vec<f64> {
