@@ -85,7 +85,7 @@ fn main() {
     for &(name, sql) in RECOMMENDATIONS {
         let mut statement = connection.prepare(sql).unwrap();
         let mut ask = |user: usize| {
-            assert_eq!(statement.query_row([user as i64], |row| row.get::<_, i64>(0)).unwrap(), 10)
+            assert_eq!(statement.query_row([user as i64], |row| row.get::<_, i64>(0)).unwrap(), 10);
         };
         ask(0);
         println!("{name:45} {:9.2} ms", 1e3 * median(101, &mut ask));

@@ -19,6 +19,9 @@ SELECT i / 50 AS query_id, i AS doc_id, (i * 7919) % 5 AS relevance, ((i * 10472
 const SOON: Duration = Duration::from_secs(2);
 
 const TRAIN: &str = "SELECT ltr_train('q_svm', 'judged', '{\"tolerance\": 1e-12}')";
+/// Half steps of users and of items, whose losses are dear.
+const RECOMMEND: &str = "SELECT ltr_train('cofi_rank', 'SELECT query_id AS user, doc_id % 211 AS item, relevance AS rating FROM judged',
+    '{\"loss\": \"direct\", \"lambda\": 0.1, \"epochs\": 1000, \"tolerance\": 1e-9}')";
 
 fn connect() -> Connection {
     let connection = Connection::open_in_memory().expect("a database");
@@ -69,18 +72,20 @@ fn a_model_beyond_the_limit_of_a_value_is_refused_with_ways_out() {
 
 #[test]
 fn an_interrupt_stops_training_and_leaves_nothing() {
-    let connection = connect();
-    connection.execute_batch(LARGE).expect("a large set");
-    let handle = connection.get_interrupt_handle();
-    let sent = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
-        handle.interrupt();
-        Instant::now()
-    });
-    let outcome = run(&connection, TRAIN);
-    let ended = Instant::now();
-    assert!(ended.duration_since(sent.join().expect("the thread")) < SOON);
-    assert_interrupted(&connection, &outcome);
+    for train in [TRAIN, RECOMMEND] {
+        let connection = connect();
+        connection.execute_batch(LARGE).expect("a large set");
+        let handle = connection.get_interrupt_handle();
+        let sent = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            handle.interrupt();
+            Instant::now()
+        });
+        let outcome = run(&connection, train);
+        let ended = Instant::now();
+        assert!(ended.duration_since(sent.join().expect("the thread")) < SOON);
+        assert_interrupted(&connection, &outcome);
+    }
 }
 
 /// A progress handler that asks to stop once the instant it is given has come.

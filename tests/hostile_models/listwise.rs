@@ -2,7 +2,6 @@
 
 use sqlite_ltr::data::Scaling;
 use sqlite_ltr::loss::list::cs_list_mle::{Scheme, Tables};
-use sqlite_ltr::loss::list::gains::LinearMeasure;
 use sqlite_ltr::loss::list::{
     Bound, Bounded, CsListMle, Decoder, Direct, ListLoss, Measure, Slam, SmoothGrad,
 };
@@ -26,7 +25,7 @@ fn eru(halflife: f64, neutral: f64) -> Measure {
     Measure::Eru { neutral, halflife, normalised: false }
 }
 
-fn smooth(d: &mut Dependent, measure: LinearMeasure) {
+fn smooth(d: &mut Dependent, measure: Measure) {
     d.fitting.loss = Loss::List(ListLoss::SmoothGrad(SmoothGrad { measure }));
 }
 
@@ -54,7 +53,8 @@ const WRONG: &[Change<Dependent>] = &[
     ("a margin that is NaN", |d| slam(d, f64::NAN, Bounded::Map)),
     ("an infinite margin", |d| slam(d, f64::INFINITY, Bounded::Map)),
     ("no document that counts", |d| slam(d, 1.0, Bounded::Ndcg(Some(0)))),
-    ("no place that counts", |d| smooth(d, LinearMeasure::Precision(0))),
+    ("no place that counts", |d| smooth(d, Measure::Precision(0))),
+    ("a measure of other losses", |d| smooth(d, eru(5.0, 0.0))),
     ("no first place", |d| direct(d, Measure::Precision(0), Decoder::Log)),
     ("a half-life of 1", |d| direct(d, eru(1.0, 0.0), Decoder::Log)),
     ("a half-life that is NaN", |d| direct(d, eru(f64::NAN, 0.0), Decoder::Log)),
@@ -76,7 +76,7 @@ const EXTREME: &[Change<Dependent>] = &[
     ("a huge start", |d| d.fitting.start = Some(vec![1.7e308, -1.7e308])),
     ("a huge centre", |d| d.fitting.centre = Some(vec![1.7e308, -1.7e308])),
     ("tables of fewer grades", |d| tables(d, vec![vec![0.0]], vec![1.0])),
-    ("huge cutoffs", |d| smooth(d, LinearMeasure::Precision(usize::MAX))),
+    ("huge cutoffs", |d| smooth(d, Measure::Precision(usize::MAX))),
     ("a deep decoder", |d| direct(d, Measure::Precision(usize::MAX), Decoder::Linear(usize::MAX))),
     ("a steep decoder", |d| direct(d, eru(1.0 + f64::EPSILON, -1.7e308), Decoder::Power(1.7e308))),
     ("another loss", |d| d.fitting.loss = Loss::Pair(PairLoss::Logistic)),

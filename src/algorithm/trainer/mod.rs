@@ -5,6 +5,7 @@
 //! is fitted on all rows. With the prior `global` the penalty of a query's function pulls to the uniform one instead of
 //! to 0; the uniform one has a lambda of its own, chosen in the same way.
 
+mod check;
 mod choice;
 mod round;
 
@@ -17,7 +18,6 @@ use serde_json::{Map, json};
 
 use super::recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting};
 use super::{AlgorithmDef, LogStep, Trained, TrainingSet};
-use crate::arrange::Grouping;
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
@@ -30,6 +30,7 @@ use crate::ranker::{
 use crate::smoothing::Kind;
 use crate::solve::{self, SolveReport, Step, Stop};
 
+pub(super) use check::nothing_to_learn;
 pub use choice::Choice;
 use round::Round;
 
@@ -97,14 +98,8 @@ pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
 /// began, and would judge that instead of the function that is kept.
 const CHOICE_TOLERANCES: (f64, f64, f64, f64) = (1e-4, 1e-3, 1e-4, 1e-2);
 
-/// An objective above this share of that of no function is no success.
-const COLLAPSED: f64 = 0.99;
-
 /// Lambda where no judged query can be spared to choose it.
 const FALLBACK_LAMBDA: f64 = 0.01;
-
-/// More pairs of one query are refused: one pass over so many takes about 0.1 s, and nothing stops it.
-const MOST_PAIRS: u64 = 500_000_000;
 
 /// What is fixed before anything is fitted.
 struct Session<'a> {
@@ -160,7 +155,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
     let fits = session.fit_all(&fitting, lambdas.each.as_deref(), started)?;
     let unconverged =
         fits.iter().filter(|fit| !matches!(fit.report.stop, Stop::Converged | Stop::Empty)).count();
-    warnings.extend(collapse(recipe, &fits));
+    warnings.extend(check::collapse(recipe, &fits));
     let log = log(&fits);
     let functions = fits.len();
     let (ranker, scaling) = session.ranker(fitting, fits.into_iter().map(|fit| fit.function).collect());
@@ -210,9 +205,9 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, mut data: Dataset, control: &'a Control) -> Result<Self> {
         if matches!(recipe.loss, Loss::Pair(_)) {
-            check_pairs(&data)?;
+            check::pairs(&data)?;
         }
-        check_teaches(&recipe.loss, &data)?;
+        check::teaches(&recipe.loss, &data)?;
         let scaling = Scaling::fit(recipe.scale, &data, control)?;
         let rule = if recipe.smoothing.kind == Kind::Uniform {
             None
@@ -233,7 +228,7 @@ impl<'a> Session<'a> {
         };
         let space = Arc::new(space);
         let data = Arc::new(data);
-        check_memory(&space, &data, recipe.max_memory)?;
+        check::memory(&space, &data, recipe.max_memory)?;
         let pool = JudgmentPool::of_rows(space, Arc::clone(&data), recipe.loss.clone());
         let lending = Lending {
             smoothing: recipe.smoothing,
@@ -371,26 +366,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Says so where the best function is hardly better than none, as margins over all documents make it on noisy grades.
-fn collapse(recipe: &Recipe, fits: &[Fit]) -> Option<String> {
-    let [Fit { function, report, .. }] = fits else { return None };
-    let first = report.steps.first()?.objective;
-    let takes_planes = matches!(recipe.loss, Loss::List(_)) && recipe.loss.shape() == Shape::Convex;
-    if !takes_planes || function.objective < COLLAPSED * first {
-        return None;
-    }
-    let at = if recipe.prior == Prior::Zero { "w = 0" } else { "its prior" };
-    let name = recipe.loss.def().name;
-    let why = match recipe.loss.grouping() {
-        Grouping::Slots => "these features hardly tell which document belongs to which slot",
-        _ => {
-            "it is a bound that no function lowers on these grades; try the perceptron, direct with \"bound\": \
-              \"nonconvex\", list_net or cs_list_mle"
-        }
-    };
-    Some(format!("{at} is optimal here for the loss '{name}', or within 1% of it: {why}"))
-}
-
 /// The relative gap of fits that only serve the choice of lambda.
 fn choice_tolerance(loss: &Loss) -> f64 {
     let (pairs, smooth, planes, others) = CHOICE_TOLERANCES;
@@ -427,59 +402,4 @@ fn scale(scaling: &Scaling, data: &mut Dataset, control: &Control) -> Result<()>
 /// Scaled features of every query (`n_queries`, p); p = 0 where no distance is used.
 fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
     rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
-}
-
-/// Refuses a kernel whose documents or pairs would take more memory than is allowed. One function for all queries needs
-/// them all at once; functions of single queries keep part of them.
-fn check_memory(space: &Space, data: &Dataset, allowed: Option<u64>) -> Result<()> {
-    let needed = space.bytes(data);
-    match allowed {
-        Some(allowed) if needed > allowed => {
-            let what = format!("the training set in a space of {} landmarks", space.dim());
-            Err(Error::Memory { what, needed, allowed })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses queries whose pairs would take too long: a fit goes through all of them many times.
-fn check_pairs(data: &Dataset) -> Result<()> {
-    for query in 0..data.n_queries() {
-        let pairs = loss::pairs(data.labels(query));
-        if pairs > MOST_PAIRS {
-            return Err(Error::Data(format!(
-                "query {} has {} documents with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
-                 one query are allowed, so leave out some of its less relevant documents",
-                data.query_ids[query],
-                data.rows(query).len(),
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses judgments that teach nothing.
-fn check_teaches(loss: &Loss, data: &Dataset) -> Result<()> {
-    let any =
-        |teaches: &dyn Fn(&[f64]) -> bool| (0..data.n_queries()).any(|query| teaches(data.labels(query)));
-    if !any(&|labels| loss::pairs(labels) > 0) {
-        return Err(nothing_to_learn(data.n_queries()));
-    }
-    if any(&|labels| loss.teaches(labels)) {
-        return Ok(());
-    }
-    Err(Error::Data(format!(
-        "nothing to learn: to the loss '{}' with its options all documents of a query are alike, in each of the {} queries \
-         (to many losses relevance of 0 and less is one and the same)",
-        loss.def().name,
-        data.n_queries()
-    )))
-}
-
-/// An error for training sets without documents to tell apart.
-pub(super) fn nothing_to_learn(queries: usize) -> Error {
-    Error::Data(format!(
-        "nothing to learn: none of the {queries} queries has two documents of different relevance; \
-         a ranking is learnt from pairs of documents of one query whose relevance differs"
-    ))
 }

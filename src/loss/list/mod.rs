@@ -6,10 +6,11 @@
 
 pub mod cs_list_mle;
 mod direct;
-pub mod gains;
+mod gains;
 mod list_mle;
 mod list_net;
 mod matching;
+mod measure;
 mod scratch;
 mod slam;
 mod smooth_grad;
@@ -27,9 +28,10 @@ use crate::math::order::compare;
 pub use cs_list_mle::{CS_LIST_MLE, CsListMle};
 pub use list_mle::{LIST_MLE, ListMle};
 
-pub use direct::{BOUNDS, Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery, Measure};
+pub use direct::{BOUNDS, Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery};
 pub use list_net::{LIST_NET, ListNet};
 pub use matching::{MATCHING, Matching, MatchingQuery};
+pub use measure::{Measure, PlaceWeights};
 pub use slam::{Active, Bounded, SLAM, Slam, SlamQuery};
 pub use smooth_grad::{SMOOTH_GRAD, SmoothGrad};
 pub use squared::{PAIR_SQUARED, SQUARED, Squared};
@@ -139,7 +141,7 @@ impl ListLoss {
             Self::Squared(_) | Self::ListNet(_) | Self::ListMle(_) | Self::Matching(_) => true,
             Self::CsListMle(loss) => loss.is_sound(),
             Self::Slam(loss) => loss.is_sound(),
-            Self::SmoothGrad(loss) => loss.measure.is_sound(),
+            Self::SmoothGrad(loss) => loss.is_sound(),
             Self::Direct(loss) => loss.is_sound(),
         }
     }

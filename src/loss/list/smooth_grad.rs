@@ -10,7 +10,7 @@
 //! A document may count at several blurred places, so A may exceed max M and the smoothed loss fall below 0.
 //!
 //! The paper's display leaves out a_j, without which A tends to a constant, and prints Algorithm 4 with the sign of a
-//! loss. The measure is one of [`LinearMeasure`], "ndcg@10" unless given: a place costs O(N). The loss is not convex; it
+//! loss. The measure is a [`Measure`] without parameters of its own, "ndcg@10" unless given: a place costs O(N). The loss is not convex; it
 //! is a step function without smoothing, and with it has no gradient where two scores at the places of a are equal (the
 //! documents then stand in their order).
 
@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::gains::{LinearMeasure, PlaceWeights, check_gains, measure};
+use super::gains::{check_gains, measure, unknown_measure};
+use super::measure::{Measure, PlaceWeights};
 use super::scratch::with_scratch;
 use super::{ListLoss, QueryLoss};
 use crate::error::Result;
@@ -35,10 +36,10 @@ pub const SMOOTH_GRAD: LossDef = LossDef {
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SmoothGrad {
     /// What is maximised.
-    pub measure: LinearMeasure,
+    pub measure: Measure,
 }
 
 /// The loss of one query.
@@ -58,7 +59,25 @@ struct Smoothed {
 
 impl SmoothGrad {
     fn new(given: Given<'_>) -> Result<Self> {
-        Ok(Self { measure: LinearMeasure::of(&measure(given, "ndcg@10")?, SMOOTH_GRAD.name)? })
+        let metric = measure(given, "ndcg@10")?;
+        match Measure::of(&metric) {
+            Some(measure) if Self::takes(measure) => Ok(Self { measure }),
+            _ => Err(unknown_measure(
+                &metric,
+                SMOOTH_GRAD.name,
+                "ndcg, ndcg@k, dcg, dcg@k, precision@k or wta",
+            )),
+        }
+    }
+
+    /// The reciprocal rank needs queries with one relevant document, and utilities have parameters of their own.
+    fn takes(measure: Measure) -> bool {
+        !matches!(measure, Measure::Mrr(_) | Measure::Eru { .. })
+    }
+
+    /// True where a measure that it takes has its numbers in their ranges.
+    pub(super) fn is_sound(self) -> bool {
+        Self::takes(self.measure) && self.measure.is_sound()
     }
 
     pub(super) fn check(labels: &[f64]) -> Result<()> {
@@ -131,7 +150,7 @@ mod tests {
     const MEASURES: &[&str] = &["ndcg", "ndcg@3", "dcg", "dcg@2", "precision@2", "wta"];
 
     fn of(name: &str, labels: &[f64]) -> Box<dyn QueryLoss> {
-        let measure = LinearMeasure::of(&Metric::parse(name).unwrap(), SMOOTH_GRAD.name).unwrap();
+        let measure = Measure::of(&Metric::parse(name).unwrap()).unwrap();
         Box::new(SmoothGrad { measure }.of(labels))
     }
 
@@ -158,6 +177,16 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn other_metrics_are_refused() {
+        for name in ["map", "mrr", "precision", "err", "eru"] {
+            let options = serde_json::json!({ "measure": name });
+            let error = SmoothGrad::new(Given(options.as_object().unwrap())).unwrap_err().to_string();
+            let allowed = "ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with the loss 'smooth_grad'";
+            assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
         }
     }
 

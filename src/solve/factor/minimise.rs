@@ -42,23 +42,6 @@ const HALVINGS: usize = 20;
 /// A step pays with this share of the decrease that its slope promises (Armijo 1966).
 const ENOUGH: f64 = 1e-4;
 
-/// The minimum, or a point that is no worse than the start.
-pub(super) fn minimise(
-    risk: &dyn Risk,
-    smooth: bool,
-    start: &[f64],
-    lambda: f64,
-    step: HalfStep,
-    cuts: &mut Cuts,
-    cancelled: &dyn Fn() -> bool,
-) -> Vec<f64> {
-    if smooth {
-        newton(risk, start, lambda, step, cancelled)
-    } else {
-        cutting_planes(risk, start, lambda, step, cuts, cancelled)
-    }
-}
-
 /// Newton steps, with the step halved until it pays.
 pub(super) fn newton(
     risk: &dyn Risk,
@@ -128,13 +111,13 @@ fn direction(
 /// The model is solved to this share of the gap that is asked for.
 const MODEL: f64 = 0.1;
 
-fn cutting_planes(
+/// Cutting planes, of which those of `cuts` are there from the beginning.
+pub(super) fn cutting_planes(
     risk: &dyn Risk,
     start: &[f64],
     lambda: f64,
     step: HalfStep,
     cuts: &mut Cuts,
-    cancelled: &dyn Fn() -> bool,
 ) -> Vec<f64> {
     let mut planes = Planes::new(start.len());
     let at_zero = risk.scores(&vec![0.0; start.len()]);
@@ -164,7 +147,7 @@ fn cutting_planes(
         cuts.push(cut);
         let allowed = step.tolerance * least;
         let model = planes.minimum(0.5 * lambda, MODEL * allowed);
-        if least - model.bound <= allowed || cancelled() {
+        if least - model.bound <= allowed {
             break;
         }
         w = model.u;

@@ -143,7 +143,11 @@ impl UserLoss {
         cuts: &mut Cuts,
     ) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
-        minimise::minimise(&risk, self.smooth, start, lambda, step, cuts, &|| false)
+        if self.smooth {
+            minimise::newton(&risk, start, lambda, step, &|| false)
+        } else {
+            minimise::cutting_planes(&risk, start, lambda, step, cuts)
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::measure::Measure;
 use crate::error::{Error, Result};
+use crate::loss::list::measure::Measure;
 use crate::metric::logarithmic;
 
 /// The weight of position p, counted from 1.

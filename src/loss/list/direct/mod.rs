@@ -21,7 +21,6 @@
 //! regret stays between 0 and 1. A query with fewer blocks than positions has as many positions as blocks.
 
 mod decoder;
-mod measure;
 mod query;
 
 #[cfg(test)]
@@ -29,6 +28,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use super::measure::Measure;
 use super::{ListLoss, QueryLoss};
 use crate::arrange::Mark;
 use crate::error::{Error, Result};
@@ -36,7 +36,6 @@ use crate::loss::{Given, Loss, LossDef, Shape};
 use crate::metric::MetricOptions;
 
 pub use decoder::{DECODERS, Decoder};
-pub use measure::Measure;
 pub use query::DirectQuery;
 
 /// The definition.

@@ -1,18 +1,31 @@
 //! A recipe: every choice of one training, checked. Made from an algorithm's preset and the caller's options.
 
+mod given;
+mod grid;
+mod settings;
+
 use serde_json::{Map, Value, json};
+
+use self::given::{
+    check_loss_options, check_parameters, check_smoothing_options, lambda, metric, penalty, validation,
+    weighting,
+};
+use self::grid::radii;
 
 use super::{AlgorithmDef, cofi_rank, perceptron};
 use crate::arrange::Grouping;
 use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
-use crate::loss::{self, Given, LOSSES, Loss, LossDef, Shape};
+use crate::loss::{self, Given, Loss, Shape};
 use crate::metric::{Metric, Undefined};
 use crate::option::Options;
 use crate::ranker::{Form, Penalty};
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
 use crate::solve::{self, SolverDef};
+
+pub use given::missing;
+pub(super) use grid::auto_grid;
 
 /// How lambda is found.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,27 +134,6 @@ pub struct Recipe {
     pub online: Option<perceptron::Choices>,
     /// The choices of an algorithm of users and items.
     pub factorisation: Option<cofi_rank::Choices>,
-}
-
-/// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
-/// of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for v = 61, ..., 1; else half decades, because fits are dearer,
-/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1 to 1e-4 of
-/// convex losses that take cutting planes and of annealed ones, from 100 to 0.01 of differences of convex ones. Where the
-/// penalty pulls to a prior, which may be best left alone, cutting planes begin at 1000.
-pub(super) fn auto_grid(loss: &Loss, is_linear: bool, pulls: bool) -> Vec<f64> {
-    let half_decades = |largest: f64, steps: u32| -> Vec<f64> {
-        (0..=steps).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
-    };
-    match (loss, loss.shape()) {
-        (Loss::Pair(_), _) if is_linear => {
-            (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
-        }
-        (Loss::List(_), Shape::Convex) if pulls => half_decades(3.0, 12),
-        (Loss::List(_), Shape::Difference) => half_decades(2.0, 8),
-        (Loss::List(_), Shape::Convex | Shape::Annealed) => half_decades(0.0, 8),
-        _ if is_linear => half_decades(1.0, 14),
-        _ => half_decades(0.0, 14),
-    }
 }
 
 impl Recipe {
@@ -328,228 +320,15 @@ impl Recipe {
         let fitted = if self.fits_at_query_time || !self.kernel.is_linear() { 0 } else { data.n_queries() };
         (kept * (8 + columns * data.features.element_bytes()) + fitted * 8 * columns) as u64
     }
-
-    /// The choices as JSON, for the model's card.
-    pub fn settings(&self) -> Value {
-        if let Some(online) = &self.online {
-            let mut settings = online.settings();
-            settings["scale"] = json!(self.scale.name());
-            if online.shuffles() {
-                settings["seed"] = json!(self.seed);
-            }
-            return settings;
-        }
-        if let Some(factorisation) = &self.factorisation {
-            let mut settings = factorisation.settings();
-            for (key, value) in &self.loss_parameters {
-                settings[key] = value.clone();
-            }
-            settings["seed"] = json!(self.seed);
-            return settings;
-        }
-        let mut settings = json!({
-            "smoothing": self.smoothing.kind.name(),
-            "loss": self.loss.def().name,
-            "form": self.form.name(),
-            "kernel": self.given_kernel,
-            "solver": self.solver.name,
-            "scale": self.scale.name(),
-            "tolerance": self.tolerance,
-        });
-        for (key, value) in &self.loss_parameters {
-            settings[key] = value.clone();
-        }
-        if self.smoothing.kind != Kind::Uniform || self.prior != Prior::Zero {
-            settings["prior"] = json!(PRIOR_NAMES[self.prior as usize]);
-        }
-        match self.weighting {
-            Weighting::Queries => {}
-            Weighting::Documents => settings["weighting"] = json!("documents"),
-            Weighting::Pairs => settings["weighting"] = json!("pairs"),
-        }
-        if self.penalty != Penalty::Ridge {
-            settings["penalty"] = json!(self.penalty_name());
-        }
-        if self.smoothing.kind != Kind::Uniform {
-            settings["fits"] = json!(if self.fits_at_query_time { "query_time" } else { "training" });
-        }
-        if self.smoothing.kind.uses_distance() {
-            settings["neighbors"] = json!(self.smoothing.neighbors);
-            settings["query_scale"] = json!(if self.standardise_queries { "standard" } else { "none" });
-            if self.smoothing.kind != Kind::Knn {
-                settings["bandwidth"] = match self.smoothing.bandwidth {
-                    Bandwidth::Median => json!("median"),
-                    Bandwidth::Fixed(h) => json!(h),
-                };
-            }
-        }
-        settings
-    }
-}
-
-/// Refuses parameters of other algorithms.
-fn check_parameters(algorithm: &AlgorithmDef, options: &Options) -> Result<()> {
-    let of_another = |key: &&String| {
-        let takes = |algorithm: &AlgorithmDef| algorithm.parameters.contains(&key.as_str());
-        !takes(algorithm) && super::ALGORITHMS.iter().any(|other| takes(other))
-    };
-    match options.given().keys().find(of_another) {
-        Some(key) => Err(Error::Unsupported(format!(
-            "option '{key}': it is no option of '{}', which takes {}",
-            algorithm.name,
-            algorithm.parameters.join(", ")
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Refuses parameters of other losses.
-fn check_loss_options(algorithm: &AlgorithmDef, loss: &LossDef, options: &Options) -> Result<()> {
-    let of_another = |key: &&String| {
-        let takes = |loss: &LossDef| loss.parameters.contains(&key.as_str());
-        // What 'cofi_rank' sees of a rating is a choice of its own.
-        let own = !algorithm.features && *key == "target";
-        !takes(loss) && !own && LOSSES.iter().any(|other| takes(other))
-    };
-    match options.given().keys().find(of_another) {
-        Some(key) => Err(Error::Unsupported(format!(
-            "option '{key}': it has no meaning with the loss \"{}\"",
-            loss.name
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The penalty; what takes the place of lambda goes with its own one only.
-fn penalty(options: &Options, algorithm: &AlgorithmDef) -> Result<Penalty> {
-    let name = options.text("penalty").unwrap_or(algorithm.penalty);
-    let refused = |key: &str, reason: &str| Err(Error::Unsupported(format!("option '{key}': {reason}")));
-    if options.has("components") && name != "spectral" {
-        return refused("components", "it has no meaning without \"penalty\": \"spectral\"");
-    }
-    if options.has("radius") && name != "ball" {
-        return refused("radius", "it has no meaning without \"penalty\": \"ball\"");
-    }
-    match (name, options.has("lambda")) {
-        ("ball", true) => {
-            refused("lambda", "it has no meaning with \"penalty\": \"ball\", which takes 'radius'")
-        }
-        ("ball", false) => Ok(Penalty::Ball),
-        ("spectral", true) if options.has("components") => {
-            refused("components", "give the number of components or the smallest eigenvalue lambda, not both")
-        }
-        ("spectral", _) if options.has("components") => {
-            check_counts(options.get("components")).map(|()| Penalty::Components)
-        }
-        ("spectral", _) => Ok(Penalty::Threshold),
-        _ => Ok(Penalty::Ridge),
-    }
-}
-
-/// Refuses numbers of components that are not whole.
-fn check_counts(given: Option<&Value>) -> Result<()> {
-    let numbers = match given {
-        Some(Value::Array(numbers)) => numbers.as_slice(),
-        Some(other) => std::slice::from_ref(other),
-        None => &[],
-    };
-    match numbers.iter().filter_map(Value::as_f64).find(|number| number.fract() > 0.0) {
-        Some(number) => Err(Error::value(
-            "option 'components'",
-            number.to_string(),
-            "a whole number, an array of such numbers, or \"auto\"",
-        )),
-        None => Ok(()),
-    }
-}
-
-/// The candidates for the radius of a ball where the caller wants some, largest first: half decades from 1000 to 0.1.
-fn radii() -> Vec<f64> {
-    (0..=8).map(|step| libm::exp10(3.0 - 0.5 * f64::from(step))).collect()
-}
-
-fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {
-    let unused = |key: &str| {
-        let reason = format!("it has no meaning with smoothing \"{}\"", kind.name());
-        Err(Error::Unsupported(format!("option '{key}': {reason}")))
-    };
-    match kind {
-        Kind::Uniform | Kind::Individual if options.has("neighbors") => unused("neighbors"),
-        Kind::Uniform | Kind::Individual | Kind::Knn if options.has("bandwidth") => unused("bandwidth"),
-        Kind::Uniform if options.has("query_features") => unused("query_features"),
-        Kind::Uniform if options.has("query_scale") => unused("query_scale"),
-        Kind::Uniform if options.text("prior") == Some("global") => unused("prior"),
-        Kind::Uniform if options.has("fits") => unused("fits"),
-        Kind::Uniform if options.has("lambda_for") => unused("lambda_for"),
-        _ => Ok(()),
-    }
-}
-
-fn lambda(given: Option<&Value>, auto: impl FnOnce() -> Vec<f64>) -> LambdaChoice {
-    match given {
-        Some(Value::Number(number)) => LambdaChoice::Fixed(number.as_f64().unwrap_or(1.0)),
-        Some(Value::Array(list)) => {
-            let mut lambdas: Vec<f64> = list.iter().filter_map(Value::as_f64).collect();
-            lambdas.sort_by(|a, b| b.total_cmp(a));
-            lambdas.dedup_by(|a, b| a.to_bits() == b.to_bits());
-            LambdaChoice::Among(lambdas)
-        }
-        _ => LambdaChoice::Among(auto()),
-    }
-}
-
-fn metric(given: Option<&Value>) -> Result<Metric> {
-    match given {
-        None => Metric::parse("ndcg@10"),
-        Some(Value::String(name)) => Metric::parse(name),
-        Some(other) => {
-            Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\""))
-        }
-    }
-}
-
-fn weighting(given: Option<&str>) -> Weighting {
-    match given {
-        Some("documents") => Weighting::Documents,
-        Some("pairs") => Weighting::Pairs,
-        _ => Weighting::Queries,
-    }
-}
-
-fn validation(given: Option<&Value>, of_documents: bool) -> Validation {
-    match given {
-        Some(Value::Number(share)) => Validation::Queries(share.as_f64().unwrap_or(0.2)),
-        Some(Value::String(text)) if text == "documents" => Validation::Documents,
-        Some(Value::String(text)) => Validation::Source(text.clone()),
-        _ if of_documents => Validation::Documents,
-        _ => Validation::Queries(0.2),
-    }
-}
-
-/// What a missing feature counts as, from the options of any call that reads a source.
-pub fn missing(options: &Options) -> Missing {
-    match options.text("missing") {
-        Some("zero") => Missing::Zero,
-        Some("mean") => Missing::Mean,
-        _ => Missing::Error,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::PairLoss;
     use crate::option::Use;
 
     fn recipe(algorithm: &str, options: &str) -> Result<Recipe> {
         Recipe::new(super::super::find(algorithm)?, &Options::parse(Some(options), Use::Train)?)
-    }
-
-    #[test]
-    fn the_grid_is_the_papers() {
-        let grid = auto_grid(&Loss::Pair(PairLoss::Hinge), true, false);
-        assert_eq!(grid.len(), 61);
-        assert!((grid[0] - 1e3).abs() < 1e-9 && (grid[60] - 1e-3).abs() < 1e-15);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Measures of the form M(pi) = sum_i a_{pi(i)} b_i (Le, Smola, Chapelle, Teo, equations 3 to 11).
+//! Measures that are linear in the places of documents, M(pi) = sum_i a_{pi(i)} b_i (Le, Smola, Chapelle, Teo, equations
+//! 3 to 11).
 //!
 //! | measure | a_p | b_i |
 //! |---|---|---|
@@ -10,14 +11,16 @@
 //! | `eru` | 2^((1 - p) / (halflife - 1)) | max(y - neutral, 0); `neru` divides by the largest sum |
 //!
 //! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
-//! form.
+//! form. Grades below 0 gain 0.
 
 use serde::{Deserialize, Serialize};
 
+use super::gains::RELEVANT;
 use crate::error::{Error, Result};
-use crate::metric::{Gain, Metric, MetricOptions, gains, gains_for_ratios, logarithmic};
+use crate::math::order::descending;
+use crate::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
 
-/// A measure that direct optimisation bounds; cutoffs are numbers of positions.
+/// A measure that losses follow; cutoffs are numbers of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Measure {
     /// Winner takes all.
@@ -49,8 +52,7 @@ const NAMES: &str = "wta, mrr, dcg, dcg@k, ndcg, ndcg@k, precision@k, eru or ner
 
 /// 1 for relevant documents, 0 for others.
 fn relevance(labels: &[f64]) -> Vec<f64> {
-    let threshold = MetricOptions::default().threshold;
-    labels.iter().map(|&y| f64::from(u8::from(y >= threshold))).collect()
+    labels.iter().map(|&y| f64::from(u8::from(y >= RELEVANT))).collect()
 }
 
 impl Measure {
@@ -63,14 +65,22 @@ impl Measure {
             return Ok(Self::Eru { neutral, halflife, normalised: true });
         }
         let metric = Metric::parse(text)?;
+        if metric.def().name == "eru" {
+            return Ok(Self::Eru { neutral, halflife, normalised: false });
+        }
+        let unknown = || Error::value("measure of the loss 'direct'", format!("'{text}'"), NAMES);
+        Self::of(&metric).ok_or_else(unknown)
+    }
+
+    /// The measure that a metric is, where that needs no parameters.
+    pub fn of(metric: &Metric) -> Option<Self> {
         match (metric.def().name, metric.cutoff()) {
-            ("wta", _) => Ok(Self::Wta),
-            ("mrr", cutoff) => Ok(Self::Mrr(cutoff)),
-            ("dcg", cutoff) => Ok(Self::Dcg(cutoff)),
-            ("ndcg", cutoff) => Ok(Self::Ndcg(cutoff)),
-            ("precision", Some(cutoff)) => Ok(Self::Precision(cutoff)),
-            ("eru", _) => Ok(Self::Eru { neutral, halflife, normalised: false }),
-            _ => Err(Error::value("measure of the loss 'direct'", format!("'{text}'"), NAMES)),
+            ("wta", _) => Some(Self::Wta),
+            ("mrr", cutoff) => Some(Self::Mrr(cutoff)),
+            ("dcg", cutoff) => Some(Self::Dcg(cutoff)),
+            ("ndcg", cutoff) => Some(Self::Ndcg(cutoff)),
+            ("precision", Some(cutoff)) => Some(Self::Precision(cutoff)),
+            _ => None,
         }
     }
 
@@ -136,6 +146,13 @@ impl Measure {
         weights
     }
 
+    /// a and b for documents with these labels.
+    pub fn weights(self, labels: &[f64]) -> PlaceWeights {
+        let mut places = self.position_weights(labels.len());
+        places.truncate(places.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1));
+        PlaceWeights { places, documents: self.label_weights(labels) }
+    }
+
     /// Refuses the labels of a query that the measure is not for.
     ///
     /// # Errors
@@ -156,5 +173,58 @@ impl Measure {
             )));
         }
         Ok(())
+    }
+}
+
+/// A measure for the documents of one query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlaceWeights {
+    /// a (l <= N), without zeros at its end.
+    pub places: Vec<f64>,
+    /// b (N), at least 0, in the order of the documents.
+    pub documents: Vec<f64>,
+}
+
+impl PlaceWeights {
+    /// M of the documents in this order, the first at the first place.
+    pub fn of_order(&self, order: impl Iterator<Item = usize>) -> f64 {
+        self.places.iter().zip(order).map(|(a, document)| a * self.documents[document]).sum()
+    }
+
+    /// The largest M, as a does not increase with the place.
+    pub fn largest(&self) -> f64 {
+        self.of_order(descending(&self.documents).into_iter())
+    }
+
+    /// The smallest M.
+    pub fn smallest(&self) -> f64 {
+        self.of_order(descending(&self.documents).into_iter().rev())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::order::compare;
+
+    const NAMES: &[&str] = &["dcg", "dcg@2", "ndcg", "ndcg@2", "ndcg@9", "precision@2", "precision@9", "wta"];
+
+    proptest::proptest! {
+        #[test]
+        fn measures_are_the_metrics(rows in proptest::collection::vec((-1i8..4, -3.0f64..3.0), 1..9)) {
+            let labels: Vec<f64> = rows.iter().map(|row| f64::from(row.0)).collect();
+            let scores: Vec<f64> = rows.iter().map(|row| row.1).collect();
+            for name in NAMES {
+                let metric = Metric::parse(name).unwrap();
+                let weights = Measure::parse(name, 0.0, 5.0).unwrap().weights(&labels);
+                let expected = metric.value(&labels, &scores).unwrap_or(0.0);
+                let found = weights.of_order(descending(&scores).into_iter());
+                proptest::prop_assert!((found - expected).abs() < 1e-12, "{name}: {found}, {expected}");
+                proptest::prop_assert!(weights.smallest() <= found + 1e-12 && found <= weights.largest() + 1e-12);
+                let mut places = weights.places.clone();
+                places.sort_by(|a, b| compare(*b, *a));
+                proptest::prop_assert_eq!(&places, &weights.places);
+            }
+        }
     }
 }

@@ -1,0 +1,90 @@
+//! What is refused before a training, and what is to be said after it.
+
+use super::Fit;
+use crate::algorithm::recipe::{Prior, Recipe};
+use crate::arrange::Grouping;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::loss::{self, Loss, Shape};
+use crate::ranker::Space;
+
+/// An objective above this share of that of no function is no success.
+const COLLAPSED: f64 = 0.99;
+
+/// More pairs of one query are refused: one pass over so many takes about 0.1 s, and nothing stops it.
+const MOST_PAIRS: u64 = 500_000_000;
+
+/// Refuses a kernel whose documents or pairs would take more memory than is allowed. One function for all queries needs
+/// them all at once; functions of single queries keep part of them.
+pub(super) fn memory(space: &Space, data: &Dataset, allowed: Option<u64>) -> Result<()> {
+    let needed = space.bytes(data);
+    match allowed {
+        Some(allowed) if needed > allowed => {
+            let what = format!("the training set in a space of {} landmarks", space.dim());
+            Err(Error::Memory { what, needed, allowed })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses queries whose pairs would take too long: a fit goes through all of them many times.
+pub(super) fn pairs(data: &Dataset) -> Result<()> {
+    for query in 0..data.n_queries() {
+        let pairs = loss::pairs(data.labels(query));
+        if pairs > MOST_PAIRS {
+            return Err(Error::Data(format!(
+                "query {} has {} documents with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
+                 one query are allowed, so leave out some of its less relevant documents",
+                data.query_ids[query],
+                data.rows(query).len(),
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses judgments that teach nothing.
+pub(super) fn teaches(loss: &Loss, data: &Dataset) -> Result<()> {
+    let any =
+        |teaches: &dyn Fn(&[f64]) -> bool| (0..data.n_queries()).any(|query| teaches(data.labels(query)));
+    if !any(&|labels| loss::pairs(labels) > 0) {
+        return Err(nothing_to_learn(data.n_queries()));
+    }
+    if any(&|labels| loss.teaches(labels)) {
+        return Ok(());
+    }
+    Err(Error::Data(format!(
+        "nothing to learn: to the loss '{}' with its options all documents of a query are alike, in each of the {} queries \
+         (to many losses relevance of 0 and less is one and the same)",
+        loss.def().name,
+        data.n_queries()
+    )))
+}
+
+/// An error for training sets without documents to tell apart.
+pub(in crate::algorithm) fn nothing_to_learn(queries: usize) -> Error {
+    Error::Data(format!(
+        "nothing to learn: none of the {queries} queries has two documents of different relevance; \
+         a ranking is learnt from pairs of documents of one query whose relevance differs"
+    ))
+}
+
+/// Says so where the best function is hardly better than none, as margins over all documents make it on noisy grades.
+pub(super) fn collapse(recipe: &Recipe, fits: &[Fit]) -> Option<String> {
+    let [Fit { function, report, .. }] = fits else { return None };
+    let first = report.steps.first()?.objective;
+    let takes_planes = matches!(recipe.loss, Loss::List(_)) && recipe.loss.shape() == Shape::Convex;
+    if !takes_planes || function.objective < COLLAPSED * first {
+        return None;
+    }
+    let at = if recipe.prior == Prior::Zero { "w = 0" } else { "its prior" };
+    let name = recipe.loss.def().name;
+    let why = match recipe.loss.grouping() {
+        Grouping::Slots => "these features hardly tell which document belongs to which slot",
+        _ => {
+            "it is a bound that no function lowers on these grades; try the perceptron, direct with \"bound\": \
+              \"nonconvex\", list_net or cs_list_mle"
+        }
+    };
+    Some(format!("{at} is optimal here for the loss '{name}', or within 1% of it: {why}"))
+}
