@@ -18,7 +18,7 @@ use rusqlite::{Connection, Result};
 /// Ratings to train on per user.
 const SIZES: [i64; 3] = [10, 20, 50];
 /// Ratings of the overall mean that the mean of an item is shrunk with.
-const SHRINKAGE: [f64; 2] = [5.0, 10.0];
+const SHRINKAGE: [f64; 2] = [5.0, 15.0];
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     sqlite_ltr::register(&connection)?;
     load(&connection, &text)?;
     println!(
-        "| N | item mean, k = 5 | k = 10 | least squares | cofi_rank | p to k = 5 | p to k = 10 | seconds | lambda |"
+        "| N | item mean, k = 5 | k = 15 | least squares | cofi_rank | p to k = 5 | p to k = 15 | seconds | lambda |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for size in SIZES {
@@ -128,15 +128,15 @@ fn paired(ours: &[f64], theirs: &[f64]) -> f64 {
 
 /// A line of the table: item means, least squares on ratings, `cofi_rank`.
 fn line(name: &str, all: &[Vec<f64>; 4], seconds: f64, lambda: f64) -> String {
-    let [five, ten, squared, ours] = all;
+    let [light, strong, squared, ours] = all;
     format!(
         "| {name} | {:.4} | {:.4} | {:.4} | {:.4} | {:.1e} | {:.1e} | {seconds:.1} | {lambda:.2} |",
-        mean(five),
-        mean(ten),
+        mean(light),
+        mean(strong),
         mean(squared),
         mean(ours),
-        paired(ours, five),
-        paired(ours, ten),
+        paired(ours, light),
+        paired(ours, strong),
     )
 }
 
@@ -145,10 +145,10 @@ fn table(connection: &Connection, size: i64, splits: u64) -> Result<()> {
     let mut sums: [Vec<f64>; 4] = Default::default();
     for seed in 0..splits {
         split(connection, size, seed)?;
-        let [five, ten] = SHRINKAGE.map(|shrinkage| item_mean(connection, shrinkage));
+        let [light, strong] = SHRINKAGE.map(|shrinkage| item_mean(connection, shrinkage));
         let squared = factorisation(connection, r#"{"loss": "squared", "target": "grade"}"#)?;
         let ours = factorisation(connection, "{}")?;
-        let all = [five?, ten?, squared.values, ours.values];
+        let all = [light?, strong?, squared.values, ours.values];
         println!("{}", line(&format!("{size}, split {seed}"), &all, ours.seconds, ours.lambda));
         for (sum, values) in sums.iter_mut().zip(all) {
             sum.resize(values.len(), 0.0);

@@ -203,7 +203,7 @@ fn movielens() -> Option<Connection> {
 fn factors_and_biases_beat_the_mean_of_items_on_movielens() {
     let Some(connection) = movielens() else { return };
     let _: String =
-        value(&connection, "SELECT ltr_train('cofi_rank', 'train', '{\"lambda\": [12.6, 10]}')", ());
+        value(&connection, "SELECT ltr_train('cofi_rank', 'train', '{\"lambda\": [100, 11.2, 10]}')", ());
     let ours: f64 = value(
         &connection,
         "SELECT value FROM ltr_evaluate('cofi_rank', 'test', '{\"metric\": \"ndcg@10\", \"undefined\": \"zero\"}')

@@ -318,10 +318,12 @@ impl<'a> Reader<'a> {
             return here(self.roles.query, "NULL; every row needs a query id".to_owned());
         }
         if let (Some(found), None) = (relevance, number) {
-            let advice = if matches!(found, ValueRef::Null) {
-                " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
-            } else {
-                ""
+            let advice = match found {
+                ValueRef::Null if self.wanted.features => {
+                    " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
+                }
+                ValueRef::Null => " (leave the row out where there is no rating)",
+                _ => "",
             };
             return here(
                 self.roles.relevance,

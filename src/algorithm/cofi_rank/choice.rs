@@ -53,6 +53,8 @@ type Rated = (usize, Option<usize>, f64);
 /// Lists to judge by.
 pub(super) struct Judged {
     lists: Vec<Vec<Rated>>,
+    /// Users that are not known, left out.
+    pub(super) unknown: usize,
 }
 
 impl Judged {
@@ -63,7 +65,8 @@ impl Judged {
             let item = |row: usize| items.binary_search(&data.doc_ids[row]).ok();
             Some(data.rows(query).map(|row| (user, item(row), data.relevance[row])).collect())
         });
-        Self { lists: known.collect() }
+        let lists: Vec<Vec<Rated>> = known.collect();
+        Self { unknown: data.n_queries() - lists.len(), lists }
     }
 
     fn held_out(ratings: &Ratings, folds: &Folds, fold: usize, seed: u64) -> Self {
@@ -78,7 +81,12 @@ impl Judged {
             random.shuffle(&mut users);
             lists.extend(dealt(&users));
         }
-        Self { lists }
+        Self { lists, unknown: 0 }
+    }
+
+    /// True without a list of two ratings.
+    fn is_empty(&self) -> bool {
+        self.lists.iter().all(|list| list.len() < 2)
     }
 
     /// The metric of each list.
@@ -133,7 +141,8 @@ impl Session<'_> {
         };
         let number = if judged.is_some() { 1 } else { folds.number };
         self.control.expect(number * lambdas.len() * self.choices.epochs);
-        let ascending: Vec<f64> = lambdas.iter().rev().copied().collect();
+        let less = if judged.is_some() { 1.0 } else { self.share(number) };
+        let ascending: Vec<f64> = lambdas.iter().rev().map(|lambda| less * lambda).collect();
         let of_fold = |fold: usize| -> Result<(Judged, Vec<Vec<Option<f64>>>)> {
             let held = |rating: usize| judged.is_none() && folds.of_rating[rating] == Some(fold);
             let own = Judged::held_out(ratings, folds, fold, self.recipe.seed);
@@ -162,9 +171,10 @@ impl Session<'_> {
         // Under the largest lambda the biases rank, which is left for a clear advantage only.
         let winner = best(&values, higher_is_better)
             .map(|winner| if cautious(&paired, winner, higher_is_better) == 0 { 0 } else { winner });
-        let more = if judged.is_some() { 1.0 } else { self.growth(number) };
-        let lambda = winner.map_or(FALLBACK_LAMBDA, |winner| more * lambdas[winner]);
+        let lambda = winner.map_or(FALLBACK_LAMBDA, |winner| lambdas[winner]);
+        let nothing = trials.iter().all(|(own, _)| judged.unwrap_or(own).is_empty());
         let held_out = match (judged, number) {
+            _ if nothing => Choice::NOTHING.to_owned(),
             (Some(_), _) => "a source".to_owned(),
             (None, 1) => "a share of the ratings of every user".to_owned(),
             (None, folds) => format!("the ratings of every user in {folds} parts"),
@@ -172,11 +182,11 @@ impl Session<'_> {
         Ok((lambda, Some(Choice { metric: self.recipe.metric.name(), held_out, curve, winner })))
     }
 
-    /// What lambda grows by from a fit without one of so many folds to a fit of all ratings: the singular values of noise
-    /// grow with the root of the number of ratings. Losses that are means of users stay as they are.
-    fn growth(&self, folds: usize) -> f64 {
+    /// The share of a lambda that does in a fit without one of so many folds what the whole does in a fit of all ratings: the
+    /// singular values of noise grow with the root of the number of ratings. Losses that are means of users stay as they are.
+    fn share(&self, folds: usize) -> f64 {
         match self.choices.loss.shape() {
-            Shape::Quadratic if folds > 1 => (folds as f64 / (folds - 1) as f64).sqrt(),
+            Shape::Quadratic if folds > 1 => (1.0 - 1.0 / folds as f64).sqrt(),
             _ => 1.0,
         }
     }

@@ -116,7 +116,7 @@ impl Choices {
     /// The candidates for lambda where the caller names none, largest first. Least squares are sums, others means.
     pub(super) fn grid(&self) -> Vec<f64> {
         let (largest, width, steps) =
-            if self.loss.shape() == Shape::Quadratic { (2.0, 0.1, 13) } else { (1.0, 0.25, 6) };
+            if self.loss.shape() == Shape::Quadratic { (2.05, 0.1, 15) } else { (1.0, 0.5, 6) };
         (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()
     }
 
@@ -169,7 +169,13 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     let (lambda, chosen) = session.lambda(&ratings, &folds, judged.as_ref())?;
     let path = session.path_to(lambda);
     let fit = session.fit(&ratings, &path, &mut |_, _| Ok(()))?;
-    Ok(trained(&session, fit, lambda, chosen, (data.query_ids, items, ratings)))
+    let mut trained = trained(&session, fit, lambda, chosen, (data.query_ids, items, ratings));
+    if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
+        trained.warnings.push(format!(
+            "{unknown} users of the validation source are not in the training; they were left out"
+        ));
+    }
+    Ok(trained)
 }
 
 impl Session<'_> {
@@ -197,7 +203,11 @@ fn trained(
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
     let log = fit.log.iter().map(|&(objective, seconds)| LogStep { objective, gap: 0.0, seconds }).collect();
     let lone = (0..ratings.n_users()).filter(|&user| ratings.of_user(user).len() < 2).count();
-    let mut warnings: Vec<String> = choice.iter().filter_map(|choice| choice.warning(lambda)).collect();
+    let mut warnings: Vec<String> = choice
+        .iter()
+        .flat_map(|choice| [choice.warning(lambda), choice.indifference(), at_the_end(choice)])
+        .flatten()
+        .collect();
     if lone > 0 {
         warnings.push(format!("{lone} users have a single rating, which says nothing about an order; the biases of items rank for them"));
     }
@@ -235,6 +245,15 @@ fn trained(
         report,
         aside: json!({}),
     }
+}
+
+/// Says so where the best candidate is the smallest.
+fn at_the_end(choice: &super::Choice) -> Option<String> {
+    let last = choice.curve.len().checked_sub(1).filter(|last| *last > 0 && choice.winner == Some(*last))?;
+    Some(format!(
+        "the smallest candidate for lambda, {:.3}, was the best; smaller ones, with the option lambda, may be better",
+        choice.curve[last].0
+    ))
 }
 
 /// Refuses weights, and ratings that the loss has no value for.

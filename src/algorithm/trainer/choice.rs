@@ -36,15 +36,38 @@ impl Choice {
     pub(in crate::algorithm) fn warning(&self, lambda: f64) -> Option<String> {
         let Self { metric, held_out, winner, .. } = self;
         match (winner, held_out.as_str()) {
+            (Some(_), _) if self.is_always_0() => Some(format!(
+                "nothing could be compared by validation ({held_out}): {metric} is 0 with every lambda; {lambda} was taken"
+            )),
             (Some(_), _) => None,
             (None, Self::NOTHING) => Some(format!(
                 "too few judged queries or documents to choose lambda by validation; {lambda} was taken"
             )),
             (None, _) => Some(format!(
-                "nothing could be compared by validation ({held_out}): {metric} has no value in any held-out query, as \
-                 where no relevance is high enough; the lambda {lambda} was taken"
+                "nothing could be compared by validation ({held_out}): {metric} has no value there. Metrics of gains need a \
+                 relevance above 0, most others one of 1 or more; mre and kendall_tau need two that differ. The lambda \
+                 {lambda} was taken"
             )),
         }
+    }
+}
+
+impl Choice {
+    fn is_always_0(&self) -> bool {
+        self.curve.iter().all(|(_, value)| value.is_none_or(|value| value.abs() <= 0.0))
+    }
+
+    /// Says so where the metric is the same with every lambda, which for lists of ratings is no sign of success.
+    pub(in crate::algorithm) fn indifference(&self) -> Option<String> {
+        let first = self.curve.first()?.1?;
+        let same = |(_, value): &(f64, Option<f64>)| value.is_some_and(|value| (value - first).abs() <= 0.0);
+        (self.curve.len() > 1 && first.abs() > 0.0 && self.curve.iter().all(same)).then(|| {
+            format!(
+                "{} is {first} with every lambda, so the largest was taken, whose factors are smallest; validate with \
+                 another metric, such as ndcg@10, or give lambda",
+                self.metric
+            )
+        })
     }
 }
 

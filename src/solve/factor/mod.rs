@@ -42,11 +42,11 @@ pub struct Factors {
     pub items: Vec<f64>,
 }
 
-/// Standard deviation of the numbers of V at the beginning, before it is divided by the root of the rank.
-const SPREAD: f64 = 0.1;
+/// Length of a row of V at the beginning, about. Near 0 no half step gains anything worth its tolerance, so short rows stay.
+const SPREAD: f64 = 1.0;
 
 impl Factors {
-    /// U = 0 and V normal with standard deviation 0.1 / sqrt(rank); the first step fits U to V.
+    /// U = 0 and V normal with standard deviation 1 / sqrt(rank); the first step fits U to V.
     pub fn new(users: usize, items: usize, rank: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let deviation = SPREAD / (rank as f64).sqrt();
