@@ -86,6 +86,23 @@ fn no_half_step_raises_the_objective() {
     }
 }
 
+/// Near factors of 0 half steps gain less than their tolerance; a fit must not take that for the end.
+#[test]
+fn no_fit_stops_beside_a_far_better_point() {
+    let connection = toy();
+    for (loss, lambda) in [("logistic", 0.3), ("hinge", 0.5), ("list_net", 0.1), ("pair_squared", 2.0)] {
+        let objective = |more: &str| -> f64 {
+            let sql = format!(
+                "SELECT ltr_train('cofi_rank', 'ratings', '{{\"loss\": \"{loss}\", \"lambda\": {lambda}{more}}}')"
+            );
+            let _: String = value(&connection, &sql, ());
+            value(&connection, "SELECT min(objective) FROM ltr_training_log('cofi_rank')", ())
+        };
+        let (usual, thorough) = (objective(""), objective(", \"tolerance\": 1e-8, \"epochs\": 300"));
+        assert!(usual < 1.03 * thorough, "{loss}: {usual}, {thorough}");
+    }
+}
+
 #[test]
 fn the_gradients_are_those_of_differences() {
     let ratings = ratings();

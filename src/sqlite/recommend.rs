@@ -113,20 +113,13 @@ fn ratings(call: &Call<'_>, options: &Options, factored: &Factored) -> Result<Op
         Some(_) => Vec::new(),
     };
     for (id, rating) in &ratings {
-        if *id == Id::Null {
-            return Err(problem("an item id is NULL; every rating needs the id of its item"));
-        }
         factored.folding.labels.check(*rating, || format!("option 'ratings', item {id}"))?;
     }
     ratings.sort_by(|a, b| a.0.cmp(&b.0));
     match ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         None => Ok(Some(ratings)),
-        Some(pair) => Err(problem(&format!("item {} stands there twice", pair[0].0))),
+        Some(pair) => Err(Error::Data(format!("option 'ratings': item {} stands there twice", pair[0].0))),
     }
-}
-
-fn problem(problem: &str) -> Error {
-    Error::Data(format!("option 'ratings': {problem}"))
 }
 
 /// The item that a text names; one that is no item may stand for a whole number, as keys of an object are texts.

@@ -44,6 +44,11 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Whether documents are known by their ids, or have a row for each slot.
+    fn by_ids(&self) -> bool {
+        !self.features || self.grouping == Grouping::Slots
+    }
+
     /// Judged rows of a training.
     pub fn judged(grouping: Grouping, order: RowOrder, features: bool) -> Self {
         Self { model: None, relevance: true, query: true, features, only: None, grouping, order, before: &[] }
@@ -213,8 +218,7 @@ impl<'a> Reader<'a> {
         if wanted.relevance && roles.relevance.is_none() {
             return Err(absent("relevance", "one relevance, label, rel, grade or rating"));
         }
-        // Documents that are known by their ids, or that stand in a row for each slot.
-        if (!wanted.features || wanted.grouping == Grouping::Slots) && roles.doc.is_none() {
+        if wanted.by_ids() && roles.doc.is_none() {
             return Err(absent("doc", "one doc_id, docid, document_id, document, item_id or item"));
         }
         let wide = match &roles.features {
@@ -283,6 +287,7 @@ impl<'a> Reader<'a> {
         let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
         let query = self.roles.query.map_or(Ok(Id::Null), |column| at(column).map(id_of))?;
         let doc = self.roles.doc.map(|column| at(column).map(id_of)).transpose()?;
+        let unknown_doc = doc == Some(Id::Null) && self.wanted.by_ids();
         let unknown_query = self.roles.query.is_some() && query == Id::Null;
         let relevance = match self.roles.relevance.filter(|_| self.wanted.relevance) {
             None => None,
@@ -313,6 +318,9 @@ impl<'a> Reader<'a> {
                 }
             };
             return here(self.roles.group, problem.to_owned());
+        }
+        if unknown_doc {
+            return here(self.roles.doc, "NULL; every row needs the id of its document or item".to_owned());
         }
         if unknown_query {
             return here(self.roles.query, "NULL; every row needs a query id".to_owned());
