@@ -1,19 +1,20 @@
-//! `ltr_recommend(model, user [, options])` and `ltr_factors(model)`: models of users and items (`cofi_rank`).
+//! `ltr_recommend(model, user [, k] [, options])` and `ltr_factors(model)`: models of users and items (`cofi_rank`).
 //!
 //! Contract (recommendation):
-//! 1. Rows `doc_id, score, rank`: the k (10 unless given) best items that the user has not rated; `"seen": true` adds those
+//! 1. Rows `doc_id, score, rank`: the k (10 unless given, as an argument or an option) best items that the user has not rated; `"seen": true` adds those
 //!    that it has. Rank 1 is best, ties go by item.
 //! 2. The option `ratings` gives ratings in place of those of the training: the user is fitted to them, the items stay as
 //!    they are. They are an object {"item": rating}, whose items are texts or whole numbers, an array of [item, rating], or a source with
 //!    an item and a rating column. Items that are not in the model are left out, with a warning.
 //! 3. A user that is not in the model and has no ratings gets the items with the best biases, with a warning.
 
+use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::rows::{Rows, Wanted, read};
 use super::source::Source;
 use super::store::model;
-use super::value::{Output, id_of, optional_text};
+use super::value::{Output, describe, id_of, optional_text};
 use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use super::work::Terms;
 use crate::arrange::Grouping;
@@ -50,12 +51,16 @@ impl TableFunction for Recommend {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[MODEL, Parameter { name: "user", required: true }, Parameter { name: "options", required: false }]
+        &[
+            MODEL,
+            Parameter { name: "user", required: true },
+            Parameter { name: "k", required: false },
+            Parameter { name: "options", required: false },
+        ]
     }
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let options = optional_text("argument 'options'", call.arguments[2])?;
-        let options = Options::parse(options.as_deref(), Use::Recommend)?;
+        let (k, options) = arguments(call)?;
         let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
         let factored = factored(&loaded.model)?;
         let mut warnings = Vec::new();
@@ -63,7 +68,6 @@ impl TableFunction for Recommend {
             Some(ratings) => fold_in(factored, &ratings, &mut warnings),
             None => known(factored, &id_of(call.argument(1)), &mut warnings),
         };
-        let k = options.count("k").unwrap_or(USUAL);
         let best = factored.best(&user, k, options.flag("seen"));
         call.state.set_warnings(warnings);
         let row = |(place, (item, score)): (usize, (usize, f64))| {
@@ -71,6 +75,24 @@ impl TableFunction for Recommend {
             vec![id, Output::Real(score), Output::Integer(place as i64 + 1)]
         };
         Ok(ready(best.into_iter().enumerate().map(row).collect()))
+    }
+}
+
+/// k and the options; where there is no k, its argument may be the options.
+fn arguments(call: &Call<'_>) -> Result<(usize, Options)> {
+    let (k, options) = match (call.arguments[2], call.arguments[3]) {
+        (Some(ValueRef::Text(text)), None) => (None, Some(ValueRef::Text(text))),
+        (Some(ValueRef::Null), options) => (None, options),
+        given => given,
+    };
+    let options = optional_text("argument 'options'", options)?;
+    let options = Options::parse(options.as_deref(), Use::Recommend)?;
+    let allowed = "a whole number from 1 on, once; options are a JSON text";
+    match (k, options.count("k")) {
+        (None, k) => Ok((k.unwrap_or(USUAL), options)),
+        (Some(ValueRef::Integer(k)), None) if k > 0 => Ok((k as usize, options)),
+        (Some(found), None) => Err(Error::value("argument 'k'", describe(found), allowed)),
+        (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' besides", allowed)),
     }
 }
 
