@@ -166,7 +166,8 @@ impl Model {
         Ok(bytes)
     }
 
-    /// Refuses bytes that no one could read again. Blocks are rows and functions, which were checked before they were fitted.
+    /// Refuses bytes that no one could read again. Blocks are rows and functions, which were checked before they were
+    /// fitted.
     fn check_readable(&self, bytes: &[u8]) -> Result<()> {
         let end = header_end(bytes, bytes.len() as u64)?;
         Self::from_header(&bytes[..end], bytes.len() as u64).map(|_| ()).map_err(|error| {

@@ -1,11 +1,12 @@
 //! `ltr_recommend(model, user [, k] [, options])` and `ltr_factors(model)`: models of users and items (`cofi_rank`).
 //!
 //! Contract (recommendation):
-//! 1. Rows `doc_id, score, rank`: the k (10 unless given, as an argument or an option) best items that the user has not rated; `"seen": true` adds those
-//!    that it has. Rank 1 is best, ties go by item.
-//! 2. The option `ratings` gives ratings in place of those of the training: the user is fitted to them, the items stay as
-//!    they are. They are an object {"item": rating}, whose items are texts or whole numbers, an array of [item, rating], or a source with
-//!    an item and a rating column. Items that are not in the model are left out, with a warning.
+//! 1. Rows `doc_id, score, rank`: the k (10 unless given, as an argument or an option) best items that the user has not
+//!    rated; `"seen": true` adds those that it has. Rank 1 is best, ties go by item.
+//! 2. The option `ratings` gives ratings in place of those of the training: the user is fitted to them, the items stay
+//!    as they are. They are an object {"item": rating}, whose items are texts or whole numbers, an array of [item,
+//!    rating], or a source with an item and a rating column. Items that are not in the model are left out, with a
+//!    warning.
 //! 3. A user that is not in the model and has no ratings gets the items with the best biases, with a warning.
 
 use rusqlite::types::ValueRef;

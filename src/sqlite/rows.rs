@@ -3,8 +3,8 @@
 //! Contract (numbers):
 //! 1. REAL, INTEGER and JSON features stay f64, BLOBs are f32; TEXT that is a well-formed number counts as one.
 //! 2. A NULL feature is missing: an error unless the option `missing` allows it.
-//! 3. NaN, infinities, a BLOB whose length is no multiple of 4 or differs between rows, a NULL relevance: errors that name
-//!    source, row (query and document) and column. Never a silent skip.
+//! 3. NaN, infinities, a BLOB whose length is no multiple of 4 or differs between rows, a NULL relevance: errors that
+//!    name source, row (query and document) and column. Never a silent skip.
 //! 4. Ranking a table matches columns by name: missing ones are an error that lists them, extra ones are ignored. A
 //!    vector is matched by position and length.
 

@@ -10,13 +10,13 @@
 //! p_i = log(1 + n_i),     c_i = sum_u (mean of q_j over the other items j of user u) / (n_i + k)
 //! ```
 //!
-//! q_i is the mean of an item, freed from the habits of its users and shrunk as by k more ratings of m_i, which is what is
-//! known of an item before its ratings are looked at. What many have rated is liked better (p), and so is what stands
-//! in good company (c): with items that are liked. beta and gamma come from weighted least squares over the items, p
-//! and c less their means over ratings. The equations are solved in turn.
+//! q_i is the mean of an item, freed from the habits of its users and shrunk as by k more ratings of m_i, which is what
+//! is known of an item before its ratings are looked at. What many have rated is liked better (p), and so is what
+//! stands in good company (c): with items that are liked. beta and gamma come from weighted least squares over the
+//! items, p and c less their means over ratings. The equations are solved in turn.
 //!
-//! Items are ranked by b_i, the lower end of what q_i may be: of many items with few ratings some have a high mean by luck, and
-//! these would lead the lists (docs/adr/0013).
+//! Items are ranked by b_i, the lower end of what q_i may be: of many items with few ratings some have a high mean by
+//! luck, and these would lead the lists (docs/adr/0013).
 
 use crate::data::Ratings;
 
@@ -146,7 +146,8 @@ impl Predictor {
     }
 }
 
-/// beta and gamma: least squares of the means of items, weighted with the k n_i / (n_i + k) that shrinking leaves to them.
+/// beta and gamma: least squares of the means of items, weighted with the k n_i / (n_i + k) that shrinking leaves to
+/// them.
 fn slopes(predictors: [&Predictor; 2], counts: &[f64], sums: &[f64]) -> [f64; 2] {
     let [p, c] = predictors.map(|predictor| &predictor.values);
     let (mut pp, mut pc, mut cc, mut ps, mut cs) = (0.0, 0.0, 0.0, 0.0, 0.0);

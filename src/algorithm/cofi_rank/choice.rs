@@ -1,7 +1,7 @@
 //! The choice of lambda on held-out ratings of every user, or on a source.
 //!
-//! A user has few held-out ratings, and a list of a few items says nothing about the head of a long one, where items stand that
-//! are good by luck: the smaller lambda, the more of them. So held-out ratings of many users make one list.
+//! A user has few held-out ratings, and a list of a few items says nothing about the head of a long one, where items
+//! stand that are good by luck: the smaller lambda, the more of them. So held-out ratings of many users make one list.
 
 use rayon::prelude::*;
 
@@ -182,8 +182,9 @@ impl Session<'_> {
         Ok((lambda, Some(Choice { metric: self.recipe.metric.name(), held_out, curve, winner })))
     }
 
-    /// The share of a lambda that does in a fit without one of so many folds what the whole does in a fit of all ratings: the
-    /// singular values of noise grow with the root of the number of ratings. Losses that are means of users stay as they are.
+    /// The share of a lambda that does in a fit without one of so many folds what the whole does in a fit of all
+    /// ratings: the singular values of noise grow with the root of the number of ratings. Losses that are means of
+    /// users stay as they are.
     fn share(&self, folds: usize) -> f64 {
         match self.choices.loss.shape() {
             Shape::Quadratic if folds > 1 => (1.0 - 1.0 / folds as f64).sqrt(),

@@ -2,11 +2,11 @@
 
 use crate::loss::{Loss, Shape};
 
-/// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel those
-/// of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for v = 61, ..., 1; else half decades, because fits are dearer,
-/// from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1 to 1e-4 of
-/// convex losses that take cutting planes and of annealed ones, from 100 to 0.01 of differences of convex ones. Where the
-/// penalty pulls to a prior, which may be best left alone, cutting planes begin at 1000.
+/// The candidates for lambda where the caller names none, largest first: of pairwise losses with the linear kernel
+/// those of Dai & Wang (2019), section 5, 10^((v - 31) / 10) for v = 61, ..., 1; else half decades, because fits are
+/// dearer, from 10 to 1e-6 with the linear kernel and from 1 to 1e-7 with others, whose spaces are larger; from 1 to
+/// 1e-4 of convex losses that take cutting planes and of annealed ones, from 100 to 0.01 of differences of convex ones.
+/// Where the penalty pulls to a prior, which may be best left alone, cutting planes begin at 1000.
 pub fn auto_grid(loss: &Loss, is_linear: bool, pulls: bool) -> Vec<f64> {
     let half_decades = |largest: f64, steps: u32| -> Vec<f64> {
         (0..=steps).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()

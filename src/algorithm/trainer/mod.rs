@@ -1,9 +1,9 @@
 //! The trainer of the pairwise SVMs: one function for all queries, or one per query.
 //!
 //! Which judgments count for a function is the smoothing's affair, the optimisation problem is stated in
-//! `ranker/query_dependent.rs`. Lambda is chosen by validation unless it is given (`choice`, `round`); then every function
-//! is fitted on all rows. With the prior `global` the penalty of a query's function pulls to the uniform one instead of
-//! to 0; the uniform one has a lambda of its own, chosen in the same way.
+//! `ranker/query_dependent.rs`. Lambda is chosen by validation unless it is given (`choice`, `round`); then every
+//! function is fitted on all rows. With the prior `global` the penalty of a query's function pulls to the uniform one
+//! instead of to 0; the uniform one has a lambda of its own, chosen in the same way.
 
 mod check;
 mod choice;

@@ -7,9 +7,9 @@
 //! l(s) = max_pi sum_j (s + d)[pi(j), j]  -  sum_j (s + d)[pi*(j), j],   d_ij = (1/k)[i != pi*(j)]
 //! ```
 //!
-//! It is convex in s and at least the share of slots that get another document in the arrangement of the largest
-//! score. A slot to which no document belongs takes no part, unless every document has a place, so that it stays empty. The subgradient is 1 at the rows of the maximiser and -1 at
-//! those of pi*.
+//! It is convex in s and at least the share of slots that get another document in the arrangement of the largest score.
+//! A slot to which no document belongs takes no part, unless every document has a place, so that it stays empty. The
+//! subgradient is 1 at the rows of the maximiser and -1 at those of pi*.
 
 use serde::{Deserialize, Serialize};
 
@@ -98,8 +98,8 @@ impl MatchingQuery {
         Ok(Self { slots, rows: (0..marks.len() as u32).collect(), target, cost })
     }
 
-    /// The rows that take part, and their table: those at slots to which a document belongs, and all where every document
-    /// has a place.
+    /// The rows that take part, and their table: those at slots to which a document belongs, and all where every
+    /// document has a place.
     fn rows_of(labels: &[f64], marks: &[Mark]) -> (Vec<u32>, std::result::Result<Slots, String>) {
         let count = |number: fn(&Mark) -> u32| marks.iter().map(|mark| number(mark) + 1).max().unwrap_or(0);
         let slots = count(|mark| mark.group);

@@ -170,8 +170,8 @@ impl ListLoss {
         }
     }
 
-    /// The loss of a query with these labels (N >= 1, finite, not refused by `check`), in the order of its documents, and
-    /// their marks (N), which may be left out where [`Self::grouping`] asks for none.
+    /// The loss of a query with these labels (N >= 1, finite, not refused by `check`), in the order of its documents,
+    /// and their marks (N), which may be left out where [`Self::grouping`] asks for none.
     pub fn prepare(&self, labels: &[f64], marks: &[Mark]) -> Box<dyn QueryLoss> {
         match self {
             Self::Squared(loss) => Box::new(loss.of(labels)),

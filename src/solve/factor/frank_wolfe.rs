@@ -4,18 +4,18 @@
 //! min over V   lambda / 2 |V|^2 + sum_u R_u(V u + b_u)
 //! ```
 //!
-//! Of every user one plane g.s + o below R_u is kept, a mean of planes that touch R_u somewhere; V = -(1/lambda) sum_u g_u u'
-//! is the minimum with these planes in the place of the losses. A step takes one user, finds the plane that touches R_u at V, and
-//! goes towards it as far as the minimum rises:
+//! Of every user one plane g.s + o below R_u is kept, a mean of planes that touch R_u somewhere; V = -(1/lambda) sum_u
+//! g_u u' is the minimum with these planes in the place of the losses. A step takes one user, finds the plane that
+//! touches R_u at V, and goes towards it as far as the minimum rises:
 //!
 //! ```text
 //! t = min(1, lambda gap / |(g' - g) u'|^2),   gap = (g' - g).s + o' - o
 //! ```
 //!
 //! The gaps of a pass add up to about the distance from the optimum. Planes are functions of scores and hold whatever U
-//! is, so the next half step begins with them. The planes of a batch are found in parallel at the V before it; they are planes all the
-//! same. Finding them is the dear part, so between two passes that find some there are passes over those that were
-//! found before (Shah, Kolmogorov & Lampert 2015).
+//! is, so the next half step begins with them. The planes of a batch are found in parallel at the V before it; they are
+//! planes all the same. Finding them is the dear part, so between two passes that find some there are passes over those
+//! that were found before (Shah, Kolmogorov & Lampert 2015).
 
 use rayon::prelude::*;
 

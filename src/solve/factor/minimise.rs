@@ -1,9 +1,9 @@
 //! min lambda / 2 |w|^2 + R(w) for a convex R >= 0, from a start that is never left for a worse point.
 //!
-//! A quadratic or smooth R: Newton steps, (H + lambda I) d = -gradient by conjugate gradients (Hestenes & Stiefel 1952);
-//! of a quadratic one the first step is the last. Another R: cutting planes (Teo et al. 2010), whose model is that of the solver `bundle`. These problems are small or rough, so no line is
-//! searched. A plane below the losses as functions of scores stays below them when the other factors change, so the last ones
-//! serve the next half step too.
+//! A quadratic or smooth R: Newton steps, (H + lambda I) d = -gradient by conjugate gradients (Hestenes & Stiefel
+//! 1952); of a quadratic one the first step is the last. Another R: cutting planes (Teo et al. 2010), whose model is
+//! that of the solver `bundle`. These problems are small or rough, so no line is searched. A plane below the losses as
+//! functions of scores stays below them when the other factors change, so the last ones serve the next half step too.
 
 use crate::math::dense::dot;
 use crate::solve::list::Planes;

@@ -5,13 +5,14 @@
 //! min over U, V   lambda_u / 2 |U|^2 + lambda_v / 2 |V|^2 + sum_u w_u l_u(V_u u + b_u)
 //! ```
 //!
-//! V_u are the rows of V of the items that user u has rated, b_u offsets that stay as they are. Only rated items count: a
-//! rating of 0 is a rating. A user with fewer than two ratings costs nothing. For V fixed the problems of the users are
-//! convex and apart from one another; for U fixed that of V is one convex problem. Both are solved in turn (`minimise`, and
-//! `frank_wolfe` for V where the loss has corners), and what is worse than before is not taken, so the objective never rises.
+//! V_u are the rows of V of the items that user u has rated, b_u offsets that stay as they are. Only rated items count:
+//! a rating of 0 is a rating. A user with fewer than two ratings costs nothing. For V fixed the problems of the users
+//! are convex and apart from one another; for U fixed that of V is one convex problem. Both are solved in turn
+//! (`minimise`, and `frank_wolfe` for V where the loss has corners), and what is worse than before is not taken, so the
+//! objective never rises.
 //!
-//! w_u is 1, but for least squares the number that makes a sum of squares of the mean: there is no reason why a rating of
-//! a user with many should count less.
+//! w_u is 1, but for least squares the number that makes a sum of squares of the mean: there is no reason why a rating
+//! of a user with many should count less.
 
 mod cuts;
 mod frank_wolfe;
@@ -42,7 +43,8 @@ pub struct Factors {
     pub items: Vec<f64>,
 }
 
-/// Length of a row of V at the beginning, about. Near 0 no half step gains anything worth its tolerance, so short rows stay.
+/// Length of a row of V at the beginning, about. Near 0 no half step gains anything worth its tolerance, so short rows
+/// stay.
 const SPREAD: f64 = 1.0;
 
 impl Factors {
@@ -183,8 +185,8 @@ pub struct Factorisation<'a> {
 }
 
 impl<'a> Factorisation<'a> {
-    /// The problem of these ratings. `labels` are what the loss sees of them, `offsets` what is added to scores; one each
-    /// per rating.
+    /// The problem of these ratings. `labels` are what the loss sees of them, `offsets` what is added to scores; one
+    /// each per rating.
     pub fn new(ratings: &'a Ratings, loss: &Loss, labels: &[f64], offsets: Vec<f64>) -> Self {
         let losses = (0..ratings.n_users()).map(|user| UserLoss::new(loss, &labels[ratings.of_user(user)]));
         let losses = losses.collect();
