@@ -89,7 +89,8 @@ impl Search<'_, '_> {
             let here = &*self;
             let found: Vec<Cut> = batch.par_iter().map(|&user| here.touching(user, items)).collect();
             for (&user, cut) in batch.iter().zip(found) {
-                gap += self.go(items, user, &cut);
+                let scores = self.scores(user, items);
+                gap += self.go(items, user, &scores, &cut);
                 self.cuts[user].push(cut);
             }
             if cancelled() {
@@ -105,7 +106,7 @@ impl Search<'_, '_> {
             let scores = self.scores(user, items);
             let cuts = std::mem::take(&mut self.cuts[user]);
             if let Some(cut) = cuts.highest(&scores) {
-                self.go(items, user, cut);
+                self.go(items, user, &scores, cut);
             }
             self.cuts[user] = cuts;
         }
@@ -124,15 +125,14 @@ impl Search<'_, '_> {
         Cut { offset: value - dot(&slopes, &scores), slopes }
     }
 
-    /// Goes towards a plane of a user; answers with the gap there was.
-    fn go(&mut self, items: &mut [f64], user: usize, cut: &Cut) -> f64 {
+    /// Goes towards a plane of a user, whose scores at V these are; answers with the gap there was.
+    fn go(&mut self, items: &mut [f64], user: usize, scores: &[f64], cut: &Cut) -> f64 {
         let row = &self.users[user * self.rank..][..self.rank];
         let range = self.problem.ratings.of_user(user);
-        let scores = self.problem.scores_of(user, row, items);
         let slopes = &mut self.planes.slopes[range.clone()];
         let direction: Vec<f64> = cut.slopes.iter().zip(&*slopes).map(|(new, old)| new - old).collect();
         let rise = cut.offset - self.planes.offsets[user];
-        let gap = dot(&direction, &scores) + rise;
+        let gap = dot(&direction, scores) + rise;
         if gap <= 0.0 {
             return 0.0;
         }
