@@ -50,9 +50,7 @@ impl Choice {
             )),
         }
     }
-}
 
-impl Choice {
     fn is_always_0(&self) -> bool {
         self.curve.iter().all(|(_, value)| value.is_none_or(|value| value.abs() <= 0.0))
     }
