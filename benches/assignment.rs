@@ -1,4 +1,4 @@
-//! Time of one assignment of documents to positions, as direct optimisation asks for it: NDCG with grades 0 to 4, shares
+//! Time of one assignment of documents to positions, as direct optimization asks for it: NDCG with grades 0 to 4, shares
 //! 50, 28, 14, 6 and 2 %, and scores that know a part of the grades. Every call has other scores.
 //!
 //! `levels` is NDCG@10 decoded by its first ten positions, the default; `dense` is the same matrix by the method for any
@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use divan::{Bencher, black_box};
 use sqlite_ltr::loss::list::{Bound, Decoder, Direct, ListLoss, Measure};
-use sqlite_ltr::math::assignment::{Ranking, Workspace, maximise};
+use sqlite_ltr::math::assignment::{Ranking, Workspace, maximize};
 use sqlite_ltr::math::random::Random;
 
 fn main() {
@@ -58,7 +58,7 @@ fn ranking(bencher: Bencher, documents: usize, loss: Direct) {
     let c = loss.decoder.weights(loss.measure, documents);
     let ranking = Ranking::new(&a, &loss.measure.label_weights(&data.labels), &c);
     let mut workspace = Workspace::default();
-    each(bencher, &data, |scores| ranking.maximise(scores, &mut workspace));
+    each(bencher, &data, |scores| ranking.maximize(scores, &mut workspace));
 }
 
 #[divan::bench(args = [50, 120, 1000])]
@@ -99,7 +99,7 @@ fn dense(bencher: Bencher, documents: usize) {
         for (a, c) in a.iter().zip(&c) {
             matrix.extend(scores.iter().zip(&b).map(|(s, b)| c * s - a * b));
         }
-        maximise(&matrix, 10, documents, &mut workspace)
+        maximize(&matrix, 10, documents, &mut workspace)
     });
 }
 

@@ -1,4 +1,4 @@
-//! Time of the pair solver on data like Example 1, scenario IV, of Dai and Wang (2019): 15 neighbours, 40 features.
+//! Time of the pair solver on data like Example 1, scenario IV, of Dai and Wang (2019): 15 neighbors, 40 features.
 //!
 //! `single` is one fit with the shared pair moments at hand, `path` the 61 lambdas 1e3 to 1e-3 and 51 lambdas 1e-3 to
 //! 1e-8. Documents per query 10, 20, 50 and 100 give 675, 2,850, 18,375 and 74,250 pairs. `items` are the floating
@@ -17,14 +17,14 @@ fn main() {
     divan::main();
 }
 
-/// 15 queries of one group with the weights of neighbours.
-fn neighbourhood(n_docs: usize) -> Vec<(PairBlock, f64)> {
+/// 15 queries of one group with the weights of neighbors.
+fn neighborhood(n_docs: usize) -> Vec<(PairBlock, f64)> {
     let mut normal = Normal(3);
     let middle = pairs::middle(&mut normal, 0);
     let block = |(x, labels): (Vec<f64>, Vec<f64>)| PairBlock::new(&x, &labels, DIM).expect("finite numbers");
-    (0..pairs::NEIGHBOURS)
+    (0..pairs::NEIGHBORS)
         .map(|i| {
-            let weight = pairs::pair_weight(pairs::neighbour_weight(i), 500, n_docs);
+            let weight = pairs::pair_weight(pairs::neighbor_weight(i), 500, n_docs);
             (block(pairs::query(&mut normal, &middle, n_docs)).with_moment(), weight)
         })
         .collect()
@@ -62,7 +62,7 @@ fn graded() -> Vec<(PairBlock, f64)> {
                 })
                 .collect();
             let block = PairBlock::new(&x, &labels, GRADED_DIM).expect("finite numbers").with_moment();
-            (block, pairs::pair_weight(pairs::neighbour_weight(i), 500, 100))
+            (block, pairs::pair_weight(pairs::neighbor_weight(i), 500, 100))
         })
         .collect()
 }
@@ -84,7 +84,7 @@ fn bench(bencher: Bencher, problem: &PairProblem<'_>, tolerance: f64) {
 }
 
 fn single(bencher: Bencher, n_docs: usize, lambda: f64, tolerance: f64) {
-    let blocks = neighbourhood(n_docs);
+    let blocks = neighborhood(n_docs);
     bench(bencher, &problem(&blocks, lambda), tolerance);
 }
 
@@ -131,7 +131,7 @@ fn rank_svm(bencher: Bencher, lambda: f64) {
 
 #[divan::bench(args = ["hinge", "psi", "logistic", "squared_hinge"])]
 fn losses(bencher: Bencher, name: &str) {
-    let blocks = neighbourhood(100);
+    let blocks = neighborhood(100);
     let loss: PairLoss = PAIR_LOSSES.iter().find(|loss| loss.def.name == name).expect("a known loss").pair;
     bench(bencher, &problem(&blocks, 1e-5).with_loss(loss), 1e-4);
 }
@@ -151,7 +151,7 @@ fn few_documents(bencher: Bencher, dim: usize) {
 }
 
 fn lambdas(bencher: Bencher, n_docs: usize, first: f64, count: u32) {
-    let blocks = neighbourhood(n_docs);
+    let blocks = neighborhood(n_docs);
     let problem = problem(&blocks, 1.0);
     let lambdas: Vec<f64> = (0..count).map(|i| 10f64.powf(first - 0.1 * f64::from(i))).collect();
     let options = SolveOptions { tolerance: 1e-4, ..SolveOptions::default() };

@@ -2,7 +2,7 @@
 //!
 //! Every time is the wall time of all fits of a method, the shared pair moments included: one fit for rank-SVM and one
 //! per query for the others, on as many threads as the machine has. `paper` is the paper's time on 8 cores. `Gflop/s`
-//! counts the operations that no fit can do without. Queries lie on four arcs, and the neighbours of a query are those
+//! counts the operations that no fit can do without. Queries lie on four arcs, and the neighbors of a query are those
 //! next to it.
 #![allow(clippy::print_stdout)]
 
@@ -13,7 +13,7 @@ mod paper;
 
 use std::time::Instant;
 
-use pairs::{DIM, NEIGHBOURS, Normal, least_flops, neighbour_weight, pair_weight};
+use pairs::{DIM, NEIGHBORS, Normal, least_flops, neighbor_weight, pair_weight};
 use rayon::prelude::*;
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, solve};
 
@@ -26,20 +26,20 @@ type Fit = Vec<(usize, f64)>;
 
 /// The fits of a method.
 fn fits(method: &str, n: usize) -> Vec<Fit> {
-    let neighbours = |target: usize| {
+    let neighbors = |target: usize| {
         // Queries of a group are every fourth one; nearest first.
         let (place, size) = (target / 4, n / 4 + usize::from(target % 4 < n % 4));
-        let first = place.saturating_sub(NEIGHBOURS / 2).min(size.saturating_sub(NEIGHBOURS));
-        (first..size.min(first + NEIGHBOURS))
+        let first = place.saturating_sub(NEIGHBORS / 2).min(size.saturating_sub(NEIGHBORS));
+        (first..size.min(first + NEIGHBORS))
             .map(move |other| (4 * other + target % 4, other.abs_diff(place)))
     };
     match method {
         "rank" => vec![(0..n).map(|query| (query, 1.0)).collect()],
         "indv" => (0..n).map(|query| vec![(query, 1.0)]).collect(),
-        "knn" => (0..n).map(|target| neighbours(target).map(|(query, _)| (query, 1.0)).collect()).collect(),
+        "knn" => (0..n).map(|target| neighbors(target).map(|(query, _)| (query, 1.0)).collect()).collect(),
         _ => (0..n)
             .map(|target| {
-                neighbours(target).map(|(query, place)| (query, neighbour_weight(2 * place))).collect()
+                neighbors(target).map(|(query, place)| (query, neighbor_weight(2 * place))).collect()
             })
             .collect(),
     }

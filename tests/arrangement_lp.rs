@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use sqlite_ltr::arrange::{Mark, Slots};
-use sqlite_ltr::math::assignment::{Workspace, maximise_in_blocks};
+use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};
 use sqlite_ltr::math::random::Random;
 
 /// max c.x over x >= 0, A x <= 1, where A is 0/1 and has every row of `sums` as the set of variables that share one.
@@ -54,7 +54,7 @@ fn lists_of_blocks_reach_the_linear_program() {
             (0..l).map(|j| if j < blocks { j } else { random.below(blocks) } as u32).collect();
         let k = 1 + random.below(blocks.min(6));
         let profits: Vec<f64> = (0..k * l).map(|_| 3.0 * random.symmetric()).collect();
-        let found = maximise_in_blocks(&profits, k, &groups, &mut Workspace::default());
+        let found = maximize_in_blocks(&profits, k, &groups, &mut Workspace::default());
         let shifted: Vec<f64> = profits.iter().map(|profit| profit + SHIFT).collect();
         let places = (0..k).map(|p| (p * l..(p + 1) * l).collect());
         let of_block = |block: usize| {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sqlite_ltr::arrange::{Mark, Slots, diverse};
 use sqlite_ltr::loss::QueryLoss;
 use sqlite_ltr::loss::list::{Bound, Decoder, Direct, DirectQuery, ListLoss, MatchingQuery, Measure};
-use sqlite_ltr::math::assignment::{Workspace, maximise_in_blocks};
+use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};
 
 fn whole(value: &Value) -> Vec<u32> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap() as u32).collect()
@@ -65,7 +65,7 @@ fn losses_and_lists_of_blocks_are_the_files() {
 
         let matrix = rows(&case["generic_matrix"]);
         let mut workspace = Workspace::default();
-        let found = maximise_in_blocks(&matrix.concat(), matrix.len(), &blocks, &mut workspace);
+        let found = maximize_in_blocks(&matrix.concat(), matrix.len(), &blocks, &mut workspace);
         assert_close(&[found], &[case["generic_maximum"].as_f64().unwrap()], 1e-12, "maximum");
         assert_eq!(workspace.chosen(), whole(&case["generic_documents"]), "its documents");
     }

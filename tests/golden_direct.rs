@@ -12,7 +12,7 @@ use direct::direct;
 use golden::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
 use sqlite_ltr::loss::list::{Bound, DirectQuery};
-use sqlite_ltr::math::assignment::{Ranking, Workspace, maximise};
+use sqlite_ltr::math::assignment::{Ranking, Workspace, maximize};
 use sqlite_ltr::math::order::descending;
 
 fn cases(file: &str) -> Vec<Value> {
@@ -47,14 +47,14 @@ fn assignments() {
         let [k, l] = ["k", "l"].map(|key| case[key].as_u64().unwrap() as usize);
         let what = format!("{} {k} x {l}", case["kind"]);
         let unique = case["unique"].as_bool().unwrap();
-        let found = maximise(&matrix(&case), k, l, &mut workspace);
+        let found = maximize(&matrix(&case), k, l, &mut workspace);
         assert_relative(found, &case["maximum"], 1e-12, &what);
         if unique {
             assert_close(&solution(&workspace), &numbers(&case["document_at_position"]), 0.0, &what);
         }
         if case["a"].is_array() {
             let [a, b, c, s] = ["a", "b", "c", "s"].map(|key| numbers(&case[key]));
-            let found = Ranking::new(&a, &b, &c).maximise(&s, &mut workspace);
+            let found = Ranking::new(&a, &b, &c).maximize(&s, &mut workspace);
             assert_relative(found, &case["maximum"], 1e-12, &what);
             if unique {
                 assert_close(&solution(&workspace), &numbers(&case["document_at_position"]), 0.0, &what);

@@ -125,7 +125,7 @@ fn every_solver_finds_the_known_optimum() {
                 "{what}: the certificate is wrong"
             );
             if solver.name == "admm" {
-                // Nearly unregularised, the last problem takes it more iterations than it is given.
+                // Nearly unregularized, the last problem takes it more iterations than it is given.
                 let share = if name.starts_with("p7") { 1e-3 } else { 1e-6 };
                 assert!(report.gap <= share * optimum, "{what}: gap {:e}", report.gap);
             } else {
@@ -175,8 +175,8 @@ fn random_case(shape: &Shape) -> Case {
     Case::new(queries, shape.dim)
 }
 
-/// The three solvers that take a centre.
-const CENTRED: [&str; 3] = ["dual_descent", "admm", "interior_point"];
+/// The three solvers that take a center.
+const CENTERED: [&str; 3] = ["dual_descent", "admm", "interior_point"];
 
 fn quick(solver: &'static SolverDef) -> SolveOptions {
     let (tolerance, max_iterations) = match solver.name {
@@ -195,13 +195,13 @@ fn total_weight(case: &Case) -> f64 {
 }
 
 /// sum of c L + lambda |w - w0|^2, pair by pair.
-fn objective(case: &Case, lambda: f64, loss: PairLoss, centre: &[f64], w: &[f64]) -> f64 {
+fn objective(case: &Case, lambda: f64, loss: PairLoss, center: &[f64], w: &[f64]) -> f64 {
     let mut sum = 0.0;
     case.each_pair(|c, z| {
         let violation = (1.0 - dot(w, z)).max(0.0);
         sum += c * if loss == PairLoss::SquaredHinge { violation * violation } else { violation };
     });
-    sum + lambda * w.iter().zip(centre).map(|(w, w0)| (w - w0) * (w - w0)).sum::<f64>()
+    sum + lambda * w.iter().zip(center).map(|(w, w0)| (w - w0) * (w - w0)).sum::<f64>()
 }
 
 /// Optima that are known to within their gaps cannot differ by more than the larger gap.
@@ -240,22 +240,22 @@ proptest! {
     }
 
     #[test]
-    fn a_centre_moves_the_optimum(shape in shapes(), exponent in -5.0..2.0, far in -2.0..2.0) {
+    fn a_center_moves_the_optimum(shape in shapes(), exponent in -5.0..2.0, far in -2.0..2.0) {
         let case = random_case(&shape);
         let lambda = 10f64.powf(exponent);
         let mut numbers = Numbers(shape.seed + 1);
-        let centre: Vec<f64> = (0..case.dim).map(|_| 10f64.powf(far) * numbers.next()).collect();
-        let problem = case.problem(lambda).with_centre(centre.clone()).unwrap();
-        let scale = total_weight(&case) + lambda * dot(&centre, &centre);
+        let center: Vec<f64> = (0..case.dim).map(|_| 10f64.powf(far) * numbers.next()).collect();
+        let problem = case.problem(lambda).with_center(center.clone()).unwrap();
+        let scale = total_weight(&case) + lambda * dot(&center, &center);
         let mut reports = Vec::new();
-        for name in CENTRED {
+        for name in CENTERED {
             let solver = find(name).unwrap();
             let (w, report) = solve(&problem, &quick(solver), &|| false);
-            let plain = objective(&case, lambda, PairLoss::Hinge, &centre, &w);
+            let plain = objective(&case, lambda, PairLoss::Hinge, &center, &w);
             let noise = 1e-11 * scale * (1.0 + 10f64.powf(far));
             prop_assert!((plain - report.objective).abs() <= noise, "{name} {plain} {report:?}");
             if report.stop == Stop::Empty {
-                prop_assert!(w.iter().zip(&centre).all(|(w, w0)| (w - w0).abs() <= 1e-12 * w0.abs()));
+                prop_assert!(w.iter().zip(&center).all(|(w, w0)| (w - w0).abs() <= 1e-12 * w0.abs()));
             }
             if name == "interior_point" {
                 prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
@@ -270,16 +270,16 @@ proptest! {
     fn the_squared_hinge_has_no_gradient_left(shape in shapes(), exponent in -2.0..2.0) {
         let case = random_case(&shape);
         let lambda = 10f64.powf(exponent);
-        let centre: Vec<f64> = (0..case.dim).map(|j| 0.1 * j as f64).collect();
+        let center: Vec<f64> = (0..case.dim).map(|j| 0.1 * j as f64).collect();
         let problem = case.problem(lambda).with_loss(PairLoss::SquaredHinge);
-        let problem = problem.with_centre(centre.clone()).unwrap();
+        let problem = problem.with_center(center.clone()).unwrap();
         let solver = find("dual_descent").unwrap();
         let options = SolveOptions { solver, tolerance: 1e-9, max_iterations: 100_000 };
         let (w, report) = solve(&problem, &options, &|| false);
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
-        let plain = objective(&case, lambda, PairLoss::SquaredHinge, &centre, &w);
+        let plain = objective(&case, lambda, PairLoss::SquaredHinge, &center, &w);
         prop_assert!((plain - report.objective).abs() <= 1e-11 * plain, "{plain} {report:?}");
-        let mut gradient: Vec<f64> = w.iter().zip(&centre).map(|(w, w0)| 2.0 * lambda * (w - w0)).collect();
+        let mut gradient: Vec<f64> = w.iter().zip(&center).map(|(w, w0)| 2.0 * lambda * (w - w0)).collect();
         let mut lipschitz = 2.0 * lambda;
         case.each_pair(|c, z| {
             let alpha = 2.0 * c * (1.0 - dot(&w, z)).max(0.0);
@@ -402,7 +402,7 @@ fn a_limit_on_iterations_is_kept() {
 }
 
 #[test]
-fn without_pairs_or_features_nothing_is_learnt() {
+fn without_pairs_or_features_nothing_is_learned() {
     let flat = Query { c: 1.0, x: vec![vec![1.0, 2.0], vec![3.0, 4.0]], labels: vec![1.0, 1.0] };
     let useless = Query { c: 0.0, labels: vec![1.0, 2.0], ..flat.clone() };
     let empty = Case::new(vec![flat, useless], 2);
@@ -415,8 +415,8 @@ fn without_pairs_or_features_nothing_is_learnt() {
         assert_eq!((report.stop, w.len()), (Stop::Converged, 0), "{}", solver.name);
         assert!((report.objective - 1.5).abs() < 1e-15, "{}", solver.name);
     }
-    for name in CENTRED {
-        let problem = empty.problem(0.1).with_centre(vec![3.0, -1.0]).unwrap();
+    for name in CENTERED {
+        let problem = empty.problem(0.1).with_center(vec![3.0, -1.0]).unwrap();
         let (w, report) = fit(&problem, find(name).unwrap(), 1e-6);
         assert_eq!(report.stop, Stop::Empty, "{name}");
         assert!((w[0] - 3.0).abs() < 1e-14 && (w[1] + 1.0).abs() < 1e-14, "{name}: {w:?}");

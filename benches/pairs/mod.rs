@@ -2,9 +2,9 @@
 
 use sqlite_ltr::solve::PairProblem;
 
-/// Features of the examples of Dai and Wang (2019), and neighbours of a target.
+/// Features of the examples of Dai and Wang (2019), and neighbors of a target.
 pub const DIM: usize = 40;
-pub const NEIGHBOURS: usize = 15;
+pub const NEIGHBORS: usize = 15;
 
 /// Numbers of a normal distribution (splitmix64 and Box-Muller).
 pub struct Normal(pub u64);
@@ -50,9 +50,9 @@ pub fn pair_weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
     2.0 * pi / (n_queries * n_docs * (n_docs - 1)) as f64
 }
 
-/// Weight pi of the neighbour at this place in the order of distances.
-pub fn neighbour_weight(place: usize) -> f64 {
-    (-0.5 * (place as f64 / NEIGHBOURS as f64).powi(2)).exp()
+/// Weight pi of the neighbor at this place in the order of distances.
+pub fn neighbor_weight(place: usize) -> f64 {
+    (-0.5 * (place as f64 / NEIGHBORS as f64).powi(2)).exp()
 }
 
 /// Arithmetic that no fit can do without: one pass (scores 2 m b, pairs 4 T, gradient 2 m b), one matrix of second

@@ -4,7 +4,7 @@
 //! document gets a slot. A document at a slot without a row is not allowed there.
 
 use super::mark::Mark;
-use crate::math::assignment::{Workspace, maximise};
+use crate::math::assignment::{Workspace, maximize};
 
 /// An assignment takes about as many steps as the square of the smaller side times the larger one, and nothing stops it.
 const MOST_STEPS: usize = 4_000_000_000;
@@ -60,7 +60,7 @@ impl Slots {
         }
         let profits: Vec<f64> = self.cells.iter().map(|cell| f64::from(u8::from(cell.is_some()))).collect();
         let mut workspace = Workspace::default();
-        maximise(&profits, self.few, self.many, &mut workspace);
+        maximize(&profits, self.few, self.many, &mut workspace);
         self.rows(&workspace).len()
     }
 
@@ -71,7 +71,7 @@ impl Slots {
         let forbidden = -2.0 * (self.few + 1) as f64 * (largest + 1.0);
         let profit = |cell: &Option<u32>| cell.map_or(forbidden, |row| scores[row as usize]);
         let profits: Vec<f64> = self.cells.iter().map(profit).collect();
-        maximise(&profits, self.few, self.many, workspace);
+        maximize(&profits, self.few, self.many, workspace);
         let rows = self.rows(workspace);
         (rows.iter().map(|&row| scores[row as usize]).sum(), rows)
     }

@@ -5,7 +5,6 @@ mod dataset;
 mod id;
 pub mod letor;
 mod matrix;
-mod normal;
 mod quantiles;
 mod query_features;
 mod ratings;

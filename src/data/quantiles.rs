@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::normal;
+use crate::math::normal;
 use crate::math::order::compare;
 
 /// At most this many quantiles of a feature are kept.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::inner::Inner;
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 use crate::math::tile::{TILE, Tile, tiles_for};
 
 /// Documents in tiles, feature after feature.
@@ -69,7 +69,7 @@ impl Points {
     /// q of every row of `x` with the documents of a range that starts at a multiple of [`TILE`], row-major
     /// in `out`.
     pub(super) fn inner_of(&self, inner: Inner, x: &[f64], documents: Range<usize>, out: &mut [f64]) {
-        widest(Inners { points: self, inner, x, documents, out });
+        dispatch(Inners { points: self, inner, x, documents, out });
     }
 }
 
@@ -103,7 +103,7 @@ impl Inners<'_> {
 }
 
 #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
-impl Kernel for Inners<'_> {
+impl SimdTask for Inners<'_> {
     type Output = ();
 
     #[inline(always)]

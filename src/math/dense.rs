@@ -7,7 +7,7 @@
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use super::lanes::{LANES, Lanes};
-use super::simd::{Kernel, widest};
+use super::simd::{SimdTask, dispatch};
 
 /// A feature value in the type of its source: `f32` from BLOB vectors, `f64` from columns and JSON.
 pub trait Element: Copy + Send + Sync + 'static {
@@ -57,7 +57,7 @@ struct WeightedSum<'a, F> {
     value: F,
 }
 
-impl<F: Fn(usize) -> f64> Kernel for WeightedSum<'_, F> {
+impl<F: Fn(usize) -> f64> SimdTask for WeightedSum<'_, F> {
     type Output = f64;
 
     #[inline(always)]
@@ -79,7 +79,7 @@ impl<F: Fn(usize) -> f64> Kernel for WeightedSum<'_, F> {
 /// Sum of `value(i) * weights[i]` in the order of [`dot`]; `value` should be `#[inline(always)]` code.
 #[inline]
 pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
-    widest(WeightedSum { weights, value })
+    dispatch(WeightedSum { weights, value })
 }
 
 /// Dot product; both slices have the same length.
@@ -95,7 +95,7 @@ struct SquaredDistance<'a> {
     b: &'a [f64],
 }
 
-impl Kernel for SquaredDistance<'_> {
+impl SimdTask for SquaredDistance<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -118,7 +118,7 @@ impl Kernel for SquaredDistance<'_> {
 
 /// Euclidean distance; both slices have the same length.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
-    widest(SquaredDistance { a, b }).sqrt()
+    dispatch(SquaredDistance { a, b }).sqrt()
 }
 
 #[cfg(test)]

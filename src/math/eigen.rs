@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 
 use super::dense::dot;
-use super::simd::{Kernel, widest};
+use super::simd::{SimdTask, dispatch};
 use crate::control::Control;
 use crate::error::{Error, Result};
 
@@ -44,7 +44,7 @@ pub fn symmetric(matrix: Vec<f64>, n: usize, control: &Control) -> Result<Eigen>
     let scale = if largest > 0.0 { largest } else { 1.0 };
     let scaled = matrix.into_iter().map(|value| value / scale).collect();
     let mut form = Tridiagonal::new(scaled, n, control)?;
-    form.diagonalise(control)?;
+    form.diagonalize(control)?;
     let mut eigen = form.sorted();
     eigen.values.iter_mut().for_each(|value| *value *= scale);
     Ok(eigen)
@@ -102,14 +102,14 @@ impl Tridiagonal {
             columns.par_chunks_exact_mut(n).skip(*start).for_each(|column| {
                 let part = &mut column[*start..];
                 let factor = -beta * dot(part, v);
-                widest(Axpy { factor, x: v, y: part });
+                dispatch(Axpy { factor, x: v, y: part });
             });
         }
         Ok(Self { n, diagonal, beside, columns })
     }
 
     /// QL steps with shifts until every entry beside the diagonal is rounding.
-    fn diagonalise(&mut self, control: &Control) -> Result<()> {
+    fn diagonalize(&mut self, control: &Control) -> Result<()> {
         for l in 0..self.n {
             let mut steps = 0;
             loop {
@@ -178,7 +178,7 @@ impl Tridiagonal {
         parts.par_iter_mut().for_each(|part| {
             for &Rotation { i, c, s } in rotations {
                 let (upper, lower) = part.split_at_mut(i + 1);
-                widest(Rotate { c, s, x: upper[i], y: lower[0] });
+                dispatch(Rotate { c, s, x: upper[i], y: lower[0] });
             }
         });
     }
@@ -225,8 +225,8 @@ fn reflect_both(a: &mut [f64], n: usize, Reflection { start, v, beta }: &Reflect
     w.iter_mut().zip(v).for_each(|(w, v)| *w -= half * v);
     a.par_chunks_exact_mut(n).skip(*start).zip(v.par_iter().zip(&w)).for_each(|(row, (v_i, w_i))| {
         let row = &mut row[*start..];
-        widest(Axpy { factor: -v_i, x: &w, y: row });
-        widest(Axpy { factor: -w_i, x: v, y: row });
+        dispatch(Axpy { factor: -v_i, x: &w, y: row });
+        dispatch(Axpy { factor: -w_i, x: v, y: row });
     });
 }
 
@@ -237,7 +237,7 @@ struct Axpy<'a> {
     y: &'a mut [f64],
 }
 
-impl Kernel for Axpy<'_> {
+impl SimdTask for Axpy<'_> {
     type Output = ();
 
     #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
@@ -255,7 +255,7 @@ struct Rotate<'a> {
     y: &'a mut [f64],
 }
 
-impl Kernel for Rotate<'_> {
+impl SimdTask for Rotate<'_> {
     type Output = ();
 
     #[allow(clippy::inline_always, reason = "compiled again for wider registers")]

@@ -5,6 +5,7 @@ pub mod cholesky;
 pub mod dense;
 pub mod eigen;
 pub mod lanes;
+pub mod normal;
 pub mod order;
 pub mod pivoted;
 pub mod random;

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::simd::{Kernel, widest};
+use super::simd::{SimdTask, dispatch};
 use super::tile::{TILE, Tile, tiles_for};
 use crate::control::Control;
 use crate::error::Result;
@@ -90,7 +90,7 @@ struct Reduce<'a> {
     root: f64,
 }
 
-impl Kernel for Reduce<'_> {
+impl SimdTask for Reduce<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -118,7 +118,7 @@ impl Chunk {
         let len = self.end - self.start;
         gram.column(pivot, self.start..self.end, &mut values[..len]);
         values.iter().enumerate().for_each(|(lane, value)| *self.next.get_mut(lane) = *value);
-        widest(Reduce { chunk: self, pivot_row, root });
+        dispatch(Reduce { chunk: self, pivot_row, root });
         let largest =
             |sum: f64, value: f64| if value.is_finite() { sum.max(value * value) } else { f64::INFINITY };
         self.next.values().take(len).fold(0.0, largest)
@@ -141,7 +141,7 @@ impl Chunk {
     }
 }
 
-/// The state of a factorisation.
+/// The state of a factorization.
 struct Work<'a, G> {
     gram: &'a G,
     chunks: Vec<Chunk>,

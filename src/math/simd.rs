@@ -1,48 +1,47 @@
-//! Runs a kernel with the widest registers that the processor has.
+//! Runs numerical code with the widest vector registers that the processor has.
 //!
-//! A kernel is plain code whose every function is always inlined. Compiled again inside a function that may use AVX2
-//! or AVX-512, it becomes wider code; the order of additions is written in the kernel (`math::lanes`) and multiply and
-//! add are never fused, so that all versions give the same bits. This is the only file of the numerical rooms with
-//! `unsafe`, and the only thing it does is the call that the processor has been asked about.
+//! A task is plain code whose functions are always inlined. It is compiled three times: for the baseline processor, for
+//! AVX2 and for AVX-512; [`dispatch`] chooses at run time. All three give the same bits: the task fixes the order of
+//! additions (`math::lanes`), and multiply and add are never fused. `unsafe` is used for nothing but these calls.
 #![allow(unsafe_code)]
 
-/// Work that does not depend on the width of registers. `run` must be `#[inline(always)]` and so must be all that it
-/// calls in its hot loops.
-pub trait Kernel {
-    /// What the work gives.
+/// A computation that [`dispatch`] compiles for several register widths. `run`, and all that it calls in hot loops, must
+/// be `#[inline(always)]`.
+pub trait SimdTask {
+    /// The result.
     type Output;
-    /// Does the work.
+    /// Computes the result.
     fn run(self) -> Self::Output;
 }
 
-/// Runs a kernel with the widest registers that the processor has.
+/// Runs a task with the widest registers that the processor has.
 #[inline]
-pub fn widest<K: Kernel>(kernel: K) -> K::Output {
+pub fn dispatch<T: SimdTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::is_x86_feature_detected as has;
         if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
-            // SAFETY: the processor has all that `with_avx512` needs.
-            return unsafe { with_avx512(kernel) };
+            // SAFETY: the processor has the three features that `with_avx512` is compiled for.
+            return unsafe { with_avx512(task) };
         }
         if has!("avx2") {
-            // SAFETY: the processor has AVX2, which is all that `with_avx2` needs.
-            return unsafe { with_avx2(kernel) };
+            // SAFETY: the processor has AVX2, the feature that `with_avx2` is compiled for.
+            return unsafe { with_avx2(task) };
         }
     }
-    kernel.run()
+    task.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
+fn with_avx512<T: SimdTask>(task: T) -> T::Output {
+    task.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
+fn with_avx2<T: SimdTask>(task: T) -> T::Output {
+    task.run()
 }
 
 #[cfg(test)]
@@ -52,7 +51,7 @@ mod tests {
 
     struct Gram<'a>(&'a [Lanes]);
 
-    impl Kernel for Gram<'_> {
+    impl SimdTask for Gram<'_> {
         type Output = Vec<Lanes>;
 
         #[allow(clippy::inline_always)]
@@ -69,7 +68,7 @@ mod tests {
         let values: Vec<f64> = (0..800).map(|i| (f64::from(i) * 0.37).sin() / 3.0).collect();
         let rows = lanes::from_slice(&values);
         let plain = Gram(&rows).run();
-        assert_eq!(widest(Gram(&rows)), plain);
+        assert_eq!(dispatch(Gram(&rows)), plain);
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2.

@@ -1,7 +1,7 @@
 //! Thirty-two numbers side by side: one lane per document, so that no sum has to be folded.
 //!
 //! A sum over features or pivots runs in their order, lane by lane. A lane's bits depend on its document
-//! alone, not on its neighbours in the tile.
+//! alone, not on its neighbors in the tile.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use super::lanes::{LANES, Lanes};

@@ -3,7 +3,7 @@
 //! Row i has i + 1 numbers, the last one on the diagonal; r rows take r (r + 1) / 2.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
-use super::simd::{Kernel, widest};
+use super::simd::{SimdTask, dispatch};
 use super::tile::Tile;
 
 /// Numbers in r rows; `None` where they are too many to count.
@@ -24,7 +24,7 @@ struct Forward<'a> {
     tiles: &'a mut [Tile],
 }
 
-impl Kernel for Forward<'_> {
+impl SimdTask for Forward<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -44,7 +44,7 @@ impl Kernel for Forward<'_> {
 
 /// Solves L y = b in place for the right-hand sides of a tile: `tiles[i]` holds their numbers i.
 pub fn forward(factor: &[f64], tiles: &mut [Tile]) {
-    widest(Forward { factor, tiles });
+    dispatch(Forward { factor, tiles });
 }
 
 /// Solves L' y = b in place.

@@ -150,7 +150,7 @@ impl Fitting {
         let blocks = blocks.iter().map(pairs).collect::<Result<_>>()?;
         let problem = PairProblem::new(space.dim(), blocks, self.lambda)?.with_loss(loss);
         match &self.centre {
-            Some(centre) => problem.with_centre(centre.clone()),
+            Some(centre) => problem.with_center(centre.clone()),
             None => Ok(problem),
         }
     }

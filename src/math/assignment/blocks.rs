@@ -8,7 +8,7 @@
 //! the assignment of blocks to positions with profits R. The reduction is exact and costs O(k l) for k positions and l
 //! documents; the assignment costs O(k^2 B).
 
-use super::dense::maximise;
+use super::dense::maximize;
 use super::{Workspace, support};
 
 /// The problem for fixed a, b, c and blocks.
@@ -40,25 +40,25 @@ impl BlockRanking {
         Self { a: padded(a), b: b.to_vec(), c: padded(c), groups }
     }
 
-    /// Maximises at scores s (l, finite); answers the maximum, and the document of each position with a weight in
+    /// Maximizes at scores s (l, finite); answers the maximum, and the document of each position with a weight in
     /// [`Workspace::chosen`].
     ///
     /// # Panics
     /// If there is not one score for each document.
-    pub fn maximise(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
+    pub fn maximize(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
         assert_eq!(scores.len(), self.b.len(), "one score for each document");
         let mut matrix = std::mem::take(&mut workspace.values);
         matrix.clear();
         for (a, c) in self.a.iter().zip(&self.c) {
             matrix.extend(scores.iter().zip(&self.b).map(|(s, b)| c * s - a * b));
         }
-        let maximum = maximise_in_blocks(&matrix, self.a.len(), &self.groups, workspace);
+        let maximum = maximize_in_blocks(&matrix, self.a.len(), &self.groups, workspace);
         workspace.values = matrix;
         maximum
     }
 }
 
-/// Maximises `sum_p E[p, document of p]` over lists of one document per position, no two of one block; answers the
+/// Maximizes `sum_p E[p, document of p]` over lists of one document per position, no two of one block; answers the
 /// maximum, and the documents in [`Workspace::chosen`]. Of equal documents of a block the first is taken.
 ///
 /// `profits` is E, row after row, shape (positions, l), finite; `groups` has the block of each document (l), numbered from
@@ -66,7 +66,7 @@ impl BlockRanking {
 ///
 /// # Panics
 /// If there are more positions than blocks, or if the length is not positions times l.
-pub fn maximise_in_blocks(
+pub fn maximize_in_blocks(
     profits: &[f64],
     positions: usize,
     groups: &[u32],
@@ -84,7 +84,7 @@ pub fn maximise_in_blocks(
             }
         }
     }
-    let maximum = maximise(&best, positions, blocks, workspace);
+    let maximum = maximize(&best, positions, blocks, workspace);
     for (position, block) in workspace.chosen.iter_mut().enumerate() {
         *block = documents[position * blocks + *block as usize];
     }
@@ -126,7 +126,7 @@ mod tests {
             let positions = 1 + random.below(blocks);
             let profits: Vec<f64> = (0..positions * l).map(|_| random.below(7) as f64 - 3.0).collect();
             let mut workspace = Workspace::default();
-            let found = maximise_in_blocks(&profits, positions, &groups, &mut workspace);
+            let found = maximize_in_blocks(&profits, positions, &groups, &mut workspace);
             let chosen: Vec<usize> = workspace.chosen().iter().map(|&j| j as usize).collect();
             let sum: f64 = chosen.iter().enumerate().map(|(p, j)| profits[p * l + j]).sum();
             assert!((found - sum).abs() < 1e-12);

@@ -5,7 +5,7 @@ use super::Workspace;
 /// Sums of fewer than 10^10 profits below this are finite.
 const TOO_LARGE: f64 = 1e290;
 
-/// Maximises `sum_p E[p, column of p]` over all ways to give every row a column of its own; answers the maximum, and
+/// Maximizes `sum_p E[p, column of p]` over all ways to give every row a column of its own; answers the maximum, and
 /// the columns in [`Workspace::chosen`].
 ///
 /// `profits` is E, row after row, shape (rows, columns). The same matrix gives the same bits and the same columns. Where a
@@ -13,7 +13,7 @@ const TOO_LARGE: f64 = 1e290;
 ///
 /// # Panics
 /// If there are more rows than columns, or if the length is not rows times columns.
-pub fn maximise(profits: &[f64], rows: usize, columns: usize, workspace: &mut Workspace) -> f64 {
+pub fn maximize(profits: &[f64], rows: usize, columns: usize, workspace: &mut Workspace) -> f64 {
     assert!(rows <= columns, "every row needs a column of its own");
     assert_eq!(profits.len(), rows * columns, "one profit for each row and column");
     if !profits.iter().all(|profit| profit.abs() < TOO_LARGE) {
@@ -47,7 +47,7 @@ mod tests {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308] {
             let mut workspace = Workspace::default();
             let profits = [1.0, bad, 2.0, -bad, bad, 3.0];
-            assert!(maximise(&profits, 2, 3, &mut workspace).is_nan());
+            assert!(maximize(&profits, 2, 3, &mut workspace).is_nan());
             assert_eq!(workspace.chosen(), [0, 1]);
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! The tail alone takes the documents with the largest x in their order, with prices of closed form. The other rows are
 //! let in along shortest augmenting paths as in [`super::paths`]. Between rows of the tail such a path needs no long
-//! steps: on the line of documents by decreasing x, a step over a neighbour costs no less than the steps by way of it,
+//! steps: on the line of documents by decreasing x, a step over a neighbor costs no less than the steps by way of it,
 //!
 //! ```text
 //! t_p (x_i - x_m) + t_q (x_m - x_j) <= t_p (x_i - x_j)   for m between i and j, held by the row q

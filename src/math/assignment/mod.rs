@@ -1,10 +1,10 @@
-//! Maximising assignment: every row gets a column of its own so that the sum of profits is largest.
+//! Maximizing assignment: every row gets a column of its own so that the sum of profits is largest.
 //!
 //! ```text
 //! max_pi sum_p E[p, pi(p)],   k rows, l >= k columns
 //! ```
 //!
-//! [`maximise`] takes any matrix. [`Ranking`] takes the one of loss-augmented ranking, E_pj = c_p s_j - a_p b_j of
+//! [`maximize`] takes any matrix. [`Ranking`] takes the one of loss-augmented ranking, E_pj = c_p s_j - a_p b_j of
 //! positions p and documents j (Le, Smola, Chapelle, Teo, equation 28), where a, b and c are known long before the
 //! scores s, and where E of rank two makes faster methods exact:
 //!
@@ -34,8 +34,8 @@ use line::{Line, Tailed};
 use paths::Paths;
 use tournament::Tournament;
 
-pub use blocks::{BlockRanking, maximise_in_blocks};
-pub use dense::maximise;
+pub use blocks::{BlockRanking, maximize_in_blocks};
+pub use dense::maximize;
 pub use sorted::best;
 
 /// Buffers of the methods, kept between problems, and the last solution.
@@ -107,14 +107,14 @@ impl Ranking {
         Self { a, b: b.to_vec(), c, method }
     }
 
-    /// Maximises `sum_p c_p s[pi(p)] - a_p b[pi(p)]` at scores s (l, finite); answers the maximum, and the document of
+    /// Maximizes `sum_p c_p s[pi(p)] - a_p b[pi(p)]` at scores s (l, finite); answers the maximum, and the document of
     /// each position with a weight in [`Workspace::chosen`].
     ///
-    /// The same scores give the same bits. Which of several maximisers is found is not part of the contract.
+    /// The same scores give the same bits. Which of several maximizers is found is not part of the contract.
     ///
     /// # Panics
     /// If there is not one score for each document.
-    pub fn maximise(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
+    pub fn maximize(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
         assert_eq!(scores.len(), self.b.len(), "one score for each document");
         let (a, b, c) = (&self.a, &self.b, &self.c);
         let chosen = &mut workspace.chosen;
@@ -137,7 +137,7 @@ impl Ranking {
                 for (a, c) in a.iter().zip(c) {
                     matrix.extend(scores.iter().zip(b).map(|(s, b)| c * s - a * b));
                 }
-                maximise(&matrix, a.len(), b.len(), workspace);
+                maximize(&matrix, a.len(), b.len(), workspace);
                 workspace.values = matrix;
             }
         }

@@ -83,11 +83,11 @@ impl Problem {
 
     fn check(&self, expected: f64) -> Result<(), TestCaseError> {
         let mut workspace = Workspace::default();
-        let chosen = self.ranking().maximise(&self.scores, &mut workspace);
+        let chosen = self.ranking().maximize(&self.scores, &mut workspace);
         prop_assert!((chosen - expected).abs() < 1e-10, "chosen: {} {}", chosen, expected);
         for method in self.methods() {
             let ranking = Ranking { method, ..self.ranking() };
-            let found = ranking.maximise(&self.scores, &mut workspace);
+            let found = ranking.maximize(&self.scores, &mut workspace);
             prop_assert!((found - expected).abs() < 1e-10, "{:?}: {} {}", ranking.method, found, expected);
             let mut documents = workspace.chosen().to_vec();
             documents.sort_unstable();
@@ -115,15 +115,15 @@ proptest! {
     #[test]
     fn every_method_agrees_on_larger_problems(problem in problems(40)) {
         let columns = problem.b.len();
-        problem.check(maximise(&problem.matrix(), columns, columns, &mut Workspace::default()))?;
+        problem.check(maximize(&problem.matrix(), columns, columns, &mut Workspace::default()))?;
     }
 
     #[test]
-    fn any_matrix_is_maximised((columns, rows, entries) in (1usize..=7).prop_flat_map(|columns| {
+    fn any_matrix_is_maximized((columns, rows, entries) in (1usize..=7).prop_flat_map(|columns| {
         (Just(columns), 1..=columns, numbers(-3.0, 3.0, columns * columns))
     })) {
         let matrix = &entries[..rows * columns];
-        let found = maximise(matrix, rows, columns, &mut Workspace::default());
+        let found = maximize(matrix, rows, columns, &mut Workspace::default());
         let expected = brute_force(matrix, columns, 0, &mut vec![false; columns]);
         prop_assert!((found - expected).abs() < 1e-12, "{} {}", found, expected);
     }
@@ -131,12 +131,12 @@ proptest! {
     #[test]
     fn a_workspace_carries_nothing_over(problem in problems(12), other in problems(12)) {
         let mut fresh = Workspace::default();
-        let value = problem.ranking().maximise(&problem.scores, &mut fresh);
+        let value = problem.ranking().maximize(&problem.scores, &mut fresh);
         let mut used = Workspace::default();
         for method in other.methods() {
-            Ranking { method, ..other.ranking() }.maximise(&other.scores, &mut used);
+            Ranking { method, ..other.ranking() }.maximize(&other.scores, &mut used);
         }
-        let again = problem.ranking().maximise(&problem.scores, &mut used);
+        let again = problem.ranking().maximize(&problem.scores, &mut used);
         prop_assert_eq!(value.to_bits(), again.to_bits());
         prop_assert_eq!(fresh.chosen(), used.chosen());
     }
@@ -154,7 +154,7 @@ proptest! {
 fn weights_that_rise_are_left_to_the_dense_method() {
     let ranking = Ranking::new(&[1.0, 1.0], &[0.0, 1.0], &[0.0, 1.0]);
     assert!(matches!(ranking.method, Method::Dense));
-    assert!((ranking.maximise(&[2.0, 1.0], &mut Workspace::default()) - 1.0).abs() < 1e-15);
+    assert!((ranking.maximize(&[2.0, 1.0], &mut Workspace::default()) - 1.0).abs() < 1e-15);
 }
 
 #[test]
@@ -174,8 +174,8 @@ fn the_method_follows_the_weights() {
 fn more_positions_than_documents_leave_positions_out() {
     let ranking = Ranking::new(&[1.0; 5], &[1.0, 0.0], &[3.0, 2.0, 1.0]);
     let mut workspace = Workspace::default();
-    assert!((ranking.maximise(&[1.0, 1.0], &mut workspace) - 4.0).abs() < 1e-15);
+    assert!((ranking.maximize(&[1.0, 1.0], &mut workspace) - 4.0).abs() < 1e-15);
     assert_eq!(workspace.chosen().len(), 2);
-    assert!(Ranking::new(&[0.0; 3], &[1.0], &[]).maximise(&[1.0], &mut workspace).abs() < 1e-15);
+    assert!(Ranking::new(&[0.0; 3], &[1.0], &[]).maximize(&[1.0], &mut workspace).abs() < 1e-15);
     assert!(workspace.chosen().is_empty());
 }

@@ -21,7 +21,7 @@ use crate::loss::list::{Quadratic, QueryLoss};
 use crate::math::cholesky;
 use crate::math::dense::Element;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 
 /// Rows whose columns of eight are laid side by side before they are multiplied: two such columns stay in the nearest
 /// cache.
@@ -47,7 +47,7 @@ struct Rank<'a> {
     tile: &'a mut Tile,
 }
 
-impl Kernel for Rank<'_> {
+impl SimdTask for Rank<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -75,7 +75,7 @@ impl Outer {
             let panels = panels(slab, self.columns);
             self.tiles.par_iter_mut().zip(&places).with_min_len(8).for_each(|(tile, &(i, j))| {
                 let panel = |block: usize| &panels[block * n..(block + 1) * n];
-                widest(Rank { left: panel(i), right: panel(j), tile });
+                dispatch(Rank { left: panel(i), right: panel(j), tile });
             });
         }
     }
@@ -100,7 +100,7 @@ impl Outer {
             }
             *lanes::get_mut(&mut h[i * width..], i) += ridge;
         }
-        let x = widest(Definite { h, width, right })?;
+        let x = dispatch(Definite { h, width, right })?;
         x.iter().all(|value| value.is_finite()).then_some(x)
     }
 }
@@ -124,7 +124,7 @@ struct Definite<'a> {
     right: &'a [f64],
 }
 
-impl Kernel for Definite<'_> {
+impl SimdTask for Definite<'_> {
     type Output = Option<Vec<f64>>;
 
     #[inline(always)]

@@ -8,7 +8,7 @@
 use crate::data::Slice;
 use crate::math::dense::Element;
 use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 
 /// Rows at a time.
 const ROWS: usize = 4;
@@ -16,16 +16,16 @@ const ROWS: usize = 4;
 /// s = X w; X is row-major with a row for every number of s.
 pub(super) fn rows_times(x: Slice<'_>, w: &[f64], scores: &mut [f64]) {
     match x {
-        Slice::F32(x) => widest(RowsTimes { x, w, scores }),
-        Slice::F64(x) => widest(RowsTimes { x, w, scores }),
+        Slice::F32(x) => dispatch(RowsTimes { x, w, scores }),
+        Slice::F64(x) => dispatch(RowsTimes { x, w, scores }),
     }
 }
 
 /// g += X' h; X is row-major with a row for every number of h.
 pub(super) fn add_columns_times(x: Slice<'_>, h: &[f64], gradient: &mut [f64]) {
     match x {
-        Slice::F32(x) => widest(ColumnsTimes { x, h, gradient }),
-        Slice::F64(x) => widest(ColumnsTimes { x, h, gradient }),
+        Slice::F32(x) => dispatch(ColumnsTimes { x, h, gradient }),
+        Slice::F64(x) => dispatch(ColumnsTimes { x, h, gradient }),
     }
 }
 
@@ -35,7 +35,7 @@ struct RowsTimes<'a, T> {
     scores: &'a mut [f64],
 }
 
-impl<T: Element> Kernel for RowsTimes<'_, T> {
+impl<T: Element> SimdTask for RowsTimes<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -86,7 +86,7 @@ struct ColumnsTimes<'a, T> {
     gradient: &'a mut [f64],
 }
 
-impl<T: Element> Kernel for ColumnsTimes<'_, T> {
+impl<T: Element> SimdTask for ColumnsTimes<'_, T> {
     type Output = ();
 
     #[inline(always)]

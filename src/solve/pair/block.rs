@@ -56,7 +56,7 @@ impl PairBlock {
         let labels: Vec<f64> = order.iter().map(|&i| labels[i]).collect();
         let start = run_starts(&labels);
         let pairs = start.iter().map(|&s| (n - s as usize) as u64).sum();
-        let x = centred_rows(x, &order, dim, width);
+        let x = centered_rows(x, &order, dim, width);
         let order = order.into_iter().map(|i| i as u32).collect();
         let pair_sum = pair_sum(&x, width, &start);
         Ok(Self { dim, width, x, order, labels, start, pairs, pair_sum, pair_moment: None })
@@ -73,7 +73,7 @@ impl PairBlock {
         self
     }
 
-    /// The same documents and pairs with other features, shape `(n_docs, 8 ceil(dim / 8))`, which must be centred.
+    /// The same documents and pairs with other features, shape `(n_docs, 8 ceil(dim / 8))`, which must be centered.
     pub(super) fn with_features(&self, x: Vec<Lanes>, dim: usize) -> Self {
         let width = lanes::blocks_for(dim);
         let pair_sum = pair_sum(&x, width, &self.start);
@@ -111,12 +111,12 @@ impl PairBlock {
         self.width
     }
 
-    /// Centred features of the sorted documents, shape `(n_docs, 8 width)`.
+    /// Centered features of the sorted documents, shape `(n_docs, 8 width)`.
     pub(super) fn x(&self) -> &[Lanes] {
         &self.x
     }
 
-    /// Centred features of one sorted document.
+    /// Centered features of one sorted document.
     #[inline]
     pub(super) fn row(&self, document: usize) -> &[Lanes] {
         &self.x[document * self.width..(document + 1) * self.width]
@@ -172,7 +172,7 @@ fn run_starts(labels: &[f64]) -> Vec<u32> {
 
 /// Rows in the given order, each feature shifted to mean zero: first by the first row, which leaves exact zeros of a
 /// constant feature, then by the mean.
-fn centred_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize) -> Vec<Lanes> {
+fn centered_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize) -> Vec<Lanes> {
     let mut rows = vec![Lanes::ZERO; order.len() * width];
     let mut mean = vec![Lanes::ZERO; width];
     for (row, &document) in order.iter().enumerate() {

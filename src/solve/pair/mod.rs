@@ -59,7 +59,7 @@ pub struct PairProblem<'a> {
     blocks: Vec<(&'a PairBlock, f64)>,
     lambda: f64,
     loss: PairLoss,
-    centre: Option<Vec<f64>>,
+    center: Option<Vec<f64>>,
     tilt: Option<Vec<f64>>,
     start: Option<Vec<f64>>,
 }
@@ -87,7 +87,7 @@ impl<'a> PairProblem<'a> {
             ));
         }
         check_lambda(lambda)?;
-        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, centre: None, tilt: None, start: None })
+        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, center: None, tilt: None, start: None })
     }
 
     /// The problem with another loss per pair than the hinge.
@@ -100,15 +100,15 @@ impl<'a> PairProblem<'a> {
     ///
     /// # Errors
     /// When w0 has another number of features or a number that is not finite.
-    pub fn with_centre(self, centre: Vec<f64>) -> Result<Self> {
-        if centre.len() != self.dim {
-            let what = "number of features of the centre".to_owned();
-            return Err(Error::Shape { what, found: centre.len(), expected: self.dim });
+    pub fn with_center(self, center: Vec<f64>) -> Result<Self> {
+        if center.len() != self.dim {
+            let what = "number of features of the center".to_owned();
+            return Err(Error::Shape { what, found: center.len(), expected: self.dim });
         }
-        if !centre.iter().all(|value| value.is_finite()) {
-            return Err(Error::Data("the centre of the penalty must be finite numbers".to_owned()));
+        if !center.iter().all(|value| value.is_finite()) {
+            return Err(Error::Data("the center of the penalty must be finite numbers".to_owned()));
         }
-        Ok(Self { centre: Some(centre), ..self })
+        Ok(Self { center: Some(center), ..self })
     }
 
     /// The problem with v.w added to its objective; v has `dim` numbers.
@@ -126,16 +126,16 @@ impl<'a> PairProblem<'a> {
         self.loss
     }
 
-    /// Centre w0 of the penalty, where it is not 0.
-    pub fn centre(&self) -> Option<&[f64]> {
-        self.centre.as_deref()
+    /// Center w0 of the penalty, where it is not 0.
+    pub fn center(&self) -> Option<&[f64]> {
+        self.center.as_deref()
     }
 
     /// t with 2 lambda w = X'g + t at the solution: t = 2 lambda w0 - v.
     pub(super) fn pull(&self, lambda: f64) -> Vec<f64> {
         let mut pull = vec![0.0; self.dim];
-        if let Some(centre) = &self.centre {
-            pull.iter_mut().zip(centre).for_each(|(pull, w0)| *pull += 2.0 * lambda * w0);
+        if let Some(center) = &self.center {
+            pull.iter_mut().zip(center).for_each(|(pull, w0)| *pull += 2.0 * lambda * w0);
         }
         if let Some(tilt) = &self.tilt {
             pull.iter_mut().zip(tilt).for_each(|(pull, v)| *pull -= v);

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::{PairBlock, PairProblem, Report, certificate};
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 use crate::solve::{SolveOptions, SolveReport, Stop};
 
 /// Problems with fewer features stay as they are.
@@ -41,7 +41,7 @@ struct Reflect<'a> {
     x: &'a mut [Lanes],
 }
 
-impl Kernel for Reflect<'_> {
+impl SimdTask for Reflect<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -70,7 +70,7 @@ impl Rotation {
     /// Q'x.
     fn forward(&self, x: &[f64]) -> Vec<f64> {
         let mut rotated = lanes::from_slice(x);
-        widest(Reflect { reflections: &self.reflections(), x: &mut rotated });
+        dispatch(Reflect { reflections: &self.reflections(), x: &mut rotated });
         lanes::to_vec(&rotated, x.len())
     }
 
@@ -79,7 +79,7 @@ impl Rotation {
         let mut reflections = self.reflections();
         reflections.reverse();
         let mut rotated = lanes::from_slice(x);
-        widest(Reflect { reflections: &reflections, x: &mut rotated });
+        dispatch(Reflect { reflections: &reflections, x: &mut rotated });
         lanes::to_vec(&rotated, x.len())
     }
 }
@@ -137,7 +137,7 @@ impl<'p, 'a> Reduced<'p, 'a> {
             blocks: self.blocks.iter().map(|(block, weight)| (block, *weight)).collect(),
             lambda: self.original.lambda,
             loss: self.original.loss,
-            centre: rotated(&self.original.centre),
+            center: rotated(&self.original.center),
             tilt: rotated(&self.original.tilt),
             start: rotated(&self.original.start),
         }
@@ -152,9 +152,9 @@ impl<'p, 'a> Reduced<'p, 'a> {
         let m = self.rotation.factors.len();
         let rotated =
             |vector: &Option<Vec<f64>>| self.rotation.forward(vector.as_ref().unwrap_or(&zero))[m..].to_vec();
-        let (centre, tilt) = (rotated(&self.original.centre), rotated(&self.original.tilt));
+        let (center, tilt) = (rotated(&self.original.center), rotated(&self.original.tilt));
         let lift = |(&lambda, (mut w, mut report)): (&f64, Report)| {
-            let parts = || centre.iter().zip(&tilt);
+            let parts = || center.iter().zip(&tilt);
             w.extend(parts().map(|(w0, v)| w0 - 0.5 * v / lambda));
             let w = self.rotation.backward(&w);
             let constant: f64 = parts().map(|(w0, v)| v * w0 - v * v / (4.0 * lambda)).sum();
@@ -194,12 +194,12 @@ fn triangular(
             let (before, row) = panel.split_at_mut(k * width);
             let row = &mut row[..width];
             let ready = reflections(&factors[first..], before, width, first);
-            widest(Reflect { reflections: &ready, x: row });
+            dispatch(Reflect { reflections: &ready, x: row });
             let target = &mut lower[(first + k) * lower_width..(first + k + 1) * lower_width];
             factors.push(become_reflection(row, first + k, dim, target));
         }
         let ready = reflections(&factors[first..], panel, width, first);
-        later.par_chunks_exact_mut(width).for_each(|x| widest(Reflect { reflections: &ready, x }));
+        later.par_chunks_exact_mut(width).for_each(|x| dispatch(Reflect { reflections: &ready, x }));
     }
     Some((factors, lower))
 }

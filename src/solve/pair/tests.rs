@@ -1,6 +1,6 @@
 //! Laws of the solver on random and on ill-natured problems.
 
-mod centred;
+mod centered;
 mod psi;
 mod reduced;
 mod smooth;
@@ -102,7 +102,7 @@ fn reference(problem: &PairProblem<'_>, sweeps: usize) -> (f64, f64) {
             w.iter_mut().zip(z).for_each(|(w, z)| *w += change * z);
         }
     }
-    let constant = problem.centre().map_or(0.0, |centre| dot(centre, centre));
+    let constant = problem.center().map_or(0.0, |center| dot(center, center));
     let penalty = lambda * (dot(&w, &w) - constant);
     (alpha.iter().sum::<f64>() - penalty, certificate(problem, &w))
 }

@@ -101,7 +101,7 @@ impl DirectQuery {
 
     /// A(s) = max_pi F(pi) - M(pi) at scores s (l, finite).
     pub fn augmented(&self, scores: &[f64]) -> f64 {
-        WORKSPACE.with_borrow_mut(|workspace| self.lists.maximise(scores, workspace))
+        WORKSPACE.with_borrow_mut(|workspace| self.lists.maximize(scores, workspace))
     }
 
     /// The maximiser of M that orders documents by b, equal ones as they came.
@@ -135,7 +135,7 @@ impl DirectQuery {
             return 0.0;
         }
         WORKSPACE.with_borrow_mut(|workspace| {
-            let augmented = self.lists.maximise(scores, workspace);
+            let augmented = self.lists.maximize(scores, workspace);
             for (&document, c) in workspace.chosen().iter().zip(&self.c) {
                 subgradient[document as usize] += c;
             }
@@ -159,10 +159,10 @@ impl DirectQuery {
 
 impl Lists {
     /// A(s); its maximiser is left in the workspace.
-    fn maximise(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
+    fn maximize(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
         match self {
-            Self::All(ranking) => ranking.maximise(scores, workspace),
-            Self::Diverse(ranking, _) => ranking.maximise(scores, workspace),
+            Self::All(ranking) => ranking.maximize(scores, workspace),
+            Self::Diverse(ranking, _) => ranking.maximize(scores, workspace),
         }
     }
 

@@ -17,7 +17,7 @@
 //! rounding from many small steps. It is made when the sweeps since the last one have visited a quarter of
 //! all pairs, or when the slack that a sweep has met is below the gap allowed.
 //!
-//! The start alpha = c (2 c with the squared hinge), shortened by the factor that maximises D, is optimal
+//! The start alpha = c (2 c with the squared hinge), shortened by the factor that maximizes D, is optimal
 //! with the hinge as long as no margin exceeds 1. On a path each fit starts from the alpha of the one before.
 //!
 //! Memory: 8 bytes per pair and 8 per active pair. The number of sweeps grows like 1 / lambda.
@@ -28,7 +28,7 @@ use super::progress::{Progress, along, scaled};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 use crate::solve::Cancelled;
 use crate::solve::PairProblem;
 use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Stop};
@@ -218,9 +218,9 @@ impl<'a> Descent<'a> {
             let (documents, alpha, w) = (&self.documents[..], &mut self.alpha[..], &mut self.w[..]);
             let (inverse, met) = (0.5 / lambda, &mut met);
             if self.loss == PairLoss::SquaredHinge {
-                widest(Sweep::<true> { active, documents, alpha, w, inverse, met });
+                dispatch(Sweep::<true> { active, documents, alpha, w, inverse, met });
             } else {
-                widest(Sweep::<false> { active, documents, alpha, w, inverse, met });
+                dispatch(Sweep::<false> { active, documents, alpha, w, inverse, met });
             }
         }
         met
@@ -238,7 +238,7 @@ struct Sweep<'s, 'a, const SQUARED: bool> {
     met: &'s mut Met,
 }
 
-impl<const SQUARED: bool> Kernel for Sweep<'_, '_, SQUARED> {
+impl<const SQUARED: bool> SimdTask for Sweep<'_, '_, SQUARED> {
     type Output = ();
 
     #[inline(always)]

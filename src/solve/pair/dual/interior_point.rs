@@ -46,7 +46,7 @@ use super::progress::{Progress, along, scaled};
 use crate::loss::PairLoss;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 use crate::solve::Cancelled;
 use crate::solve::PairProblem;
 use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Stop};
@@ -128,7 +128,7 @@ impl State {
 
     /// e1 and e2 after the moves of the predictor.
     #[inline(always)]
-    fn centring(&self, alpha: f64, target: f64, before: Move) -> (f64, f64) {
+    fn centering(&self, alpha: f64, target: f64, before: Move) -> (f64, f64) {
         let (q1, q2) = (-before.alpha * before.xi, before.alpha * before.r);
         ((target - q1) / self.nu, (target - q2) / alpha)
     }
@@ -236,7 +236,7 @@ impl Point {
             let changes = &mut self.moves[row.pairs];
             let (shift, along_high) = (1.0 - scores[row.high], along[row.high]);
             let (scores, along) = (&scores[row.low.clone()], &along[row.low]);
-            let rate = widest(Moves { states, alpha, changes, shift, along_high, scores, along, target });
+            let rate = dispatch(Moves { states, alpha, changes, shift, along_high, scores, along, target });
             fastest = if rate > fastest { rate } else { fastest };
         }
         (direction, 1.0 / fastest)
@@ -286,7 +286,7 @@ impl Point {
             let mut sum = 0.0;
             for (low, pair) in row.low.zip(row.pairs) {
                 let (state, alpha) = (&self.states[pair], self.alpha[pair]);
-                let (e1, e2) = state.centring(alpha, target, self.moves[pair]);
+                let (e1, e2) = state.centering(alpha, target, self.moves[pair]);
                 let push = state.weight(alpha) * (shift + scores[low] - e1 + e2);
                 sum += push;
                 g[low] -= push;
@@ -332,7 +332,7 @@ struct Moves<'r> {
     target: f64,
 }
 
-impl Kernel for Moves<'_> {
+impl SimdTask for Moves<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -340,7 +340,7 @@ impl Kernel for Moves<'_> {
         let mut fastest = 0.0;
         let lower = self.scores.iter().zip(self.along).zip(self.alpha.iter().zip(self.states));
         for (((score, along), (alpha, state)), moves) in lower.zip(self.changes) {
-            let (e1, e2) = state.centring(*alpha, self.target, *moves);
+            let (e1, e2) = state.centering(*alpha, self.target, *moves);
             let missing = self.shift + score - e1 + e2 - (self.along_high - along);
             let change = state.weight(*alpha) * missing;
             let (of_nu, of_alpha) = (change / state.nu, change / alpha);
@@ -371,7 +371,7 @@ impl Factor {
             for i in 0..dim {
                 *lanes::get_mut(&mut upper[i * width..], i) += 2.0 * lambda + shift;
             }
-            if widest(Factoring { upper: &mut upper, dim, width }) {
+            if dispatch(Factoring { upper: &mut upper, dim, width }) {
                 return Some(Self { upper, dim, width });
             }
             shift = if shift > 0.0 { 30.0 * shift } else { 1e-14 * largest };
@@ -392,7 +392,7 @@ struct Factoring<'m> {
     width: usize,
 }
 
-impl Kernel for Factoring<'_> {
+impl SimdTask for Factoring<'_> {
     type Output = bool;
 
     #[inline(always)]
@@ -409,7 +409,7 @@ mod tests {
     use crate::solve::solve;
 
     /// P by its definition.
-    fn objective(problem: &PairProblem<'_>, centre: &[f64], tilt: &[f64], w: &[f64]) -> f64 {
+    fn objective(problem: &PairProblem<'_>, center: &[f64], tilt: &[f64], w: &[f64]) -> f64 {
         let mut sum = 0.0;
         for (block, c) in problem.blocks() {
             let score = |i| lanes::to_vec(block.row(i), DIM).iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
@@ -420,26 +420,26 @@ mod tests {
             }
         }
         for (j, w) in w.iter().enumerate() {
-            sum += problem.lambda() * (w - centre[j]) * (w - centre[j]) + tilt[j] * w;
+            sum += problem.lambda() * (w - center[j]) * (w - center[j]) + tilt[j] * w;
         }
         sum
     }
 
     #[test]
-    fn a_tilt_and_a_centre_are_part_of_the_problem() {
+    fn a_tilt_and_a_center_are_part_of_the_problem() {
         let blocks = blocks();
         let mut random = Random::new(4);
         let mut vector = |size: f64| -> Vec<f64> { (0..DIM).map(|_| size * random.symmetric()).collect() };
         for (lambda, size) in [(10.0, 5.0), (0.1, 0.5), (1e-2, 0.01)] {
-            let (centre, tilt) = (vector(2.0), vector(size));
+            let (center, tilt) = (vector(2.0), vector(size));
             let problem =
-                problem(&blocks, lambda).with_centre(centre.clone()).unwrap().with_tilt(tilt.clone());
+                problem(&blocks, lambda).with_center(center.clone()).unwrap().with_tilt(tilt.clone());
             let fit = |solver, tolerance| {
                 solve(&problem, &SolveOptions { solver, tolerance, max_iterations: 5000 }, &|| false)
             };
             let (w, reference) = fit(&INTERIOR_POINT, 1e-10);
             assert_eq!(reference.stop, Stop::Converged, "{reference:?}");
-            let plain = |w: &[f64]| objective(&problem, &centre, &tilt, w);
+            let plain = |w: &[f64]| objective(&problem, &center, &tilt, w);
             assert!((plain(&w) - reference.objective).abs() < 1e-10);
             for _ in 0..50 {
                 let nearby: Vec<f64> = w.iter().zip(vector(0.01)).map(|(w, d)| w + d).collect();

@@ -5,7 +5,7 @@
 
 use super::pairs::{Pairs, Part, Row};
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 
 /// Rows of L X that are multiplied at once, fewer where their product with X would take longer than this many
 /// multiplications.
@@ -28,7 +28,7 @@ pub(super) fn weighted_moment(pairs: &Pairs<'_>, fill: impl Fn(&Row, &mut [f64])
             }
             let rows = first..n.min(first + group);
             let (weights, products) = (&weights[..], &mut products);
-            widest(GroupMoment { part, weights, rows, products, moment: &mut moment });
+            dispatch(GroupMoment { part, weights, rows, products, moment: &mut moment });
         }
     }
     moment
@@ -63,7 +63,7 @@ struct GroupMoment<'r, 'a> {
     moment: &'r mut [Lanes],
 }
 
-impl Kernel for GroupMoment<'_, '_> {
+impl SimdTask for GroupMoment<'_, '_> {
     type Output = ();
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Solvers that keep numbers per pair of documents.
 //!
 //! They share score space (`pairs`) and the best point with its certified gap (`progress`), and nothing of the
-//! optimisation with Newton's method, so they check it and each other in the tests.
+//! optimization with Newton's method, so they check it and each other in the tests.
 
 mod admm;
 mod dual_descent;

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 use crate::solve::Cancelled;
 use crate::solve::{PairBlock, PairProblem};
 
@@ -139,7 +139,7 @@ impl<'a> Pairs<'a> {
             let n = part.block.n_docs();
             part_scores.resize(lanes::blocks_for(n), Lanes::ZERO);
             if !self.cancelled() {
-                widest(Scores { part, w, out: &mut part_scores });
+                dispatch(Scores { part, w, out: &mut part_scores });
             }
             scores.extend(part_scores.iter().flat_map(|block| block.0).take(n));
         }
@@ -151,7 +151,7 @@ impl<'a> Pairs<'a> {
         let mut out = vec![Lanes::ZERO; self.width];
         for part in self.parts.iter().take_while(|_| !self.cancelled()) {
             let g = lanes::from_slice(&g[part.documents.clone()]);
-            widest(PullBack { part, g: &g, out: &mut out });
+            dispatch(PullBack { part, g: &g, out: &mut out });
         }
         out
     }
@@ -192,9 +192,9 @@ impl<'a> Pairs<'a> {
             let (scores, alpha) = (&scores[row.low.clone()], &mut alpha[row.pairs]);
             let (columns, totals) = (&mut g[row.low], &mut totals);
             g[row.high] += if loss == PairLoss::SquaredHinge {
-                widest(RowPass::<_, true> { c, shift, scores, alpha, columns, update, totals })
+                dispatch(RowPass::<_, true> { c, shift, scores, alpha, columns, update, totals })
             } else {
-                widest(RowPass::<_, false> { c, shift, scores, alpha, columns, update, totals })
+                dispatch(RowPass::<_, false> { c, shift, scores, alpha, columns, update, totals })
             };
         }
         (totals.sums(), self.pull_back(&g))
@@ -263,7 +263,7 @@ struct RowPass<'r, F, const SQUARED: bool> {
     totals: &'r mut Totals,
 }
 
-impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> Kernel for RowPass<'_, F, SQUARED> {
+impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> SimdTask for RowPass<'_, F, SQUARED> {
     type Output = f64;
 
     #[inline(always)]
@@ -303,7 +303,7 @@ struct Scores<'r, 'a> {
     out: &'r mut [Lanes],
 }
 
-impl Kernel for Scores<'_, '_> {
+impl SimdTask for Scores<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -320,7 +320,7 @@ struct PullBack<'r, 'a> {
     out: &'r mut [Lanes],
 }
 
-impl Kernel for PullBack<'_, '_> {
+impl SimdTask for PullBack<'_, '_> {
     type Output = ();
 
     #[inline(always)]

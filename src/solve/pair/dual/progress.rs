@@ -9,7 +9,7 @@
 //!
 //! with the sums of `pairs`. It is smallest at theta = (work + p.(2 lambda w - t) / (2 lambda)) / (|p|^2 / (2
 //! lambda) + 2 bend). At theta = 1 the first three terms are the slack, a sum without cancellation. D is
-//! taken as P minus this gap, so that large centres cancel nothing.
+//! taken as P minus this gap, so that large centers cancel nothing.
 
 use std::time::Instant;
 
@@ -33,7 +33,7 @@ pub(super) struct Progress<'p> {
     pub lambda: f64,
     /// t.
     pub pull: Vec<Lanes>,
-    /// The factor of the first alpha that maximises D.
+    /// The factor of the first alpha that maximizes D.
     pub first_theta: f64,
     tolerance: f64,
     max_iterations: u32,
@@ -122,9 +122,9 @@ impl<'p> Progress<'p> {
 
     /// lambda |w - w0|^2 + v.w.
     fn penalty(&self, w: &[Lanes]) -> f64 {
-        let (centre, tilt) = (self.problem.centre.as_deref(), self.problem.tilt.as_deref());
+        let (center, tilt) = (self.problem.center.as_deref(), self.problem.tilt.as_deref());
         let terms = lanes::to_vec(w, self.problem.dim()).into_iter().enumerate().map(|(j, w)| {
-            let distance = w - centre.map_or(0.0, |w0| w0[j]);
+            let distance = w - center.map_or(0.0, |w0| w0[j]);
             self.lambda * (distance * distance) + tilt.map_or(0.0, |v| v[j] * w)
         });
         terms.sum()

@@ -3,9 +3,9 @@
 
 use super::hessian::Products;
 use super::line::Slope;
-use super::pass::{self, Centre, Half, PAD, Stored, Update};
+use super::pass::{self, Center, Half, PAD, Stored, Update};
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::Kernel;
+use crate::math::simd::SimdTask;
 use crate::solve::PairBlock;
 
 /// Where a pass stands.
@@ -48,7 +48,7 @@ pub(super) struct Part<'a> {
     scores: usize,
     /// Blocks of scores.
     pub blocks: usize,
-    /// First block of the query's centres.
+    /// First block of the query's centers.
     pairs: usize,
 }
 
@@ -75,8 +75,8 @@ pub(super) struct Chunk<'a> {
     rows: Vec<pass::RowSums>,
     /// Scores of one query over delta.
     scaled: Vec<Lanes>,
-    /// Centres p0 of all pairs; empty while they are 1/2.
-    centres: Vec<Lanes>,
+    /// Centers p0 of all pairs; empty while they are 1/2.
+    centers: Vec<Lanes>,
     /// Pairs of one query in the quadratic zone, and the number of those of all queries.
     zone: Vec<(u32, u32)>,
     zone_pairs: u64,
@@ -109,7 +109,7 @@ impl<'a> Chunk<'a> {
             pull: vec![Lanes::ZERO; scores],
             rows: Vec::new(),
             scaled: vec![Lanes::ZERO; longest],
-            centres: Vec::new(),
+            centers: Vec::new(),
             zone: Vec::new(),
             zone_pairs: 0,
             products: Products::default(),
@@ -131,9 +131,9 @@ impl<'a> Chunk<'a> {
         std::mem::swap(&mut self.accepted, &mut self.scores);
     }
 
-    /// Makes every centre 1/2.
-    pub(super) fn clear_centres(&mut self) {
-        self.centres = Vec::new();
+    /// Makes every center 1/2.
+    pub(super) fn clear_centers(&mut self) {
+        self.centers = Vec::new();
     }
 
     /// Largest margin of a pair at the accepted point.
@@ -160,7 +160,7 @@ pub(super) struct SetPoint<'c, 'a> {
     pub w: &'c [Lanes],
 }
 
-impl Kernel for SetPoint<'_, '_> {
+impl SimdTask for SetPoint<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -178,7 +178,7 @@ pub(super) struct SetDirection<'c, 'a> {
     pub d: &'c [Lanes],
 }
 
-impl Kernel for SetDirection<'_, '_> {
+impl SimdTask for SetDirection<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -197,12 +197,12 @@ pub(super) struct Pass<'c, 'a> {
     pub delta: f64,
 }
 
-impl Kernel for Pass<'_, '_> {
+impl SimdTask for Pass<'_, '_> {
     type Output = Sums;
 
     #[inline(always)]
     fn run(self) -> Sums {
-        let Chunk { parts, accepted, scores, along, pull, rows, scaled, centres, .. } = self.chunk;
+        let Chunk { parts, accepted, scores, along, pull, rows, scaled, centers, .. } = self.chunk;
         let inverse = 1.0 / self.delta;
         let mut sums = Sums::default();
         for part in parts.iter() {
@@ -216,10 +216,10 @@ impl Kernel for Pass<'_, '_> {
             scale(scores, inverse, scaled);
             pull.fill(Lanes::ZERO);
             let start = part.block.start();
-            let (hinge, alpha) = if centres.is_empty() {
+            let (hinge, alpha) = if centers.is_empty() {
                 pass::pass(start, scaled, inverse, &mut Half, rows, pull)
             } else {
-                pass::pass(start, scaled, inverse, &mut Stored(&centres[part.pairs..]), rows, pull)
+                pass::pass(start, scaled, inverse, &mut Stored(&centers[part.pairs..]), rows, pull)
             };
             sums.loss += part.weight * (hinge * self.delta);
             sums.alpha += part.weight * alpha;
@@ -254,7 +254,7 @@ pub(super) struct PullBack<'c, 'a> {
     pub out: &'c mut [Lanes],
 }
 
-impl Kernel for PullBack<'_, '_> {
+impl SimdTask for PullBack<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -273,22 +273,22 @@ pub(super) struct Hessian<'c, 'a> {
     pub out: &'c mut [Lanes],
 }
 
-impl Kernel for Hessian<'_, '_> {
+impl SimdTask for Hessian<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Chunk { parts, accepted, scaled, centres, zone, zone_pairs, products, .. } = self.chunk;
+        let Chunk { parts, accepted, scaled, centers, zone, zone_pairs, products, .. } = self.chunk;
         let inverse = 1.0 / self.delta;
         *zone_pairs = 0;
         for part in parts.iter() {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             zone.clear();
-            if centres.is_empty() {
+            if centers.is_empty() {
                 pass::zone(part.block.start(), scaled, inverse, &Half, zone);
             } else {
-                pass::zone(part.block.start(), scaled, inverse, &Stored(&centres[part.pairs..]), zone);
+                pass::zone(part.block.start(), scaled, inverse, &Stored(&centers[part.pairs..]), zone);
             }
             *zone_pairs += zone.len() as u64;
             products.add_pairs(part.block, zone, part.weight * inverse, self.out);
@@ -305,7 +305,7 @@ pub(super) struct Moment<'c, 'a> {
     pub out: &'c mut [Lanes],
 }
 
-impl Kernel for Moment<'_, '_> {
+impl SimdTask for Moment<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -316,26 +316,26 @@ impl Kernel for Moment<'_, '_> {
     }
 }
 
-/// Replaces every centre by the p of the accepted point.
-pub(super) struct UpdateCentres<'c, 'a> {
+/// Replaces every center by the p of the accepted point.
+pub(super) struct UpdateCenters<'c, 'a> {
     pub chunk: &'c mut Chunk<'a>,
     pub delta: f64,
 }
 
-impl Kernel for UpdateCentres<'_, '_> {
+impl SimdTask for UpdateCenters<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Chunk { parts, pair_blocks, accepted, pull, rows, scaled, centres, .. } = self.chunk;
-        if centres.is_empty() {
-            centres.resize(*pair_blocks, Half.get(0));
+        let Chunk { parts, pair_blocks, accepted, pull, rows, scaled, centers, .. } = self.chunk;
+        if centers.is_empty() {
+            centers.resize(*pair_blocks, Half.get(0));
         }
         let inverse = 1.0 / self.delta;
         for part in parts.iter() {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
-            let mut update = Update(&mut centres[part.pairs..]);
+            let mut update = Update(&mut centers[part.pairs..]);
             pass::pass(part.block.start(), scaled, inverse, &mut update, rows, &mut pull[part.range()]);
         }
     }

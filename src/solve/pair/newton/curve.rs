@@ -8,7 +8,7 @@
 use super::chunk::{self, Chunk, Sums};
 use super::pass::HIDE;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::Kernel;
+use crate::math::simd::SimdTask;
 use crate::solve::PairBlock;
 
 /// A loss as a function of the margin, for eight pairs at a time. A pair with a margin of 1e30 does not exist and must
@@ -184,7 +184,7 @@ pub(super) struct CurvePass<'c, 'a, C> {
     pub step: f64,
 }
 
-impl<C: Curve> Kernel for CurvePass<'_, '_, C> {
+impl<C: Curve> SimdTask for CurvePass<'_, '_, C> {
     type Output = Sums;
 
     #[inline(always)]
@@ -232,7 +232,7 @@ pub(super) struct CurveHessian<'c, 'a, C> {
     pub out: &'c mut [Lanes],
 }
 
-impl<C: Curve> Kernel for CurveHessian<'_, '_, C> {
+impl<C: Curve> SimdTask for CurveHessian<'_, '_, C> {
     type Output = ();
 
     #[inline(always)]

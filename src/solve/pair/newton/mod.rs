@@ -13,7 +13,7 @@
 //! that the smoothing part should come to 0.4 of the gap allowed. Below 0.6 of it the width stays.
 //!
 //! **Multiplier rounds.** When the zone holds fewer pairs than about 3 b, the solution is decided by a vertex and
-//! every shrink would cost several steps. Then each pair keeps its p as the centre p0 of the next round, which is the
+//! every shrink would cost several steps. Then each pair keeps its p as the center p0 of the next round, which is the
 //! method of multipliers (proximal point on the dual): it converges for any width and the last digits are nearly
 //! free. Needs eight bytes per pair.
 //!
@@ -22,7 +22,7 @@
 //! to H with a factor that falls from step to step. Where steps stay short nevertheless, Newton is going to and fro
 //! between zones: the width grows again until steps are long, and shrinks more carefully from there.
 //!
-//! The best w and the best alpha are kept over all iterations, alpha also shortened by the factor that maximises
+//! The best w and the best alpha are kept over all iterations, alpha also shortened by the factor that maximizes
 //! D(theta alpha). Every loop has a limit.
 
 use std::time::Instant;
@@ -41,7 +41,7 @@ use self::chunk::Sums;
 use self::curve::{Logistic, SquaredHinge};
 use self::penalty::Penalty;
 use self::space::Space;
-use self::start::regularised_solve;
+use self::start::regularized_solve;
 use super::PairProblem;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
@@ -88,8 +88,8 @@ const VERTEX_FACTOR: u64 = 3;
 const SMALL_PROBLEM: u64 = 1000;
 /// An objective below this share of the loss of w = 0 calls for multipliers.
 const TINY_OBJECTIVE: f64 = 1e-3;
-/// Bytes that the centres of all pairs may take.
-const CENTRE_BYTES: usize = 1 << 28;
+/// Bytes that the centers of all pairs may take.
+const CENTER_BYTES: usize = 1 << 28;
 /// Factor of the width into the first multiplier round: wider, so that the zone keeps its pairs.
 const MULTIPLIER_START: f64 = 2.0;
 /// Share of the penalty's slope along w that must be left without balance before w is made shorter.
@@ -333,11 +333,11 @@ impl<'a> Solver<'a> {
         self.memory_factor *= MEMORY_DECAY;
         let (dim, lambda) = (self.space.dim, self.penalty.lambda);
         if factor < MEMORY_END || !self.is_vertex_problem() {
-            return regularised_solve(&self.hessian, dim, lambda, &self.residual);
+            return regularized_solve(&self.hessian, dim, lambda, &self.residual);
         }
         let mut damped = self.hessian.clone();
         lanes::axpy(factor, &self.memory, &mut damped);
-        regularised_solve(&damped, dim, lambda, &self.residual)
+        regularized_solve(&damped, dim, lambda, &self.residual)
     }
 
     /// Searches along -`solution` and accepts the point found. Answers the step and half of r'H^-1 r.
@@ -383,12 +383,12 @@ impl<'a> Solver<'a> {
         self.memory_factor = if self.hessian.is_empty() { 0.0 } else { 1.0 };
         self.memory = std::mem::take(&mut self.hessian);
         if self.multipliers {
-            self.space.update_centres(self.delta);
+            self.space.update_centers(self.delta);
             self.delta = (MULTIPLIER_SHRINK * self.delta).max(SMALLEST_MULTIPLIER_WIDTH);
         } else if self.wants_multipliers() {
             self.last_width = self.delta;
             self.multipliers = true;
-            self.space.update_centres(self.delta);
+            self.space.update_centers(self.delta);
             self.delta *= MULTIPLIER_START;
             self.look_again();
             self.shorten();
@@ -406,9 +406,9 @@ impl<'a> Solver<'a> {
         self.look_again();
     }
 
-    /// Goes to a lower point on the line through 0 and w where the new centres have taken most of the pull away. In a
+    /// Goes to a lower point on the line through 0 and w where the new centers have taken most of the pull away. In a
     /// separable problem all pairs that matter stand at the edge of the zone, at a margin of 1 + delta / 2. With their
-    /// p as centres the zone is around the margin 1 and holds none of them until w is shorter.
+    /// p as centers the zone is around the margin 1 and holds none of them until w is shorter.
     fn shorten(&mut self) {
         let penalty = 2.0 * self.penalty.lambda * lanes::dot(&self.w, &self.w);
         if lanes::dot(&self.residual, &self.w) > SHORTEN * penalty {
@@ -420,7 +420,7 @@ impl<'a> Solver<'a> {
     fn wants_multipliers(&self) -> bool {
         let tiny = self.best.primal.abs() < TINY_OBJECTIVE * self.space.total_weight;
         let wanted = self.is_vertex_problem() || self.space.pairs < SMALL_PROBLEM || tiny;
-        wanted && self.space.centre_bytes() <= CENTRE_BYTES
+        wanted && self.space.center_bytes() <= CENTER_BYTES
     }
 
     /// A pass at w with fresh scores.

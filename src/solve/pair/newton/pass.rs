@@ -1,8 +1,8 @@
 //! One pass over all pairs of a query, in score space.
 //!
-//! The hinge is Huberised with width delta: for a pair (a, b) with u = 1 - (`s_a - s_b`) and centre p0,
+//! The hinge is Huberized with width delta: for a pair (a, b) with u = 1 - (`s_a - s_b`) and center p0,
 //! p = clamp(p0 + u / delta, 0, 1) is the derivative of the smoothed hinge, and alpha = c p lies in the box \[0, c\], so every pass gives a dual point.
-//! With p0 = 1/2 the quadratic zone |u| < delta / 2 is centred on the kink, and a pass stores nothing per pair. The
+//! With p0 = 1/2 the quadratic zone |u| < delta / 2 is centered on the kink, and a pass stores nothing per pair. The
 //! end game keeps p0 per pair: p of the previous round, which makes it the method of multipliers.
 //!
 //! Scores come divided by delta and padded with [`PAD`] to a multiple of eight, so that a pair costs a handful of
@@ -31,9 +31,9 @@ const fn hide_table() -> [Lanes; LANES] {
     table
 }
 
-/// Where the centre p0 of a pair comes from.
-pub(super) trait Centre {
-    /// Centres of the `index`-th eight pairs.
+/// Where the center p0 of a pair comes from.
+pub(super) trait Center {
+    /// Centers of the `index`-th eight pairs.
     fn get(&self, index: usize) -> Lanes;
     /// Told the new p of the `index`-th eight pairs.
     fn put(&mut self, index: usize, p: Lanes);
@@ -42,7 +42,7 @@ pub(super) trait Centre {
 /// p0 = 1/2 for every pair.
 pub(super) struct Half;
 
-impl Centre for Half {
+impl Center for Half {
     #[inline(always)]
     fn get(&self, _: usize) -> Lanes {
         Lanes([0.5; LANES])
@@ -54,7 +54,7 @@ impl Centre for Half {
 /// One p0 per pair.
 pub(super) struct Stored<'a>(pub &'a [Lanes]);
 
-impl Centre for Stored<'_> {
+impl Center for Stored<'_> {
     #[inline(always)]
     fn get(&self, index: usize) -> Lanes {
         self.0[index]
@@ -66,7 +66,7 @@ impl Centre for Stored<'_> {
 /// One p0 per pair, replaced by p: the multiplier step.
 pub(super) struct Update<'a>(pub &'a mut [Lanes]);
 
-impl Centre for Update<'_> {
+impl Center for Update<'_> {
     #[inline(always)]
     fn get(&self, index: usize) -> Lanes {
         self.0[index]
@@ -77,7 +77,7 @@ impl Centre for Update<'_> {
     }
 }
 
-/// Blocks of eight pairs of a query, which is the number of stored centres.
+/// Blocks of eight pairs of a query, which is the number of stored centers.
 pub(super) fn pair_blocks(start: &[u32]) -> usize {
     let blocks = lanes::blocks_for(start.len());
     start.iter().filter(|&&s| (s as usize) < start.len()).map(|&s| blocks - s as usize / LANES).sum()
@@ -98,7 +98,7 @@ pub(super) fn pass(
     start: &[u32],
     scaled: &[Lanes],
     one: f64,
-    centre: &mut impl Centre,
+    center: &mut impl Center,
     rows: &mut Vec<RowSums>,
     pull: &mut [Lanes],
 ) -> (f64, f64) {
@@ -117,9 +117,9 @@ pub(super) fn pass(
         let (scores, columns) = (&scaled[lower..], &mut pull[lower..scaled.len()]);
         let mut row = RowSums::default();
         let hidden = add(&scores[0], &HIDE[first % LANES]);
-        eight_pairs(shift, &hidden, centre, index, &mut columns[0], &mut row);
+        eight_pairs(shift, &hidden, center, index, &mut columns[0], &mut row);
         for (offset, (scores, column)) in scores.iter().zip(columns).enumerate().skip(1) {
-            eight_pairs(shift, scores, centre, index + offset, column, &mut row);
+            eight_pairs(shift, scores, center, index + offset, column, &mut row);
         }
         index += scores.len();
         *sums = row;
@@ -147,12 +147,12 @@ fn add(a: &Lanes, b: &Lanes) -> Lanes {
 fn eight_pairs(
     shift: f64,
     scores: &Lanes,
-    centre: &mut impl Centre,
+    center: &mut impl Center,
     index: usize,
     column: &mut Lanes,
     row: &mut RowSums,
 ) {
-    let middle = centre.get(index);
+    let middle = center.get(index);
     let mut p = Lanes::ZERO;
     for lane in 0..LANES {
         let u = shift + scores.0[lane];
@@ -163,7 +163,7 @@ fn eight_pairs(
         row.p.0[lane] += p.0[lane];
         column.0[lane] -= p.0[lane];
     }
-    centre.put(index, p);
+    center.put(index, p);
 }
 
 /// Lists the pairs (a, b) of the quadratic zone, 0 < p0 + u / delta < 1, in the order of a.
@@ -172,7 +172,7 @@ pub(super) fn zone(
     start: &[u32],
     scaled: &[Lanes],
     one: f64,
-    centre: &impl Centre,
+    center: &impl Center,
     pairs: &mut Vec<(u32, u32)>,
 ) {
     let n = start.len();
@@ -189,7 +189,7 @@ pub(super) fn zone(
             // Bit k of a lane tells of block k, so that lanes need not be brought together block by block.
             let mut inside = [0u64; LANES];
             for (k, scores) in scores.iter().enumerate() {
-                let middle = centre.get(index + k);
+                let middle = center.get(index + k);
                 for (lane, inside) in inside.iter_mut().enumerate() {
                     let t = (shift + (scores.0[lane] + hide.0[lane])) + middle.0[lane];
                     *inside |= if t > 0.0 && t < 1.0 { 1 << k } else { 0 };

@@ -12,12 +12,12 @@
 use crate::math::lanes::{self, Lanes};
 use crate::solve::PairProblem;
 
-/// Tilt v and centre w0 of a problem, with its lambda.
+/// Tilt v and center w0 of a problem, with its lambda.
 pub(super) struct Penalty<'a> {
     problem: &'a PairProblem<'a>,
     pub lambda: f64,
     /// w0, where it is not 0.
-    pub centre: Option<Vec<Lanes>>,
+    pub center: Option<Vec<Lanes>>,
     /// v, where it is not 0.
     pub tilt: Option<Vec<Lanes>>,
 }
@@ -27,23 +27,23 @@ impl<'a> Penalty<'a> {
         Self {
             problem,
             lambda: problem.lambda(),
-            centre: problem.centre().map(lanes::from_slice),
+            center: problem.center().map(lanes::from_slice),
             tilt: problem.tilt.as_deref().map(lanes::from_slice),
         }
     }
 
     /// Whether v = 0 and w0 = 0.
     pub(super) fn is_plain(&self) -> bool {
-        self.centre.is_none() && self.tilt.is_none()
+        self.center.is_none() && self.tilt.is_none()
     }
 
     /// v.w + lambda |w - w0|^2.
     pub(super) fn value(&self, w: &[Lanes]) -> f64 {
-        let size = match &self.centre {
+        let size = match &self.center {
             None => lanes::dot(w, w),
-            Some(centre) => {
+            Some(center) => {
                 let mut difference = w.to_vec();
-                lanes::axpy(-1.0, centre, &mut difference);
+                lanes::axpy(-1.0, center, &mut difference);
                 lanes::dot(&difference, &difference)
             }
         };
@@ -54,8 +54,8 @@ impl<'a> Penalty<'a> {
     /// 2 lambda (w - w0) + v.
     pub(super) fn gradient(&self, w: &[Lanes]) -> Vec<Lanes> {
         let mut gradient = w.to_vec();
-        if let Some(centre) = &self.centre {
-            lanes::axpy(-1.0, centre, &mut gradient);
+        if let Some(center) = &self.center {
+            lanes::axpy(-1.0, center, &mut gradient);
         }
         for block in &mut gradient {
             block.0.iter_mut().for_each(|value| *value *= 2.0 * self.lambda);
@@ -73,9 +73,9 @@ impl<'a> Penalty<'a> {
         }
     }
 
-    /// w0 - v / (2 lambda), which minimises the penalty, and the value there.
+    /// w0 - v / (2 lambda), which minimizes the penalty, and the value there.
     pub(super) fn lowest(&self, width: usize) -> (Vec<Lanes>, f64) {
-        let mut w = self.centre.clone().unwrap_or_else(|| vec![Lanes::ZERO; width]);
+        let mut w = self.center.clone().unwrap_or_else(|| vec![Lanes::ZERO; width]);
         let Some(tilt) = &self.tilt else {
             return (w, 0.0);
         };
@@ -88,7 +88,7 @@ impl<'a> Penalty<'a> {
     pub(super) fn dual(&self, alpha: f64, pulled: &[Lanes]) -> f64 {
         let size = lanes::dot(pulled, pulled);
         let with = |vector: &Option<Vec<Lanes>>| vector.as_ref().map_or(0.0, |v| lanes::dot(v, pulled));
-        let shortened = 2.0 * self.lambda * (alpha - with(&self.centre)) + with(&self.tilt);
+        let shortened = 2.0 * self.lambda * (alpha - with(&self.center)) + with(&self.tilt);
         let theta = if size > 0.0 { (shortened / size).clamp(0.0, 1.0) } else { 1.0 };
         let dual = self.dual_at(theta, alpha, pulled, size).max(self.dual_at(1.0, alpha, pulled, size));
         if dual.is_finite() { dual } else { self.lowest(pulled.len()).1.max(f64::MIN) }
@@ -104,7 +104,7 @@ impl<'a> Penalty<'a> {
         if let Some(tilt) = &self.tilt {
             lanes::axpy(-1.0, tilt, &mut q);
         }
-        let with_centre = self.centre.as_ref().map_or(0.0, |centre| lanes::dot(centre, &q));
-        theta * alpha - with_centre - lanes::dot(&q, &q) / (4.0 * self.lambda)
+        let with_center = self.center.as_ref().map_or(0.0, |center| lanes::dot(center, &q));
+        theta * alpha - with_center - lanes::dot(&q, &q) / (4.0 * self.lambda)
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! Where the active pairs of a squared hinge are fewer than the features, H is almost singular and the line search cuts
 //! steps to nothing. Then pairs beyond the kink count in H too, the farther the longer steps stay short; with all pairs
-//! in it the step would be that of a majorising quadratic.
+//! in it the step would be that of a majorizing quadratic.
 //!
 //! H is dense in the pairs and thereby the dear part, so it is kept for the next step as long as the gap falls tenfold
 //! (Shamanskii 1967). The first step from w = 0 needs no pair: there all pairs weigh the same, and their sum of z z' is
@@ -22,7 +22,7 @@ use super::chunk::Sums;
 use super::curve::Curve;
 use super::penalty::Penalty;
 use super::space::Space;
-use super::start::regularised_solve;
+use super::start::regularized_solve;
 use super::step_against;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::Cancelled;
@@ -139,8 +139,8 @@ impl<'a, C: Curve> Solver<'a, C> {
             self.try_point(&start);
             return;
         }
-        let centre = self.penalty.centre.clone();
-        self.try_point(&centre.unwrap_or_else(|| vec![Lanes::ZERO; self.space.width]));
+        let center = self.penalty.center.clone();
+        self.try_point(&center.unwrap_or_else(|| vec![Lanes::ZERO; self.space.width]));
         let (pull, bend) = self.curve.at_zero();
         let scaled = |x: &[Lanes], factor| {
             let mut scaled = vec![Lanes::ZERO; x.len()];
@@ -151,7 +151,7 @@ impl<'a, C: Curve> Solver<'a, C> {
         let mut right = scaled(&self.space.pair_sum, pull);
         self.penalty.add_pull(&mut right);
         let bound = self.primal;
-        if let Some(w) = regularised_solve(&hessian, self.space.dim, self.penalty.lambda, &right)
+        if let Some(w) = regularized_solve(&hessian, self.space.dim, self.penalty.lambda, &right)
             && self.try_point(&w) > bound
         {
             let best = self.best.clone();
@@ -240,7 +240,7 @@ impl<'a, C: Curve> Solver<'a, C> {
         self.iterations += 1;
         let curve = self.curve.reaching(self.reach);
         let hessian = self.hessian.take().unwrap_or_else(|| self.space.curve_hessian(curve));
-        let direction = regularised_solve(&hessian, self.space.dim, self.penalty.lambda, &self.residual);
+        let direction = regularized_solve(&hessian, self.space.dim, self.penalty.lambda, &self.residual);
         self.hessian = Some(hessian);
         let step = direction.and_then(|direction| self.move_against(&direction));
         step.unwrap_or_else(|| {

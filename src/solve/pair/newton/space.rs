@@ -6,10 +6,10 @@
 
 use rayon::prelude::*;
 
-use super::chunk::{Chunk, Hessian, Moment, Pass, PullBack, SetDirection, SetPoint, Sums, UpdateCentres};
+use super::chunk::{Chunk, Hessian, Moment, Pass, PullBack, SetDirection, SetPoint, Sums, UpdateCenters};
 use super::curve::{Curve, CurveHessian, CurvePass};
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::widest;
+use crate::math::simd::dispatch;
 use crate::solve::Cancelled;
 use crate::solve::PairBlock;
 
@@ -71,39 +71,39 @@ impl<'a> Space<'a> {
         Self { chunks, cancelled, width, dim, total_weight, pairs, pair_sum }
     }
 
-    /// Bytes that one centre per pair would take.
-    pub(super) fn centre_bytes(&self) -> usize {
+    /// Bytes that one center per pair would take.
+    pub(super) fn center_bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.pair_blocks() * size_of::<Lanes>()).sum()
     }
 
     /// Accepts the point w: its scores are computed anew.
     pub(super) fn set_point(&mut self, w: &[Lanes]) {
-        self.each(|chunk| widest(SetPoint { chunk, w }));
+        self.each(|chunk| dispatch(SetPoint { chunk, w }));
     }
 
     /// Makes Xd the direction of the next passes.
     pub(super) fn set_direction(&mut self, d: &[Lanes]) {
-        self.each(|chunk| widest(SetDirection { chunk, d }));
+        self.each(|chunk| dispatch(SetDirection { chunk, d }));
     }
 
     /// Pass at (accepted scores) + step * Xd with the given width of the zone.
     pub(super) fn pass(&mut self, step: f64, delta: f64) -> Sums {
         let mut total = Sums::default();
-        self.each(|chunk| widest(Pass { chunk, step, delta })).iter().for_each(|sums| total.add(sums));
+        self.each(|chunk| dispatch(Pass { chunk, step, delta })).iter().for_each(|sums| total.add(sums));
         total
     }
 
     /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
     pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> Sums {
         let mut total = Sums::default();
-        self.each(|chunk| widest(CurvePass { chunk, curve, step })).iter().for_each(|sums| total.add(sums));
+        self.each(|chunk| dispatch(CurvePass { chunk, curve, step })).iter().for_each(|sums| total.add(sums));
         total
     }
 
     /// Sum of c k z z' over all pairs at the accepted point, k the curvature; blocks on and above the diagonal.
     pub(super) fn curve_hessian<C: Curve>(&mut self, curve: C) -> Vec<Lanes> {
         let size = self.width * lanes::LANES * self.width;
-        self.folded(size, |chunk, out| widest(CurveHessian { chunk, curve, out }))
+        self.folded(size, |chunk, out| dispatch(CurveHessian { chunk, curve, out }))
     }
 
     /// Accepts the point of the last pass.
@@ -114,31 +114,31 @@ impl<'a> Space<'a> {
     /// X'g of the last pass.
     pub(super) fn pull_back(&mut self) -> Vec<Lanes> {
         let width = self.width;
-        self.folded(width, |chunk, out| widest(PullBack { chunk, out }))
+        self.folded(width, |chunk, out| dispatch(PullBack { chunk, out }))
     }
 
     /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
     /// of pairs in the zone.
     pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
         let size = self.width * lanes::LANES * self.width;
-        let matrix = self.folded(size, |chunk, out| widest(Hessian { chunk, delta, out }));
+        let matrix = self.folded(size, |chunk, out| dispatch(Hessian { chunk, delta, out }));
         (matrix, self.chunks.iter().map(Chunk::zone_pairs).sum())
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.
     pub(super) fn moment(&mut self) -> Vec<Lanes> {
         let size = self.width * lanes::LANES * self.width;
-        self.folded(size, |chunk, out| widest(Moment { chunk, out }))
+        self.folded(size, |chunk, out| dispatch(Moment { chunk, out }))
     }
 
-    /// Replaces every centre p0 by the p of the accepted point.
-    pub(super) fn update_centres(&mut self, delta: f64) {
-        self.each(|chunk| widest(UpdateCentres { chunk, delta }));
+    /// Replaces every center p0 by the p of the accepted point.
+    pub(super) fn update_centers(&mut self, delta: f64) {
+        self.each(|chunk| dispatch(UpdateCenters { chunk, delta }));
     }
 
-    /// Makes every centre 1/2 again.
-    pub(super) fn clear_centres(&mut self) {
-        self.chunks.iter_mut().for_each(Chunk::clear_centres);
+    /// Makes every center 1/2 again.
+    pub(super) fn clear_centers(&mut self) {
+        self.chunks.iter_mut().for_each(Chunk::clear_centers);
     }
 
     /// Largest margin of a pair at the accepted point.

@@ -5,14 +5,14 @@
 //! 2. Otherwise the ridge solution: the hinge widened to delta = 4 around its kink has p = 3/4 - z'w / 4 as long as no
 //!    pair leaves the zone, so (2 lambda I + sum of c z z' / 4) w = 3/4 m + t. Or w0, where that is better.
 //! 3. On a path, the solution for the lambda before: times the ratio of lambdas, which follows 1, until the solution
-//!    as it is has been better once. With a tilt or a centre it is taken as it is.
+//!    as it is has been better once. With a tilt or a center it is taken as it is.
 //!
 //! A start that the caller gives comes before all of them, a path's later problems excepted.
 
 use super::Solver;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::{Kernel, widest};
+use crate::math::simd::{SimdTask, dispatch};
 
 /// Width of the first quadratic zone.
 const FIRST_WIDTH: f64 = 0.15;
@@ -21,7 +21,7 @@ const COLD_WIDTH: f64 = 1.0;
 
 /// Solves (H + 2 lambda I) x = b, H given by its blocks on and above the diagonal. Where rounding has made the matrix
 /// indefinite the diagonal is raised until it is not. `None` when that does not help.
-pub(super) fn regularised_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes]) -> Option<Vec<Lanes>> {
+pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes]) -> Option<Vec<Lanes>> {
     let width = b.len();
     let largest = (0..dim).map(|i| lanes::get(&h[i * width..], i)).fold(0.0, f64::max);
     let mut shift = 0.0;
@@ -31,7 +31,7 @@ pub(super) fn regularised_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes
             *lanes::get_mut(&mut matrix[i * width..], i) += 2.0 * lambda + shift;
         }
         let mut x = b.to_vec();
-        if widest(FactorAndSolve { matrix: &mut matrix, dim, x: &mut x }) && lanes::dot(&x, &x).is_finite() {
+        if dispatch(FactorAndSolve { matrix: &mut matrix, dim, x: &mut x }) && lanes::dot(&x, &x).is_finite() {
             return Some(x);
         }
         shift = if shift > 0.0 { 30.0 * shift } else { 1e-14 * largest };
@@ -45,7 +45,7 @@ struct FactorAndSolve<'a> {
     x: &'a mut [Lanes],
 }
 
-impl Kernel for FactorAndSolve<'_> {
+impl SimdTask for FactorAndSolve<'_> {
     type Output = bool;
 
     #[allow(clippy::inline_always)]
@@ -62,7 +62,7 @@ impl Kernel for FactorAndSolve<'_> {
 
 impl Solver<'_> {
     /// The solution for a lambda so large that no margin exceeds 1; false when lambda is smaller, or with a tilt or a
-    /// centre, which would move the margins.
+    /// center, which would move the margins.
     pub(super) fn solve_linear_regime(&mut self) -> bool {
         if !self.penalty.is_plain() {
             return false;
@@ -91,7 +91,7 @@ impl Solver<'_> {
 
     /// Goes to the start point and makes the first pass. `previous` is the solution for another lambda.
     pub(super) fn go_to_start(&mut self, previous: Option<(Vec<Lanes>, f64)>) {
-        self.space.clear_centres();
+        self.space.clear_centers();
         if let Some((w, lambda)) = previous {
             self.delta = self.last_width.min(FIRST_WIDTH);
             let plain = self.try_point(&w);
@@ -106,15 +106,15 @@ impl Solver<'_> {
             self.try_point(&start);
             return;
         }
-        let centre = self.penalty.centre.clone();
-        let bound = centre.as_ref().map_or(self.space.total_weight, |centre| self.try_point(centre));
+        let center = self.penalty.center.clone();
+        let bound = center.as_ref().map_or(self.space.total_weight, |center| self.try_point(center));
         if let Some(w) = self.ridge()
             && self.try_point(&w) <= bound
         {
             return;
         }
         self.delta = COLD_WIDTH;
-        let cold = centre.unwrap_or_else(|| vec![Lanes::ZERO; self.space.width]);
+        let cold = center.unwrap_or_else(|| vec![Lanes::ZERO; self.space.width]);
         self.try_point(&cold);
     }
 
@@ -123,7 +123,7 @@ impl Solver<'_> {
         let moment = scaled(&self.space.moment(), 0.25);
         let mut right = scaled(&self.space.pair_sum, 0.75);
         self.penalty.add_pull(&mut right);
-        regularised_solve(&moment, self.space.dim, self.penalty.lambda, &right)
+        regularized_solve(&moment, self.space.dim, self.penalty.lambda, &right)
     }
 
     /// Goes to w; answers P(w).

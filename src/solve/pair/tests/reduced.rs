@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::centred::shifted;
+use super::centered::shifted;
 use super::{Shape, blocks, fit, problem, weights};
 use crate::loss::PairLoss;
 use crate::solve::{SolveOptions, Stop, certificate};
@@ -19,12 +19,12 @@ proptest! {
     /// The fit in the span of the documents is that with all features.
     #[test]
     fn a_reduced_fit_is_the_plain_fit(
-        shape in wide(), exponent in -5.0..1.0, centre in 0.0..1.0, tilt in 0.0..0.1
+        shape in wide(), exponent in -5.0..1.0, center in 0.0..1.0, tilt in 0.0..0.1
     ) {
         let blocks = blocks(&shape);
         let plain = problem(&weights(&blocks), 10f64.powf(exponent));
         let tilt = if exponent > -2.0 { tilt } else { 0.0 };
-        for problem in [plain.clone(), shifted(&plain, shape.seed, centre, tilt)] {
+        for problem in [plain.clone(), shifted(&plain, shape.seed, center, tilt)] {
             let (w, report) = fit(&problem, 1e-8);
             let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
             let (same, direct) = options.solver.pair_path()(&problem, &[problem.lambda()], &options, &|| false).remove(0);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::centred::{shifted, vector};
+use super::centered::{shifted, vector};
 use super::{PairProblem, Shape, blocks, fit, problem, shapes, weights};
 use crate::loss::{Loss, PairLoss};
 use crate::solve::{SolveOptions, Stop, certificate, path, solve};
@@ -33,12 +33,12 @@ proptest! {
 
     #[test]
     fn the_gradient_of_explicit_pairs_vanishes(
-        shape in shapes(), exponent in -3.0..2.0, centre in 0.0..4.0, tilt in 0.0..0.1
+        shape in shapes(), exponent in -3.0..2.0, center in 0.0..4.0, tilt in 0.0..0.1
     ) {
         let blocks = blocks(&shape);
         for loss in LOSSES {
             let plain = problem(&weights(&blocks), 10f64.powf(exponent)).with_loss(loss);
-            for problem in [plain.clone(), shifted(&plain, shape.seed, centre, tilt)] {
+            for problem in [plain.clone(), shifted(&plain, shape.seed, center, tilt)] {
                 let (w, report) = fit(&problem, 1e-9);
                 prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
                 let total = certificate(&plain, &vec![0.0; problem.dim()]);
@@ -104,7 +104,7 @@ fn a_reduced_fit_is_the_plain_fit() {
     let blocks = blocks(&shape);
     for loss in LOSSES {
         let problem = problem(&weights(&blocks), 1e-2).with_loss(loss);
-        let problem = problem.with_centre(vector(3, 120, 0.3)).unwrap();
+        let problem = problem.with_center(vector(3, 120, 0.3)).unwrap();
         let (w, report) = fit(&problem, 1e-9);
         assert_eq!(report.stop, Stop::Converged);
         assert!(plain_gap(&problem, &w) <= 2e-9 * report.objective);

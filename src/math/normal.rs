@@ -13,7 +13,7 @@ fn ratio(x: f64, numerator: [f64; 8], denominator: [f64; 7]) -> f64 {
 pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
-        return q * centre(0.180_625 - q * q);
+        return q * center(0.180_625 - q * q);
     }
     let tail = if q < 0.0 { p } else { 1.0 - p };
     let r = libm::sqrt(-libm::log(tail));
@@ -21,7 +21,7 @@ pub fn quantile(p: f64) -> f64 {
     if q < 0.0 { -z } else { z }
 }
 
-fn centre(r: f64) -> f64 {
+fn center(r: f64) -> f64 {
     ratio(
         r,
         [

@@ -1,4 +1,4 @@
-//! Problems with a centre of the penalty and with a tilt.
+//! Problems with a center of the penalty and with a tilt.
 
 use proptest::prelude::*;
 
@@ -11,10 +11,10 @@ pub(super) fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {
     (0..dim).map(|_| size * numbers.next()).collect()
 }
 
-/// The problem with this centre and a tilt of the size of the loss's gradient.
-pub(super) fn shifted<'a>(plain: &PairProblem<'a>, seed: u64, centre: f64, tilt: f64) -> PairProblem<'a> {
+/// The problem with this center and a tilt of the size of the loss's gradient.
+pub(super) fn shifted<'a>(plain: &PairProblem<'a>, seed: u64, center: f64, tilt: f64) -> PairProblem<'a> {
     let total: f64 = plain.blocks().iter().map(|(block, weight)| weight * block.pairs() as f64).sum();
-    plain.clone().with_centre(vector(seed, plain.dim(), centre)).unwrap().with_tilt(vector(
+    plain.clone().with_center(vector(seed, plain.dim(), center)).unwrap().with_tilt(vector(
         seed + 1,
         plain.dim(),
         tilt * total,
@@ -26,16 +26,16 @@ proptest! {
 
     #[test]
     fn the_shifted_optimum_is_that_of_coordinate_descent(
-        shape in shapes(), exponent in -3.0..2.0, centre in 0.0..4.0, tilt in 0.0..0.2
+        shape in shapes(), exponent in -3.0..2.0, center in 0.0..4.0, tilt in 0.0..0.2
     ) {
         let blocks = blocks(&shape);
         let plain = problem(&weights(&blocks), 10f64.powf(exponent));
-        let problem = shifted(&plain, shape.seed, centre, tilt);
+        let problem = shifted(&plain, shape.seed, center, tilt);
         let (w, report) = fit(&problem, 1e-9);
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
         let (lower, upper) = reference(&problem, 300);
-        let centre: f64 = problem.centre().unwrap().iter().map(|w0| w0 * w0).sum();
-        let scale = upper.abs().max(lower.abs()).max(problem.lambda() * centre).max(1e-3);
+        let center: f64 = problem.center().unwrap().iter().map(|w0| w0 * w0).sum();
+        let scale = upper.abs().max(lower.abs()).max(problem.lambda() * center).max(1e-3);
         prop_assert!(report.objective >= lower - 1e-10 * scale, "{} below {lower}", report.objective);
         prop_assert!(report.objective <= upper + 1e-8 * scale, "{} above {upper}", report.objective);
         prop_assert!(report.objective - report.gap <= upper + 1e-10 * scale, "the certificate is wrong");
@@ -44,46 +44,46 @@ proptest! {
 
     /// lambda |w - w0|^2 = lambda |w|^2 - 2 lambda w0.w + a constant.
     #[test]
-    fn a_centre_is_a_tilt(shape in shapes(), exponent in -3.0..1.0, size in 0.0..3.0) {
+    fn a_center_is_a_tilt(shape in shapes(), exponent in -3.0..1.0, size in 0.0..3.0) {
         let blocks = blocks(&shape);
         let lambda = 10f64.powf(exponent);
         let plain = problem(&weights(&blocks), lambda);
-        let centre = vector(shape.seed, shape.dim, size);
-        let tilt = centre.iter().map(|w0| -2.0 * lambda * w0).collect();
-        let constant = lambda * centre.iter().map(|w0| w0 * w0).sum::<f64>();
-        let (w, centred) = fit(&plain.clone().with_centre(centre).unwrap(), 1e-10);
+        let center = vector(shape.seed, shape.dim, size);
+        let tilt = center.iter().map(|w0| -2.0 * lambda * w0).collect();
+        let constant = lambda * center.iter().map(|w0| w0 * w0).sum::<f64>();
+        let (w, centered) = fit(&plain.clone().with_center(center).unwrap(), 1e-10);
         let (same, tilted) = fit(&plain.with_tilt(tilt), 1e-10);
-        let scale = centred.objective.abs() + constant;
-        prop_assert!((centred.objective - tilted.objective - constant).abs() <= 1e-9 * scale);
+        let scale = centered.objective.abs() + constant;
+        prop_assert!((centered.objective - tilted.objective - constant).abs() <= 1e-9 * scale);
         let distance: f64 = w.iter().zip(&same).map(|(x, y)| (x - y) * (x - y)).sum();
         // lambda |w - w'|^2 is at most the sum of both gaps.
-        prop_assert!(lambda * distance <= 4.0 * (centred.gap + tilted.gap) + 1e-12 * scale);
+        prop_assert!(lambda * distance <= 4.0 * (centered.gap + tilted.gap) + 1e-12 * scale);
     }
 
     #[test]
-    fn any_lambda_is_certified_with_a_centre(shape in shapes(), exponent in -8.0..3.0, size in 0.0..2.0) {
+    fn any_lambda_is_certified_with_a_center(shape in shapes(), exponent in -8.0..3.0, size in 0.0..2.0) {
         let blocks = blocks(&shape);
         let plain = problem(&weights(&blocks), 10f64.powf(exponent));
-        let centred = plain.with_centre(vector(shape.seed, shape.dim, size)).unwrap();
-        let (_, report) = fit(&centred, 1e-6);
+        let centered = plain.with_center(vector(shape.seed, shape.dim, size)).unwrap();
+        let (_, report) = fit(&centered, 1e-6);
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{:?} {}", report.stop, report.gap);
     }
 }
 
 /// A large lambda holds w at w0, and a path ends where single fits end.
 #[test]
-fn a_path_around_a_centre() {
+fn a_path_around_a_center() {
     let shape = super::Shape { seed: 5, queries: 5, docs: 20, dim: 7, grades: 9, noise: 1.5 };
     let blocks = blocks(&shape);
-    let centre = vector(1, 7, 1.0);
-    let problem = problem(&weights(&blocks), 1.0).with_centre(centre.clone()).unwrap();
+    let center = vector(1, 7, 1.0);
+    let problem = problem(&weights(&blocks), 1.0).with_center(center.clone()).unwrap();
     let lambdas: Vec<f64> = (0..30).map(|i| 10f64.powf(6.0 - 0.4 * f64::from(i))).collect();
     let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
     let fits = path(&problem, &lambdas, &options, &|| false).unwrap();
-    assert!(fits[0].0.iter().zip(&centre).all(|(w, w0)| (w - w0).abs() < 1e-4));
+    assert!(fits[0].0.iter().zip(&center).all(|(w, w0)| (w - w0).abs() < 1e-4));
     for (&lambda, (w, report)) in lambdas.iter().zip(&fits) {
         let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap();
-        let single = single.with_centre(centre.clone()).unwrap();
+        let single = single.with_center(center.clone()).unwrap();
         let (_, cold) = fit(&single, 1e-7);
         assert_eq!(report.stop, Stop::Converged);
         assert!((report.objective - cold.objective).abs() <= 2e-7 * cold.objective);
@@ -91,11 +91,11 @@ fn a_path_around_a_centre() {
     }
 }
 
-/// Without pairs the penalty alone is minimised.
+/// Without pairs the penalty alone is minimized.
 #[test]
-fn nothing_to_learn_from_gives_the_centre() {
+fn nothing_to_learn_from_gives_the_center() {
     let flat = super::PairBlock::new(&[1.0f32, 2.0, 3.0, 4.0], &[1.0, 1.0], 2).unwrap();
-    let problem = problem(&[(&flat, 1.0)], 2.0).with_centre(vec![3.0, -1.0]).unwrap();
+    let problem = problem(&[(&flat, 1.0)], 2.0).with_center(vec![3.0, -1.0]).unwrap();
     let (w, report) = fit(&problem.with_tilt(vec![4.0, 0.0]), 1e-6);
     assert_eq!((report.stop, w), (Stop::Empty, vec![2.0, -1.0]));
     assert!((report.objective - 10.0).abs() < 1e-14);
