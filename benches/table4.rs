@@ -30,8 +30,7 @@ fn fits(method: &str, n: usize) -> Vec<Fit> {
         // Queries of a group are every fourth one; nearest first.
         let (place, size) = (target / 4, n / 4 + usize::from(target % 4 < n % 4));
         let first = place.saturating_sub(NEIGHBORS / 2).min(size.saturating_sub(NEIGHBORS));
-        (first..size.min(first + NEIGHBORS))
-            .map(move |other| (4 * other + target % 4, other.abs_diff(place)))
+        (first..size.min(first + NEIGHBORS)).map(move |other| (4 * other + target % 4, other.abs_diff(place)))
     };
     match method {
         "rank" => vec![(0..n).map(|query| (query, 1.0)).collect()],

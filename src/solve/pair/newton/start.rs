@@ -31,7 +31,8 @@ pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes
             *lanes::get_mut(&mut matrix[i * width..], i) += 2.0 * lambda + shift;
         }
         let mut x = b.to_vec();
-        if dispatch(FactorAndSolve { matrix: &mut matrix, dim, x: &mut x }) && lanes::dot(&x, &x).is_finite() {
+        if dispatch(FactorAndSolve { matrix: &mut matrix, dim, x: &mut x }) && lanes::dot(&x, &x).is_finite()
+        {
             return Some(x);
         }
         shift = if shift > 0.0 { 30.0 * shift } else { 1e-14 * largest };
