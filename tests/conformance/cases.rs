@@ -29,7 +29,7 @@ CREATE TABLE candidates AS
 
 pub const COLUMNS: &str = "query_id, doc_id, relevance, a, b, c, q_mood";
 
-/// Whether a loss is of documents at slots, which have rows of their own in `tests/matching.rs`.
+/// Whether a loss is of documents at slots, which have rows of their own in `tests/sql/matching.rs`.
 fn has_slots(loss: &str) -> bool {
     loss == "matching"
 }
@@ -39,12 +39,12 @@ fn losses() -> impl Iterator<Item = &'static str> {
     loss::NAMES.iter().copied().filter(|loss| !has_slots(loss))
 }
 
-/// The algorithms that read features; those without have `tests/recommendation.rs`.
+/// The algorithms that read features; those without have `tests/sql/recommendation.rs`.
 pub fn of_features() -> impl Iterator<Item = &'static AlgorithmDef> {
     ALGORITHMS.iter().copied().filter(|algorithm| algorithm.features)
 }
 
-/// Those of them that learn from all rows at once; those of streams have `tests/perceptron.rs`.
+/// Those of them that learn from all rows at once; those of streams have `tests/sql/perceptron.rs`.
 pub fn batch() -> impl Iterator<Item = &'static AlgorithmDef> {
     let learns =
         |algorithm: &&AlgorithmDef| algorithm.order == RowOrder::Canonical && !has_slots(algorithm.loss);

@@ -1,10 +1,6 @@
 //! The objective of a factorisation and its gradients against golden vectors.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use golden::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::{Value, json};
 use sqlite_ltr::data::Ratings;
 use sqlite_ltr::loss::{self, Given, Loss};

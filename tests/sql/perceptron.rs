@@ -1,9 +1,6 @@
 //! The perceptron in SQL: a stream that is cut and goes on is the same stream, and the theory holds for what it reports.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{database, value};
+use crate::support::{database, value};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -1,10 +1,6 @@
 //! Algorithm 1 and its surrogate against the golden vectors of an independent implementation.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use golden::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::Value;
 use sqlite_ltr::algorithm::perceptron::Perceptron;

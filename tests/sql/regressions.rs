@@ -1,5 +1,4 @@
 //! Mistakes that a review found, each with the statement that showed it.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Result};

@@ -1,9 +1,8 @@
 //! The code behind the tables of `examples/paper_q_svm` against an independent implementation of the same
 //! reading of Dai & Wang (2019), on one data set of each of their examples
 //! (tests/golden/qsvm/ex1_III_seed1_*, ex2_II_seed1_*).
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "../examples/paper_q_svm/experiment.rs"]
+#[path = "../../examples/paper_q_svm/experiment.rs"]
 #[allow(dead_code, reason = "the names of methods and measures are for tables")]
 mod experiment;
 

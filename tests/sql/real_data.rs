@@ -1,9 +1,6 @@
 //! Real data: MQ2008 in five folds, against the figures of other systems on the same files and in the same convention.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{database, real_data, value};
+use crate::support::{database, real_data, value};
 use rusqlite::Connection;
 
 /// Loads the five parts as tables S1..S5.

@@ -2,12 +2,8 @@
 //!
 //! Normalisations stand in the `about` of the file. Its loss of pairs is four times that of the library, 1 / 4 of the
 //! mean over ordered pairs of ((s_i - s_j) - (y_i - y_j))^2.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use golden::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::Value;
 use sqlite_ltr::control::Control;

@@ -2,14 +2,10 @@
 //!
 //! Definitions and normalisation stand in the `definitions` block of `problems.json`; its optima were found by two
 //! independent methods.
-#![allow(clippy::unwrap_used)]
-
-#[path = "common/golden.rs"]
-mod golden;
 
 use std::collections::BTreeMap;
 
-use golden::{assert_close, numbers, read, rows};
+use crate::support::{assert_close, numbers, read, rows};
 use serde_json::Value;
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, certificate, solve};
 

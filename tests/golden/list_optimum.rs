@@ -2,15 +2,9 @@
 //! `tests/golden/listwise`), found by every solver that takes the loss.
 //!
 //! The files have lambda / 2 |w|^2, the library lambda |w|^2; losses are means over queries.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/direct.rs"]
-mod direct;
-#[path = "common/golden.rs"]
-mod golden;
-
-use direct::direct;
-use golden::{assert_close, numbers, read_listwise, rows};
+use crate::direct_options::direct;
+use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::{Map, Value};
 use sqlite_ltr::data::Matrix;

@@ -1,9 +1,6 @@
 //! The worked examples of `sql/` that make their own data, run statement by statement as a host would.
 
-#[path = "../examples/common/mod.rs"]
-mod common;
-
-use common::Answer;
+use crate::common::Answer;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
 
@@ -25,7 +22,7 @@ fn run(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn diversity_shows_one_page_per_site() {
-    let answers = run(include_str!("../sql/diversity.sql"));
+    let answers = run(include_str!("../../sql/diversity.sql"));
     let [trained, list, short, two, block, measured, covered] = &answers[..] else { panic!("{answers:#?}") };
     assert_eq!(trained[2..], ["1"]);
     let mut sites: Vec<&str> =
@@ -47,7 +44,7 @@ fn diversity_shows_one_page_per_site() {
 
 #[test]
 fn slots_are_filled_as_the_editors_did() {
-    let answers = run(include_str!("../sql/slots.sql"));
+    let answers = run(include_str!("../../sql/slots.sql"));
     let [roles, page, right] = &answers[..] else { panic!("{answers:#?}") };
     assert_eq!(roles[2..], ["slot"]);
     assert_eq!(page.len(), 5, "three places: {page:?}");
@@ -56,7 +53,7 @@ fn slots_are_filled_as_the_editors_did() {
 
 #[test]
 fn readers_get_books_of_their_genre() {
-    let answers = run(include_str!("../sql/recommend.sql"));
+    let answers = run(include_str!("../../sql/recommend.sql"));
     let [ratings, best, new, pairs, rows] = &answers[..] else { panic!("{answers:#?}") };
     assert!(ratings[2].parse::<i64>().expect("a number") > 600, "{ratings:?}");
     assert!(best.len() == 5 && best[2..].iter().all(|line| line.contains("crime")), "{best:?}");

@@ -1,11 +1,7 @@
 //! The ball of kernel ListMLE against the `ball_*` fields of `tests/golden/listwise/cs_listmle_kernel.json`: coefficients
 //! of all training documents of length 1 at most.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use golden::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::control::Control;

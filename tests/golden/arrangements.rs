@@ -1,11 +1,7 @@
 //! Lists with one document per block and documents at slots, against `diversity.json` and `matching.json` of
 //! `tests/golden/listwise`.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use golden::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
 use sqlite_ltr::arrange::{Mark, Slots, diverse};
 use sqlite_ltr::loss::QueryLoss;

@@ -1,6 +1,5 @@
 //! Arrangements against linear programs (Le, Smola, Chapelle & Teo, corollary 7: their relaxations have integral
 //! solutions), solved by a simplex method that knows nothing of assignments.
-#![allow(clippy::unwrap_used)]
 
 use sqlite_ltr::arrange::{Mark, Slots};
 use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};

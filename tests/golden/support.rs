@@ -1,12 +1,10 @@
 //! Reading golden vectors (`tests/golden`) and comparing with them.
-#![allow(dead_code, reason = "a test uses some of them")]
 
 use std::path::Path;
 
 use serde_json::Value;
 
 /// The text of a file of `tests/golden/qsvm`.
-#[allow(dead_code, reason = "a test reads one folder")]
 pub fn read(name: &str) -> String {
     read_from("qsvm", name)
 }

@@ -1,9 +1,6 @@
 //! The penalty "ball" in SQL: what it takes, and that models are trained with it.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{database, value};
+use crate::support::{database, value};
 use rusqlite::Connection;
 
 /// Forty queries of five documents with a noisy grade.

@@ -1,11 +1,7 @@
 //! Listwise losses against an independent implementation (`tests/golden/listwise`): values, gradients, Hessians and
 //! weights. Numbers are equal to 1e-10 relative to the largest of their kind, those through a kernel to 1e-9.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use golden::{numbers, read_listwise, rows};
+use crate::support::{numbers, read_listwise, rows};
 use serde_json::{Value, json};
 use sqlite_ltr::loss::list::cs_list_mle::{Costs, Scheme};
 use sqlite_ltr::loss::list::{Bounded, Slam};
@@ -40,7 +36,7 @@ fn hessian_times(loss: &dyn QueryLoss, scores: &[f64], direction: &[f64]) -> Vec
 /// Equal but for `tolerance` times the largest expected number, or times 1.
 fn assert_near(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
     let largest = expected.iter().fold(1.0, |largest: f64, x| largest.max(x.abs()));
-    golden::assert_close(found, expected, tolerance * largest, what);
+    crate::support::assert_close(found, expected, tolerance * largest, what);
 }
 
 fn assert_is(loss: &dyn QueryLoss, scores: &[f64], value: &Value, gradient: &Value, what: &str) {

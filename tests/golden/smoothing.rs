@@ -1,6 +1,5 @@
 //! Smoothing over queries against an independent implementation (`tests/golden/qsvm`): weights, and the errors that
 //! every method makes with them on the first example of Dai & Wang (2019).
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,7 @@
 //! Example 1, scenario III of Dai & Wang (2019) through SQL, against an independent implementation
 //! (tests/golden/qsvm/ex1_III_seed1_*): 40 queries, 8 of them novel, 40 features, 10 training documents each.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{csv, database, value};
+use crate::support::{csv, database, value};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -14,8 +11,8 @@ const TRAINING_QUERIES: f64 = 32.0;
 /// One table with documents and, as columns q_*, the features of their queries.
 fn load() -> Connection {
     let connection = database();
-    let (query_names, queries) = csv(include_str!("golden/qsvm/ex1_III_seed1_queries.csv"));
-    let (doc_names, docs) = csv(include_str!("golden/qsvm/ex1_III_seed1_docs.csv"));
+    let (query_names, queries) = csv(include_str!("../golden/qsvm/ex1_III_seed1_queries.csv"));
+    let (doc_names, docs) = csv(include_str!("../golden/qsvm/ex1_III_seed1_docs.csv"));
     let features: Vec<String> = query_names[2..].iter().map(|name| format!("q_{name}")).collect();
     let columns = [&doc_names[..], &features[..]].concat();
     // CAST-free typing: declared REAL, so that the texts of the file become numbers.
@@ -42,7 +39,8 @@ fn load() -> Connection {
 }
 
 fn golden() -> Value {
-    let file: Value = serde_json::from_str(include_str!("golden/qsvm/ex1_III_seed1_results.json")).unwrap();
+    let file: Value =
+        serde_json::from_str(include_str!("../golden/qsvm/ex1_III_seed1_results.json")).unwrap();
     file["results"].clone()
 }
 

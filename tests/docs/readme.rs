@@ -1,17 +1,13 @@
 //! The README's sessions in the sqlite3 shell, run as they are written, and the first fold of `sql/mq2008.sql`.
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
-
-#[path = "../examples/common/mod.rs"]
-mod common;
 
 use std::path::PathBuf;
 
-use common::Answer;
+use crate::common::Answer;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
 
-const README: &str = include_str!("../README.md");
-const MQ2008: &str = include_str!("../sql/mq2008.sql");
+const README: &str = include_str!("../../README.md");
+const MQ2008: &str = include_str!("../../sql/mq2008.sql");
 
 fn connect() -> Connection {
     let connection = Connection::open_in_memory().expect("an in-memory database");

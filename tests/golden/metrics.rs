@@ -29,7 +29,7 @@ fn check(found: Option<f64>, golden: &Value, what: &str) {
 
 #[test]
 fn lists_of_the_query_dependent_svm() {
-    let golden: Value = serde_json::from_str(include_str!("golden/qsvm/metrics.json")).unwrap();
+    let golden: Value = serde_json::from_str(include_str!("qsvm/metrics.json")).unwrap();
     for list in golden["lists"].as_array().unwrap() {
         let (relevance, scores) = (numbers(&list["y"]), numbers(&list["scores"]));
         let of = |name: &str, options: &MetricOptions| value(name, options, &relevance, &scores);
@@ -62,7 +62,7 @@ fn misranked(list: &Value) -> Value {
 fn the_divisor_of_tau_is_that_of_the_untied_error() {
     // Without ties in the scores tau-b and the error over untied grades hold each other's pairs:
     // C - D = N_untied (1 - 2 mre_untied), tau_b = (C - D) / sqrt(N N_untied).
-    let golden: Value = serde_json::from_str(include_str!("golden/qsvm/metrics.json")).unwrap();
+    let golden: Value = serde_json::from_str(include_str!("qsvm/metrics.json")).unwrap();
     for list in golden["lists"].as_array().unwrap() {
         let (relevance, scores) = (numbers(&list["y"]), numbers(&list["scores"]));
         if has_ties(&scores) {
@@ -90,7 +90,7 @@ fn has_ties(scores: &[f64]) -> bool {
 
 #[test]
 fn lists_of_the_listwise_methods() {
-    let golden: Value = serde_json::from_str(include_str!("golden/listwise/metrics.json")).unwrap();
+    let golden: Value = serde_json::from_str(include_str!("listwise/metrics.json")).unwrap();
     let rules = [("stable", Ties::Input), ("pessimistic", Ties::Worst), ("optimistic", Ties::Best)];
     for case in golden["cases"].as_array().unwrap() {
         let (relevance, scores) = (numbers(&case["y"]), numbers(&case["s"]));

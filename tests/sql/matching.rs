@@ -1,5 +1,4 @@
 //! Documents at slots: the loss `matching` with every smoothing and kernel, arrangements in SQL, blocks beside them.
-#![allow(clippy::unwrap_used)]
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -3,14 +3,10 @@
 //! linear kernel.
 //!
 //! Definitions and normalisation stand in the `definitions` block of `problems.json`.
-#![allow(clippy::unwrap_used)]
-
-#[path = "common/golden.rs"]
-mod golden;
 
 use std::collections::BTreeMap;
 
-use golden::{assert_close, numbers, read, rows};
+use crate::support::{assert_close, numbers, read, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::control::Control;

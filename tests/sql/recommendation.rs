@@ -1,9 +1,6 @@
 //! Models of users and items: what training promises, and what it reaches on MovieLens-100k.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{database, real_data, value};
+use crate::support::{database, real_data, value};
 use rusqlite::Connection;
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Ratings;

@@ -1,15 +1,9 @@
 //! Assignment and direct optimisation against the golden vectors of `tests/golden/listwise`.
 //!
 //! Definitions and normalisation stand in the `about` of each file.
-#![allow(clippy::unwrap_used)]
 
-#[path = "common/direct.rs"]
-mod direct;
-#[path = "common/golden.rs"]
-mod golden;
-
-use direct::direct;
-use golden::{assert_close, numbers, read_listwise, rows};
+use crate::direct_options::direct;
+use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
 use sqlite_ltr::loss::list::{Bound, DirectQuery};
 use sqlite_ltr::math::assignment::{Ranking, Workspace, maximize};

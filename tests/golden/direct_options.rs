@@ -1,5 +1,4 @@
 //! The loss of direct optimisation that a golden case asks for.
-#![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
 use sqlite_ltr::loss::list::{Bound, Decoder, Direct, Measure};

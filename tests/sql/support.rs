@@ -1,6 +1,4 @@
 //! What several test files share.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,0 +1,13 @@
+//! Functions and tables of the extension, called in SQL.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod aggregates;
+mod ball;
+mod matching;
+mod names;
+mod paper_example;
+mod perceptron;
+mod real_data;
+mod recommendation;
+mod regressions;
+mod support;
