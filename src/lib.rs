@@ -6,16 +6,17 @@ pub mod control;
 pub mod data;
 pub mod error;
 pub mod evaluate;
+pub mod fit;
 pub mod kernel;
 pub mod loss;
 pub mod math;
 pub mod metric;
 pub mod model;
 pub mod option;
-pub mod ranker;
 pub mod select;
 pub mod smoothing;
 pub mod solve;
+pub mod space;
 pub mod sqlite;
 
 pub use error::{Error, Result};

@@ -15,10 +15,11 @@ const ROOMS: &[&str] = &[
     "data",
     "kernel",
     "solve",
-    "ranker",
+    "space",
+    "fit",
+    "model",
     "select",
     "algorithm",
-    "model",
     "evaluate",
     "sqlite",
 ];
@@ -141,7 +142,7 @@ fn one_file_names_the_codec() {
         .filter(|source| source.code.contains("bincode"))
         .map(|source| source.path)
         .collect();
-    assert_eq!(naming, ["ranker/bytes.rs"]);
+    assert_eq!(naming, ["model/codec.rs"]);
 }
 
 #[test]

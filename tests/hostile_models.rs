@@ -17,7 +17,7 @@ use parts::{Change, Dependent, Index, Linear, Online, Opened, seal};
 use rusqlite::Connection;
 use sqlite_ltr::data::{QueryFeatureKind, Scaling};
 use sqlite_ltr::model::Model;
-use sqlite_ltr::ranker::encode_header;
+use sqlite_ltr::model::encode_header;
 use sqlite_ltr::smoothing::Bandwidth;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::control::Control;
 use crate::data::{Dataset, RowOrder, Scaling, ScalingKind, Tally};
 use crate::error::{Error, Result};
-use crate::ranker::Ranker;
+use crate::model::Ranker;
 use crate::smoothing;
 
 pub use recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting, missing};

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::model::Key;
-use crate::ranker::Function;
+use crate::space::Function;
 
 /// Which function: that of a model for a target with these query features (their bits).
 type Place = (Key, Vec<u64>);

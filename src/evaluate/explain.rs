@@ -6,8 +6,9 @@ use super::cache::FitCache;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
+use crate::model::Target;
 use crate::model::{Key, Model};
-use crate::ranker::{Function, Target};
+use crate::space::Function;
 
 /// One feature's part in a score.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use crate::data::{Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result};
 use crate::math::dense::{Element, dot, dot_by};
 use crate::model::Model;
-use crate::ranker::Function;
+use crate::space::Function;
 
 /// What is said of scores that are not finite.
 pub(super) const BEYOND: &str =

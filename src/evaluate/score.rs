@@ -9,8 +9,9 @@ use super::cache::FitCache;
 use crate::control::Control;
 use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
+use crate::model::{Factored, Target};
 use crate::model::{Key, Model};
-use crate::ranker::{Factored, Function, Target};
+use crate::space::Function;
 
 /// Functions fitted between two looks at the blocks that are needed.
 const BATCH: usize = 64;

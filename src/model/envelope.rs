@@ -17,8 +17,8 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use super::codec::{Block, decode_header, encode_header};
 use crate::error::{Error, Result};
-use crate::ranker::{Block, decode_header, encode_header};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
 const VERSION: u16 = 2;

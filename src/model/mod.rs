@@ -3,18 +3,27 @@
 //! The BLOB holds nothing volatile (no name, time or number of threads), so the same rows and options give the same
 //! bytes. It is untrusted when it comes back: `envelope` checks every byte, the decoders check every value.
 
+mod codec;
 mod envelope;
+mod factor;
+mod linear;
+mod online;
+mod query_dependent;
+mod ranker;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::algorithm::{self, AlgorithmDef, Recipe, Trained};
-use crate::arrange::Grouping;
 use crate::data::{Missing, Scaling};
 use crate::error::{Error, Result};
-use crate::ranker::{self, Capabilities, Encoded, Ranker, decode_header, encode_header};
 
+pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
+pub use factor::{Factor, Factored, Folding, Labels, MOST_STEPS, User};
+pub use linear::Linear;
+pub use online::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
+pub use query_dependent::{Observed, QueryDependent};
+pub use ranker::{Capabilities, Decode, FORMS, Ranker, Target, decode};
 
 use envelope::Place;
 
@@ -63,40 +72,45 @@ struct Header {
 
 /// What [`Model::new`] needs besides the fit.
 #[derive(Debug)]
-pub struct Origin<'a> {
-    /// The algorithm.
-    pub algorithm: &'static AlgorithmDef,
-    /// Its recipe.
-    pub recipe: &'a Recipe,
+pub struct Origin {
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// What it was told, as a JSON object.
+    pub settings: Value,
+    /// What a missing feature counts as.
+    pub missing: Missing,
+    /// Whether its rows are documents at slots.
+    pub slots: bool,
     /// Names of the document features.
     pub features: Vec<String>,
     /// Mean of each feature.
     pub means: Vec<f64>,
     /// What training found; nothing volatile.
     pub summary: Value,
+    /// Objective and gap of each step of the training log.
+    pub log: Vec<(f64, f64)>,
 }
 
 impl Model {
     /// A model from a fit.
-    pub fn new(origin: Origin<'_>, trained: Trained) -> Self {
-        let card = Card {
-            algorithm: origin.algorithm.name.to_owned(),
-            features: origin.features,
-            missing: origin.recipe.missing,
-            means: origin.means,
-            slots: origin.recipe.loss.grouping() == Grouping::Slots,
-            settings: origin.recipe.settings().to_string(),
-            summary: origin.summary.to_string(),
-            log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
-        };
-        Self { card, scaling: trained.scaling, ranker: trained.ranker, index: Vec::new() }
+    pub fn new(origin: Origin, scaling: Scaling, ranker: Box<dyn Ranker>) -> Self {
+        let Origin { algorithm, settings, missing, slots, features, means, summary, log } = origin;
+        let (settings, summary) = (settings.to_string(), summary.to_string());
+        let card = Card { algorithm, features, missing, means, slots, settings, summary, log };
+        Self { card, scaling, ranker, index: Vec::new() }
     }
 
     /// The model that has gone on from this one.
     #[must_use]
-    pub fn continued(&self, means: Vec<f64>, summary: &Value, trained: Trained) -> Self {
+    pub fn continued(
+        &self,
+        means: Vec<f64>,
+        summary: &Value,
+        scaling: Scaling,
+        ranker: Box<dyn Ranker>,
+    ) -> Self {
         let card = Card { means, summary: summary.to_string(), ..self.card.clone() };
-        Self { card, scaling: trained.scaling, ranker: trained.ranker, index: Vec::new() }
+        Self { card, scaling, ranker, index: Vec::new() }
     }
 
     /// What it can do.
@@ -203,7 +217,6 @@ impl Model {
     fn open(start: &[u8], length: u64, whole: bool) -> Result<Self> {
         let opened = envelope::open(start, length)?;
         let Header { card, scaling, form, ranker } = decode_header(opened.header)?;
-        algorithm::find(&card.algorithm).map_err(|error| Error::Corrupt(error.to_string()))?;
         let ranker = ranker::decode(&form, &ranker, opened.index.len(), whole)?;
         let model = Self { ranker, card, scaling, index: opened.index };
         model.problem().map_or(Ok(model), |problem| Err(Error::Corrupt(problem.to_owned())))

@@ -14,7 +14,7 @@ use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use super::work::run_fit;
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, function_for, function_weights, parts};
-use crate::ranker::Function;
+use crate::space::Function;
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
 pub const INFO: ScalarFunction =
@@ -157,7 +157,7 @@ impl TableFunction for Neighbors {
             )));
         };
         let features = rule.scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
-        let row = |lender: crate::ranker::Lender| {
+        let row = |lender: crate::fit::Lender| {
             let id = model.ranker.training_id(lender.query).cloned().unwrap_or_default();
             vec![Output::Id(id), Output::Real(lender.distance), Output::Real(lender.weight)]
         };

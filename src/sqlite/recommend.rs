@@ -22,8 +22,8 @@ use crate::arrange::Grouping;
 use crate::data::{Id, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::model::{Factored, User};
 use crate::option::{Options, Use};
-use crate::ranker::{Factored, User};
 
 const MODEL: Parameter = Parameter { name: "model", required: true };
 

@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::source::quote;
 use super::state::{Home, Loaded, State};
 use super::value::{describe, message};
+use crate::algorithm;
 use crate::error::{Error, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
 
@@ -232,7 +233,7 @@ impl<'a> Store<'a> {
         let model = state.model(key, || {
             bytes.resize(end, 0);
             read_at(&blob, 0, &mut bytes)?;
-            Model::from_header(&bytes, length)
+            checked(Model::from_header(&bytes, length)?)
         })?;
         Ok(Loaded { model, key, home: Some(home) })
     }
@@ -262,6 +263,12 @@ fn open_blob<'a>(connection: &'a Connection, home: &Home) -> Result<Blob<'a>> {
 
 fn no_model() -> Error {
     Error::Corrupt("the column model holds no BLOB of a model".to_owned())
+}
+
+/// Refuses a model of an algorithm that this library does not have.
+fn checked(model: Model) -> Result<Model> {
+    let known = algorithm::find(&model.card.algorithm);
+    known.map(|_| model).map_err(|error| Error::Corrupt(error.to_string()))
 }
 
 fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {
@@ -316,7 +323,7 @@ pub fn model(
         // Every byte is hashed: a damaged copy of a model that is kept must not pass for it.
         ValueRef::Blob(bytes) => {
             let key = xxh3_128(bytes);
-            let model = state.model(key, || Model::from_bytes(bytes))?;
+            let model = state.model(key, || checked(Model::from_bytes(bytes)?))?;
             Ok(Loaded { model, key, home: None })
         }
         ValueRef::Text(name) => {

@@ -18,6 +18,7 @@ use super::store::{Store, check_name};
 use super::value::{Output, optional_text, text_argument};
 use super::work::Terms;
 use crate::algorithm::{self, AlgorithmDef, Recipe, Trained, TrainingSet, Validation};
+use crate::arrange::Grouping;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::{Model, Origin};
@@ -163,8 +164,17 @@ impl Request {
                 "log_seconds": log_seconds,
             }),
         );
-        let origin = Origin { algorithm: self.algorithm, recipe, features, means: findings.means, summary };
-        let bytes = Model::new(origin, trained).to_bytes()?;
+        let origin = Origin {
+            algorithm: self.algorithm.name.to_owned(),
+            settings: recipe.settings(),
+            missing: recipe.missing,
+            slots: recipe.loss.grouping() == Grouping::Slots,
+            features,
+            means: findings.means,
+            summary,
+            log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
+        };
+        let bytes = Model::new(origin, trained.scaling, trained.ranker).to_bytes()?;
         check_length(connection, bytes.len() as u64)?;
         Ok(Outcome { bytes, report })
     }

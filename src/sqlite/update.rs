@@ -135,7 +135,7 @@ impl Request<'_> {
                 "seconds": { "reading": read_seconds, "all": self.terms.seconds() },
             }),
         );
-        let bytes = model.continued(findings.means, &summary, trained).to_bytes()?;
+        let bytes = model.continued(findings.means, &summary, trained.scaling, trained.ranker).to_bytes()?;
         check_length(connection, bytes.len() as u64)?;
         Ok((bytes, report))
     }

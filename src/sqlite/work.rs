@@ -18,7 +18,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::evaluate::Fit;
 use crate::option::Options;
-use crate::ranker::Function;
+use crate::space::Function;
 
 /// How long the calling thread waits between two looks at the host.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Recipe, find};
 use sqlite_ltr::data::RowOrder;
 use sqlite_ltr::option::{OPTIONS, Options, Rule, Use};
-use sqlite_ltr::ranker::FORM_NAMES;
+use sqlite_ltr::space::FORM_NAMES;
 use sqlite_ltr::{kernel, loss, smoothing, solve};
 
 pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "both"];

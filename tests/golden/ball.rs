@@ -8,8 +8,8 @@ use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{Choice, MapOptions};
 use sqlite_ltr::loss::{self, Given, ListLoss, Loss};
-use sqlite_ltr::ranker::Space;
 use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SolveOptions, Stop, ball_path};
+use sqlite_ltr::space::Space;
 
 fn loss(case: &Value) -> ListLoss {
     let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });

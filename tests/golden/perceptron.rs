@@ -7,7 +7,7 @@ use sqlite_ltr::algorithm::perceptron::Perceptron;
 use sqlite_ltr::data::{Documents, Matrix};
 use sqlite_ltr::loss::list::Active;
 use sqlite_ltr::metric::Ties;
-use sqlite_ltr::ranker::{LabelTies, Progress, Rules};
+use sqlite_ltr::model::{LabelTies, Progress, Rules};
 
 fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> Rules {
     Rules { measure: measure.to_owned(), eta, active, label_ties, average: true }

@@ -1,12 +1,13 @@
 //! Listwise losses, penalties and starts in a query-dependent model; the sum of functions that `auto` leaves behind.
 
 use sqlite_ltr::data::Scaling;
+use sqlite_ltr::fit::Penalty;
 use sqlite_ltr::loss::list::cs_list_mle::{Scheme, Tables};
 use sqlite_ltr::loss::list::{
     Bound, Bounded, CsListMle, Decoder, Direct, ListLoss, Measure, Slam, SmoothGrad,
 };
 use sqlite_ltr::loss::{Loss, PairLoss};
-use sqlite_ltr::ranker::{Penalty, encode_header};
+use sqlite_ltr::model::encode_header;
 use sqlite_ltr::solve;
 
 use super::parts::{Change, Dependent, Opened, Sum};

@@ -1,8 +1,9 @@
-//! What is inside a model BLOB, as `src/model` and `src/ranker` write it: to take models apart and seal them again.
+//! What is inside a model BLOB, as `src/model` writes it: to take models apart and seal them again.
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
-use sqlite_ltr::ranker::{Fitting, Progress, Rules, decode_header, encode_header};
+use sqlite_ltr::fit::Fitting;
+use sqlite_ltr::model::{Progress, Rules, decode_header, encode_header};
 use sqlite_ltr::smoothing::Smoothing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 

@@ -20,8 +20,9 @@ use super::{AlgorithmDef, Choice, LogStep, Trained, TrainingSet, trainer};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
-use crate::ranker::{Function, Linear, Space};
+use crate::model::Linear;
 use crate::select::fold_numbers;
+use crate::space::{Function, Space};
 
 use trial::{Cells, Trial};
 

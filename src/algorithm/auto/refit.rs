@@ -7,8 +7,8 @@ use crate::algorithm::Recipe;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::ranker::{Member, Space};
 use crate::solve::{Gram, ListBlock};
+use crate::space::{Member, Space};
 
 /// Documents whose features in the space of a kernel are at hand at a time, about.
 const CHUNK: usize = 16_384;

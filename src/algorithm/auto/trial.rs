@@ -17,9 +17,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{ListLoss, Loss, Squared};
 use crate::metric::Mean;
-use crate::ranker::{Form, Space};
 use crate::select::{fold_numbers, smoothed, winner};
 use crate::solve::{Gram, ListBlock, Rows};
+use crate::space::{Form, Space};
 
 /// Folds of each dealing.
 const FOLDS: usize = 5;

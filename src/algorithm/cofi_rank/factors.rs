@@ -14,7 +14,7 @@ use super::biases::Biases;
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
-use crate::ranker::{Folding, MOST_STEPS};
+use crate::model::{Folding, MOST_STEPS};
 use crate::solve::{Factorisation, Factors, HalfStep};
 
 /// What is fitted.

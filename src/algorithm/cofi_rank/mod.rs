@@ -19,8 +19,8 @@ use crate::control::Control;
 use crate::data::{Dataset, Ratings, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, Given, Loss, Shape};
+use crate::model::{Factor, Factored, Folding, Labels};
 use crate::option::Options;
-use crate::ranker::{Factor, Factored, Folding, Labels};
 use crate::smoothing::Kind;
 
 /// The definition.

@@ -1,7 +1,7 @@
 //! The ranking perceptron (Chaudhuri & Tewari 2014, Algorithm 1): learns query by query, in the order of the rows, and
 //! goes on from where it stands.
 //!
-//! What is kept between rounds is `ranker::Progress`; a training that is cut between two queries and goes on later is the
+//! What is kept between rounds is `model::Progress`; a training that is cut between two queries and goes on later is the
 //! same, bit by bit, as one that was not. Documents are taken as they are unless the option `scale` asks for more: a
 //! scaling that is learned on the first rows would not be that of all rows.
 //!
@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 use crate::loss::list::Active;
 use crate::math::random::Random;
 use crate::metric::Ties;
+use crate::model::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
 use crate::option::Options;
-use crate::ranker::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
 use crate::smoothing::Kind;
 
 pub use rounds::{Perceptron, Round};

@@ -10,7 +10,7 @@ use crate::loss::QueryLoss;
 use crate::loss::list::Slam;
 use crate::math::dense::{Element, dot};
 use crate::metric::{Metric, MetricOptions, Ties};
-use crate::ranker::{Progress, Rules};
+use crate::model::{Progress, Rules};
 
 /// A loss up to this is rounding.
 const NO_LOSS: f64 = 1e-12;

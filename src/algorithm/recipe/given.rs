@@ -6,10 +6,10 @@ use super::{LambdaChoice, Validation, Weighting};
 use crate::algorithm::{ALGORITHMS, AlgorithmDef};
 use crate::data::Missing;
 use crate::error::{Error, Result};
+use crate::fit::Penalty;
 use crate::loss::{LOSSES, LossDef};
 use crate::metric::Metric;
 use crate::option::Options;
-use crate::ranker::Penalty;
 use crate::smoothing::Kind;
 
 /// Refuses parameters of other algorithms.

@@ -16,13 +16,14 @@ use super::{AlgorithmDef, cofi_rank, perceptron};
 use crate::arrange::Grouping;
 use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
+use crate::fit::Penalty;
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, Given, Loss, Shape};
 use crate::metric::{Metric, Undefined};
 use crate::option::Options;
-use crate::ranker::{Form, Penalty};
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
 use crate::solve::{self, SolverDef};
+use crate::space::Form;
 
 pub use given::missing;
 pub(super) use grid::auto_grid;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{PRIOR_NAMES, Prior, Recipe, Weighting};
-use crate::ranker::Penalty;
+use crate::fit::Penalty;
 use crate::smoothing::{Bandwidth, Kind};
 
 impl Recipe {

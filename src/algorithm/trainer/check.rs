@@ -6,7 +6,7 @@ use crate::arrange::Grouping;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss, Shape};
-use crate::ranker::Space;
+use crate::space::Space;
 
 /// An objective above this share of that of no function is no success.
 const COLLAPSED: f64 = 0.99;

@@ -11,8 +11,8 @@ use crate::algorithm::Recipe;
 use crate::arrange::demoted;
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::fit::Fitting;
 use crate::metric::Mean;
-use crate::ranker::Fitting;
 use crate::select::{best, cautious, winner};
 
 /// How lambda was chosen.

@@ -1,7 +1,7 @@
 //! The trainer of the pairwise SVMs: one function for all queries, or one per query.
 //!
 //! Which judgments count for a function is the smoothing's affair, the optimisation problem is stated in
-//! `ranker/query_dependent.rs`. Lambda is chosen by validation unless it is given (`choice`, `round`); then every
+//! `model/query_dependent.rs`. Lambda is chosen by validation unless it is given (`choice`, `round`); then every
 //! function is fitted on all rows. With the prior `global` the penalty of a query's function pulls to the uniform one
 //! instead of to 0; the uniform one has a lambda of its own, chosen in the same way.
 
@@ -21,14 +21,13 @@ use super::{AlgorithmDef, LogStep, Trained, TrainingSet};
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
+use crate::fit::{Fitting, JudgmentPool, Lender, Lending, Penalty};
 use crate::kernel::MapOptions;
 use crate::loss::{self, Given, Loss, Shape};
-use crate::ranker::{
-    Fitting, Function, JudgmentPool, Lender, Lending, Linear, Observed, Penalty, QueryDependent, Ranker,
-    Space,
-};
+use crate::model::{Linear, Observed, QueryDependent, Ranker};
 use crate::smoothing::Kind;
 use crate::solve::{self, SolveReport, Step, Stop};
+use crate::space::{Function, Space};
 
 pub(super) use check::nothing_to_learn;
 pub use choice::Choice;

@@ -11,9 +11,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Encoded, decode_header, encode_header};
-use super::space::Space;
-use super::{Capabilities, Form, Function, Ranker, Target};
+use super::codec::{Encoded, decode_header, encode_header};
+use super::{Capabilities, Ranker, Target};
 use crate::control::Control;
 use crate::data::Id;
 use crate::error::{Error, Result};
@@ -21,6 +20,7 @@ use crate::loss::Loss;
 use crate::math::dense::dot;
 use crate::math::order::compare;
 use crate::solve::{Factors, HalfStep, UserLoss, gather};
+use crate::space::{Form, Function, Space};
 
 /// Name of the form.
 pub(super) const FORM: &str = "factor";

@@ -3,41 +3,18 @@
 //! A ranker gives, for a target query, a [`Function`] that scores documents. Some are stored ([`Ranker::stored`]), others
 //! are fitted when asked for ([`Ranker::fit`]); who keeps and shares them is the caller's affair.
 
-mod bytes;
-mod factor;
-mod fitting;
-mod linear;
-mod online;
-mod pool;
-mod query_dependent;
-mod space;
-
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use super::codec::Encoded;
+use super::factor::Factored;
+use super::online::Online;
+use super::{factor, linear, online, query_dependent};
 use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
-
-pub use bytes::{Block, Encoded, decode_header, encode_header};
-pub use factor::{Factor, Factored, Folding, Labels, MOST_STEPS, User};
-pub use fitting::{Fitting, Penalty};
-pub use linear::Linear;
-pub use online::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
-pub use pool::{JudgmentPool, Lender};
-pub use query_dependent::{Lending, Observed, QueryDependent};
-pub use space::{FORM_NAMES, Form, Member, Space};
-
-/// A ranking function: weights in a [`Space`], which turns them into scores.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Function {
-    /// As many weights as the space has.
-    pub weights: Vec<f64>,
-    /// Value of the objective at the weights.
-    pub objective: f64,
-    /// Certified distance of `objective` from the optimum.
-    pub gap: f64,
-}
+use crate::fit::Lender;
+use crate::space::{Function, Space};
 
 /// The query for which a function is wanted.
 #[derive(Debug, Clone, Copy)]

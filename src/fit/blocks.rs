@@ -7,14 +7,14 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::bytes::{read_f32, read_f64, write_numbers, write_rows};
-use super::space::Space;
+use super::numbers::{read_f32, read_f64, write_numbers, write_rows};
 use crate::arrange::{Grouping, Mark};
 use crate::control::Control;
 use crate::data::{Dataset, Matrix, shaped};
 use crate::error::{Error, Result};
 use crate::loss::Loss;
 use crate::solve::{ListBlock, QueryBlock, Rows};
+use crate::space::Space;
 
 /// A training query from which a target borrows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Lender {
 
 impl Lender {
     /// A training query that counts fully, its distance left aside.
-    pub(super) fn whole(query: usize) -> Self {
+    pub(crate) fn whole(query: usize) -> Self {
         Self { query, distance: 0.0, weight: 1.0 }
     }
 }
@@ -117,7 +117,7 @@ impl JudgmentPool {
     }
 
     /// The judgments of a model, to be received block by block.
-    pub(super) fn of_blocks(
+    pub(crate) fn of_blocks(
         space: Arc<Space>,
         loss: Loss,
         sizes: Vec<u32>,
@@ -149,7 +149,7 @@ impl JudgmentPool {
     }
 
     /// Documents that each query lends (`n_queries`).
-    pub(super) fn sizes(&self) -> &[u32] {
+    pub(crate) fn sizes(&self) -> &[u32] {
         &self.sizes
     }
 
@@ -169,7 +169,7 @@ impl JudgmentPool {
     }
 
     /// Bytes of an element of the features: 4 or 8.
-    pub(super) fn element_bytes(&self) -> u8 {
+    pub(crate) fn element_bytes(&self) -> u8 {
         match &self.origin {
             Origin::Rows(data) => data.features.element_bytes() as u8,
             Origin::Blocks { element_bytes, .. } => *element_bytes,
@@ -318,7 +318,7 @@ impl JudgmentPool {
     }
 
     /// Those of `queries` whose blocks must be received before they are used. Makes room for them where it has to.
-    pub(super) fn missing(&self, queries: &[usize]) -> Vec<usize> {
+    pub(crate) fn missing(&self, queries: &[usize]) -> Vec<usize> {
         if matches!(self.origin, Origin::Rows(_)) {
             return Vec::new();
         }
@@ -331,7 +331,7 @@ impl JudgmentPool {
     ///
     /// # Errors
     /// [`Error::Corrupt`] for bytes that are not its judgments.
-    pub(super) fn receive(&self, query: usize, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn receive(&self, query: usize, bytes: &[u8]) -> Result<()> {
         if self.block_bytes(query) != Some(bytes.len()) {
             let n = self.sizes[query];
             return Err(Error::Corrupt(format!("block of {} bytes for {n} documents", bytes.len())));
@@ -374,7 +374,7 @@ impl JudgmentPool {
     ///
     /// # Errors
     /// Judgments that are not at hand.
-    pub(super) fn write(&self, query: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write(&self, query: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.origin {
             Origin::Rows(data) => {
                 write_numbers(data.labels(query), out);

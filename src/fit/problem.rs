@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Function;
-use super::space::Space;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, SolveOptions, SolveReport, SolverDef, Stop,
 };
+use crate::space::{Function, Space};
 
 /// What keeps a function simple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,7 +190,7 @@ impl Fitting {
     }
 
     /// True where the numbers are in their ranges and a centre has `dim` finite numbers.
-    pub(super) fn is_sound(&self, dim: usize) -> bool {
+    pub(crate) fn is_sound(&self, dim: usize) -> bool {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let sound = |w: &Option<Vec<f64>>| {
             w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))

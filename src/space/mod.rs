@@ -46,6 +46,17 @@ impl Form {
     }
 }
 
+/// A ranking function: weights in a [`Space`], which turns them into scores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// As many weights as the space has.
+    pub weights: Vec<f64>,
+    /// Value of the objective at the weights.
+    pub objective: f64,
+    /// Certified distance of `objective` from the optimum.
+    pub gap: f64,
+}
+
 /// A space of functions of scaled documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Encoded, decode_header, encode_header};
-use super::space::Space;
-use super::{Form, Function, Ranker, Target};
+use super::codec::{Encoded, decode_header, encode_header};
+use super::{Ranker, Target};
 use crate::control::Control;
 use crate::data::Tally;
 use crate::error::{Error, Result};
 use crate::loss::list::{Active, Bounded, Slam};
 use crate::metric::Metric;
+use crate::space::{Form, Function, Space};
 
 /// Name of the form.
 pub(super) const FORM: &str = "online";

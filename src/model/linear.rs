@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Encoded, decode_header, encode_header};
-use super::space::Space;
-use super::{Function, Ranker, Target};
+use super::codec::{Encoded, decode_header, encode_header};
+use super::{Ranker, Target};
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::space::{Function, Space};
 
 /// Name of the form.
 pub(super) const FORM: &str = "linear";

@@ -1,0 +1,10 @@
+//! Fitting functions: which judgments count for a function, how much, and how the problem that they make is solved.
+
+mod blocks;
+mod neighborhood;
+mod numbers;
+mod problem;
+
+pub use blocks::{JudgmentPool, Lender};
+pub use neighborhood::Lending;
+pub use problem::{Fitting, Penalty};
