@@ -108,7 +108,7 @@ fn passes(queries: usize) {
     let read = shortest(9, || {
         std::hint::black_box(values.par_chunks(1 << 18).map(sum).reduce(|| 0, u32::wrapping_add));
     });
-    let loss = list_loss("squared", &json!({"centring": "none"}));
+    let loss = list_loss("squared", &json!({"centering": "none"}));
     let blocks = documents.blocks(&loss);
     let problem = problem(136, &loss, &blocks);
     let w: Vec<f64> = (0..136).map(|i| f64::from(i).sin()).collect();

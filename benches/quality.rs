@@ -1,7 +1,7 @@
 //! How well models rank real queries that they have not seen: `cargo bench --bench quality` (some minutes).
 //!
 //! Test NDCG@10 on MQ2008 (mean of five folds), the MSLR sample and Yandex, a query without a relevant document counting
-//! 0. Lambda is chosen on the validation part; of `q_svm` with the global prior also the number of neighbours. The data
+//! 0. Lambda is chosen on the validation part; of `q_svm` with the global prior also the number of neighbors. The data
 //! are found through LTR_DATA (default ../shared/data).
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
 
@@ -78,7 +78,7 @@ fn compare(connection: &Connection, name: &str, splits: &[Split], base: &Value) 
             let mut options = base.clone();
             options["neighbors"] = json!(neighbors);
             options["prior"] = json!("global");
-            options["fits"] = json!("query_time");
+            options["fit_at"] = json!("query_time");
             let (test, validated, _) = measure(connection, "q_svm", split, &options);
             if validated > best.1 + 1e-12 {
                 best = (test, validated);
@@ -102,7 +102,7 @@ fn kernels(connection: &Connection) {
         ("gaussian", "squared_hinge", Some(600)),
         ("gaussian", "hinge", Some(1000)),
     ] {
-        let mut options = json!({ "scale": "both", "kernel": kernel, "loss": loss, "validation": 0.2,
+        let mut options = json!({ "scale": "quantile_minmax", "kernel": kernel, "loss": loss, "validation": 0.2,
                                   "tolerance": 1e-3 });
         if let Some(landmarks) = landmarks {
             options["landmarks"] = json!(landmarks);

@@ -21,7 +21,7 @@ const CASES: &[(&str, &str)] = &[
     ("rank_svm, auto", "SELECT ltr_train('rank_svm', 'judgments')"),
     (
         "q_svm, fits at query time",
-        "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 0.01, \"fits\": \"query_time\"}')",
+        "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 0.01, \"fit_at\": \"query_time\"}')",
     ),
     ("a novel query of q_svm", "SELECT count(*) FROM ltr_rank('q_svm', 'candidates')"),
     ("a query of rank_svm", "SELECT count(*) FROM ltr_rank('rank_svm', 'candidates')"),

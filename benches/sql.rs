@@ -128,7 +128,7 @@ fn data_folder() -> PathBuf {
     std::env::var_os("LTR_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from)
 }
 
-/// Queries that a model has not seen, one by one and together: 136 features, 20 neighbours of about 100 documents.
+/// Queries that a model has not seen, one by one and together: 136 features, 20 neighbors of about 100 documents.
 /// One pass over the pairs of such a fit takes 2 x 2 x 2,000 x 136 + 4 x 64,800 = 1.3 Mflop, one Hessian 37 Mflop.
 fn novel_queries(connection: &Connection) {
     let folder = data_folder().join("mslr-sample");

@@ -1,10 +1,10 @@
-//! Recommendation on MovieLens-100k: `cofi_rank` beside the shrunk mean of items and a least-squares factorisation.
+//! Recommendation on MovieLens-100k: `cofi_rank` beside the shrunk mean of items and a least-squares factorization.
 //!
 //! ```sh
 //! cargo run --release --example movielens -- ../shared/data/ml-100k/u.data
 //! ```
 //!
-//! Weak generalisation as in Weimer et al. (2008): of every user with more than N + 10 ratings N random ones train and the
+//! Weak generalization as in Weimer et al. (2008): of every user with more than N + 10 ratings N random ones train and the
 //! others test, N = 10, 20 and 50, in five random splits; a user counts with its mean over the splits in the last line of
 //! each N. NDCG@10 with gain 2^y - 1; p values of paired t tests over users, two-sided, by the
 //! normal approximation. Every choice is made inside the training, on its own ratings.
@@ -104,7 +104,7 @@ struct Fitted {
     lambda: f64,
 }
 
-fn factorisation(connection: &Connection, options: &str) -> Result<Fitted> {
+fn factorization(connection: &Connection, options: &str) -> Result<Fitted> {
     let began = Instant::now();
     let report: String =
         connection.query_row("SELECT ltr_train('cofi_rank', 'train', ?1)", [options], |row| row.get(0))?;
@@ -146,8 +146,8 @@ fn table(connection: &Connection, size: i64, splits: u64) -> Result<()> {
     for seed in 0..splits {
         split(connection, size, seed)?;
         let [light, strong] = SHRINKAGE.map(|shrinkage| item_mean(connection, shrinkage));
-        let squared = factorisation(connection, r#"{"loss": "squared", "target": "grade"}"#)?;
-        let ours = factorisation(connection, "{}")?;
+        let squared = factorization(connection, r#"{"loss": "squared", "target": "grade"}"#)?;
+        let ours = factorization(connection, "{}")?;
         let all = [light?, strong?, squared.values, ours.values];
         println!("{}", line(&format!("{size}, split {seed}"), &all, ours.seconds, ours.lambda));
         for (sum, values) in sums.iter_mut().zip(all) {

@@ -17,27 +17,27 @@ SELECT query_id, doc_id, 'site' || site AS site, fit, site / 6.0 + 0.1 * noise A
        CASE WHEN fit + 0.2 * noise > 0.9 THEN 2 WHEN fit + 0.2 * noise > 0.6 THEN 1 ELSE 0 END AS relevance
   FROM drawn;
 
--- Any model can rank with a limit per site: the option "block" names the column.
+-- Any model can rank with a limit per site: the option "diversify_by" names the column.
 SELECT ltr_train('rank_svm', 'SELECT * FROM pages WHERE query_id <= 60',
                  '{"name": "plain", "columns": {"ignore": ["site"]}}') ->> '$.lambda' > 0 AS trained;
 SELECT r.rank, r.doc_id, site
-  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 4, "block": "site"}') AS r
+  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 4, "diversify_by": "site"}') AS r
   JOIN pages USING (doc_id) ORDER BY rank;
 
 -- A list that the sites cannot fill is an error unless it may be short.
 SELECT count(*) AS shown
-  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 10, "block": "site", "short": true}');
+  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 10, "diversify_by": "site", "allow_short": true}');
 SELECT count(*) AS shown
-  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 10, "block": "site", "per_block": 2}');
+  FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 10, "diversify_by": "site", "max_per_value": 2}');
 
 -- "direct" can be trained for such lists too: its bound then looks at lists with one page per site only.
 SELECT ltr_train('direct', 'SELECT * FROM pages WHERE query_id <= 60',
-                 '{"name": "diverse", "block": "site", "measure": "ndcg@5", "bound": "convex"}') ->> '$.settings.block' AS block;
+                 '{"name": "diverse", "diversify_by": "site", "measure": "ndcg@5", "bound": "convex"}') ->> '$.settings.block' AS block;
 
 -- Both models, measured on lists with one page per site, for queries they have not seen.
 SELECT models.model, round(value, 3) AS "ndcg@5"
   FROM (SELECT 'plain' AS model UNION ALL SELECT 'diverse') AS models,
-       ltr_evaluate(models.model, 'SELECT * FROM pages WHERE query_id > 60', '{"metric": "ndcg@5", "block": "site"}')
+       ltr_evaluate(models.model, 'SELECT * FROM pages WHERE query_id > 60', '{"metric": "ndcg@5", "diversify_by": "site"}')
  WHERE query_id IS NULL;
 
 -- How many of the sites the first five places cover, without a limit and with one.
@@ -46,7 +46,7 @@ SELECT r.query_id, r.doc_id, -r.rank AS free, NULL AS limited
   FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60') AS r
  UNION ALL
 SELECT r.query_id, r.doc_id, NULL, -r.rank
-  FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60', '{"block": "site"}') AS r;
+  FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60', '{"diversify_by": "site"}') AS r;
 SELECT round(avg(free), 2) AS free, round(avg(limited), 2) AS limited
   FROM (SELECT ltr_subtopic_recall(json_array(site), free, 5) FILTER (WHERE free IS NOT NULL) AS free,
                ltr_subtopic_recall(json_array(site), limited, 5) FILTER (WHERE limited IS NOT NULL) AS limited

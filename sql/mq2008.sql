@@ -14,7 +14,7 @@ CREATE TEMP TABLE IF NOT EXISTS mq2008_data AS SELECT '../shared/data/mq2008' AS
 CREATE TEMP TABLE mq2008 AS
 WITH parts(part) AS (VALUES (1), (2), (3), (4), (5))
 SELECT part, query_id, doc_id, relevance, features
-  FROM mq2008_data, parts, ltr_letor(mq2008_data.path || '/S' || part || '.txt', '{"features": 46}');
+  FROM mq2008_data, parts, ltr_letor(mq2008_data.path || '/S' || part || '.txt', '{"feature_count": 46}');
 
 -- The parts.
 SELECT part, count(DISTINCT query_id) AS queries, count(*) AS documents, CAST(max(relevance) AS INTEGER) AS highest_grade

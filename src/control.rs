@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// Shared between the thread that computes and the one that watches.
 #[derive(Debug, Default)]
 pub struct Control {
-    cancelled: AtomicBool,
+    canceled: AtomicBool,
     done: AtomicUsize,
     total: AtomicUsize,
 }
@@ -15,12 +15,12 @@ pub struct Control {
 impl Control {
     /// Asks the work to stop.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.canceled.store(true, Ordering::Relaxed);
     }
 
     /// True once the work should stop.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+    pub fn is_canceled(&self) -> bool {
+        self.canceled.load(Ordering::Relaxed)
     }
 
     /// An error once the work should stop.
@@ -28,7 +28,7 @@ impl Control {
     /// # Errors
     /// [`Error::Interrupted`] after [`Control::cancel`].
     pub fn check(&self) -> Result<()> {
-        if self.is_cancelled() { Err(Error::Interrupted) } else { Ok(()) }
+        if self.is_canceled() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Announces this many more steps.

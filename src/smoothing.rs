@@ -13,7 +13,7 @@
 //! | `epanechnikov` | 3/4 (1 - u^2) for u <= 1 |
 //! | `tricube` | 70/81 (1 - u^3)^3 for u <= 1 |
 //!
-//! Weights are not normalised. The bandwidth h is a number or the median distance from q0 to all training queries.
+//! Weights are not normalized. The bandwidth h is a number or the median distance from q0 to all training queries.
 //! Smoothing yields weights, nothing else: it knows no documents, labels or losses.
 
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_to_the_earlier_query_and_only_neighbours_count() {
+    fn ties_go_to_the_earlier_query_and_only_neighbors_count() {
         let smoothing = Smoothing { kind: Kind::Knn, neighbors: 2, bandwidth: Bandwidth::Median };
         let near = smoothing.weights(&[Some(1.0), None, Some(0.5), Some(1.0)], 1.0);
         assert_eq!(near, [(2, 1.0), (0, 1.0)]);

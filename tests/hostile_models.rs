@@ -63,14 +63,14 @@ INSERT INTO judged SELECT q, d, (5 * d + q) % 3, ((7 * d + 3 * q) % 11) / 11.0, 
 const MODELS: &[(&str, &str)] = &[
     ("rank_svm", r#"{"lambda": 0.01}"#),
     ("rank_svm", r#"{"lambda": 0.01, "scale": "standard"}"#),
-    ("rank_svm", r#"{"lambda": 0.01, "scale": "both"}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "scale": "quantile_minmax"}"#),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3}"#),
     ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
     ("indv_svm", r#"{"lambda": 0.01}"#),
     ("rank_svm", r#"{"lambda": 0.01, "kernel": "gaussian"}"#),
     (
         "q_svm",
-        r#"{"lambda": 0.01, "kernel": "polynomial", "landmarks": 4, "prior": "global", "fits": "query_time"}"#,
+        r#"{"lambda": 0.01, "kernel": "polynomial", "landmarks": 4, "prior": "global", "fit_at": "query_time"}"#,
     ),
     (
         "knn_svm",
@@ -81,7 +81,7 @@ const MODELS: &[(&str, &str)] = &[
     ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "nonconvex"}"#),
     (
         "direct",
-        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "block": "doc_id"}"#,
+        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "diversify_by": "doc_id"}"#,
     ),
     ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
     ("eigen_rank", r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#),
@@ -133,7 +133,7 @@ const USES: &[&str] = &[
     "SELECT count(*) FROM ltr_explain(?1, '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_neighbors(?1, '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_training_log(?1)",
-    r#"SELECT ltr_update(?1, 'judged', '{"name": "hostile", "keep": 1}')"#,
+    r#"SELECT ltr_update(?1, 'judged', '{"name": "hostile", "keep_versions": 1}')"#,
 ];
 
 /// Asks SQL what a blob is: an error text, or none for a model. A panic would show as an internal error.
@@ -247,7 +247,7 @@ fn a_stored_model_that_is_damaged_is_refused_by_name() {
     }
 }
 
-/// A stored model reads the judgments of a target's neighbours and no others, and checks them when it does.
+/// A stored model reads the judgments of a target's neighbors and no others, and checks them when it does.
 #[test]
 fn a_stored_block_that_is_damaged_is_refused_where_it_is_needed() {
     let connection = connect();
@@ -264,9 +264,12 @@ fn a_stored_block_that_is_damaged_is_refused_where_it_is_needed() {
                    WHERE query_id = ' || ?1)";
         connection.query_row(sql, [query], |row| row.get::<_, i64>(0))
     };
-    assert_eq!(rank(3), Ok(4), "the neighbour is another query");
+    assert_eq!(rank(3), Ok(4), "the neighbor is another query");
     let problem = rank(1).expect_err("damaged").to_string();
-    assert!(problem.contains("model is damaged or not a model") && problem.contains("block"), "{problem}");
+    assert!(
+        problem.contains("model is damaged or not a model") && problem.contains("diversify_by"),
+        "{problem}"
+    );
     assert_eq!(rank(2), Ok(4), "the damage stays where it is");
 }
 
@@ -412,15 +415,15 @@ fn sealed_online_models_with_wrong_contents_are_refused() {
 
 /// Changes of a query-dependent ranker that make it wrong.
 const WRONG_DEPENDENT: &[Change<Dependent>] = &[
-    ("no neighbours", |d| d.smoothing.neighbors = 0),
+    ("no neighbors", |d| d.smoothing.neighbors = 0),
     ("a bandwidth of 0", |d| d.smoothing.bandwidth = Bandwidth::Fixed(0.0)),
     ("a bandwidth that is NaN", |d| d.smoothing.bandwidth = Bandwidth::Fixed(f64::NAN)),
     ("a negative lambda", |d| d.fitting.lambda = -1.0),
     ("a lambda of 0", |d| d.fitting.lambda = 0.0),
     ("an infinite lambda", |d| d.fitting.lambda = f64::INFINITY),
     ("a tolerance of 0", |d| d.fitting.tolerance = 0.0),
-    ("a centre of another length", |d| d.fitting.centre = Some(vec![0.0; 3])),
-    ("a centre that is NaN", |d| d.fitting.centre = Some(vec![0.0, f64::NAN])),
+    ("a center of another length", |d| d.fitting.center = Some(vec![0.0; 3])),
+    ("a center that is NaN", |d| d.fitting.center = Some(vec![0.0, f64::NAN])),
     ("a tolerance that is NaN", |d| d.fitting.tolerance = f64::NAN),
     ("query features of another number", |d| d.rule.names.push("c".to_owned())),
     ("a scale too few", |d| d.rule.scale.truncate(1)),
@@ -511,7 +514,7 @@ fn extreme_models_are_used_without_harm() {
         ("huge weights of queries", |d| d.weights.fill(1.7e308)),
         ("tiny weights of queries", |d| d.weights.fill(5e-324)),
         ("huge functions", |d| d.functions.fill(1.7e308)),
-        ("countless neighbours", |d| d.smoothing.neighbors = usize::MAX),
+        ("countless neighbors", |d| d.smoothing.neighbors = usize::MAX),
     ];
     for (what, change) in changes {
         let (mut other, mut dependent) = (opened.clone(), opened.dependent());

@@ -345,9 +345,9 @@ fn an_interruption_is_reported_whenever_it_comes() {
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         for after in [0, 1, 2, 5, 20, 60] {
             let questions = AtomicU32::new(0);
-            let cancelled = || questions.fetch_add(1, Ordering::Relaxed) >= after;
+            let canceled = || questions.fetch_add(1, Ordering::Relaxed) >= after;
             let options = SolveOptions { solver, tolerance: 1e-15, max_iterations: 1_000_000 };
-            let (w, report) = solve(&problem, &options, &cancelled);
+            let (w, report) = solve(&problem, &options, &canceled);
             assert_eq!(report.stop, Stop::Interrupted, "{} after {after}", solver.name);
             assert!(report.gap.is_finite() && report.objective.is_finite(), "{} {report:?}", solver.name);
             if !["auto", "newton"].contains(&solver.name) {

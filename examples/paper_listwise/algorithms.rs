@@ -85,7 +85,7 @@ fn folds(found: &[(String, Vec<Rc<Fit>>)]) -> Outcome<String> {
 fn perceptrons(found: &[(String, Vec<Rc<Fit>>)]) -> String {
     let fits = found.iter().filter(|(name, _)| name == "perceptron").flat_map(|(_, fits)| fits);
     let choice = |fit: &Rc<Fit>| {
-        format!("{} epochs, {}", fit.options["epochs"], fit.options["active"].as_str().unwrap_or_default())
+        format!("{} epochs, {}", fit.options["epochs"], fit.options["update_on"].as_str().unwrap_or_default())
     };
     format!("Perceptron by fold: {}.", fits.map(choice).collect::<Vec<_>>().join("; "))
 }

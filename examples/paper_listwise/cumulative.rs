@@ -48,7 +48,7 @@ pub fn run(lab: &Lab, _data: &Data, out: &Path) -> Outcome<String> {
         let length = queries * prefix / prefixes;
         lab.begin(format!("MQ2008: perceptron on {length} queries"));
         let options =
-            json!({ "measure": "ndcg@10", "active": "misorder", "name": "stream", "params": [length] });
+            json!({ "measure": "ndcg@10", "update_on": "misorder", "name": "stream", "params": [length] });
         let report = lab.train("perceptron", PREFIX, &options)?;
         let values = LINES.map(|(_, path)| report.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN));
         for (series, value) in series.iter_mut().zip(values) {

@@ -1,6 +1,6 @@
-//! Figures 1, 2 and 4 of Le, Smola, Chapelle & Teo: NDCG@1 to 10 of direct optimisation and of its rivals.
+//! Figures 1, 2 and 4 of Le, Smola, Chapelle & Teo: NDCG@1 to 10 of direct optimization and of its rivals.
 //!
-//! One model per method, which optimises NDCG@10: the paper has a model for each k on its first data set and one for
+//! One model per method, which optimizes NDCG@10: the paper has a model for each k on its first data set and one for
 //! NDCG@10 on Ohsumed, whose results were not stable otherwise. It tests by Wilcoxon's signed ranks; here signs of the
 //! differences of queries are permuted.
 
@@ -80,7 +80,7 @@ fn means(lines: &[Line]) -> Outcome<String> {
     Ok(table(&rows))
 }
 
-/// The first two lines, which are direct optimisation, against every other one.
+/// The first two lines, which are direct optimization, against every other one.
 fn tests(lines: &[Line]) -> String {
     let mut rows = vec![cells(["at NDCG@10", "against", "mean difference", "p", "queries"])];
     for (place, (name, fits)) in lines.iter().take(2).enumerate() {

@@ -1,6 +1,6 @@
 //! Table 1 of Olinto & Fokoue (2018): cost-sensitive ListMLE by kernel and truncation.
 //!
-//! The paper has all 10,000 queries of MSLR-WEB10K, does not say how features were normalised, and expands a function on
+//! The paper has all 10,000 queries of MSLR-WEB10K, does not say how features were normalized, and expands a function on
 //! the documents of single queries. Here 83 queries train, kernels have their default parameters, and a function stands
 //! on landmarks among all training documents.
 

@@ -19,7 +19,7 @@ const METRICS: [&str; 12] = [
     "map", "err",
 ];
 
-/// What validation maximises and tests compare.
+/// What validation maximizes and tests compare.
 pub const CHOICE: &str = "ndcg@10";
 
 /// Candidates for lambda with `--quick`.

@@ -42,7 +42,7 @@ paper_listwise: what papers on listwise ranking measured, on MQ2008 and a sample
     cargo run --release --example paper_listwise -- [options]
 
     --only PARTS   parts to run, separated by commas; all unless given:
-                     figure1     Le et al., figures 1 and 2, on the MSLR sample: NDCG@1 to 10 of direct optimisation, the
+                     figure1     Le et al., figures 1 and 2, on the MSLR sample: NDCG@1 to 10 of direct optimization, the
                                  ranking SVM, regression and SmoothGrad, and a paired permutation test at NDCG@10
                      figure4     Le et al., figure 4: the same on MQ2008
                      figure3     Le et al., figure 3: choice of the decoder c
@@ -57,7 +57,7 @@ The data are read from the folder LTR_DATA (default ../shared/data): mq2008/S1.t
 mslr-sample/train.txt, vali.txt, test.txt. Without them nothing is measured. The papers' own data cannot be had or are
 much larger, so that orders and sizes of differences can be compared, but not numbers.
 
-Lambda is chosen on the validation part by NDCG@10, for direct optimisation and SmoothGrad among a few values only. A
+Lambda is chosen on the validation part by NDCG@10, for direct optimization and SmoothGrad among a few values only. A
 query without a relevant document counts 0. Numbers on MQ2008 are means over five folds, and its features are taken as
 they are; those of MSLR are scaled (\"scale\": \"both\").
 All parts take some tens of minutes on two cores; --quick takes a few.";

@@ -49,7 +49,7 @@ pub fn nonconvex() -> Method {
     decoded("direct, nonconvex", None)
 }
 
-/// Direct optimisation of the nonconvex bound with a decoder and the power of its weights; the default without one.
+/// Direct optimization of the nonconvex bound with a decoder and the power of its weights; the default without one.
 pub fn decoded(label: &str, decoder: Option<(&str, Option<f64>)>) -> Method {
     let mut options = json!({ "bound": "nonconvex", "prior": "regression" });
     if let Some((name, power)) = decoder {
@@ -70,7 +70,7 @@ fn smooth_grad() -> Method {
     )
 }
 
-/// Those of figures 1, 2 and 4 of Le et al., direct optimisation first.
+/// Those of figures 1, 2 and 4 of Le et al., direct optimization first.
 pub fn of_the_curves() -> Vec<Method> {
     vec![nonconvex(), convex(), Method::plain("rank_svm"), Method::plain("regression"), smooth_grad()]
 }
@@ -96,7 +96,7 @@ pub fn cs_list_mle(options: &Value) -> Method {
 /// misordered documents eta changes nothing.
 fn perceptron() -> Method {
     let candidates = [1, 5, 20].into_iter().flat_map(|epochs| {
-        ["misorder", "margin"].map(|active| json!({ "epochs": epochs, "active": active, "scale": "none" }))
+        ["misorder", "margin"].map(|active| json!({ "epochs": epochs, "update_on": active, "scale": "none" }))
     });
     Method {
         label: "perceptron".to_owned(),

@@ -8,7 +8,7 @@ use crate::Outcome;
 
 /// Pixels of a panel.
 const PANEL: (u32, u32) = (560, 420);
-/// Colours of series, after which they begin again.
+/// Colors of series, after which they begin again.
 const COLOURS: [RGBColor; 5] = [
     RGBColor(30, 90, 170),
     RGBColor(200, 90, 30),
@@ -75,12 +75,12 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>, panel:
         .x_desc(panel.x)
         .y_desc(panel.y)
         .draw()?;
-    for (series, colour) in panel.series.iter().zip(COLOURS.into_iter().cycle()) {
+    for (series, color) in panel.series.iter().zip(COLOURS.into_iter().cycle()) {
         chart
-            .draw_series([PathElement::new(series.points.clone(), colour.stroke_width(2))])?
+            .draw_series([PathElement::new(series.points.clone(), color.stroke_width(2))])?
             .label(&series.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
-        chart.draw_series(series.points.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
+        chart.draw_series(series.points.iter().map(|point| Circle::new(*point, 3, color.filled())))?;
     }
     chart
         .configure_series_labels()

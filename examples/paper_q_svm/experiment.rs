@@ -82,14 +82,14 @@ pub enum Method {
     /// One function per query, from its own documents.
     Individual,
     /// From the nearest queries alike (Geng et al. 2008).
-    NearestNeighbours,
+    NearestNeighbors,
     /// From the nearest queries, the nearer the more (Dai & Wang 2019).
     QueryDependent,
 }
 
 /// Every method, in the order of the tables.
 pub const METHODS: [Method; 4] =
-    [Method::Rank, Method::Individual, Method::NearestNeighbours, Method::QueryDependent];
+    [Method::Rank, Method::Individual, Method::NearestNeighbors, Method::QueryDependent];
 
 impl Method {
     /// The name in the tables.
@@ -298,7 +298,7 @@ impl<'a> Experiment<'a> {
                 return (0..self.queries.len()).filter(observed).map(|query| (query, 1.0)).collect();
             }
             Method::Individual => return vec![(target, 1.0)],
-            Method::NearestNeighbours => Kind::Knn,
+            Method::NearestNeighbors => Kind::Knn,
             Method::QueryDependent => Kind::Gaussian,
         };
         let smoothing = Smoothing { kind, neighbors: NEIGHBORS, bandwidth: Bandwidth::Median };

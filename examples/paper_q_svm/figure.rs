@@ -14,7 +14,7 @@ use crate::tables::Found;
 
 /// epsilon in tenths.
 const NOISE: [u8; 5] = [1, 3, 5, 7, 9];
-/// Places of kNN-SVM and q-SVM among the methods, with their colours.
+/// Places of kNN-SVM and q-SVM among the methods, with their colors.
 const SERIES: [(usize, RGBColor); 2] = [(2, RGBColor(200, 90, 30)), (3, RGBColor(30, 90, 170))];
 /// Width of a box and distance of the two boxes of one noise, pixels.
 const WIDTH: u32 = 14;
@@ -52,19 +52,19 @@ pub fn draw(found: &Found, path: &Path) -> Result<(), Box<dyn Error>> {
             .y_label_area_size(45)
             .build_cartesian_2d(NOISE[..].into_segmented(), 0f32..top as f32)?;
         chart.configure_mesh().disable_x_mesh().max_light_lines(1).x_desc("epsilon, tenths").draw()?;
-        for (place, (method, colour)) in SERIES.iter().enumerate() {
+        for (place, (method, color)) in SERIES.iter().enumerate() {
             let boxes = NOISE.iter().zip(settings()).map(|(noise, setting)| {
                 let quartiles = Quartiles::new(&values(found, setting, *method, measure));
                 Boxplot::new_vertical(SegmentValue::CenterOf(noise), &quartiles)
                     .width(WIDTH)
                     .offset(APART * (place as f64 - 0.5))
-                    .style(*colour)
+                    .style(*color)
             });
-            let colour = *colour;
+            let color = *color;
             chart
                 .draw_series(boxes.collect::<Vec<_>>())?
                 .label(METHODS[*method].name())
-                .legend(move |(x, y)| Rectangle::new([(x, y - 6), (x + 12, y + 6)], colour.filled()));
+                .legend(move |(x, y)| Rectangle::new([(x, y - 6), (x + 12, y + 6)], color.filled()));
         }
         chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).draw()?;
     }

@@ -40,7 +40,7 @@ pub struct AlgorithmDef {
     pub name: &'static str,
     /// One line for people.
     pub summary: &'static str,
-    /// What is minimised, in ASCII, with the convention of lambda.
+    /// What is minimized, in ASCII, with the convention of lambda.
     pub objective: &'static str,
     /// Authors, year, equation.
     pub source: &'static str,

@@ -1,12 +1,12 @@
 //! Few documents per block (Le, Smola, Chapelle & Teo, section 7.1).
 //!
-//! Walking down the list and taking a document where its block has room maximises sum_p c_p s_pi(p) over the lists
+//! Walking down the list and taking a document where its block has room maximizes sum_p c_p s_pi(p) over the lists
 //! that have at most so many documents of a block, for every c that never rises and is never negative.
 
 use super::mark::Mark;
 use crate::math::order::compare;
 
-/// The rows that are shown, best first, at most `per_block` of each block. Equal scores stand in the order of the rows.
+/// The rows that are shown, best first, at most `max_per_value` of each block. Equal scores stand in the order of the rows.
 ///
 /// # Panics
 /// If there is not one mark for each score.

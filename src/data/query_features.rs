@@ -6,7 +6,7 @@
 //! | `constant` | the document features that are constant inside every training query but differ between them (Dai & Wang 2019, section 5.2) |
 //! | `mean` | the mean of each document feature over the documents of the query (Geng et al. 2008) |
 //!
-//! They are standardised over the training queries unless the option `query_scale` is `none`.
+//! They are standardized over the training queries unless the option `query_scale` is `none`.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub struct QueryFeatureRule {
     pub names: Vec<String>,
     /// For `constant`: the columns of the document features.
     columns: Vec<usize>,
-    /// Centre and factor of each (p); (0, 1) where they are not standardised.
+    /// Center and factor of each (p); (0, 1) where they are not standardized.
     scale: Vec<(f64, f64)>,
 }
 
@@ -60,7 +60,7 @@ impl QueryFeatureRule {
     ///
     /// # Errors
     /// A kind that the data do not offer.
-    pub fn fit(data: &Dataset, kind: Option<QueryFeatureKind>, standardise: bool) -> Result<Self> {
+    pub fn fit(data: &Dataset, kind: Option<QueryFeatureKind>, standardize: bool) -> Result<Self> {
         let constant = constant_columns(data);
         let kind = kind.unwrap_or(match () {
             () if !data.query_names.is_empty() => QueryFeatureKind::Named,
@@ -87,7 +87,7 @@ impl QueryFeatureRule {
             QueryFeatureKind::Mean => (data.names.clone(), Vec::new()),
         };
         let mut rule = Self { kind, scale: vec![(0.0, 1.0); names.len()], names, columns };
-        if standardise {
+        if standardize {
             rule.scale = standard(&rule.features(data)?);
         }
         Ok(rule)
@@ -127,7 +127,7 @@ impl QueryFeatureRule {
     pub fn is_sound(&self, n_features: usize) -> bool {
         let p = self.names.len();
         self.scale.len() == p
-            && self.scale.iter().all(|(centre, factor)| centre.is_finite() && factor.is_finite())
+            && self.scale.iter().all(|(center, factor)| center.is_finite() && factor.is_finite())
             && self.columns.iter().all(|column| *column < n_features)
             && match self.kind {
                 QueryFeatureKind::Named => self.columns.is_empty(),
@@ -158,8 +158,8 @@ impl QueryFeatureRule {
     }
 
     fn scale_in_place<'a>(&self, features: impl Iterator<Item = &'a mut f64>) {
-        for (value, (centre, factor)) in features.zip(&self.scale) {
-            *value = (*value - centre) * factor;
+        for (value, (center, factor)) in features.zip(&self.scale) {
+            *value = (*value - center) * factor;
         }
     }
 }
@@ -205,7 +205,7 @@ const CANCELLED: f64 = 1e-12;
 
 /// Mean of a feature over the documents of a query, 0 without any.
 ///
-/// A seen query is recognised by equal features, so these are the same bits in every order of the documents (which
+/// A seen query is recognized by equal features, so these are the same bits in every order of the documents (which
 /// follows their ids, where there are any), and a constant is its own mean, exactly.
 fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
     let mut values: Vec<f64> = data.rows(query).map(|row| data.features.at(row, column) + 0.0).collect();
@@ -214,7 +214,7 @@ fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
         [] => 0.0,
         [low, .., high] if compare(low, high).is_lt() => {
             let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-            // What is left of values that cancel out is rounding; standardised, it would tell queries apart.
+            // What is left of values that cancel out is rounding; standardized, it would tell queries apart.
             if sum.abs() <= CANCELLED * size { 0.0 } else { sum / values.len() as f64 }
         }
         [constant, ..] => constant,

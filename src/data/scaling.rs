@@ -6,7 +6,7 @@
 //! | `standard` | (x - mean) / standard deviation; 0 where the training values are all equal |
 //! | `none` | x |
 //! | `query_minmax` | (x - min) / (max - min) over the documents of its query; 0 where they are all equal |
-//! | `both` | the `quantile` features followed by the `query_minmax` features |
+//! | `quantile_minmax` | the `quantile` features followed by the `query_minmax` features |
 //!
 //! The last two need the whole query, so a model with them cannot score a document alone. Scaled values keep the type
 //! of the matrix they come from.
@@ -52,7 +52,7 @@ impl ScalingKind {
             Self::Standard => "standard",
             Self::None => "none",
             Self::QueryMinmax => "query_minmax",
-            Self::Both => "both",
+            Self::Both => "quantile_minmax",
         }
     }
 }

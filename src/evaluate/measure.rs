@@ -19,7 +19,7 @@ pub struct Evaluation {
 /// Evaluates scores (one per document) by metrics, queries in parallel.
 ///
 /// # Errors
-/// [`crate::Error::Interrupted`] when cancelled.
+/// [`crate::Error::Interrupted`] when canceled.
 pub fn evaluate(
     data: &Dataset,
     scores: &[f64],

@@ -110,7 +110,7 @@ impl Lending {
     /// Fits the function that these lenders support.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when cancelled; judgments that are not at hand.
+    /// [`Error::Interrupted`] when canceled; judgments that are not at hand.
     pub fn fit(
         &self,
         lenders: &[Lender],

@@ -40,12 +40,12 @@ pub struct Fitting {
     #[serde(serialize_with = "write_solver", deserialize_with = "read_solver")]
     pub solver: &'static SolverDef,
     /// Weights to which the penalty pulls; 0 unless given.
-    pub centre: Option<Vec<f64>>,
-    /// Weights at which a loss that is not convex begins; those of the centre unless given.
+    pub center: Option<Vec<f64>>,
+    /// Weights at which a loss that is not convex begins; those of the center unless given.
     pub start: Option<Vec<f64>>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the serialiser passes references")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the serializer passes references")]
 fn write_solver<S: serde::Serializer>(solver: &&'static SolverDef, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(solver.name)
 }
@@ -74,7 +74,7 @@ impl Fitting {
     /// Finds the weights of a function as the solver sees them.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when cancelled; too many features.
+    /// [`Error::Interrupted`] when canceled; too many features.
     pub fn solve(
         &self,
         space: &Space,
@@ -90,7 +90,7 @@ impl Fitting {
     /// The functions for several lambdas (largest first), for a choice among them.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when cancelled; too many features.
+    /// [`Error::Interrupted`] when canceled; too many features.
     pub fn path(
         &self,
         space: &Space,
@@ -119,18 +119,18 @@ impl Fitting {
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
-        let cancelled = || control.is_cancelled();
+        let canceled = || control.is_canceled();
         match &self.loss {
             Loss::Pair(loss) => {
-                solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &cancelled)
+                solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &canceled)
             }
             Loss::List(loss) => {
                 let problem = self.lists(loss, space, blocks)?;
                 match self.penalty {
-                    Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), &cancelled),
+                    Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), &canceled),
                     Penalty::Threshold => solve::spectral_path(&problem, Cut::Threshold, lambdas, control),
                     Penalty::Components => solve::spectral_path(&problem, Cut::Components, lambdas, control),
-                    Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options(), &cancelled),
+                    Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options(), &canceled),
                 }
             }
         }
@@ -148,8 +148,8 @@ impl Fitting {
         };
         let blocks = blocks.iter().map(pairs).collect::<Result<_>>()?;
         let problem = PairProblem::new(space.dim(), blocks, self.lambda)?.with_loss(loss);
-        match &self.centre {
-            Some(centre) => problem.with_center(centre.clone()),
+        match &self.center {
+            Some(center) => problem.with_center(center.clone()),
             None => Ok(problem),
         }
     }
@@ -169,8 +169,8 @@ impl Fitting {
         if let Some(start) = &self.start {
             problem = problem.with_start(start.clone())?;
         }
-        match &self.centre {
-            Some(centre) => problem.with_centre(centre.clone()),
+        match &self.center {
+            Some(center) => problem.with_center(center.clone()),
             None => Ok(problem),
         }
     }
@@ -189,14 +189,14 @@ impl Fitting {
         sound && self.solver.takes(&self.loss) && (self.penalty == Penalty::Ridge || quadratic)
     }
 
-    /// True where the numbers are in their ranges and a centre has `dim` finite numbers.
+    /// True where the numbers are in their ranges and a center has `dim` finite numbers.
     pub(crate) fn is_sound(&self, dim: usize) -> bool {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let sound = |w: &Option<Vec<f64>>| {
             w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))
         };
         let numbers = positive(self.lambda) && positive(self.tolerance);
-        numbers && self.loss_is_sound() && sound(&self.centre) && sound(&self.start)
+        numbers && self.loss_is_sound() && sound(&self.center) && sound(&self.start)
     }
 }
 

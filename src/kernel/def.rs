@@ -27,7 +27,7 @@ pub struct KernelDef {
     /// Whether every Gram matrix is positive semidefinite.
     pub positive_semidefinite: bool,
     /// Whether outer(q + r) = outer(q) outer(r), so that K of a concatenation is the product of two K.
-    pub factorises: bool,
+    pub factorizes: bool,
     /// Turns each q into K, given the parameters.
     pub outer: fn(&[f64], &mut [f64]),
 }

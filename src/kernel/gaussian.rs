@@ -19,6 +19,6 @@ pub static GAUSSIAN: KernelDef = KernelDef {
     }],
     inner: Inner::SquaredDistance,
     positive_semidefinite: true,
-    factorises: true,
+    factorizes: true,
     outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, *value)),
 };

@@ -19,6 +19,6 @@ pub static LAPLACE: KernelDef = KernelDef {
     }],
     inner: Inner::SquaredDistance,
     positive_semidefinite: true,
-    factorises: false,
+    factorizes: false,
     outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, value.sqrt())),
 };

@@ -17,6 +17,6 @@ pub static LAPLACE_L1: KernelDef = KernelDef {
     }],
     inner: Inner::Manhattan,
     positive_semidefinite: true,
-    factorises: true,
+    factorizes: true,
     outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, *value)),
 };

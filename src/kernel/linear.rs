@@ -11,6 +11,6 @@ pub static LINEAR: KernelDef = KernelDef {
     parameters: &[],
     inner: Inner::Dot,
     positive_semidefinite: true,
-    factorises: false,
+    factorizes: false,
     outer: |_, _| {},
 };

@@ -202,7 +202,7 @@ impl PairMap {
         check_coefficients(coefficients.len(), self.dim())?;
         let count = rows.len();
         let columns = self.columns(features, rows, control)?;
-        let sums = if self.kernel().def().factorises {
+        let sums = if self.kernel().def().factorizes {
             self.product_sums(&columns, count, coefficients)
         } else {
             self.plain_sums(&columns, count, coefficients, control)?
@@ -230,14 +230,14 @@ impl PairMap {
     }
 
     /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel
-    /// factorises, else q.
+    /// factorizes, else q.
     fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
         let points = self.basis.points();
         check_width(features.columns(), points.dim())?;
         in_blocks(rows.len(), points.len(), control, |block, out| {
             let x = features.rows_f64(rows.start + block.start..rows.start + block.end);
             points.inner_of(self.kernel().def().inner, &x, 0..points.len(), out);
-            if self.kernel().def().factorises {
+            if self.kernel().def().factorizes {
                 self.kernel().outer(out);
             }
         })
@@ -247,14 +247,14 @@ impl PairMap {
     fn preferences(&self, columns: &[f64], (j, l): (usize, usize), out: &mut [f64], other: &mut [f64]) {
         let width = self.basis.points().len();
         let (first, second) = (&columns[j * width..(j + 1) * width], &columns[l * width..(l + 1) * width]);
-        let factorises = self.kernel().def().factorises;
-        let join = |x: f64, y: f64| if factorises { x * y } else { x + y };
+        let factorizes = self.kernel().def().factorizes;
+        let join = |x: f64, y: f64| if factorizes { x * y } else { x + y };
         for ((&(a, b), straight), crossed) in self.pivots.iter().zip(&mut *out).zip(&mut *other) {
             let (a, b) = (a as usize, b as usize);
             *straight = join(first[a], second[b]);
             *crossed = join(first[b], second[a]);
         }
-        if !factorises {
+        if !factorizes {
             self.kernel().outer(out);
             self.kernel().outer(other);
         }

@@ -19,7 +19,7 @@ pub static POLYNOMIAL: KernelDef = KernelDef {
     ],
     inner: Inner::Dot,
     positive_semidefinite: true,
-    factorises: false,
+    factorizes: false,
     outer,
 };
 

@@ -19,7 +19,7 @@ pub static TANH: KernelDef = KernelDef {
     ],
     inner: Inner::Dot,
     positive_semidefinite: false,
-    factorises: false,
+    factorizes: false,
     outer,
 };
 

@@ -1,10 +1,10 @@
 //! Expected rank utility (Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo, equation 11).
 //!
-//! `ERU = sum_i max(y_i - neutral, 0) 2^((1-i) / (halflife-1))`: the place `halflife` is looked at by half of the
-//! users, and a grade up to `neutral` is worth nothing.
+//! `ERU = sum_i max(y_i - neutral, 0) 2^((1-i) / (halflife-1))`: the place `half_life` is looked at by half of the
+//! users, and a grade up to `neutral_grade` is worth nothing.
 //!
-//! Decisions: not normalised, as in equation 11; dividing by the value of the same list with its grades as scores
-//! gives the normalised one. A list in which nothing exceeds `neutral` has ERU 0, not undefined. Ties: mean utility
+//! Decisions: not normalized, as in equation 11; dividing by the value of the same list with its grades as scores
+//! gives the normalized one. A list in which nothing exceeds `neutral_grade` has ERU 0, not undefined. Ties: mean utility
 //! times the sum of the discounts of the tie, exact. Cost O(n log n).
 
 use super::def::MetricDef;
@@ -16,7 +16,7 @@ use super::ranked::Ranked;
 pub static ERU: MetricDef = MetricDef {
     name: "eru",
     function: "ltr_eru",
-    arguments: &["neutral", "halflife"],
+    arguments: &["neutral_grade", "half_life"],
     summary: "expected rank utility with exponential decay",
     formula: "sum_i max(y_i - neutral, 0) * 2^((1 - i) / (halflife - 1))",
     source: "Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo",

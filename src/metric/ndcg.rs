@@ -1,4 +1,4 @@
-//! Normalised discounted cumulative gain (Jarvelin and Kekalainen 2002).
+//! Normalized discounted cumulative gain (Jarvelin and Kekalainen 2002).
 //!
 //! `NDCG@k = DCG@k / (DCG@k of the same documents by decreasing grade)`.
 //!
@@ -16,7 +16,7 @@ pub static NDCG: MetricDef = MetricDef {
     name: "ndcg",
     function: "ltr_ndcg",
     arguments: &[],
-    summary: "normalised discounted cumulative gain",
+    summary: "normalized discounted cumulative gain",
     formula: "DCG@k / max over orders of DCG@k",
     source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",
     takes_cutoff: true,

@@ -120,8 +120,8 @@ impl MetricOptions {
             in_range("max_grade", max_grade, max_grade >= 0.0, "a finite number, 0 or more")?;
         }
         in_range("threshold", self.threshold, true, "a finite number")?;
-        in_range("neutral", self.neutral, true, "a finite number")?;
-        in_range("halflife", self.halflife, self.halflife > 1.0, "a finite number above 1")?;
+        in_range("neutral_grade", self.neutral, true, "a finite number")?;
+        in_range("half_life", self.halflife, self.halflife > 1.0, "a finite number above 1")?;
         in_range("alpha", self.alpha, (0.0..=1.0).contains(&self.alpha), "a number from 0 to 1")
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn pairs(n: usize) -> u64 {
     n * n.saturating_sub(1) / 2
 }
 
-/// Number of pairs of equal neighbours in runs: of equal items, if the items are sorted.
+/// Number of pairs of equal neighbors in runs: of equal items, if the items are sorted.
 pub(super) fn tied_pairs(sorted: &[f64]) -> u64 {
     let ends = ends_of_runs(sorted, |a, b| compare(a, b).is_eq());
     let starts = std::iter::once(0).chain(ends.iter().copied());

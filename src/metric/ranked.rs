@@ -64,7 +64,7 @@ impl Ranked {
     }
 }
 
-/// The ends of the longest runs of equal neighbours.
+/// The ends of the longest runs of equal neighbors.
 pub(super) fn ends_of_runs<T: Copy>(items: &[T], equal: impl Fn(T, T) -> bool) -> Vec<usize> {
     let breaks = items.windows(2).enumerate().filter(|(_, pair)| !equal(pair[0], pair[1]));
     let mut ends: Vec<usize> = breaks.map(|(place, _)| place + 1).collect();

@@ -184,7 +184,7 @@ impl Factored {
     }
 
     /// The best `k` items with their scores, best first, equal ones by id; those that the user has rated are left out
-    /// unless `seen`.
+    /// unless `include_seen`.
     pub fn best(&self, user: &User, k: usize, seen: bool) -> Vec<(usize, f64)> {
         let fresh = |item: &usize| seen || user.seen.binary_search(&(*item as u32)).is_err();
         let mut scored: Vec<(usize, f64)> =
@@ -388,15 +388,15 @@ mod tests {
         assert!((factored.score(&nobody, None) + 1.0).abs() < 1e-12);
     }
 
-    /// The folded user is the minimum of its own problem: ridge on centred labels.
+    /// The folded user is the minimum of its own problem: ridge on centered labels.
     #[test]
     fn a_new_user_is_fitted_to_its_ratings() {
         let factored = sound();
         let user = factored.fold_in(&[(0, 2.0), (1, 1.0)]);
-        // Labels (1.5, 0.5), offsets (1, 0): centred differences to explain are (0, 0).
+        // Labels (1.5, 0.5), offsets (1, 0): centered differences to explain are (0, 0).
         assert!(user.factors.iter().all(|value| value.abs() < 1e-12), "{:?}", user.factors);
         let user = factored.fold_in(&[(0, 3.0), (1, 1.0)]);
-        // Labels (3.5, 0.5): residuals (1, -1) after centring; rows (1, -1), (-1, 1): u = 2 (1, -1) / (1 + 4).
+        // Labels (3.5, 0.5): residuals (1, -1) after centering; rows (1, -1), (-1, 1): u = 2 (1, -1) / (1 + 4).
         assert!(
             (user.factors[0] - 0.4).abs() < 1e-6 && (user.factors[1] + 0.4).abs() < 1e-6,
             "{:?}",

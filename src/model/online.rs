@@ -22,7 +22,7 @@ pub(super) const FORM: &str = "online";
 /// More rounds than this have no exact average.
 const MOST_ROUNDS: u64 = 1 << 53;
 
-/// Names of [`Active`], as the option `active` has them.
+/// Names of [`Active`], as the option `update_on` has them.
 pub const ACTIVE_NAMES: &[&str] = &["margin", "misorder"];
 
 /// How weights are shared among documents of equal grade.

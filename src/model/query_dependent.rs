@@ -86,7 +86,7 @@ impl Ranker for QueryDependent {
     }
 
     fn knows_only_stored(&self) -> bool {
-        self.lending.smoothing.kind == Kind::Individual && self.fitting.centre.is_none()
+        self.lending.smoothing.kind == Kind::Individual && self.fitting.center.is_none()
     }
 
     fn lenders(&self, features: &[f64]) -> Vec<Lender> {

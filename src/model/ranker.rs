@@ -73,7 +73,7 @@ pub trait Ranker: Send + Sync + Debug {
     /// Fits the function of a target with these query features.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when cancelled.
+    /// [`Error::Interrupted`] when canceled.
     fn fit(&self, features: &[f64], control: &Control) -> Result<Function>;
 
     /// True where a target that is not stored has no function but 0.

@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn an_option_of_another_function_says_whose_it_is() {
         assert_eq!(
-            message(r#"{"per_block": 1}"#),
-            "option 'per_block': it belongs to ltr_rank, ltr_evaluate"
+            message(r#"{"max_per_value": 1}"#),
+            "option 'max_per_value': it belongs to ltr_rank, ltr_evaluate"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Solvers. Each states its optimisation problem first, returns a point with a certified gap and says why it stopped.
+//! Solvers. Each states its optimization problem first, returns a point with a certified gap and says why it stopped.
 
 mod factor;
 mod list;
@@ -7,7 +7,7 @@ mod pair;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss, Shape};
 
-pub use factor::{Factorisation, Factors, HalfStep, UserLoss, gather};
+pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
 };
@@ -94,7 +94,7 @@ pub enum QueryBlock {
 }
 
 /// Tells whether the work should stop; once true it stays true.
-type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
+type Canceled<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// The work of a solver on pairs.
 pub type PairPath =
@@ -160,7 +160,7 @@ pub enum Stop {
     Stalled,
     /// The caller asked to stop.
     Interrupted,
-    /// There is no pair of documents to learn from; the penalty alone is minimised, at w = 0 where it has no centre.
+    /// There is no pair of documents to learn from; the penalty alone is minimized, at w = 0 where it has no center.
     Empty,
 }
 

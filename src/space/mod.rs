@@ -6,7 +6,7 @@
 //! | `ranking` | (1 / k) sum_l f(x_j, x_l), the least-squares scores (3.6) of a ranking function f of pairs, (3.1) |
 //!
 //! A linear f of pairs is a difference of linear scores, and its squared norm is twice theirs, so the ranking form is the
-//! scoring form with 2 lambda and centred scores. Other kernels become linear by a map of documents, or of pairs in the
+//! scoring form with 2 lambda and centered scores. Other kernels become linear by a map of documents, or of pairs in the
 //! ranking form (`kernel`); the weights of a function are then coefficients of the map's pivots.
 
 use std::cmp::Ordering;
@@ -375,7 +375,7 @@ impl Space {
         let by = |weights: &[f64]| {
             let scores = match &self.map {
                 Map::Pairs(map) => map.scores(&sorted, 0..order.len(), weights, control)?,
-                _ => centred((0..order.len()).map(|row| sorted.row_dot(row, weights)).collect()),
+                _ => centered((0..order.len()).map(|row| sorted.row_dot(row, weights)).collect()),
             };
             let mut places = vec![0.0; order.len()];
             order.iter().zip(scores).for_each(|(row, score)| places[row - documents.start] = score);
@@ -432,7 +432,7 @@ fn sums(
 }
 
 /// Scores less their mean.
-fn centred(mut scores: Vec<f64>) -> Vec<f64> {
+fn centered(mut scores: Vec<f64>) -> Vec<f64> {
     let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
     for score in &mut scores {
         *score -= mean;

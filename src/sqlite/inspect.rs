@@ -153,7 +153,7 @@ impl TableFunction for Neighbors {
         let Some(rule) = model.ranker.query_rule().filter(|_| !model.ranker.knows_only_stored()) else {
             let name = &model.card.algorithm;
             return Err(Error::Unsupported(format!(
-                "the model '{name}' does not borrow judgments from neighbours"
+                "the model '{name}' does not borrow judgments from neighbors"
             )));
         };
         let features = rule.scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;

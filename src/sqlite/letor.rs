@@ -1,7 +1,7 @@
 //! `ltr_letor(path [, options])`: rows `query_id, doc_id, relevance, features, comment` of a LETOR / SVMlight file.
 //!
 //! Contract (LETOR files):
-//! 1. Features are one BLOB of f32, as long as the option `features` says, else as the highest number in the file.
+//! 1. Features are one BLOB of f32, as long as the option `feature_count` says, else as the highest number in the file.
 //! 2. `doc_id` is the comment's `docid`, else the number of the line inside its query.
 //! 3. The file is read line by line; damage is an error that names file and line.
 
@@ -37,7 +37,7 @@ impl TableFunction for Letor {
         let path = text_argument("argument 'path'", call.argument(0))?;
         let options = optional_text("argument 'options'", call.arguments[1])?;
         let options = Options::parse(options.as_deref(), Use::Letor)?;
-        let width = if let Some(width) = options.count("features") {
+        let width = if let Some(width) = options.count("feature_count") {
             width
         } else {
             highest_feature(&path, Terms::new(&options).watch(call.connection))?
@@ -52,7 +52,7 @@ impl TableFunction for Letor {
             let highest = line.highest_feature();
             if highest > width {
                 let problem = format!(
-                    "file '{named}', line {number}: feature {highest}, but option 'features' is {width}"
+                    "file '{named}', line {number}: feature {highest}, but option 'feature_count' is {width}"
                 );
                 return Err(Error::Data(problem));
             }

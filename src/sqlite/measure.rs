@@ -45,7 +45,7 @@ impl TableFunction for Evaluate {
             return Err(request.source.error("0 rows; there is nothing to evaluate"));
         }
         let scored = request.scored(call, &data)?;
-        let per_block = request.options.count("per_block").unwrap_or(1);
+        let per_block = request.options.count("max_per_value").unwrap_or(1);
         let scores = arranged(&data, scored.scores, grouping, per_block)?;
         let evaluation = request
             .terms

@@ -7,8 +7,8 @@
 //! 3. A comparison of `query_id` with a value (IN too) is bound into the reading of the source, whose own affinity
 //!    decides; one under another collation than BINARY is left to SQLite. ORDER BY rank, or query_id and rank, needs
 //!    no sorter.
-//! 4. With `block` a list shows at most `per_block` documents of a block; one that would be shorter than `k` and than its
-//!    documents is an error unless `short` allows it.
+//! 4. With `diversify_by` a list shows at most `max_per_value` documents of a block; one that would be shorter than `k` and than its
+//!    documents is an error unless `allow_short` allows it.
 //! 5. A query's scores are the same bits alone or in company.
 
 use std::ffi::{CStr, c_int};
@@ -98,8 +98,8 @@ struct List {
 
 impl List {
     fn new(options: &Options, grouping: Grouping) -> Self {
-        let per_block = options.count("per_block").unwrap_or(1);
-        Self { grouping, k: options.count("k"), per_block, short: options.flag("short") }
+        let per_block = options.count("max_per_value").unwrap_or(1);
+        Self { grouping, k: options.count("k"), per_block, short: options.flag("allow_short") }
     }
 
     fn places(&self, data: &Dataset, scores: &[f64]) -> Result<Vec<Place>> {
@@ -122,8 +122,8 @@ impl List {
         }
         let blocks = data.marks(query).iter().map(|mark| mark.group + 1).max().unwrap_or(0);
         Err(Error::Data(format!(
-            "query {}: {documents} documents in {blocks} blocks give a list of {found} with \"per_block\": {}, not of \
-             k = {k}; allow shorter lists with \"short\": true, or more documents per block",
+            "query {}: {documents} documents in {blocks} blocks give a list of {found} with \"max_per_value\": {}, not of \
+             k = {k}; allow shorter lists with \"allow_short\": true, or more documents per block",
             data.query_ids[query], self.per_block
         )))
     }

@@ -2,7 +2,7 @@
 //!
 //! Contract (recommendation):
 //! 1. Rows `doc_id, score, rank`: the k (10 unless given, as an argument or an option) best items that the user has not
-//!    rated; `"seen": true` adds those that it has. Rank 1 is best, ties go by item.
+//!    rated; `"include_seen": true` adds those that it has. Rank 1 is best, ties go by item.
 //! 2. The option `ratings` gives ratings in place of those of the training: the user is fitted to them, the items stay
 //!    as they are. They are an object {"item": rating}, whose items are texts or whole numbers, an array of [item,
 //!    rating], or a source with an item and a rating column. Items that are not in the model are left out, with a
@@ -69,7 +69,7 @@ impl TableFunction for Recommend {
             Some(ratings) => fold_in(factored, &ratings, &mut warnings),
             None => known(factored, &id_of(call.argument(1)), &mut warnings),
         };
-        let best = factored.best(&user, k, options.flag("seen"));
+        let best = factored.best(&user, k, options.flag("include_seen"));
         call.state.set_warnings(warnings);
         let row = |(place, (item, score)): (usize, (usize, f64))| {
             let id = Output::Id(factored.items[item].clone());

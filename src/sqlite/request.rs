@@ -48,18 +48,23 @@ impl Request {
         Ok(Self { options, terms, loaded, source })
     }
 
-    /// The groups of documents that the model or the option `block` asks for.
+    /// The groups of documents that the model or the option `diversify_by` asks for.
     ///
     /// # Errors
     /// Options of blocks without any, or for a model that has slots.
     pub fn grouping(&self) -> Result<Grouping> {
-        let blocks = self.options.has("block");
-        if let Some(key) = ["per_block", "short"].into_iter().find(|key| !blocks && self.options.has(key)) {
-            return Err(Error::Unsupported(format!("option '{key}': it has no meaning without 'block'")));
+        let blocks = self.options.has("diversify_by");
+        if let Some(key) =
+            ["max_per_value", "allow_short"].into_iter().find(|key| !blocks && self.options.has(key))
+        {
+            return Err(Error::Unsupported(format!(
+                "option '{key}': it has no meaning without 'diversify_by'"
+            )));
         }
         match (self.loaded.model.card.slots, blocks) {
             (true, true) => {
-                let reason = "option 'block': the model matches documents to slots, which blocks cannot bind";
+                let reason =
+                    "option 'diversify_by': the model matches documents to slots, which blocks cannot bind";
                 Err(Error::Unsupported(reason.to_owned()))
             }
             (true, false) => Ok(Grouping::Slots),

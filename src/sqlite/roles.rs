@@ -82,7 +82,7 @@ impl Roles {
     /// Finds the roles of columns with these names.
     ///
     /// # Errors
-    /// Contract 2; a name in `columns` or `block` that is no column of the source; no slot where slots are asked for.
+    /// Contract 2; a name in `columns` or `diversify_by` that is no column of the source; no slot where slots are asked for.
     pub fn find(source: &Source, names: Vec<String>, grouping: Grouping, options: &Options) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let given = Given { source, names: &names, columns };
@@ -94,7 +94,7 @@ impl Roles {
         let mut ignored = given.listed("ignore")?.unwrap_or_default();
         let group = match grouping {
             Grouping::None => None,
-            Grouping::Blocks => options.text("block").map(|name| given.block(name)).transpose()?,
+            Grouping::Blocks => options.text("diversify_by").map(|name| given.block(name)).transpose()?,
             Grouping::Slots => Some(slot.ok_or_else(|| given.absent("slot", "it slot"))?),
         };
         ignored.extend(slot.filter(|_| grouping != Grouping::Slots));
@@ -176,7 +176,7 @@ impl Roles {
         });
         match self.grouping {
             Grouping::None => {}
-            Grouping::Blocks => report["block"] = json!(name(self.group)),
+            Grouping::Blocks => report["diversify_by"] = json!(name(self.group)),
             Grouping::Slots => report["slot"] = json!(name(self.group)),
         }
         report
@@ -231,11 +231,11 @@ impl Given<'_> {
         })
     }
 
-    /// The column that the option `block` names.
+    /// The column that the option `diversify_by` names.
     fn block(&self, name: &str) -> Result<usize> {
         self.names.iter().position(|known| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
             self.source.error(format!(
-                "option 'block' names the column \"{name}\", which is not there; the columns are {}",
+                "option 'diversify_by' names the column \"{name}\", which is not there; the columns are {}",
                 self.names.join(", ")
             ))
         })

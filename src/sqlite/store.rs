@@ -163,7 +163,7 @@ impl<'a> Store<'a> {
         Ok(version)
     }
 
-    /// Drops all but the newest `keep` versions of a name.
+    /// Drops all but the newest `keep_versions` versions of a name.
     ///
     /// # Errors
     /// Those of the database.

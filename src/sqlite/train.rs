@@ -78,7 +78,7 @@ pub(super) fn keep(
     let version = store.put(name, algorithm, &report.to_string(), bytes)?;
     report["version"] = json!(version);
     // The new version is stored and active; that older ones stay is no reason to say otherwise.
-    if let Some(keep) = options.count("keep")
+    if let Some(keep) = options.count("keep_versions")
         && let Err(error) = store.drop_older(name, keep)
         && let Some(warnings) = report["warnings"].as_array_mut()
     {
@@ -100,7 +100,7 @@ fn shortened(mut report: Value) -> Value {
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     let request = Request::new(call)?;
-    for key in ["name", "schema", "keep"] {
+    for key in ["name", "schema", "keep_versions"] {
         if request.options.has(key) {
             return Err(Error::Unsupported(format!("option '{key}': ltr_fit stores nothing; use ltr_train")));
         }
@@ -200,7 +200,7 @@ pub(super) fn check_length(connection: &Connection, bytes: u64) -> Result<()> {
     Err(Error::Unsupported(format!(
         "the model would take {bytes} bytes, but a value in this database has at most {limit} \
          (SQLITE_LIMIT_LENGTH). A query-dependent model keeps the documents of all training queries and, unless \
-         \"fits\" is \"query_time\", a function for each: give features as BLOBs of ltr_vec, which take half of REAL \
+         \"fit_at\" is \"query_time\", a function for each: give features as BLOBs of ltr_vec, which take half of REAL \
          columns; leave out features or less relevant documents; or use rank_svm, which keeps neither"
     )))
 }

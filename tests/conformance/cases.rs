@@ -8,7 +8,7 @@ use sqlite_ltr::option::{OPTIONS, Options, Rule, Use};
 use sqlite_ltr::space::FORM_NAMES;
 use sqlite_ltr::{kernel, loss, smoothing, solve};
 
-pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "both"];
+pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax"];
 
 /// Ten judged queries of six documents with three features; what is good depends on the sign of `q_mood`. Columns
 /// `other` and `shuffle` give two more orders of the rows.
@@ -160,7 +160,7 @@ pub fn cases() -> Vec<Case> {
     }
     for prior in choices_of("prior") {
         for (loss, fits) in [("hinge", "training"), ("list_net", "query_time")] {
-            cases.push(Case::new("q_svm", json!({ "loss": loss, "prior": prior, "fits": fits })));
+            cases.push(Case::new("q_svm", json!({ "loss": loss, "prior": prior, "fit_at": fits })));
         }
     }
     for form in FORM_NAMES {

@@ -1,6 +1,6 @@
-//! Assignment and direct optimisation against the golden vectors of `tests/golden/listwise`.
+//! Assignment and direct optimization against the golden vectors of `tests/golden/listwise`.
 //!
-//! Definitions and normalisation stand in the `about` of each file.
+//! Definitions and normalization stand in the `about` of each file.
 
 use crate::direct_options::direct;
 use crate::support::{assert_close, numbers, read_listwise, rows};

@@ -1,6 +1,6 @@
 //! Least squares in the span of leading eigenfunctions against `tests/golden/listwise/eigenfunction.json`.
 //!
-//! Normalisations stand in the `about` of the file. Its loss of pairs is four times that of the library, 1 / 4 of the
+//! Normalizations stand in the `about` of the file. Its loss of pairs is four times that of the library, 1 / 4 of the
 //! mean over ordered pairs of ((s_i - s_j) - (y_i - y_j))^2.
 
 use crate::support::{assert_close, numbers, read_listwise, rows};
@@ -142,12 +142,12 @@ fn eigenpairs_coefficients_and_scores() {
         let zero = pair_loss(&blocks, &vec![0.0; map.dim()]);
         assert_close(&[zero], &[case["loss_at_zero"].as_f64().unwrap()], TOLERANCE, &what);
 
-        for (components, expected) in case["fits"].as_object().unwrap() {
+        for (components, expected) in case["fit_at"].as_object().unwrap() {
             let what = format!("{what}, {components} components");
             let (w, report) = fit(Cut::Components, components.parse().unwrap());
             let found = scores(&w, &train);
-            let centred = numbers(&expected["train_scores_centred"]);
-            assert_close(&less_mean(&found), &less_mean(&centred), TOLERANCE, &what);
+            let centered = numbers(&expected["train_scores_centred"]);
+            assert_close(&less_mean(&found), &less_mean(&centered), TOLERANCE, &what);
             assert_close(&found, &numbers(&expected["train_scores"]), TOLERANCE, &what);
             let found = scores(&w, &phi(&map, &new));
             assert_close(&found, &numbers(&expected["new_scores"]), TOLERANCE, &what);

@@ -1,10 +1,10 @@
-//! The objective of a factorisation and its gradients against golden vectors.
+//! The objective of a factorization and its gradients against golden vectors.
 
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::{Value, json};
 use sqlite_ltr::data::Ratings;
 use sqlite_ltr::loss::{self, Given, Loss};
-use sqlite_ltr::solve::{Factorisation, Factors};
+use sqlite_ltr::solve::{Factorization, Factors};
 
 /// The convex bound of NDCG@3 with decoder weights i^-0.25.
 fn loss() -> Loss {
@@ -29,7 +29,7 @@ fn objective_and_gradients_are_the_golden_ones() {
         let (users, items) = (rows(&case["U"]), rows(&case["V"]));
         let ratings = ratings(case, items.len());
         let offsets = vec![0.0; ratings.len()];
-        let problem = Factorisation::new(&ratings, &loss(), &ratings.values, offsets.clone());
+        let problem = Factorization::new(&ratings, &loss(), &ratings.values, offsets.clone());
         let factors = Factors { rank: users[0].len(), users: users.concat(), items: items.concat() };
         let lambdas = [&case["lam_u"], &case["lam_v"]].map(|lambda| lambda.as_f64().unwrap());
         let objective = problem.objective(&factors, lambdas);

@@ -2,7 +2,7 @@
 //! form by the feature map of documents, the ranking form by that of pairs, both with the solver of the
 //! linear kernel.
 //!
-//! Definitions and normalisation stand in the `definitions` block of `problems.json`.
+//! Definitions and normalization stand in the `definitions` block of `problems.json`.
 
 use std::collections::BTreeMap;
 
@@ -262,11 +262,11 @@ fn every_method_of_the_second_example() {
             let chosen: Vec<(&PairBlock, f64)> = match (method.as_str(), case["neighbours"].as_array()) {
                 ("rank", _) => blocks.keys().map(|id| pairs_of(1.0, *id, 40)).collect(),
                 ("indv", _) => vec![pairs_of(1.0, target, 1)],
-                (_, Some(neighbours)) => neighbours
+                (_, Some(neighbors)) => neighbors
                     .iter()
                     .map(|pair| pairs_of(pair[1].as_f64().unwrap(), pair[0].as_u64().unwrap(), 40))
                     .collect(),
-                (_, None) => panic!("{method} without neighbours"),
+                (_, None) => panic!("{method} without neighbors"),
             };
             let (w, report) = fit(map.dim(), chosen, case["lambda"].as_f64().unwrap(), 1e-9);
             let what = format!("{method}, target {target}");

@@ -140,7 +140,7 @@ fn has_flat_query(case: &Value) -> bool {
 const NEUTRAL: f64 = 0.0;
 
 #[test]
-fn convex_bounds_of_direct_optimisation() {
+fn convex_bounds_of_direct_optimization() {
     let file = read_listwise("dorm_optimum.json");
     let mut checked = 0;
     for case in cases(&file) {
@@ -165,7 +165,7 @@ fn convex_bounds_of_direct_optimisation() {
 const SAME_REST: &[&str] = &["ndcg", "wta", "neru"];
 
 #[test]
-fn rounds_of_direct_optimisation() {
+fn rounds_of_direct_optimization() {
     let file = read_listwise("dorm_optimum.json");
     let mut checked = 0;
     for case in cases(&file).iter().filter(|case| case["dc_start"].is_array()) {

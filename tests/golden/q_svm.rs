@@ -1,6 +1,6 @@
 //! The pair solver against problems whose optimum is known to many digits (`tests/golden/qsvm`).
 //!
-//! Definitions and normalisation stand in the `definitions` block of `problems.json`; its optima were found by two
+//! Definitions and normalization stand in the `definitions` block of `problems.json`; its optima were found by two
 //! independent methods.
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ fn linear_problem(name: &str, ranking: bool) {
     assert_eq!(report.stop, Stop::Converged, "{name}: gap {:e}", report.gap);
     let objective = solution["objective"].as_f64().unwrap();
     assert!((report.objective / objective - 1.0).abs() < 1e-8, "{name}: {} {objective}", report.objective);
-    // The file's own optimum of the nearly unregularised problem is known to 1e-11.
+    // The file's own optimum of the nearly unregularized problem is known to 1e-11.
     assert_close(&w, &numbers(&solution["w"])[..dim], 1e-5, name);
     for (query, expected) in queries.iter().zip(rows(&solution["scores"])) {
         assert_close(&scores(&query.x, &w, ranking), &expected, 1e-5, name);
@@ -68,7 +68,7 @@ fn linear_problem(name: &str, ranking: bool) {
     assert_close(&scores(&rows(&problem["test_x"]), &w, ranking), &expected, 1e-5, name);
 }
 
-/// Scores of one query; those of the ranking form are centred (3.6).
+/// Scores of one query; those of the ranking form are centered (3.6).
 fn scores(x: &[Vec<f64>], w: &[f64], ranking: bool) -> Vec<f64> {
     let scores: Vec<f64> = x.iter().map(|row| dot(row, w)).collect();
     let mean = scores.iter().sum::<f64>() / scores.len() as f64;
@@ -132,11 +132,11 @@ fn every_method_of_the_first_example() {
             let chosen: Vec<(&PairBlock, f64)> = match (method.as_str(), case["neighbours"].as_array()) {
                 ("rank", _) => blocks.keys().map(|id| pairs_of(1.0, *id, 40)).collect(),
                 ("indv", _) => vec![pairs_of(1.0, target, 1)],
-                (_, Some(neighbours)) => neighbours
+                (_, Some(neighbors)) => neighbors
                     .iter()
                     .map(|pair| pairs_of(pair[1].as_f64().unwrap(), pair[0].as_u64().unwrap(), 40))
                     .collect(),
-                (_, None) => panic!("{method} without neighbours"),
+                (_, None) => panic!("{method} without neighbors"),
             };
             let (w, report) = fit(40, chosen, case["lambda"].as_f64().unwrap(), 1e-11);
             let what = format!("{method}, target {target}");

@@ -23,7 +23,7 @@ fn direct(d: &mut Dependent, measure: Measure, decoder: Decoder) {
 }
 
 fn eru(halflife: f64, neutral: f64) -> Measure {
-    Measure::Eru { neutral, halflife, normalised: false }
+    Measure::Eru { neutral, halflife, normalized: false }
 }
 
 fn smooth(d: &mut Dependent, measure: Measure) {
@@ -39,8 +39,8 @@ fn tables(d: &mut Dependent, pair: Vec<Vec<f64>>, document: Vec<f64>) {
 const WRONG: &[Change<Dependent>] = &[
     ("a start of another length", |d| d.fitting.start = Some(vec![0.0; 3])),
     ("a start that is NaN", |d| d.fitting.start = Some(vec![f64::NAN, 0.0])),
-    ("a centre of another length", |d| d.fitting.centre = Some(Vec::new())),
-    ("a centre that is infinite", |d| d.fitting.centre = Some(vec![0.0, f64::INFINITY])),
+    ("a center of another length", |d| d.fitting.center = Some(Vec::new())),
+    ("a center that is infinite", |d| d.fitting.center = Some(vec![0.0, f64::INFINITY])),
     ("a solver of pairs", |d| d.fitting.solver = solve::find("admm").expect("a solver")),
     ("a solver of other lists", |d| d.fitting.solver = solve::find("least_squares").expect("a solver")),
     ("a solver of lists for pairs", |d| {
@@ -75,7 +75,7 @@ const EXTREME: &[Change<Dependent>] = &[
     ("a huge margin", |d| slam(d, 1.7e308, Bounded::Map)),
     ("a tiny margin", |d| slam(d, 5e-324, Bounded::Ndcg(Some(usize::MAX)))),
     ("a huge start", |d| d.fitting.start = Some(vec![1.7e308, -1.7e308])),
-    ("a huge centre", |d| d.fitting.centre = Some(vec![1.7e308, -1.7e308])),
+    ("a huge center", |d| d.fitting.center = Some(vec![1.7e308, -1.7e308])),
     ("tables of fewer grades", |d| tables(d, vec![vec![0.0]], vec![1.0])),
     ("huge cutoffs", |d| smooth(d, Measure::Precision(usize::MAX))),
     ("a deep decoder", |d| direct(d, Measure::Precision(usize::MAX), Decoder::Linear(usize::MAX))),
@@ -95,7 +95,7 @@ fn sealed_listwise_models_with_wrong_contents_are_refused() {
     let connection = connect();
     let options = r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "prior": "regression"}"#;
     let opened = Opened::new(&fit(&connection, ("slam", options)));
-    assert!(opened.dependent().fitting.centre.is_some(), "what the penalty pulls to is kept");
+    assert!(opened.dependent().fitting.center.is_some(), "what the penalty pulls to is kept");
     for (what, change) in WRONG {
         assert!(refusal(&connection, &with(&opened, *change)).is_some(), "{what}");
     }

@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LONG = "SELECT ltr_train('q_svm', 'long', '{\"name\": \"m\", \"smoothing\": \"gaussian\", \"neighbors\": 2000}')"
 # The space of the kernel, its documents, the choice of lambda: seconds each.
 CURVED = "SELECT ltr_train('rank_svm', 'long', '{\"name\": \"m\", \"kernel\": \"gaussian\", \"landmarks\": 500}')"
-LATE = "SELECT ltr_train('q_svm', 'short', '{\"name\": \"late\", \"fits\": \"query_time\"}')"
+LATE = "SELECT ltr_train('q_svm', 'short', '{\"name\": \"late\", \"fit_at\": \"query_time\"}')"
 SHORT = "SELECT ltr_train('q_svm', 'short', '{\"name\": \"m\"}')"
 
 # Asked of a call that is to stop: 100 ms. Allowed here, on a machine that may be busy: 1 s.

@@ -20,13 +20,13 @@ SELECT ltr_fit('q_svm', 'judgments', '{"threads": 1}') = (SELECT model FROM ltr_
 
 -- Kernels, losses, the ranking form, the prior, fits at query time.
 CREATE TABLE kinds (name, algorithm, options);
-INSERT INTO kinds VALUES ('curved', 'rank_svm', '{"kernel": "gaussian", "loss": "squared_hinge", "landmarks": 60}'), ('pairs', 'q_svm', '{"form": "ranking", "kernel": {"laplace": {"gamma": "median"}}, "landmarks": 80, "lambda": 0.01}'), ('late', 'q_svm', '{"fits": "query_time"}'), ('pulled', 'q_svm', '{"prior": "global", "loss": "logistic"}');
+INSERT INTO kinds VALUES ('curved', 'rank_svm', '{"kernel": "gaussian", "loss": "squared_hinge", "landmarks": 60}'), ('pairs', 'q_svm', '{"form": "ranking", "kernel": {"laplace": {"gamma": "median"}}, "landmarks": 80, "lambda": 0.01}'), ('late', 'q_svm', '{"fit_at": "query_time"}'), ('pulled', 'q_svm', '{"prior": "global", "loss": "logistic"}');
 CREATE TEMP TABLE fitted AS SELECT name, ltr_fit(algorithm, 'judgments', options) AS model FROM kinds;
 SELECT group_concat(line, ' ') FROM (SELECT name || ':' || count(*) || ',' || min(rank) || '-' || max(rank) AS line FROM fitted, ltr_rank(fitted.model, 'candidates') GROUP BY name);
 --> curved:24,1-12 late:24,1-12 pairs:24,1-12 pulled:24,1-12
 SELECT group_concat(name || '=' || printf('%.3f', value), ' ') FROM (SELECT name, value FROM fitted, ltr_evaluate(fitted.model, 'judgments', '{"metric": "ndcg@5"}') WHERE query_id IS NULL ORDER BY name);
 --> curved=0.914 late=0.982 pairs=0.973 pulled=0.962
-SELECT json_valid(ltr_train('q_svm', 'judgments', '{"name": "late", "fits": "query_time"}')), json_extract(ltr_info('late'), '$.training.functions');
+SELECT json_valid(ltr_train('q_svm', 'judgments', '{"name": "late", "fit_at": "query_time"}')), json_extract(ltr_info('late'), '$.training.functions');
 --> 1|0
 SELECT count(*), sum(a.score = b.score) FROM ltr_rank('late', 'judgments') AS a JOIN ltr_rank('q_svm', 'judgments') AS b USING (query_id, doc_id);
 --> 240|240
@@ -45,7 +45,7 @@ SELECT json_extract(ltr_train('perceptron', 'judgments'), '$.version'), json_ext
 --> 1|2
 DELETE FROM ltr_models WHERE name = 'perceptron';
 
--- Ranking: filter, order, limit, IN, correlation, a novel query against its seen neighbours.
+-- Ranking: filter, order, limit, IN, correlation, a novel query against its seen neighbors.
 SELECT doc_id, rank FROM ltr_rank('q_svm', 'candidates') WHERE query_id = 100 ORDER BY rank LIMIT 1;
 --> 6|1
 SELECT group_concat(doc_id) FROM (SELECT doc_id FROM ltr_rank('q_svm', 'candidates') WHERE query_id = 100 ORDER BY rank LIMIT 4);
@@ -115,7 +115,7 @@ SELECT ltr_train('q_svm', 'judgements');
 SELECT ltr_train('q_svm', 'DELETE FROM judgments');
 --! ltr_train: source 'DELETE FROM judgments': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');
---! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, centring, weighting, target, label_order, cost_weights, truncation, measure, margin, label_ties, penalty, components, radius, eta, active, average, epochs, factors, biases, shuffle, decoder, decoder_power, bound, neutral, halflife, lambda, lambda_for, fits, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress, block
+--! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep_versions, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, centering, weighting, target, label_order, cost_weights, truncation, measure, margin, label_ties, penalty, components, radius, learning_rate, update_on, average, epochs, max_rounds, factors, biases, shuffle, decoder, decoder_power, bound, neutral_grade, half_life, lambda, lambda_scope, fit_at, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress, diversify_by
 SELECT ltr_fit('rank_svm', 'judgments', '{"kernel": "gausian"}');
 --! ltr_fit: unknown kernel 'gausian', did you mean 'gaussian'?; known: linear, polynomial, gaussian, laplace, laplace_l1, tanh
 SELECT ltr_fit('rank_svm', 'judgments', '{"loss": "logistic", "solver": "admm"}');
@@ -167,8 +167,8 @@ ROLLBACK;
 SELECT count(*) FROM ltr_models WHERE name = 'indv_svm';
 --> 0
 CREATE TABLE reports (report);
-INSERT INTO reports SELECT ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep": 1}');
-INSERT INTO reports VALUES (ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep": 1}'));
+INSERT INTO reports SELECT ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep_versions": 1}');
+INSERT INTO reports VALUES (ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep_versions": 1}'));
 SELECT group_concat(json_extract(report, '$.version')) FROM reports;
 --> 1,2
 SELECT group_concat(version) FROM ltr_models WHERE name = 'kept';

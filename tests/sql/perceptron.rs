@@ -57,7 +57,7 @@ fn options() -> impl Strategy<Value = Value> {
         any::<bool>(),
     );
     (measure, words).prop_map(|(measure, (active, ties, eta, average))| {
-        json!({ "measure": measure, "active": active, "label_ties": ties, "eta": eta, "average": average })
+        json!({ "measure": measure, "update_on": active, "label_ties": ties, "learning_rate": eta, "average": average })
     })
 }
 
@@ -110,7 +110,7 @@ proptest! {
         prop_assert!(loss <= surrogate + 1e-9, "{report}");
         prop_assert!(surrogate <= number("/bounds/regret/value") * (1.0 + 1e-9) + 1e-9, "{report}");
         let proved = report["bounds"]["theorem_5"]["proved"].as_bool().unwrap();
-        prop_assert_eq!(proved, options["active"] == "misorder");
+        prop_assert_eq!(proved, options["update_on"] == "misorder");
         prop_assert!(!proved || loss <= number("/bounds/theorem_5/value") + 1e-9, "{report}");
         prop_assert_eq!(report["rounds"].as_u64().unwrap(), (epochs * queries.len()) as u64);
         prop_assert!(number("/updates") <= number("/rounds"));
@@ -142,7 +142,7 @@ fn it_learns_and_ranks_what_can_be_separated() {
     let connection = separable();
     for active in ["margin", "misorder"] {
         for average in [true, false] {
-            let options = json!({ "epochs": 20, "active": active, "average": average });
+            let options = json!({ "epochs": 20, "update_on": active, "average": average });
             let model = fit(&connection, WIDE, &options);
             let sql = format!(
                 "SELECT value FROM ltr_evaluate(?1, '{WIDE}', '{{\"metric\": \"ndcg@10\"}}') WHERE query_id IS NULL"
@@ -156,7 +156,7 @@ fn it_learns_and_ranks_what_can_be_separated() {
 #[test]
 fn the_update_does_not_depend_on_threads_and_keeps_the_scaling() {
     let connection = separable();
-    for scale in ["standard", "quantile", "query_minmax", "both"] {
+    for scale in ["standard", "quantile", "query_minmax", "quantile_minmax"] {
         let first = fit(&connection, &part(WIDE, 0, 10), &json!({ "scale": scale }));
         let mut models = Vec::new();
         for threads in [1, 2, 8] {
@@ -195,13 +195,16 @@ fn the_means_of_missing_values_are_those_of_all_rows() {
 fn numbers_that_grow_too_large_are_an_error_that_names_the_query() {
     let connection = separable();
     let huge = "SELECT query_id, relevance, a * 1e200 AS a, b FROM stream";
-    for (source, options) in [(huge, json!({})), (WIDE, json!({ "eta": 1e308, "epochs": 100 }))] {
+    for (source, options) in [(huge, json!({})), (WIDE, json!({ "learning_rate": 1e308, "epochs": 100 }))] {
         let sql = "SELECT ltr_fit('perceptron', ?1, ?2)";
         let problem = connection
             .query_row(sql, (source, options.to_string()), |_| Ok(()))
             .expect_err("too large")
             .to_string();
-        assert!(problem.starts_with("ltr_fit: query ") && problem.contains("smaller \"eta\""), "{problem}");
+        assert!(
+            problem.starts_with("ltr_fit: query ") && problem.contains("smaller \"learning_rate\""),
+            "{problem}"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use sqlite_ltr::data::Ratings;
 use sqlite_ltr::loss::{self, Given, Loss};
 use sqlite_ltr::math::random::Random;
 use sqlite_ltr::model::Model;
-use sqlite_ltr::solve::{Factorisation, Factors, HalfStep};
+use sqlite_ltr::solve::{Factorization, Factors, HalfStep};
 
 /// 40 users of two tastes with 10 of 24 items each.
 fn ratings() -> Ratings {
@@ -49,7 +49,7 @@ const LOSSES: &[(&str, &str)] = &[
     ("hinge", "{}"),
     ("slam", "{}"),
     ("direct", r#"{"bound": "convex", "decoder": "power", "measure": "ndcg@5"}"#),
-    ("direct", r#"{"bound": "convex", "decoder": "power", "measure": "eru", "neutral": 2}"#),
+    ("direct", r#"{"bound": "convex", "decoder": "power", "measure": "eru", "neutral_grade": 2}"#),
 ];
 
 fn loss(name: &str, options: &str) -> Loss {
@@ -64,7 +64,7 @@ fn no_half_step_raises_the_objective() {
     let step = HalfStep { tolerance: 1e-6, most: 200 };
     for (name, options) in LOSSES {
         let mut problem =
-            Factorisation::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
+            Factorization::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
         let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 1);
         factors.items.iter_mut().for_each(|value| *value *= 10.0);
         let lambdas = [0.02, 0.05];
@@ -104,7 +104,7 @@ fn no_fit_stops_beside_a_far_better_point() {
             let _: String = value(&connection, &sql, ());
             value(&connection, "SELECT min(objective) FROM ltr_training_log('cofi_rank')", ())
         };
-        let (usual, thorough) = (objective(""), objective(", \"tolerance\": 1e-8, \"epochs\": 100"));
+        let (usual, thorough) = (objective(""), objective(", \"tolerance\": 1e-8, \"max_rounds\": 100"));
         assert!(usual < 1.005 * thorough, "{loss}: {usual}, {thorough}");
     }
 }
@@ -114,7 +114,7 @@ fn the_gradients_are_those_of_differences() {
     let ratings = ratings();
     let offsets: Vec<f64> = (0..ratings.len()).map(|rating| (rating % 3) as f64 * 0.1).collect();
     for (name, options) in LOSSES.iter().filter(|(name, _)| !matches!(*name, "hinge" | "slam")) {
-        let problem = Factorisation::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
+        let problem = Factorization::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
         let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 3);
         let mut random = Random::new(9);
         factors.users.iter_mut().for_each(|value| *value = random.symmetric());
@@ -139,7 +139,7 @@ fn the_same_ratings_give_the_same_bytes_for_any_threads_and_order_of_rows() {
     let connection = toy();
     for (name, _) in &LOSSES[..5] {
         let fitted = |order: &str, threads: i64| -> Vec<u8> {
-            let sql = "SELECT ltr_fit('cofi_rank', ?1, json_object('loss', ?2, 'threads', ?3, 'epochs', 2, 'lambda', json('[1, 0.1]')))";
+            let sql = "SELECT ltr_fit('cofi_rank', ?1, json_object('loss', ?2, 'threads', ?3, 'max_rounds', 2, 'lambda', json('[1, 0.1]')))";
             value(&connection, sql, (format!("SELECT * FROM ratings ORDER BY {order}"), name, threads))
         };
         let expected = fitted("user_id, item_id", 1);

@@ -28,7 +28,7 @@ fn refusal(connection: &Connection, sql: &str) -> String {
 }
 
 #[test]
-fn a_seen_query_is_recognised_without_the_ids_of_its_documents() {
+fn a_seen_query_is_recognized_without_the_ids_of_its_documents() {
     let connection = judgments();
     one::<String>(&connection, "SELECT ltr_train('q_svm', 'judgments')").unwrap();
     let different: i64 = one(
@@ -105,10 +105,10 @@ fn keep_counts_versions_not_numbers() {
         train(r#"{"lambda": 1}"#);
     }
     connection.execute("DELETE FROM ltr_models WHERE version = 2", []).unwrap();
-    train(r#"{"lambda": 1, "keep": 3}"#);
+    train(r#"{"lambda": 1, "keep_versions": 3}"#);
     let kept = "SELECT group_concat(version) FROM (SELECT version FROM ltr_models ORDER BY version)";
     assert_eq!(one::<String>(&connection, kept).unwrap(), "1,3,4");
-    train(r#"{"lambda": 1, "keep": 2}"#);
+    train(r#"{"lambda": 1, "keep_versions": 2}"#);
     assert_eq!(one::<String>(&connection, kept).unwrap(), "4,5");
 }
 

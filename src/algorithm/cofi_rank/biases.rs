@@ -103,7 +103,7 @@ impl Biases {
             let expected = beta * popularity.values[item] + gamma * company.values[item];
             *bias = (sums[item] + SHRINKAGE * expected) / (counts[item] + SHRINKAGE);
         }
-        self.unknown = -beta * popularity.centre - gamma * company.centre;
+        self.unknown = -beta * popularity.center - gamma * company.center;
     }
 
     /// s
@@ -134,15 +134,15 @@ impl Biases {
 /// Something that is known of every item, less its mean over ratings. It is 0 before that where there are no ratings.
 struct Predictor {
     values: Vec<f64>,
-    centre: f64,
+    center: f64,
 }
 
 impl Predictor {
     fn new(mut values: Vec<f64>, counts: &[f64]) -> Self {
         let n: f64 = counts.iter().sum();
-        let centre = counts.iter().zip(&values).map(|(count, value)| count * value).sum::<f64>() / n.max(1.0);
-        values.iter_mut().for_each(|value| *value -= centre);
-        Self { values, centre }
+        let center = counts.iter().zip(&values).map(|(count, value)| count * value).sum::<f64>() / n.max(1.0);
+        values.iter_mut().for_each(|value| *value -= center);
+        Self { values, center }
     }
 }
 

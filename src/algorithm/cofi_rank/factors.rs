@@ -15,7 +15,7 @@ use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
 use crate::model::{Folding, MOST_STEPS};
-use crate::solve::{Factorisation, Factors, HalfStep};
+use crate::solve::{Factorization, Factors, HalfStep};
 
 /// What is fitted.
 pub(super) struct Fit {
@@ -59,7 +59,7 @@ impl Session<'_> {
         let biases = self.biases(ratings);
         let scale = self.scale(ratings, &labels, &biases);
         let factors = Factors::new(ratings.n_users(), ratings.n_items, choices.rank, self.recipe.seed);
-        let mut problem = Factorisation::new(ratings, &choices.loss, &labels, biases.offsets(ratings, scale));
+        let mut problem = Factorization::new(ratings, &choices.loss, &labels, biases.offsets(ratings, scale));
         let mut fit = Fit { biases, scale, factors, log: Vec::new() };
         for &lambda in lambdas {
             let mut before = f64::INFINITY;
@@ -78,7 +78,7 @@ impl Session<'_> {
     }
 
     /// Fits U and V once each; answers with the objective.
-    fn epoch(&self, problem: &mut Factorisation<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
+    fn epoch(&self, problem: &mut Factorization<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
         let step = HalfStep { tolerance: self.choices.tolerance, most: MOST_STEPS };
         problem.fit_users(&mut fit.factors, lambda, step, self.control)?;
         problem.fit_items(&mut fit.factors, lambda, step, self.control)?;
@@ -91,7 +91,7 @@ impl Session<'_> {
         &self,
         ratings: &Ratings,
         labels: &[f64],
-        problem: &mut Factorisation<'_>,
+        problem: &mut Factorization<'_>,
         fit: &mut Fit,
     ) {
         if self.choices.biases && self.choices.loss.shape() == Shape::Quadratic {
@@ -105,7 +105,7 @@ impl Session<'_> {
             return 1.0;
         }
         let none = vec![0.0; ratings.len()];
-        let problem = Factorisation::new(ratings, &self.choices.loss, labels, none);
+        let problem = Factorization::new(ratings, &self.choices.loss, labels, none);
         let mut best = (1.0, f64::INFINITY);
         for exponent in SCALES {
             let scale = libm::exp2(0.5 * f64::from(exponent));

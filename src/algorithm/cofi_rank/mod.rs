@@ -41,15 +41,15 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
         "measure",
         "decoder",
         "decoder_power",
-        "neutral",
-        "halflife",
+        "neutral_grade",
+        "half_life",
         "margin",
         "label_ties",
         "target",
         "factors",
         "biases",
         "lambda",
-        "epochs",
+        "max_rounds",
         "tolerance",
         "metric",
         "undefined",
@@ -108,7 +108,7 @@ impl Choices {
             rank: options.count("factors").unwrap_or(10),
             biases: options.get("biases").and_then(Value::as_bool).unwrap_or(true),
             gain,
-            epochs: options.count("epochs").unwrap_or(10),
+            epochs: options.count("max_rounds").unwrap_or(10),
             tolerance: options.number("tolerance").unwrap_or(1e-3),
         })
     }
@@ -127,7 +127,7 @@ impl Choices {
             "target": if self.gain { "gain" } else { "grade" },
             "factors": self.rank,
             "biases": self.biases,
-            "epochs": self.epochs,
+            "max_rounds": self.epochs,
             "tolerance": self.tolerance,
         })
     }
@@ -156,8 +156,8 @@ struct Session<'a> {
 }
 
 fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained> {
-    let Some(choices) = &recipe.factorisation else {
-        return Err(Error::Internal("a factorisation without its choices".to_owned()));
+    let Some(choices) = &recipe.factorization else {
+        return Err(Error::Internal("a factorization without its choices".to_owned()));
     };
     let TrainingSet { data, validation, .. } = set;
     check(&data, choices)?;

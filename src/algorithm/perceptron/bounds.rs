@@ -3,7 +3,7 @@
 //! | bound, for every u | holds |
 //! |---|---|
 //! | sum f_t(u) + \|u\|^2 / (2 eta) + (eta / 2) sum \|z_t\|^2, (15) | always |
-//! | 2 sum f_t(u) + 4 \|u\|^2 m R_X^2 v_max, Theorem 5 (17) | with `active` misorder |
+//! | 2 sum f_t(u) + 4 \|u\|^2 m R_X^2 v_max, Theorem 5 (17) | with `update_on` misorder |
 //!
 //! f_t counts the documents that were active in round t, so it is convex and f_t(w_t) >= RML. The proof of Theorem 5 is
 //! for eta = 1 / (4 m R_X^2 v_max). With misorder the ranking does not depend on eta, so it holds for every eta; with

@@ -39,7 +39,16 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     scale: ScalingKind::None,
     order: RowOrder::Stream,
     features: true,
-    parameters: &["scale", "measure", "label_ties", "eta", "active", "average", "epochs", "shuffle"],
+    parameters: &[
+        "scale",
+        "measure",
+        "label_ties",
+        "learning_rate",
+        "update_on",
+        "average",
+        "epochs",
+        "shuffle",
+    ],
     train,
     go_on: Some(go_on),
 };
@@ -62,8 +71,8 @@ impl Choices {
         let last = |key: &str, names: &[&str]| options.text(key) == names.last().copied();
         let rules = Rules {
             measure: options.text("measure").unwrap_or("ndcg@10").to_owned(),
-            eta: options.number("eta").unwrap_or(1.0),
-            active: if last("active", ACTIVE_NAMES) { Active::Misorder } else { Active::Margin },
+            eta: options.number("learning_rate").unwrap_or(1.0),
+            active: if last("update_on", ACTIVE_NAMES) { Active::Misorder } else { Active::Margin },
             label_ties: if last("label_ties", LABEL_TIES_NAMES) {
                 LabelTies::Stable
             } else {
@@ -86,8 +95,8 @@ impl Choices {
         let Rules { measure, eta, active, label_ties, average } = &self.rules;
         json!({
             "measure": measure,
-            "eta": eta,
-            "active": ACTIVE_NAMES[*active as usize],
+            "learning_rate": eta,
+            "update_on": ACTIVE_NAMES[*active as usize],
             "label_ties": LABEL_TIES_NAMES[*label_ties as usize],
             "average": average,
             "epochs": self.epochs,

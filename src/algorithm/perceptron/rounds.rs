@@ -156,6 +156,7 @@ fn largest_norm(documents: &Documents<'_>) -> f64 {
 
 fn too_large() -> Error {
     Error::Data(
-        "numbers grow beyond all bounds; use a smaller \"eta\", or \"scale\": \"standard\"".to_owned(),
+        "numbers grow beyond all bounds; use a smaller \"learning_rate\", or \"scale\": \"standard\""
+            .to_owned(),
     )
 }

@@ -99,8 +99,8 @@ pub(super) fn check_smoothing_options(kind: Kind, options: &Options) -> Result<(
         Kind::Uniform if options.has("query_features") => unused("query_features"),
         Kind::Uniform if options.has("query_scale") => unused("query_scale"),
         Kind::Uniform if options.text("prior") == Some("global") => unused("prior"),
-        Kind::Uniform if options.has("fits") => unused("fits"),
-        Kind::Uniform if options.has("lambda_for") => unused("lambda_for"),
+        Kind::Uniform if options.has("fit_at") => unused("fit_at"),
+        Kind::Uniform if options.has("lambda_scope") => unused("lambda_scope"),
         _ => Ok(()),
     }
 }

@@ -97,7 +97,7 @@ pub struct Recipe {
     pub landmarks: usize,
     /// Whether documents are scored or pairs of them are ordered.
     pub form: Form,
-    /// What minimises.
+    /// What minimizes.
     pub solver: &'static SolverDef,
     /// What the penalty pulls to.
     pub prior: Prior,
@@ -111,13 +111,13 @@ pub struct Recipe {
     pub fits_at_query_time: bool,
     /// Scaling of document features.
     pub scale: ScalingKind,
-    /// Whether query features are standardised.
-    pub standardise_queries: bool,
+    /// Whether query features are standardized.
+    pub standardize_queries: bool,
     /// Where query features come from, where the caller says so.
     pub query_features: Option<QueryFeatureKind>,
     /// How lambda is found.
     pub lambda: LambdaChoice,
-    /// What validation maximises.
+    /// What validation maximizes.
     pub metric: Metric,
     /// What a query without a relevant document counts.
     pub undefined: Undefined,
@@ -134,7 +134,7 @@ pub struct Recipe {
     /// The choices of an algorithm that learns from a stream.
     pub online: Option<perceptron::Choices>,
     /// The choices of an algorithm of users and items.
-    pub factorisation: Option<cofi_rank::Choices>,
+    pub factorization: Option<cofi_rank::Choices>,
 }
 
 impl Recipe {
@@ -154,9 +154,9 @@ impl Recipe {
         let is_parameter = |key: &&String| loss.parameters.contains(&key.as_str());
         let loss_parameters = options.given().iter().filter(|(key, _)| is_parameter(key));
         let loss_parameters = loss_parameters.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let factorisation = (!algorithm.features).then(|| cofi_rank::Choices::new(options)).transpose()?;
+        let factorization = (!algorithm.features).then(|| cofi_rank::Choices::new(options)).transpose()?;
         let make = || (loss.make)(&Given(options.given()));
-        let loss = factorisation.as_ref().map_or_else(make, |choices| Ok(choices.loss.clone()))?;
+        let loss = factorization.as_ref().map_or_else(make, |choices| Ok(choices.loss.clone()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
             Loss::List(_) if loss.shape().is_convex() => 1e-4,
@@ -176,7 +176,7 @@ impl Recipe {
             }
             _ => lambda(options.get("lambda"), || {
                 let usual = || auto_grid(&loss, kernel.is_linear(), prior != Prior::Zero);
-                factorisation.as_ref().map_or_else(usual, cofi_rank::Choices::grid)
+                factorization.as_ref().map_or_else(usual, cofi_rank::Choices::grid)
             }),
         };
         let recipe = Self {
@@ -198,10 +198,10 @@ impl Recipe {
             prior,
             penalty,
             weighting: weighting(options.text("weighting")),
-            lambda_for_each: options.text("lambda_for") == Some("each"),
-            fits_at_query_time: options.text("fits") == Some("query_time"),
+            lambda_for_each: options.text("lambda_scope") == Some("each"),
+            fits_at_query_time: options.text("fit_at") == Some("query_time"),
             scale: options.text("scale").and_then(ScalingKind::parse).unwrap_or(algorithm.scale),
-            standardise_queries: options.text("query_scale") != Some("none"),
+            standardize_queries: options.text("query_scale") != Some("none"),
             query_features: options.text("query_features").and_then(QueryFeatureKind::parse),
             lambda,
             metric: metric(options.get("metric"))?,
@@ -218,7 +218,7 @@ impl Recipe {
                 RowOrder::Canonical => None,
                 RowOrder::Stream => Some(perceptron::Choices::new(options)?),
             },
-            factorisation,
+            factorization,
         };
         recipe.check()?;
         Ok(recipe)
@@ -272,17 +272,17 @@ impl Recipe {
             ),
             (
                 self.lambda_for_each && self.validation != Validation::Documents,
-                "option 'lambda_for': a lambda for each query is chosen on its own held-out documents; use \
+                "option 'lambda_scope': a lambda for each query is chosen on its own held-out documents; use \
                  \"validation\": \"documents\" with it"
                     .to_owned(),
             ),
             (
                 self.fits_at_query_time && individual,
-                "option 'fits': with smoothing \"individual\" functions are fitted in training only".to_owned(),
+                "option 'fit_at': with smoothing \"individual\" functions are fitted in training only".to_owned(),
             ),
             (
                 self.fits_at_query_time && self.lambda_for_each,
-                "option 'fits': functions with a lambda each are fitted in training only".to_owned(),
+                "option 'fit_at': functions with a lambda each are fitted in training only".to_owned(),
             ),
         ];
         match refusals.into_iter().find(|(refused, _)| *refused) {

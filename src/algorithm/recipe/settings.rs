@@ -17,8 +17,8 @@ impl Recipe {
             }
             return settings;
         }
-        if let Some(factorisation) = &self.factorisation {
-            let mut settings = factorisation.settings();
+        if let Some(factorization) = &self.factorization {
+            let mut settings = factorization.settings();
             for (key, value) in &self.loss_parameters {
                 settings[key] = value.clone();
             }
@@ -49,11 +49,11 @@ impl Recipe {
             settings["penalty"] = json!(self.penalty_name());
         }
         if self.smoothing.kind != Kind::Uniform {
-            settings["fits"] = json!(if self.fits_at_query_time { "query_time" } else { "training" });
+            settings["fit_at"] = json!(if self.fits_at_query_time { "query_time" } else { "training" });
         }
         if self.smoothing.kind.uses_distance() {
             settings["neighbors"] = json!(self.smoothing.neighbors);
-            settings["query_scale"] = json!(if self.standardise_queries { "standard" } else { "none" });
+            settings["query_scale"] = json!(if self.standardize_queries { "standard" } else { "none" });
             if self.smoothing.kind != Kind::Knn {
                 settings["bandwidth"] = match self.smoothing.bandwidth {
                     Bandwidth::Median => json!("median"),

@@ -1,6 +1,6 @@
 //! The trainer of the pairwise SVMs: one function for all queries, or one per query.
 //!
-//! Which judgments count for a function is the smoothing's affair, the optimisation problem is stated in
+//! Which judgments count for a function is the smoothing's affair, the optimization problem is stated in
 //! `model/query_dependent.rs`. Lambda is chosen by validation unless it is given (`choice`, `round`); then every
 //! function is fitted on all rows. With the prior `global` the penalty of a query's function pulls to the uniform one
 //! instead of to 0; the uniform one has a lambda of its own, chosen in the same way.
@@ -45,10 +45,10 @@ const PARAMETERS: &[&str] = &[
     "landmarks",
     "solver",
     "lambda",
-    "lambda_for",
-    "fits",
+    "lambda_scope",
+    "fit_at",
     "tolerance",
-    "centring",
+    "centering",
     "weighting",
     "penalty",
     "components",
@@ -69,9 +69,9 @@ const PARAMETERS: &[&str] = &[
     "decoder",
     "decoder_power",
     "bound",
-    "neutral",
-    "halflife",
-    "block",
+    "neutral_grade",
+    "half_life",
+    "diversify_by",
 ];
 
 /// What algorithms of this trainer have in common: one function for all queries, lambda |f|^2.
@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
         let rule = if recipe.smoothing.kind == Kind::Uniform {
             None
         } else {
-            Some(QueryFeatureRule::fit(&data, recipe.query_features, recipe.standardise_queries)?)
+            Some(QueryFeatureRule::fit(&data, recipe.query_features, recipe.standardize_queries)?)
         };
         let features = query_features(rule.as_ref(), &data)?;
         control.check()?;
@@ -259,14 +259,14 @@ impl<'a> Session<'a> {
         let Recipe { loss, solver, .. } = self.recipe;
         let w = anchor.map(|anchor| self.uniform(lending, anchor, tolerance)).transpose()?;
         let pulls = anchor.is_some_and(|anchor| anchor.pulls);
-        let (centre, start) = if pulls { (w, None) } else { (None, w) };
+        let (center, start) = if pulls { (w, None) } else { (None, w) };
         Ok(Fitting {
             lambda,
             tolerance,
             loss: loss.clone(),
             penalty: self.recipe.penalty,
             solver,
-            centre,
+            center,
             start,
         })
     }
@@ -314,7 +314,7 @@ impl<'a> Session<'a> {
         let loss = anchor.loss.clone();
         let solver = if loss == self.recipe.loss { self.recipe.solver } else { solve::SOLVERS[0] };
         let penalty = Penalty::Ridge;
-        Fitting { lambda: anchor.lambda, tolerance, loss, penalty, solver, centre: None, start: None }
+        Fitting { lambda: anchor.lambda, tolerance, loss, penalty, solver, center: None, start: None }
     }
 
     /// The weights of the function of all queries with these judgments, as a solver sees them.

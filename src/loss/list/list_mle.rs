@@ -7,7 +7,7 @@
 //! mu_i     = sum_{j >= i} exp(s_(j) - E_i) d_(j)
 //! ```
 //!
-//! Each of E, mu, B and C follows from its neighbour, all exponents are at most 0 but those of E, whose largest is taken
+//! Each of E, mu, B and C follows from its neighbor, all exponents are at most 0 but those of E, whose largest is taken
 //! out: O(N), and no overflow. Olinto & Fokoue (2018) print the inner sum from j = 1 on, which is no probability.
 //!
 //! The ideal order is by decreasing grade; that of equal grades is arbitrary, and the loss teaches it as if it were not:

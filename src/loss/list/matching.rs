@@ -9,7 +9,7 @@
 //!
 //! It is convex in s and at least the share of slots that get another document in the arrangement of the largest score.
 //! A slot to which no document belongs takes no part, unless every document has a place, so that it stays empty. The
-//! subgradient is 1 at the rows of the maximiser and -1 at those of pi*.
+//! subgradient is 1 at the rows of the maximizer and -1 at those of pi*.
 
 use serde::{Deserialize, Serialize};
 

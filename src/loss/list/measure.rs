@@ -40,7 +40,7 @@ pub enum Measure {
         /// The position that counts half. Above 1.
         halflife: f64,
         /// Whether it is divided by its largest value.
-        normalised: bool,
+        normalized: bool,
     },
 }
 
@@ -56,17 +56,17 @@ fn relevance(labels: &[f64]) -> Vec<f64> {
 }
 
 impl Measure {
-    /// The measure of this name, as metrics are written; `neutral` and `halflife` belong to `eru`.
+    /// The measure of this name, as metrics are written; `neutral_grade` and `half_life` belong to `eru`.
     ///
     /// # Errors
     /// An unknown name, a wrong cutoff, a metric that is not of the form.
     pub fn parse(text: &str, neutral: f64, halflife: f64) -> Result<Self> {
         if text == "neru" {
-            return Ok(Self::Eru { neutral, halflife, normalised: true });
+            return Ok(Self::Eru { neutral, halflife, normalized: true });
         }
         let metric = Metric::parse(text)?;
         if metric.def().name == "eru" {
-            return Ok(Self::Eru { neutral, halflife, normalised: false });
+            return Ok(Self::Eru { neutral, halflife, normalized: false });
         }
         let unknown = || Error::value("measure of the loss 'direct'", format!("'{text}'"), NAMES);
         Self::of(&metric).ok_or_else(unknown)
@@ -119,7 +119,7 @@ impl Measure {
 
     /// Whether b are divided by the largest sum that a list gives them.
     pub fn is_ratio(self) -> bool {
-        matches!(self, Self::Ndcg(_) | Self::Eru { normalised: true, .. })
+        matches!(self, Self::Ndcg(_) | Self::Eru { normalized: true, .. })
     }
 
     /// b of documents with these labels.
@@ -127,16 +127,16 @@ impl Measure {
         match self {
             Self::Wta | Self::Mrr(_) | Self::Precision(_) => relevance(labels),
             Self::Dcg(_) => gains(labels, Gain::Exp2),
-            Self::Ndcg(_) => self.normalised(gains_for_ratios(labels, Gain::Exp2)),
-            Self::Eru { neutral, normalised, .. } => {
+            Self::Ndcg(_) => self.normalized(gains_for_ratios(labels, Gain::Exp2)),
+            Self::Eru { neutral, normalized, .. } => {
                 let utilities = labels.iter().map(|&y| (y - neutral).max(0.0)).collect();
-                if normalised { self.normalised(utilities) } else { utilities }
+                if normalized { self.normalized(utilities) } else { utilities }
             }
         }
     }
 
     /// These weights divided by the largest sum that an order gives them; 0 where that is 0.
-    fn normalised(self, mut weights: Vec<f64>) -> Vec<f64> {
+    fn normalized(self, mut weights: Vec<f64>) -> Vec<f64> {
         let mut ideal = weights.clone();
         ideal.sort_by(|x, y| y.total_cmp(x));
         let best: f64 = self.position_weights(ideal.len()).iter().zip(&ideal).map(|(a, b)| a * b).sum();

@@ -86,13 +86,13 @@ pub trait QueryLoss: Debug + Send + Sync {
     }
 }
 
-/// factor / 2 sum_j (s_j - t_j)^2, of scores s and targets t less their means where `centred`.
+/// factor / 2 sum_j (s_j - t_j)^2, of scores s and targets t less their means where `centered`.
 #[derive(Debug, Clone, Copy)]
 pub struct Quadratic<'a> {
     /// t (N).
     pub targets: &'a [f64],
     /// Whether means are subtracted.
-    pub centred: bool,
+    pub centered: bool,
     /// What the sum is multiplied with.
     pub factor: f64,
 }
@@ -213,8 +213,8 @@ mod tests {
         ("smooth_grad", r#"{"measure": "precision@2"}"#),
         ("direct", r#"{"bound": "convex"}"#),
         ("direct", r#"{"bound": "convex", "measure": "dcg@2", "decoder": "power"}"#),
-        ("direct", r#"{"bound": "convex", "measure": "ndcg@3", "block": "site"}"#),
-        ("direct", r#"{"measure": "neru", "block": "site"}"#),
+        ("direct", r#"{"bound": "convex", "measure": "ndcg@3", "diversify_by": "site"}"#),
+        ("direct", r#"{"measure": "neru", "diversify_by": "site"}"#),
     ];
 
     fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {

@@ -38,7 +38,7 @@ pub const SMOOTH_GRAD: LossDef = LossDef {
 /// The loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SmoothGrad {
-    /// What is maximised.
+    /// What is maximized.
     pub measure: Measure,
 }
 

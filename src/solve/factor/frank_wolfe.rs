@@ -20,7 +20,7 @@
 use rayon::prelude::*;
 
 use super::cuts::{Cut, Cuts};
-use super::{Factorisation, HalfStep, add};
+use super::{Factorization, HalfStep, add};
 use crate::math::dense::dot;
 
 /// Users whose planes are found at once.
@@ -46,14 +46,14 @@ impl Planes {
     }
 
     /// Their sum at V = 0.
-    fn at_zero(&self, problem: &Factorisation<'_>) -> f64 {
+    fn at_zero(&self, problem: &Factorization<'_>) -> f64 {
         self.offsets.iter().sum::<f64>() + dot(&self.slopes, &problem.offsets)
     }
 }
 
 /// V on its way to the optimum for rows U.
 pub(super) struct Search<'a, 'p> {
-    pub(super) problem: &'a Factorisation<'p>,
+    pub(super) problem: &'a Factorization<'p>,
     pub(super) planes: &'a mut Planes,
     /// Known planes of each user.
     pub(super) cuts: &'a mut [Cuts],
@@ -64,14 +64,14 @@ pub(super) struct Search<'a, 'p> {
 }
 
 impl Search<'_, '_> {
-    /// V with a gap of about `step.tolerance`, or after so many passes; a batch is the last after `cancelled`.
-    pub(super) fn run(&mut self, step: HalfStep, cancelled: &dyn Fn() -> bool) -> Vec<f64> {
+    /// V with a gap of about `step.tolerance`, or after so many passes; a batch is the last after `canceled`.
+    pub(super) fn run(&mut self, step: HalfStep, canceled: &dyn Fn() -> bool) -> Vec<f64> {
         let mut items = self.problem.to_items(&self.planes.slopes, self.users, self.rank);
         items.iter_mut().for_each(|value| *value /= -self.lambda);
         for _ in 0..PASSES.min(step.most) {
-            let gap = self.pass(&mut items, cancelled);
+            let gap = self.pass(&mut items, canceled);
             let bound = self.planes.at_zero(self.problem) - 0.5 * self.lambda * dot(&items, &items);
-            if gap <= step.tolerance * bound || cancelled() {
+            if gap <= step.tolerance * bound || canceled() {
                 break;
             }
             for _ in 0..CHEAP_PASSES {
@@ -82,7 +82,7 @@ impl Search<'_, '_> {
     }
 
     /// One step for each user towards a plane that touches its loss; answers with the sum of gaps.
-    fn pass(&mut self, items: &mut [f64], cancelled: &dyn Fn() -> bool) -> f64 {
+    fn pass(&mut self, items: &mut [f64], canceled: &dyn Fn() -> bool) -> f64 {
         let numbers: Vec<usize> = (0..self.problem.losses.len()).collect();
         let mut gap = 0.0;
         for batch in numbers.chunks(BATCH) {
@@ -93,7 +93,7 @@ impl Search<'_, '_> {
                 gap += self.go(items, user, &scores, &cut);
                 self.cuts[user].push(cut);
             }
-            if cancelled() {
+            if canceled() {
                 break;
             }
         }

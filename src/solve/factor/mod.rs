@@ -1,4 +1,4 @@
-//! Factorisation of ratings with a ranking loss per user (Le, Smola, Chapelle & Teo, section 7.2, equation 42; Weimer et
+//! Factorization of ratings with a ranking loss per user (Le, Smola, Chapelle & Teo, section 7.2, equation 42; Weimer et
 //! al. 2008).
 //!
 //! ```text
@@ -8,7 +8,7 @@
 //! V_u are the rows of V of the items that user u has rated, b_u offsets that stay as they are. Only rated items count:
 //! a rating of 0 is a rating. A user with fewer than two ratings costs nothing. For V fixed the problems of the users
 //! are convex and apart from one another; for U fixed that of V is one convex problem. Both are solved in turn
-//! (`minimise`, and `frank_wolfe` for V where the loss has corners), and what is worse than before is not taken, so the
+//! (`minimize`, and `frank_wolfe` for V where the loss has corners), and what is worse than before is not taken, so the
 //! objective never rises.
 //!
 //! w_u is 1, but for least squares the number that makes a sum of squares of the mean: there is no reason why a rating
@@ -16,7 +16,7 @@
 
 mod cuts;
 mod frank_wolfe;
-mod minimise;
+mod minimize;
 mod risk;
 
 use rayon::prelude::*;
@@ -146,9 +146,9 @@ impl UserLoss {
     ) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
         if self.smooth {
-            minimise::newton(&risk, start, lambda, step, &|| false)
+            minimize::newton(&risk, start, lambda, step, &|| false)
         } else {
-            minimise::cutting_planes(&risk, start, lambda, step, cuts)
+            minimize::cutting_planes(&risk, start, lambda, step, cuts)
         }
     }
 }
@@ -168,7 +168,7 @@ impl QueryLoss for Ordinal {
 
 /// The problem.
 #[derive(Debug)]
-pub struct Factorisation<'a> {
+pub struct Factorization<'a> {
     ratings: &'a Ratings,
     /// One per user; none where the user costs nothing.
     losses: Vec<Option<UserLoss>>,
@@ -184,7 +184,7 @@ pub struct Factorisation<'a> {
     planes: Planes,
 }
 
-impl<'a> Factorisation<'a> {
+impl<'a> Factorization<'a> {
     /// The problem of these ratings. `labels` are what the loss sees of them, `offsets` what is added to scores; one
     /// each per rating.
     pub fn new(ratings: &'a Ratings, loss: &Loss, labels: &[f64], offsets: Vec<f64>) -> Self {
@@ -284,17 +284,17 @@ impl<'a> Factorisation<'a> {
         control: &Control,
     ) -> Result<()> {
         let Factors { rank, users, items } = factors;
-        let cancelled = || control.is_cancelled();
+        let canceled = || control.is_canceled();
         if self.smooth {
             let risk = OfItems { problem: self, users, rank: *rank };
-            *items = minimise::newton(&risk, items, lambda, step, &cancelled);
+            *items = minimize::newton(&risk, items, lambda, step, &canceled);
             return control.check();
         }
         let mut planes = std::mem::replace(&mut self.planes, Planes::new(0, 0));
         let mut cuts = std::mem::take(&mut self.cuts);
         let (problem, rank) = (&*self, *rank);
         let mut search = Search { problem, planes: &mut planes, cuts: &mut cuts, users, rank, lambda };
-        let found = search.run(step, &cancelled);
+        let found = search.run(step, &canceled);
         (self.planes, self.cuts) = (planes, cuts);
         let of_items =
             |items: &[f64]| 0.5 * lambda * dot(items, items) + self.loss(&self.scores(users, items, rank));

@@ -1,9 +1,9 @@
-//! What both half steps minimise: a convex risk of one user's row, and of the rows of all items.
+//! What both half steps minimize: a convex risk of one user's row, and of the rows of all items.
 
 use rayon::prelude::*;
 
-use super::minimise::Risk;
-use super::{Factorisation, UserLoss, add, split};
+use super::minimize::Risk;
+use super::{Factorization, UserLoss, add, split};
 use crate::math::dense::dot;
 
 /// w l(V_u u + b) as a function of u.
@@ -48,7 +48,7 @@ impl Risk for OfUser<'_> {
 
 /// sum_u w_u l_u(V_u u + b_u) as a function of V.
 pub(super) struct OfItems<'a, 'p> {
-    pub(super) problem: &'a Factorisation<'p>,
+    pub(super) problem: &'a Factorization<'p>,
     pub(super) users: &'a [f64],
     pub(super) rank: usize,
 }

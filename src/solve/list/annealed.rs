@@ -2,7 +2,7 @@
 //!
 //! The loss of every query is replaced by its smooth form of width sigma, whose problem L-BFGS solves from the point at
 //! hand; sigma is then halved. The first sigma is twice the standard deviation of the scores within their queries at the
-//! first point, which is the centre, else the start of the problem, else 0. The rounds end when the smooth risk and
+//! first point, which is the center, else the start of the problem, else 0. The rounds end when the smooth risk and
 //! the risk differ by less than 0.001, or after [`MOST_ROUNDS`]. The answer is the point with the least objective of
 //! the loss itself, which the paper does not smooth.
 //!
@@ -17,7 +17,7 @@ use super::lbfgs;
 use super::pass::PerDocument;
 use super::{ListProblem, Report, along};
 use crate::loss::Shape;
-use crate::solve::{Cancelled, SolveOptions, SolveReport, Step, Stop};
+use crate::solve::{Canceled, SolveOptions, SolveReport, Step, Stop};
 
 /// Most rounds.
 const MOST_ROUNDS: usize = 10;
@@ -33,12 +33,12 @@ pub(super) fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<Report> {
-    along(lambdas, |lambda, _| solve(problem, lambda, options, cancelled))
+    along(lambdas, |lambda, _| solve(problem, lambda, options, canceled))
 }
 
-fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancelled: Cancelled<'_>) -> Report {
+fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, canceled: Canceled<'_>) -> Report {
     let began = Instant::now();
     let weight: f64 = problem.blocks().iter().map(|(_, weight)| weight).sum();
     let mut unused = vec![0.0; problem.dim()];
@@ -57,7 +57,7 @@ fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancell
     for _ in 0..MOST_ROUNDS {
         let losses = problem.each_query(&problem.scores(&w), |loss, _| loss.smoothed(sigma));
         let smooth = problem.with_losses(losses, Shape::Smooth);
-        let Some((next, round)) = lbfgs::solve_from(&smooth, w, &[lambda], &inner, cancelled).pop() else {
+        let Some((next, round)) = lbfgs::solve_from(&smooth, w, &[lambda], &inner, canceled).pop() else {
             break;
         };
         w = next;

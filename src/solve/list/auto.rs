@@ -20,9 +20,9 @@ fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
-    choice(problem).list_path()(problem, lambdas, options, cancelled)
+    choice(problem).list_path()(problem, lambdas, options, canceled)
 }
 
 fn choice(problem: &ListProblem<'_>) -> &'static SolverDef {

@@ -18,7 +18,7 @@ use super::{ListProblem, Report};
 use crate::error::{Error, Result};
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Cancelled, SolveOptions, SolveReport, Step, Stop};
+use crate::solve::{Canceled, SolveOptions, SolveReport, Step, Stop};
 
 /// L before a step, as a share of that of the last one.
 const RELAXED: f64 = 0.9;
@@ -27,7 +27,7 @@ const DOUBLINGS: usize = 100;
 /// Steps without a smaller gap after which rounding is to blame.
 const PATIENCE: usize = 300;
 
-/// The best w for each of these radii B > 0, each from the one before. The penalty of the problem and its centre play
+/// The best w for each of these radii B > 0, each from the one before. The penalty of the problem and its center play
 /// no part, nor does the solver of the options.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn path(
     problem: &ListProblem<'_>,
     radii: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Report>> {
     if let Some(radius) = radii.iter().find(|radius| !(radius.is_finite() && **radius > 0.0)) {
         return Err(Error::value("radius of a ball", radius.to_string(), "a finite number above 0"));
@@ -51,7 +51,7 @@ pub fn path(
     let mut fits: Vec<Report> = Vec::with_capacity(radii.len());
     for &radius in radii {
         let start = fits.last().map_or_else(|| vec![0.0; problem.dim()], |(w, _)| w.clone());
-        let fit = Run::new(problem, radius, start).run(options, loss_at_zero, cancelled);
+        let fit = Run::new(problem, radius, start).run(options, loss_at_zero, canceled);
         let stop = fit.1.stop;
         fits.push(fit);
         if stop == Stop::Interrupted {
@@ -106,7 +106,7 @@ impl<'p, 'a> Run<'p, 'a> {
         run
     }
 
-    fn run(mut self, options: &SolveOptions, loss_at_zero: f64, cancelled: Cancelled<'_>) -> Report {
+    fn run(mut self, options: &SolveOptions, loss_at_zero: f64, canceled: Canceled<'_>) -> Report {
         let began = Instant::now();
         let mut steps: Vec<Step> = Vec::new();
         let (mut smallest, mut found) = (f64::INFINITY, 0);
@@ -119,7 +119,7 @@ impl<'p, 'a> Run<'p, 'a> {
             if gap <= options.allowed_gap(objective, loss_at_zero) {
                 break Stop::Converged;
             }
-            if cancelled() {
+            if canceled() {
                 break Stop::Interrupted;
             }
             if steps.len() > options.max_iterations as usize {

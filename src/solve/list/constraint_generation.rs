@@ -17,7 +17,7 @@ use std::time::Instant;
 use super::{ListProblem, Report, along};
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// Most times that a round goes through the queries.
 const SWEEPS: usize = 30;
@@ -40,10 +40,10 @@ fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let mut sets: Vec<WorkingSet> = problem.blocks().iter().map(|(_, c)| WorkingSet::new(*c)).collect();
-    along(lambdas, |lambda, _| Run::new(problem, lambda, &mut sets).run(options, cancelled))
+    along(lambdas, |lambda, _| Run::new(problem, lambda, &mut sets).run(options, canceled))
 }
 
 /// g.u + o with its weight a.
@@ -134,7 +134,7 @@ impl<'p, 'a> Run<'p, 'a> {
         Self { problem, lambda, sets, u, best, bound: 0.0 }
     }
 
-    fn run(mut self, options: &SolveOptions, cancelled: Cancelled<'_>) -> Report {
+    fn run(mut self, options: &SolveOptions, canceled: Canceled<'_>) -> Report {
         let began = Instant::now();
         let mut steps: Vec<Step> = Vec::new();
         let mut loss_at_start = None;
@@ -147,7 +147,7 @@ impl<'p, 'a> Run<'p, 'a> {
             if gap <= options.allowed_gap(objective, *loss_at_start.get_or_insert(objective)) {
                 break Stop::Converged;
             }
-            if cancelled() {
+            if canceled() {
                 break Stop::Interrupted;
             }
             if steps.len() > options.max_iterations as usize {

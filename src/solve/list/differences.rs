@@ -4,7 +4,7 @@
 //! The loss of every query is replaced by a convex one that is nowhere below it and equal to it at the scores of the
 //! point at hand, and the convex problem is solved by cutting planes to a tenth of the tolerance. Its solution is the
 //! next point, so the objective never rises. The rounds end when it falls by no more than the gap allowed, or after
-//! [`MOST_ROUNDS`]. The first point is the centre, else the start of the problem, else 0.
+//! [`MOST_ROUNDS`]. The first point is the center, else the start of the problem, else 0.
 //!
 //! **What the report says.** The objective is that of the loss itself. The gap is that of the last convex problem: it
 //! certifies a point at which the rounds rest, not the optimum, which is hard to find. `steps` has one entry per round
@@ -15,7 +15,7 @@ use std::time::Instant;
 use super::bundle;
 use super::{ListProblem, Report, along};
 use crate::loss::Shape;
-use crate::solve::{Cancelled, SolveOptions, SolveReport, Step, Stop};
+use crate::solve::{Canceled, SolveOptions, SolveReport, Step, Stop};
 
 /// Most convex problems.
 const MOST_ROUNDS: usize = 50;
@@ -27,12 +27,12 @@ pub(super) fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<Report> {
-    along(lambdas, |lambda, _| solve(problem, lambda, options, cancelled))
+    along(lambdas, |lambda, _| solve(problem, lambda, options, canceled))
 }
 
-fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancelled: Cancelled<'_>) -> Report {
+fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, canceled: Canceled<'_>) -> Report {
     let began = Instant::now();
     let inner = SolveOptions { tolerance: INNER * options.tolerance, ..*options };
     let mut w = problem.beginning();
@@ -47,7 +47,7 @@ fn solve(problem: &ListProblem<'_>, lambda: f64, options: &SolveOptions, cancell
     };
     for _ in 0..MOST_ROUNDS {
         let convex = majorant(problem, &w);
-        let Some((next, round)) = bundle::solve_from(&convex, &w, &[lambda], &inner, cancelled).pop() else {
+        let Some((next, round)) = bundle::solve_from(&convex, &w, &[lambda], &inner, canceled).pop() else {
             break;
         };
         report.iterations += round.iterations;

@@ -1,7 +1,7 @@
 //! The sums that least squares needs of the documents, and its solution.
 //!
 //! ```text
-//! Z        the documents of all queries, less their means in the query where the loss centres, each row multiplied
+//! Z        the documents of all queries, less their means in the query where the loss centers, each row multiplied
 //!          with the square root of c factor; t the targets in the same way
 //! A = Z'Z, b = Z't, t't        R(w) = (w'A w - 2 b.w + t't) / 2
 //! (A + 2 lambda I) w = b + 2 lambda w0
@@ -26,7 +26,7 @@ use crate::math::simd::{SimdTask, dispatch};
 /// Rows whose columns of eight are laid side by side before they are multiplied: two such columns stay in the nearest
 /// cache.
 const SLAB: usize = 128;
-/// Documents that are centred before they are multiplied, about.
+/// Documents that are centered before they are multiplied, about.
 const CHUNK: usize = 2048;
 
 /// Eight rows and columns of a matrix.
@@ -220,10 +220,10 @@ impl Gram {
     }
 
     /// The minimum of R(w) + lambda |w - w0|^2; `None` where A + 2 lambda I is not positive definite in double precision.
-    pub fn solve(&self, lambda: f64, centre: Option<&[f64]>) -> Option<Vec<f64>> {
+    pub fn solve(&self, lambda: f64, center: Option<&[f64]>) -> Option<Vec<f64>> {
         let mut right = self.right();
-        if let Some(centre) = centre {
-            right.iter_mut().zip(centre).for_each(|(b, w0)| *b += 2.0 * lambda * w0);
+        if let Some(center) = center {
+            right.iter_mut().zip(center).for_each(|(b, w0)| *b += 2.0 * lambda * w0);
         }
         self.inverse_times(lambda, &right)
     }
@@ -254,7 +254,7 @@ pub(super) fn scaled_rows(
     };
     let columns = dim + 1;
     let mut means = vec![0.0; columns];
-    if quadratic.centred {
+    if quadratic.centered {
         for row in rows.chunks_exact(columns) {
             means.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
         }

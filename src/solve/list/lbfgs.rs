@@ -17,7 +17,7 @@ use super::annealed;
 use super::{ListProblem, Report};
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// Steps remembered, m.
 const MEMORY: usize = 20;
@@ -42,12 +42,12 @@ fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     if problem.shape() == Shape::Annealed {
-        return annealed::path(problem, lambdas, options, cancelled);
+        return annealed::path(problem, lambdas, options, canceled);
     }
-    solve_from(problem, problem.beginning(), lambdas, options, cancelled)
+    solve_from(problem, problem.beginning(), lambdas, options, canceled)
 }
 
 /// Solves a smooth problem for each lambda, the first from w on, every other one from the one before.
@@ -56,11 +56,11 @@ pub(super) fn solve_from(
     mut w: Vec<f64>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<Report> {
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
-        let report = Run::new(problem, lambda, &mut w).run(options, cancelled);
+        let report = Run::new(problem, lambda, &mut w).run(options, canceled);
         let stop = report.stop;
         fits.push((w.clone(), report));
         if stop == Stop::Interrupted {
@@ -107,7 +107,7 @@ impl<'p, 'a> Run<'p, 'a> {
         Self { problem, lambda, w, gradient, objective, loss_at_zero: objective, memory, began, steps }
     }
 
-    fn run(mut self, options: &SolveOptions, cancelled: Cancelled<'_>) -> SolveReport {
+    fn run(mut self, options: &SolveOptions, canceled: Canceled<'_>) -> SolveReport {
         let stop = loop {
             let gap = self.gap();
             let seconds = self.began.elapsed().as_secs_f64();
@@ -115,7 +115,7 @@ impl<'p, 'a> Run<'p, 'a> {
             if gap <= options.allowed_gap(self.objective, self.loss_at_zero) {
                 break Stop::Converged;
             }
-            if cancelled() {
+            if canceled() {
                 break Stop::Interrupted;
             }
             if self.steps.len() > options.max_iterations as usize {

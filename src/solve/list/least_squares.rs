@@ -16,7 +16,7 @@ use super::lbfgs::LBFGS;
 use super::{ListProblem, Report};
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// Most corrections of one answer.
 const CORRECTIONS: usize = 5;
@@ -41,16 +41,16 @@ fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let Some(system) = System::new(problem) else {
-        return LBFGS.list_path()(problem, lambdas, options, cancelled);
+        return LBFGS.list_path()(problem, lambdas, options, canceled);
     };
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
-        let Some(fit) = solve(problem, &system, lambda, options, cancelled) else {
+        let Some(fit) = solve(problem, &system, lambda, options, canceled) else {
             let rest = &lambdas[fits.len()..];
-            fits.extend(LBFGS.list_path()(problem, rest, options, cancelled));
+            fits.extend(LBFGS.list_path()(problem, rest, options, canceled));
             break;
         };
         let stop = fit.1.stop;
@@ -86,7 +86,7 @@ impl System {
     /// The first answer, at best the last one.
     fn first(&self, problem: &ListProblem<'_>, lambda: f64) -> Option<Vec<f64>> {
         match self {
-            Self::Features(gram) => gram.solve(lambda, problem.centre()),
+            Self::Features(gram) => gram.solve(lambda, problem.center()),
             Self::Documents(..) => Some(problem.beginning()),
         }
     }
@@ -114,7 +114,7 @@ fn solve(
     system: &System,
     lambda: f64,
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Option<Report> {
     let began = Instant::now();
     let mut w = system.first(problem, lambda)?;
@@ -128,7 +128,7 @@ fn solve(
         if gap <= options.allowed_gap(objective, scale) {
             break Stop::Converged;
         }
-        if cancelled() {
+        if canceled() {
             break Stop::Interrupted;
         }
         if steps.len() > CORRECTIONS {

@@ -65,7 +65,7 @@ fn along(parameters: &[f64], mut fit: impl FnMut(f64, Option<&Report>) -> Report
 }
 
 /// Solves the problem for each of `lambdas`, best given from large to small, with the solver of the options; one w with
-/// its report per lambda. `cancelled` is asked between passes; once true it must stay true, and the path ends with the
+/// its report per lambda. `canceled` is asked between passes; once true it must stay true, and the path ends with the
 /// interrupted fit.
 ///
 /// # Errors
@@ -74,11 +74,11 @@ pub fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Report>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
     options.solver.check(&Loss::List(problem.loss().clone()))?;
-    Ok(options.solver.list_path()(problem, lambdas, options, cancelled))
+    Ok(options.solver.list_path()(problem, lambdas, options, canceled))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::pass::PerDocument;
 use super::{ListProblem, Report, along};
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, Step, Stop};
+use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, Step, Stop};
 
 /// Least share of the decrease that the slope promises.
 const ARMIJO: f64 = 1e-4;
@@ -32,11 +32,11 @@ fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     along(lambdas, |lambda, before| {
         let w = before.map_or_else(|| problem.beginning(), |(w, _)| w.clone());
-        Run::new(problem, lambda, w).run(options, cancelled)
+        Run::new(problem, lambda, w).run(options, canceled)
     })
 }
 
@@ -63,7 +63,7 @@ impl<'p, 'a> Run<'p, 'a> {
         Self { problem, lambda, w, gradient, objective, first_gradient, loss_at_start, began, steps }
     }
 
-    fn run(mut self, options: &SolveOptions, cancelled: Cancelled<'_>) -> Report {
+    fn run(mut self, options: &SolveOptions, canceled: Canceled<'_>) -> Report {
         let stop = loop {
             let gap = self.gap();
             let seconds = self.began.elapsed().as_secs_f64();
@@ -71,14 +71,14 @@ impl<'p, 'a> Run<'p, 'a> {
             if gap <= options.allowed_gap(self.objective, self.loss_at_start) {
                 break Stop::Converged;
             }
-            if cancelled() {
+            if canceled() {
                 break Stop::Interrupted;
             }
             if self.steps.len() > options.max_iterations as usize {
                 break Stop::IterationLimit;
             }
-            if !self.step(cancelled) {
-                break if cancelled() { Stop::Interrupted } else { Stop::Stalled };
+            if !self.step(canceled) {
+                break if canceled() { Stop::Interrupted } else { Stop::Stalled };
             }
         };
         let (iterations, gap) = (self.steps.len() as u32 - 1, self.gap());
@@ -91,8 +91,8 @@ impl<'p, 'a> Run<'p, 'a> {
     }
 
     /// Goes one step down; false where no step does.
-    fn step(&mut self, cancelled: Cancelled<'_>) -> bool {
-        let d = self.direction(cancelled);
+    fn step(&mut self, canceled: Canceled<'_>) -> bool {
+        let d = self.direction(canceled);
         let slope = dot(&d, &self.gradient);
         let before = dot(&self.gradient, &self.gradient);
         let mut t = 1.0;
@@ -112,7 +112,7 @@ impl<'p, 'a> Run<'p, 'a> {
     }
 
     /// d with H d = -g, about.
-    fn direction(&self, cancelled: Cancelled<'_>) -> Vec<f64> {
+    fn direction(&self, canceled: Canceled<'_>) -> Vec<f64> {
         let scores = self.problem.scores(&self.w);
         let size = dot(&self.gradient, &self.gradient).sqrt();
         let enough = size * (size / self.first_gradient).sqrt().min(0.1);
@@ -126,7 +126,7 @@ impl<'p, 'a> Run<'p, 'a> {
             d.iter_mut().zip(&p).for_each(|(d, p)| *d += share * p);
             residual.iter_mut().zip(&product).for_each(|(r, product)| *r -= share * product);
             let next = dot(&residual, &residual);
-            if next.sqrt() <= enough || cancelled() {
+            if next.sqrt() <= enough || canceled() {
                 break;
             }
             p.iter_mut().zip(&residual).for_each(|(p, r)| *p = r + next / square * *p);

@@ -61,7 +61,7 @@ impl ListProblem<'_> {
     pub fn objective(&self, lambda: f64, w: &[f64], subgradient: &mut [f64]) -> f64 {
         let risk = self.risk(w, subgradient);
         for (place, (g, w)) in subgradient.iter_mut().zip(w).enumerate() {
-            *g += 2.0 * lambda * (w - self.centre().map_or(0.0, |centre| centre[place]));
+            *g += 2.0 * lambda * (w - self.center().map_or(0.0, |center| center[place]));
         }
         risk + lambda * self.distance2(w)
     }

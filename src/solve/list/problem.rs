@@ -21,7 +21,7 @@ pub struct ListProblem<'a> {
     groups: Vec<Range<usize>>,
     loss: &'a ListLoss,
     lambda: f64,
-    centre: Option<Vec<f64>>,
+    center: Option<Vec<f64>>,
     start: Option<Vec<f64>>,
     instead: Option<(Arc<Losses>, Shape)>,
 }
@@ -47,22 +47,22 @@ impl<'a> ListProblem<'a> {
         }
         check_lambda(lambda)?;
         let groups = groups(&blocks);
-        Ok(Self { dim, blocks, groups, loss, lambda, centre: None, start: None, instead: None })
+        Ok(Self { dim, blocks, groups, loss, lambda, center: None, start: None, instead: None })
     }
 
     /// The problem with the penalty lambda |w - w0|^2.
     ///
     /// # Errors
     /// When w0 has another number of features or a number that is not finite.
-    pub fn with_centre(self, centre: Vec<f64>) -> Result<Self> {
-        self.check_point("the centre of the penalty", &centre)?;
-        Ok(Self { centre: Some(centre), ..self })
+    pub fn with_center(self, center: Vec<f64>) -> Result<Self> {
+        self.check_point("the center of the penalty", &center)?;
+        Ok(Self { center: Some(center), ..self })
     }
 
-    /// The problem with a point from which solvers of losses that are not convex start where there is no centre.
+    /// The problem with a point from which solvers of losses that are not convex start where there is no center.
     ///
     /// # Errors
-    /// As [`Self::with_centre`].
+    /// As [`Self::with_center`].
     pub fn with_start(self, w: Vec<f64>) -> Result<Self> {
         self.check_point("the start of a solver", &w)?;
         Ok(Self { start: Some(w), ..self })
@@ -104,14 +104,14 @@ impl<'a> ListProblem<'a> {
         self.lambda
     }
 
-    /// Centre w0 of the penalty, where it is not 0.
-    pub fn centre(&self) -> Option<&[f64]> {
-        self.centre.as_deref()
+    /// Center w0 of the penalty, where it is not 0.
+    pub fn center(&self) -> Option<&[f64]> {
+        self.center.as_deref()
     }
 
-    /// Where a solver begins: at the centre, else at the start, else at 0.
+    /// Where a solver begins: at the center, else at the start, else at 0.
     pub(super) fn beginning(&self) -> Vec<f64> {
-        let given = self.centre.as_ref().or(self.start.as_ref());
+        let given = self.center.as_ref().or(self.start.as_ref());
         given.map_or_else(|| vec![0.0; self.dim], Clone::clone)
     }
 
@@ -132,24 +132,24 @@ impl<'a> ListProblem<'a> {
     }
 
     /// w - w0.
-    pub(super) fn less_centre(&self, w: &[f64]) -> Vec<f64> {
-        match &self.centre {
+    pub(super) fn less_center(&self, w: &[f64]) -> Vec<f64> {
+        match &self.center {
             None => w.to_vec(),
-            Some(centre) => w.iter().zip(centre).map(|(w, w0)| w - w0).collect(),
+            Some(center) => w.iter().zip(center).map(|(w, w0)| w - w0).collect(),
         }
     }
 
     /// u + w0.
     pub(super) fn to_point(&self, u: &[f64]) -> Vec<f64> {
-        match &self.centre {
+        match &self.center {
             None => u.to_vec(),
-            Some(centre) => u.iter().zip(centre).map(|(u, w0)| u + w0).collect(),
+            Some(center) => u.iter().zip(center).map(|(u, w0)| u + w0).collect(),
         }
     }
 
     /// |w - w0|^2.
     pub fn distance2(&self, w: &[f64]) -> f64 {
-        let u = self.less_centre(w);
+        let u = self.less_center(w);
         dot(&u, &u)
     }
 }

@@ -21,7 +21,7 @@ use super::{ListProblem, Report, along};
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::math::random::Random;
-use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// Most epochs.
 const EPOCHS: u32 = 100;
@@ -40,11 +40,11 @@ fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     along(lambdas, |lambda, before| {
         let w = before.map_or_else(|| problem.beginning(), |(w, _)| w.clone());
-        Run::new(problem, lambda, w).run(options, cancelled)
+        Run::new(problem, lambda, w).run(options, canceled)
     })
 }
 
@@ -73,7 +73,7 @@ struct Run<'p, 'a> {
 
 impl<'p, 'a> Run<'p, 'a> {
     fn new(problem: &'p ListProblem<'a>, lambda: f64, w: Vec<f64>) -> Self {
-        let u = problem.less_centre(&w);
+        let u = problem.less_center(&w);
         let order = (0..problem.blocks().len()).filter(|&query| problem.blocks()[query].1 > 0.0).collect();
         let plane = Plane { normal: vec![0.0; u.len()], offset: 0.0 };
         let (steps_made, random, bound) = (0.0, Random::new(0), 0.0);
@@ -95,7 +95,7 @@ impl<'p, 'a> Run<'p, 'a> {
         run
     }
 
-    fn run(mut self, options: &SolveOptions, cancelled: Cancelled<'_>) -> Report {
+    fn run(mut self, options: &SolveOptions, canceled: Canceled<'_>) -> Report {
         let began = Instant::now();
         let mut steps = Vec::new();
         let stop = loop {
@@ -104,7 +104,7 @@ impl<'p, 'a> Run<'p, 'a> {
             if gap <= options.allowed_gap(objective, self.loss_at_start) {
                 break Stop::Converged;
             }
-            if cancelled() {
+            if canceled() {
                 break Stop::Interrupted;
             }
             if steps.len() as u32 > EPOCHS.min(options.max_iterations) {

@@ -79,7 +79,7 @@ fn each_convex(case: &Case, mut visit: impl FnMut(&ListProblem<'_>)) {
     visit(&case.problem());
 }
 
-fn centre(dim: usize) -> Vec<f64> {
+fn center(dim: usize) -> Vec<f64> {
     (0..dim).map(|i| 0.3 * (i as f64).cos()).collect()
 }
 

@@ -23,10 +23,10 @@ fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let solver = if is_tiny(problem, lambdas) { INTERIOR_POINT } else { NEWTON };
-    (solver.pair_path())(problem, lambdas, options, cancelled)
+    (solver.pair_path())(problem, lambdas, options, canceled)
 }
 
 fn is_tiny(problem: &PairProblem<'_>, lambdas: &[f64]) -> bool {

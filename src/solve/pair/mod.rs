@@ -169,14 +169,14 @@ pub(super) fn check_lambda(lambda: f64) -> Result<()> {
 /// A solution w with how it was reached.
 type Report = (Vec<f64>, SolveReport);
 
-/// Solves one problem with the solver of the options; answers w and how it was reached. `cancelled` is asked before
+/// Solves one problem with the solver of the options; answers w and how it was reached. `canceled` is asked before
 /// every part of a pass; once true it must stay true. The solver must take the loss (`SolverDef::takes`).
 pub fn solve(
     problem: &PairProblem<'_>,
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<f64>, SolveReport) {
-    solve_all(problem, &[problem.lambda], options, cancelled).pop().unwrap_or_else(|| {
+    solve_all(problem, &[problem.lambda], options, canceled).pop().unwrap_or_else(|| {
         // A solver answers every lambda, interrupted or not.
         let (stop, steps) = (Stop::Stalled, Vec::new());
         let report = SolveReport { stop, iterations: 0, objective: f64::INFINITY, gap: f64::INFINITY, steps };
@@ -193,11 +193,11 @@ pub fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
     options.solver.check(&Loss::Pair(problem.loss))?;
-    Ok(solve_all(problem, lambdas, options, cancelled))
+    Ok(solve_all(problem, lambdas, options, canceled))
 }
 
 /// The problem in its smallest coordinates.
@@ -205,14 +205,14 @@ fn solve_all(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
-    match reduce::Reduced::new(problem, cancelled) {
+    match reduce::Reduced::new(problem, canceled) {
         Some(reduced) => {
-            let fits = solve_directly(&reduced.problem(), lambdas, options, cancelled);
+            let fits = solve_directly(&reduced.problem(), lambdas, options, canceled);
             reduced.lifted(lambdas, fits, options)
         }
-        None => solve_directly(problem, lambdas, options, cancelled),
+        None => solve_directly(problem, lambdas, options, canceled),
     }
 }
 
@@ -220,10 +220,10 @@ fn solve_directly(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let solver = if problem.loss == PairLoss::Psi { psi::path } else { options.solver.pair_path() };
-    solver(problem, lambdas, options, cancelled)
+    solver(problem, lambdas, options, canceled)
 }
 
 #[cfg(test)]

@@ -30,14 +30,14 @@ pub(super) fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     let hinge = problem.clone().with_loss(PairLoss::Hinge);
-    let starts = options.solver.pair_path()(&hinge, lambdas, options, cancelled);
+    let starts = options.solver.pair_path()(&hinge, lambdas, options, canceled);
     let mut fits = Vec::with_capacity(starts.len());
     for (&lambda, start) in lambdas.iter().zip(starts) {
         let problem = PairProblem { lambda, ..problem.clone() };
-        let fit = Descent::new(&problem, start).run(options, cancelled);
+        let fit = Descent::new(&problem, start).run(options, canceled);
         let stop = fit.1.stop;
         fits.push(fit);
         if stop == Stop::Interrupted {
@@ -64,7 +64,7 @@ impl<'p, 'a> Descent<'p, 'a> {
         Self { problem, began: Instant::now(), w, report }
     }
 
-    fn run(mut self, options: &SolveOptions, cancelled: &(dyn Fn() -> bool + Sync)) -> Report {
+    fn run(mut self, options: &SolveOptions, canceled: &(dyn Fn() -> bool + Sync)) -> Report {
         let mut balance = vec![0; self.problem.blocks().iter().map(|(block, _)| block.n_docs()).sum()];
         for _ in 0..MOST_STEPS {
             let next = self.misplaced();
@@ -72,7 +72,7 @@ impl<'p, 'a> Descent<'p, 'a> {
                 return (self.w, self.report);
             }
             balance = next;
-            if !self.step(&balance, options, cancelled) {
+            if !self.step(&balance, options, canceled) {
                 return (self.w, self.report);
             }
         }
@@ -85,12 +85,12 @@ impl<'p, 'a> Descent<'p, 'a> {
         &mut self,
         balance: &[i64],
         options: &SolveOptions,
-        cancelled: &(dyn Fn() -> bool + Sync),
+        canceled: &(dyn Fn() -> bool + Sync),
     ) -> bool {
         let convex = self.problem.clone().with_loss(PairLoss::Hinge);
         let convex = convex.with_tilt(self.tilt(balance)).with_start(self.w.clone());
         let lambda = [self.problem.lambda];
-        let Some((w, report)) = options.solver.pair_path()(&convex, &lambda, options, cancelled).pop() else {
+        let Some((w, report)) = options.solver.pair_path()(&convex, &lambda, options, canceled).pop() else {
             return false;
         };
         self.report.iterations += report.iterations;

@@ -98,8 +98,8 @@ pub(super) struct Reduced<'p, 'a> {
 }
 
 impl<'p, 'a> Reduced<'p, 'a> {
-    /// The reduced problem, where it pays and the work is not cancelled.
-    pub(super) fn new(problem: &'p PairProblem<'a>, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<Self> {
+    /// The reduced problem, where it pays and the work is not canceled.
+    pub(super) fn new(problem: &'p PairProblem<'a>, canceled: &(dyn Fn() -> bool + Sync)) -> Option<Self> {
         let useful: Vec<(&PairBlock, f64)> = problem
             .blocks()
             .iter()
@@ -113,7 +113,7 @@ impl<'p, 'a> Reduced<'p, 'a> {
         }
         let width = lanes::blocks_for(problem.dim());
         let mut rows: Vec<Lanes> = useful.iter().flat_map(|(block, _)| block.x()).copied().collect();
-        let (factors, lower) = triangular(&mut rows, width, problem.dim(), cancelled)?;
+        let (factors, lower) = triangular(&mut rows, width, problem.dim(), canceled)?;
         let rotation = Rotation { width, factors, vectors: rows };
         let mut first = 0;
         let lower_width = lanes::blocks_for(m);
@@ -173,19 +173,19 @@ impl<'p, 'a> Reduced<'p, 'a> {
 }
 
 /// Turns m rows of `width` blocks into the vectors of their reflections; answers the factors and L, shape
-/// `(m, 8 ceil(m / 8))`. `None` once cancelled. Rows are worked on in parallel, each on its own.
+/// `(m, 8 ceil(m / 8))`. `None` once canceled. Rows are worked on in parallel, each on its own.
 fn triangular(
     rows: &mut [Lanes],
     width: usize,
     dim: usize,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Option<(Vec<f64>, Vec<Lanes>)> {
     let m = rows.len() / width;
     let lower_width = lanes::blocks_for(m);
     let mut lower = vec![Lanes::ZERO; m * lower_width];
     let mut factors = Vec::with_capacity(m);
     for first in (0..m).step_by(PANEL) {
-        if cancelled() {
+        if canceled() {
             return None;
         }
         let count = PANEL.min(m - first);

@@ -80,8 +80,8 @@ impl Settings {
 /// Puts a required number into the options.
 fn set(options: &mut MetricOptions, name: &str, value: f64) -> Result<()> {
     match name {
-        "neutral" => options.neutral = value,
-        "halflife" => options.halflife = value,
+        "neutral_grade" => options.neutral = value,
+        "half_life" => options.halflife = value,
         _ => return Err(Error::Internal(format!("no metric option is named '{name}'"))),
     }
     Ok(())

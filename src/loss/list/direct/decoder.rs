@@ -1,6 +1,6 @@
-//! Decoder weights c: a ranking is worth F(pi) = sum_i c_{pi(i)} s_i to scores s, and sorting them maximises it.
+//! Decoder weights c: a ranking is worth F(pi) = sum_i c_{pi(i)} s_i to scores s, and sorting them maximizes it.
 //!
-//! They never rise, or the bounds would not hold. Their size is not normalised: c times t is w divided by t.
+//! They never rise, or the bounds would not hold. Their size is not normalized: c times t is w divided by t.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Direct optimisation of ranking measures (Le, Smola, Chapelle, Teo; equations 20 to 22).
+//! Direct optimization of ranking measures (Le, Smola, Chapelle, Teo; equations 20 to 22).
 //!
 //! For one query with metric weights a of positions, label weights b of documents and decoder weights c of positions,
 //! pi(i) the position of document i:
@@ -6,7 +6,7 @@
 //! ```text
 //! M(pi) = sum_i a_{pi(i)} b_i      the measure
 //! F(pi) = sum_i c_{pi(i)} s_i      largest where documents are sorted by s
-//! A(s)  = max_pi F(pi) - M(pi)     an assignment (`math::assignment`), pi~ its maximiser
+//! A(s)  = max_pi F(pi) - M(pi)     an assignment (`math::assignment`), pi~ its maximizer
 //!
 //! convex      A(s) - F(pibar) + max M,  pibar = sort(b), ties as they came;   subgradient c[pi~] - c[pibar]
 //! nonconvex   A(s) - max F + max M;                                           subgradient c[pi~] - c[sort(s)]
@@ -43,7 +43,15 @@ pub const DIRECT: LossDef = LossDef {
     name: "direct",
     summary: "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
     shape: Shape::Difference,
-    parameters: &["measure", "decoder", "decoder_power", "bound", "neutral", "halflife", "block"],
+    parameters: &[
+        "measure",
+        "decoder",
+        "decoder_power",
+        "bound",
+        "neutral_grade",
+        "half_life",
+        "diversify_by",
+    ],
     make: |given| Ok(Loss::List(ListLoss::Direct(Direct::of_options(*given)?))),
 };
 
@@ -78,15 +86,15 @@ impl Direct {
         let defaults = MetricOptions::default();
         let measure = Measure::parse(
             given.text("measure").unwrap_or("ndcg@10"),
-            given.number("neutral").unwrap_or(defaults.neutral),
-            given.number("halflife").unwrap_or(defaults.halflife),
+            given.number("neutral_grade").unwrap_or(defaults.neutral),
+            given.number("half_life").unwrap_or(defaults.halflife),
         )?;
         let power = given.number("decoder_power").unwrap_or(0.25);
         let decoder = Decoder::parse(given.text("decoder").unwrap_or("linear"), measure, power)?;
         check_unused(given, measure, decoder)?;
         let convex = given.text("bound") == Some("convex");
         let bound = if convex { Bound::Convex } else { Bound::Nonconvex };
-        Ok(Self { measure, decoder, bound, diverse: given.text("block").is_some() })
+        Ok(Self { measure, decoder, bound, diverse: given.text("diversify_by").is_some() })
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -134,8 +142,8 @@ impl Direct {
 fn check_unused(given: Given<'_>, measure: Measure, decoder: Decoder) -> Result<()> {
     let unused = [
         ("decoder_power", !matches!(decoder, Decoder::Power(_)), "\"decoder\": \"power\""),
-        ("neutral", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
-        ("halflife", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
+        ("neutral_grade", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
+        ("half_life", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
     ];
     match unused.into_iter().find(|(key, idle, _)| *idle && given.0.contains_key(*key)) {
         Some((key, _, without)) => {

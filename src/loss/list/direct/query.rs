@@ -1,4 +1,4 @@
-//! One query of direct optimisation: its weights, reference orders, and the bounds at any scores.
+//! One query of direct optimization: its weights, reference orders, and the bounds at any scores.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -104,14 +104,14 @@ impl DirectQuery {
         WORKSPACE.with_borrow_mut(|workspace| self.lists.maximize(scores, workspace))
     }
 
-    /// The maximiser of M that orders documents by b, equal ones as they came.
+    /// The maximizer of M that orders documents by b, equal ones as they came.
     pub fn ideal_order(&self) -> Vec<u32> {
         let mut order = Vec::new();
         self.lists.best(&self.b, self.b.len(), &mut order);
         order
     }
 
-    /// The maximiser of M with the largest F, equation 21. Documents by b, equal ones by s, are dealt to the groups of
+    /// The maximizer of M with the largest F, equation 21. Documents by b, equal ones by s, are dealt to the groups of
     /// positions with equal a; inside each group they are ordered by s.
     pub fn score_consistent_order(&self, scores: &[f64]) -> Vec<u32> {
         let by = |values: &[f64], x: u32, y: u32| -> Ordering {
@@ -127,8 +127,8 @@ impl DirectQuery {
         order
     }
 
-    /// A(s) - F(reference) + max M; writes c[pi~] - c[reference], pi~ the maximiser of A, into the last argument (l,
-    /// overwritten). With a fixed maximiser of M as reference it is the convex bound, equation 20.
+    /// A(s) - F(reference) + max M; writes c[pi~] - c[reference], pi~ the maximizer of A, into the last argument (l,
+    /// overwritten). With a fixed maximizer of M as reference it is the convex bound, equation 20.
     pub fn bound(&self, scores: &[f64], reference: &[u32], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
         if self.flat {
@@ -158,7 +158,7 @@ impl DirectQuery {
 }
 
 impl Lists {
-    /// A(s); its maximiser is left in the workspace.
+    /// A(s); its maximizer is left in the workspace.
     fn maximize(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
         match self {
             Self::All(ranking) => ranking.maximize(scores, workspace),

@@ -8,7 +8,7 @@ use crate::math::dense::dot;
 use crate::math::order::{compare, descending};
 
 fn measures() -> impl Strategy<Value = Measure> {
-    let eru = |normalised| Measure::Eru { neutral: 1.0, halflife: 3.0, normalised };
+    let eru = |normalized| Measure::Eru { neutral: 1.0, halflife: 3.0, normalized };
     prop_oneof![
         Just(Measure::Wta),
         Just(Measure::Dcg(None)),
@@ -142,10 +142,9 @@ fn options_make_the_loss() {
     assert_eq!(made(&json!({})).unwrap(), default);
     assert_eq!(made(&json!({"measure": "dcg@3"})).unwrap().decoder, Decoder::Linear(3));
     assert_eq!(made(&json!({"measure": "wta"})).unwrap().decoder, Decoder::Linear(10));
-    let options =
-        json!({"measure": "neru", "neutral": 2.0, "halflife": 4.0, "decoder": "power", "decoder_power": 2.0});
+    let options = json!({"measure": "neru", "neutral_grade": 2.0, "half_life": 4.0, "decoder": "power", "decoder_power": 2.0});
     let loss = made(&options).unwrap();
-    assert_eq!(loss.measure, Measure::Eru { neutral: 2.0, halflife: 4.0, normalised: true });
+    assert_eq!(loss.measure, Measure::Eru { neutral: 2.0, halflife: 4.0, normalized: true });
     assert_eq!(loss.decoder, Decoder::Power(2.0));
     let nonconvex = made(&json!({"bound": "nonconvex"})).unwrap();
     assert_eq!(ListLoss::Direct(nonconvex).shape(), Shape::Difference);
@@ -201,7 +200,7 @@ fn queries_without_an_order_cost_nothing() {
 }
 
 #[test]
-fn fewer_documents_than_positions_keep_the_normaliser() {
+fn fewer_documents_than_positions_keep_the_normalizer() {
     let query = query(Measure::Precision(5), Decoder::Linear(5), &[1.0, 0.0]);
     assert!((query.best() - 0.2).abs() < 1e-15);
     assert_eq!(query.decoder_weights(), [5.0, 4.0]);

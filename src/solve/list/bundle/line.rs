@@ -42,7 +42,7 @@ struct Trial {
 
 impl<'p, 'a> Line<'p, 'a> {
     pub(super) fn new(problem: &'p ListProblem<'a>, lambda: f64, from: &'p Place, to: &'p [f64]) -> Self {
-        let u = problem.less_centre(&from.w);
+        let u = problem.less_center(&from.w);
         let v: Vec<f64> = to.iter().zip(&from.w).map(|(to, from)| to - from).collect();
         let step = problem.scores(&v);
         Self { problem, lambda, from, to, step, penalty: [dot(&u, &u), dot(&u, &v), dot(&v, &v)] }

@@ -11,7 +11,7 @@
 //! is a lower bound of min P whatever a is (`planes`). Best P found less the best bound is the certified gap.
 //!
 //! **Line search** (Franc & Sonnenburg 2009, OCAS). The minimum of the model, w', may be far from any good point. P is
-//! minimised along the line from the best point to w', which gives the next best point; the next plane is cut a
+//! minimized along the line from the best point to w', which gives the next best point; the next plane is cut a
 //! tenth of the way from there to w'. Scores are linear along the line, so the search reads no document (`line`). Planes
 //! stay below the risk for every lambda and are kept along a path of lambdas.
 
@@ -28,7 +28,7 @@ use super::pass::PerDocument;
 use super::{ListProblem, Report};
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Cancelled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// The next plane is cut this share of the way from the best point to the minimum of the model.
 const CUT: f64 = 0.1;
@@ -52,12 +52,12 @@ fn path(
     problem: &ListProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
+    canceled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Report> {
     if problem.shape() == Shape::Difference {
-        return differences::path(problem, lambdas, options, cancelled);
+        return differences::path(problem, lambdas, options, canceled);
     }
-    solve_from(problem, &problem.beginning(), lambdas, options, cancelled)
+    solve_from(problem, &problem.beginning(), lambdas, options, canceled)
 }
 
 /// Solves a convex problem for each lambda, the first from w on, every other one from the one before.
@@ -66,12 +66,12 @@ pub(super) fn solve_from(
     w: &[f64],
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<Report> {
     let mut bundle = Bundle::new(problem, w);
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
-        let report = bundle.solve(lambda, options, cancelled);
+        let report = bundle.solve(lambda, options, canceled);
         let stop = report.stop;
         fits.push((bundle.best.w.clone(), report));
         if stop == Stop::Interrupted {
@@ -114,11 +114,11 @@ impl<'p, 'a> Bundle<'p, 'a> {
     /// Adds the plane at w, whose slopes were computed last.
     fn cut(&mut self, w: &[f64], risk: f64) {
         let g = self.problem.columns_times(&self.slopes);
-        let offset = risk - dot(&g, &self.problem.less_centre(w));
+        let offset = risk - dot(&g, &self.problem.less_center(w));
         self.planes.add(g, offset);
     }
 
-    fn solve(&mut self, lambda: f64, options: &SolveOptions, cancelled: Cancelled<'_>) -> SolveReport {
+    fn solve(&mut self, lambda: f64, options: &SolveOptions, canceled: Canceled<'_>) -> SolveReport {
         let began = Instant::now();
         let mut steps: Vec<Step> = Vec::new();
         let (mut bound, mut gap, mut since) = (0.0, f64::INFINITY, 0);
@@ -133,7 +133,7 @@ impl<'p, 'a> Bundle<'p, 'a> {
             if gap <= options.allowed_gap(objective, self.loss_at_start) {
                 break Stop::Converged;
             }
-            if cancelled() {
+            if canceled() {
                 break Stop::Interrupted;
             }
             if steps.len() > options.max_iterations as usize {

@@ -159,7 +159,7 @@ impl Planes {
         }
         self.weights[new] = given;
         self.active.push(new);
-        self.normalise();
+        self.normalize();
     }
 
     /// The row of the matrix that `new` adds to those of F.
@@ -174,7 +174,7 @@ impl Planes {
         self.factor = Factor::default();
     }
 
-    fn normalise(&mut self) {
+    fn normalize(&mut self) {
         let sum: f64 = self.active.iter().map(|&i| self.weights[i]).sum();
         if sum > 0.0 {
             self.active.iter().for_each(|&i| self.weights[i] /= sum);
@@ -199,7 +199,7 @@ impl Planes {
                 self.weights[i] = 0.0;
             }
         }
-        self.normalise();
+        self.normalize();
     }
 
     fn model(&self, lambda: f64) -> Model {

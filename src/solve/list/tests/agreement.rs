@@ -22,11 +22,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn all_solvers_find_the_minimum(seed in 0u64..1 << 40, dim in 1usize..12, power in -3i32..1, centred: bool) {
+    fn all_solvers_find_the_minimum(seed in 0u64..1 << 40, dim in 1usize..12, power in -3i32..1, centered: bool) {
         for loss in [SQUARED, LIST_NET] {
             let case = Case::new(seed, 1 + seed as usize % 9, dim, loss);
             each_convex(&case, |problem| {
-                let problem = if centred { problem.clone().with_centre(centre(dim)).unwrap() } else { problem.clone() };
+                let problem = if centered { problem.clone().with_center(center(dim)).unwrap() } else { problem.clone() };
                 let lambda = [10f64.powi(power)];
                 let (_, bundle) = fits(&problem, &lambda, &BUNDLE, 1e-9).pop().unwrap();
                 assert_eq!(bundle.stop, Stop::Converged, "{bundle:?}");
@@ -46,7 +46,7 @@ proptest! {
     fn stochastic_steps_are_certified(seed in 0u64..1 << 40, dim in 1usize..12, power in -1i32..1) {
         let case = Case::new(seed, 20, dim, LIST_NET);
         each_convex(&case, |problem| {
-            let problem = problem.clone().with_centre(centre(dim)).unwrap();
+            let problem = problem.clone().with_center(center(dim)).unwrap();
             let lambda = [10f64.powi(power)];
             let (_, bundle) = fits(&problem, &lambda, &BUNDLE, 1e-9).pop().unwrap();
             let (w, report) = fits(&problem, &lambda, &STOCHASTIC, 1e-3).pop().unwrap();
@@ -81,9 +81,9 @@ fn an_interrupted_path_ends_with_the_interrupted_fit() {
     each_convex(&case, |problem| {
         for solver in taking(problem.shape()) {
             let asked = AtomicU32::new(0);
-            let cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= 2;
+            let canceled = || asked.fetch_add(1, Ordering::Relaxed) >= 2;
             let fits =
-                solver.list_path()(problem, &[0.01, 0.001, 1e-4, 1e-5], &options(solver, 1e-13), &cancelled);
+                solver.list_path()(problem, &[0.01, 0.001, 1e-4, 1e-5], &options(solver, 1e-13), &canceled);
             // Least squares may be done before it asks.
             if asked.into_inner() > 2 {
                 assert!(fits.len() < 4, "{}", solver.name);
@@ -111,7 +111,7 @@ fn small_penalties_are_solved_and_certified() {
 #[test]
 fn more_features_than_documents_take_the_smaller_system() {
     let case = Case::new(11, 4, 60, SQUARED);
-    for problem in [case.problem(), case.problem().with_centre(centre(60)).unwrap()] {
+    for problem in [case.problem(), case.problem().with_center(center(60)).unwrap()] {
         for lambda in [1.0, 1e-3, 1e-6] {
             let (_, smaller) = fits(&problem, &[lambda], &LEAST_SQUARES, 1e-9).pop().unwrap();
             assert_eq!(smaller.stop, Stop::Converged);
@@ -137,7 +137,7 @@ fn sums_of_parts_are_those_of_the_whole() {
         assert!(numbers(a).iter().zip(numbers(b)).all(|(a, b)| (a - b).abs() < 1e-12));
     }
     // R by the sums is R by the documents.
-    let w = centre(11);
+    let w = center(11);
     let a = whole.matrix();
     let quadratic: f64 = (0..121).map(|k| w[k / 11] * a[k] * w[k % 11]).sum();
     let linear: f64 = w.iter().zip(whole.right()).map(|(w, b)| w * b).sum();
@@ -150,10 +150,10 @@ fn queries_without_weight_leave_the_penalty() {
     let mut case = Case::new(2, 3, 4, LIST_NET);
     case.weights.fill(0.0);
     each_convex(&case, |problem| {
-        let problem = problem.clone().with_centre(centre(4)).unwrap();
+        let problem = problem.clone().with_center(center(4)).unwrap();
         for solver in taking(problem.shape()) {
             let (w, report) = fits(&problem, &[0.1], solver, 1e-6).pop().unwrap();
-            assert_eq!((w, report.stop), (centre(4), Stop::Converged), "{}", solver.name);
+            assert_eq!((w, report.stop), (center(4), Stop::Converged), "{}", solver.name);
         }
     });
 }

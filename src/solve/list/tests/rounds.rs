@@ -21,12 +21,12 @@ fn differences_never_rise() {
 }
 
 #[test]
-fn a_centre_is_where_differences_begin() {
+fn a_center_is_where_differences_begin() {
     let case = Case::new(4, 20, 5, SQUARED);
-    let problem = case.with(Shape::Difference, Ramp::of).with_centre(centre(5)).unwrap();
+    let problem = case.with(Shape::Difference, Ramp::of).with_center(center(5)).unwrap();
     let (w, report) = fits(&problem, &[1e6], &BUNDLE, 1e-6).pop().unwrap();
-    assert!(report.objective <= problem.risk(&centre(5), &mut [0.0; 5]) + 1e-12);
-    assert!(w.iter().zip(centre(5)).all(|(w, w0)| (w - w0).abs() < 1e-5));
+    assert!(report.objective <= problem.risk(&center(5), &mut [0.0; 5]) + 1e-12);
+    assert!(w.iter().zip(center(5)).all(|(w, w0)| (w - w0).abs() < 1e-5));
 }
 
 #[test]

@@ -39,7 +39,7 @@ use super::progress::{Progress, along, scaled};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
-use crate::solve::Cancelled;
+use crate::solve::Canceled;
 use crate::solve::PairProblem;
 use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef};
 
@@ -70,9 +70,9 @@ fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
-    let pairs = Pairs::new(problem, cancelled);
+    let pairs = Pairs::new(problem, canceled);
     let mut method = Admm::new(&pairs);
     along(problem, lambdas, options, &pairs, |progress| method.run(progress))
 }
@@ -166,7 +166,7 @@ impl<'a> Admm<'a> {
     ) -> (f64, f64) {
         let scores = self.pairs.scores(&self.w);
         let (sums, pulled) = self.pairs.pass(PairLoss::Hinge, &scores, &mut self.alpha, update);
-        if self.pairs.cancelled() {
+        if self.pairs.canceled() {
             return (0.0, 0.0);
         }
         let (_, steepness) = progress.offer(&self.w, &sums, &pulled);
@@ -201,7 +201,7 @@ fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
         // Without features that differ, next is not a number.
         let settled = next.is_nan() || next <= (1.0 + POWER_GROWTH) * eigenvalue;
         eigenvalue = next.max(eigenvalue);
-        if settled || pairs.cancelled() {
+        if settled || pairs.canceled() {
             break;
         }
     }

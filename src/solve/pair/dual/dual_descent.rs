@@ -29,7 +29,7 @@ use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
 use crate::math::simd::{SimdTask, dispatch};
-use crate::solve::Cancelled;
+use crate::solve::Canceled;
 use crate::solve::PairProblem;
 use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Stop};
 
@@ -52,9 +52,9 @@ fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
-    let pairs = Pairs::new(problem, cancelled);
+    let pairs = Pairs::new(problem, canceled);
     let mut descent = Descent::new(&pairs, problem.loss());
     along(problem, lambdas, options, &pairs, |progress| descent.run(progress))
 }
@@ -161,7 +161,7 @@ impl<'a> Descent<'a> {
     fn check(&mut self, progress: &mut Progress<'_>) {
         let scores = self.pairs.scores(&self.w);
         let (sums, pulled) = self.pairs.pass(self.loss, &scores, &mut self.alpha, |_, _, alpha| alpha);
-        if self.pairs.cancelled() {
+        if self.pairs.canceled() {
             return;
         }
         progress.offer(&self.w, &sums, &pulled);
@@ -199,7 +199,7 @@ impl<'a> Descent<'a> {
             let due = visits >= VISITS_PER_CHECK * self.pairs.count as f64
                 || met.slack < 0.5 * progress.allowed_gap()
                 || !met.moved;
-            if due || self.pairs.cancelled() || progress.is_last() {
+            if due || self.pairs.canceled() || progress.is_last() {
                 return Met { moved, ..met };
             }
             progress.note();
@@ -212,7 +212,7 @@ impl<'a> Descent<'a> {
         let mut met = Met::default();
         let batch = (WORK_BETWEEN_QUESTIONS / (self.pairs.dim + 1)).max(1);
         for active in self.active.chunks(batch) {
-            if self.pairs.cancelled() {
+            if self.pairs.canceled() {
                 break;
             }
             let (documents, alpha, w) = (&self.documents[..], &mut self.alpha[..], &mut self.w[..]);

@@ -47,7 +47,7 @@ use crate::loss::PairLoss;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::{SimdTask, dispatch};
-use crate::solve::Cancelled;
+use crate::solve::Canceled;
 use crate::solve::PairProblem;
 use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Stop};
 
@@ -74,9 +74,9 @@ fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
-    let pairs = Pairs::new(problem, cancelled);
+    let pairs = Pairs::new(problem, canceled);
     along(problem, lambdas, options, &pairs, |progress| run(&pairs, progress))
 }
 
@@ -86,7 +86,7 @@ fn run(pairs: &Pairs<'_>, mut progress: Progress<'_>) -> (Vec<f64>, SolveReport)
     loop {
         let scores = pairs.scores(&point.w);
         let (sums, pulled) = pairs.pass(PairLoss::Hinge, &scores, &mut point.alpha, |_, _, alpha| alpha);
-        if !pairs.cancelled() {
+        if !pairs.canceled() {
             progress.offer(&point.w, &sums, &pulled);
         }
         if let Some(stop) = progress.stop(pairs) {
@@ -96,7 +96,7 @@ fn run(pairs: &Pairs<'_>, mut progress: Progress<'_>) -> (Vec<f64>, SolveReport)
         (last_gap, idle) = if better { (progress.gap(), 0) } else { (last_gap, idle + 1) };
         let moved = idle <= PATIENCE && point.improve(pairs, &progress, &scores, &pulled);
         if !moved {
-            let stop = if pairs.cancelled() { Stop::Interrupted } else { Stop::Stalled };
+            let stop = if pairs.canceled() { Stop::Interrupted } else { Stop::Stalled };
             return progress.finish(stop);
         }
         progress.note();
@@ -150,7 +150,7 @@ struct Point {
 }
 
 impl Point {
-    /// The start; worthless once cancelled.
+    /// The start; worthless once canceled.
     fn start(pairs: &Pairs<'_>, progress: &Progress<'_>) -> Self {
         let quarter = weighted_moment(pairs, |row, weights| weights.fill(0.25 * row.weight));
         let mut right = progress.pull.clone();
@@ -203,13 +203,13 @@ impl Point {
         let allowed = REFINED * progress.allowed_gap();
         for _ in 0..MOST_REFINEMENTS {
             let left = self.left_over(pairs, progress.lambda, &right, &direction);
-            if lanes::dot(&left, &left) <= 4.0 * progress.lambda * allowed || pairs.cancelled() {
+            if lanes::dot(&left, &left) <= 4.0 * progress.lambda * allowed || pairs.canceled() {
                 break;
             }
             longest = self.refine(pairs, &factor.solve(&left), &mut direction);
         }
         let step = (STEP_SHARE * longest).min(1.0);
-        if pairs.cancelled() || !(step > 0.0 && lanes::dot(&direction, &direction).is_finite()) {
+        if pairs.canceled() || !(step > 0.0 && lanes::dot(&direction, &direction).is_finite()) {
             return false;
         }
         lanes::axpy(step, &direction, &mut self.w);

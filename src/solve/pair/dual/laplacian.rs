@@ -14,7 +14,7 @@ const GROUP_WORK: usize = 1 << 26;
 /// Rows of L X whose sums stay in registers.
 const TILE: usize = 4;
 
-/// M'D M = X' L X, blocks on and above the diagonal; `fill` writes the D of a row. Worthless once cancelled.
+/// M'D M = X' L X, blocks on and above the diagonal; `fill` writes the D of a row. Worthless once canceled.
 pub(super) fn weighted_moment(pairs: &Pairs<'_>, fill: impl Fn(&Row, &mut [f64])) -> Vec<Lanes> {
     let mut moment = vec![Lanes::ZERO; pairs.width * LANES * pairs.width];
     let (mut weights, mut products) = (Vec::new(), Vec::new());
@@ -23,7 +23,7 @@ pub(super) fn weighted_moment(pairs: &Pairs<'_>, fill: impl Fn(&Row, &mut [f64])
         adjacency(part, &fill, &mut weights);
         let n = part.block.n_docs();
         for first in (0..n).step_by(group) {
-            if pairs.cancelled() {
+            if pairs.canceled() {
                 return moment;
             }
             let rows = first..n.min(first + group);

@@ -19,7 +19,7 @@ use std::ops::Range;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::{SimdTask, dispatch};
-use crate::solve::Cancelled;
+use crate::solve::Canceled;
 use crate::solve::{PairBlock, PairProblem};
 
 /// Pairs that a loop may visit before it asks whether to stop.
@@ -65,7 +65,7 @@ pub(super) struct Sums {
 /// Queries with a positive weight and at least one pair.
 pub(super) struct Pairs<'a> {
     pub parts: Vec<Part<'a>>,
-    cancelled: Cancelled<'a>,
+    canceled: Canceled<'a>,
     /// Number of features.
     pub dim: usize,
     /// Blocks per vector of features.
@@ -81,14 +81,14 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// The pairs of a problem. Once `cancelled` is true, loops over pairs end early and their results are
+    /// The pairs of a problem. Once `canceled` is true, loops over pairs end early and their results are
     /// worthless.
-    pub(super) fn new(problem: &PairProblem<'a>, cancelled: Cancelled<'a>) -> Self {
+    pub(super) fn new(problem: &PairProblem<'a>, canceled: Canceled<'a>) -> Self {
         let dim = problem.dim();
         let width = lanes::blocks_for(dim);
         let mut pairs = Self {
             parts: Vec::new(),
-            cancelled,
+            canceled,
             dim,
             width,
             documents: 0,
@@ -114,11 +114,11 @@ impl<'a> Pairs<'a> {
     }
 
     /// Whether the work should stop.
-    pub(super) fn cancelled(&self) -> bool {
-        (self.cancelled)()
+    pub(super) fn canceled(&self) -> bool {
+        (self.canceled)()
     }
 
-    /// All rows in order; ends early once cancelled.
+    /// All rows in order; ends early once canceled.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let mut unasked = PAIRS_BETWEEN_QUESTIONS;
         self.parts.iter().flat_map(Part::rows).take_while(move |row| {
@@ -127,7 +127,7 @@ impl<'a> Pairs<'a> {
             if ask {
                 unasked = 0;
             }
-            !(ask && self.cancelled())
+            !(ask && self.canceled())
         })
     }
 
@@ -138,7 +138,7 @@ impl<'a> Pairs<'a> {
         for part in &self.parts {
             let n = part.block.n_docs();
             part_scores.resize(lanes::blocks_for(n), Lanes::ZERO);
-            if !self.cancelled() {
+            if !self.canceled() {
                 dispatch(Scores { part, w, out: &mut part_scores });
             }
             scores.extend(part_scores.iter().flat_map(|block| block.0).take(n));
@@ -149,7 +149,7 @@ impl<'a> Pairs<'a> {
     /// X'g.
     pub(super) fn pull_back(&self, g: &[f64]) -> Vec<Lanes> {
         let mut out = vec![Lanes::ZERO; self.width];
-        for part in self.parts.iter().take_while(|_| !self.cancelled()) {
+        for part in self.parts.iter().take_while(|_| !self.canceled()) {
             let g = lanes::from_slice(&g[part.documents.clone()]);
             dispatch(PullBack { part, g: &g, out: &mut out });
         }
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_end_once_cancelled() {
+    fn rows_end_once_canceled() {
         let blocks = blocks();
         let problem = problem(&blocks);
         assert_eq!(Pairs::new(&problem, &|| true).rows().count(), 0);

@@ -148,7 +148,7 @@ impl<'p> Progress<'p> {
 
     /// The reason to stop before the next iteration, if there is one.
     pub(super) fn stop(&self, pairs: &Pairs<'_>) -> Option<Stop> {
-        if pairs.cancelled() {
+        if pairs.canceled() {
             Some(Stop::Interrupted)
         } else if self.gap() <= self.allowed_gap() {
             Some(Stop::Converged)

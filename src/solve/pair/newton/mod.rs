@@ -45,7 +45,7 @@ use self::start::regularized_solve;
 use super::PairProblem;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
-use crate::solve::Cancelled;
+use crate::solve::Canceled;
 use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
 /// The definition.
@@ -60,16 +60,16 @@ fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
     match problem.loss() {
         PairLoss::SquaredHinge => {
-            return smooth::path(SquaredHinge::default(), problem, lambdas, options, cancelled);
+            return smooth::path(SquaredHinge::default(), problem, lambdas, options, canceled);
         }
-        PairLoss::Logistic => return smooth::path(Logistic, problem, lambdas, options, cancelled),
+        PairLoss::Logistic => return smooth::path(Logistic, problem, lambdas, options, canceled),
         PairLoss::Hinge | PairLoss::Psi => {}
     }
-    let mut solver = Solver::new(problem, *options, cancelled);
+    let mut solver = Solver::new(problem, *options, canceled);
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
         let report = solver.run(lambda);
@@ -153,7 +153,7 @@ struct Counters {
 
 /// The state of a fit; kept from one lambda of a path to the next.
 struct Solver<'a> {
-    cancelled: Cancelled<'a>,
+    canceled: Canceled<'a>,
     space: Space<'a>,
     options: SolveOptions,
     penalty: Penalty<'a>,
@@ -183,13 +183,13 @@ struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    fn new(problem: &'a PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
-        let space = Space::new(problem.dim(), problem.blocks(), cancelled);
+    fn new(problem: &'a PairProblem<'a>, options: SolveOptions, canceled: Canceled<'a>) -> Self {
+        let space = Space::new(problem.dim(), problem.blocks(), canceled);
         let penalty = Penalty::new(problem);
         let zero = vec![Lanes::ZERO; space.width];
         Self {
             options,
-            cancelled,
+            canceled,
             start: problem.start.as_deref().map(lanes::from_slice),
             w: zero.clone(),
             residual: zero.clone(),
@@ -233,8 +233,8 @@ impl<'a> Solver<'a> {
             self.solved = true;
             self.descend(&mut steps)
         };
-        // Once cancelled, sums over pairs are worthless, and with them every other reason to stop.
-        let stop = if (self.cancelled)() { Stop::Interrupted } else { stop };
+        // Once canceled, sums over pairs are worthless, and with them every other reason to stop.
+        let stop = if (self.canceled)() { Stop::Interrupted } else { stop };
         let (iterations, objective, gap) = (self.counters.iterations, self.best.primal, self.gap());
         SolveReport { stop, iterations, objective, gap, steps }
     }
@@ -274,7 +274,7 @@ impl<'a> Solver<'a> {
             let stuck = counters.idle > PATIENCE
                 || counters.failures > MOST_FAILURES
                 || counters.refreshes > MOST_REFRESHES;
-            let stop = if (self.cancelled)() {
+            let stop = if (self.canceled)() {
                 Some(Stop::Interrupted)
             } else if counters.iterations >= self.options.max_iterations {
                 Some(Stop::IterationLimit)

@@ -25,7 +25,7 @@ use super::space::Space;
 use super::start::regularized_solve;
 use super::step_against;
 use crate::math::lanes::{self, Lanes};
-use crate::solve::Cancelled;
+use crate::solve::Canceled;
 use crate::solve::PairProblem;
 use crate::solve::{SolveOptions, SolveReport, Step, Stop};
 
@@ -46,9 +46,9 @@ pub(super) fn path<C: Curve>(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    cancelled: Cancelled<'_>,
+    canceled: Canceled<'_>,
 ) -> Vec<(Vec<f64>, SolveReport)> {
-    let mut solver = Solver::new(curve, problem, *options, cancelled);
+    let mut solver = Solver::new(curve, problem, *options, canceled);
     let mut fits = Vec::with_capacity(lambdas.len());
     for &lambda in lambdas {
         let report = solver.run(lambda);
@@ -64,7 +64,7 @@ pub(super) fn path<C: Curve>(
 /// The state of a fit; kept from one lambda of a path to the next.
 struct Solver<'a, C> {
     curve: C,
-    cancelled: Cancelled<'a>,
+    canceled: Canceled<'a>,
     options: SolveOptions,
     space: Space<'a>,
     penalty: Penalty<'a>,
@@ -90,12 +90,12 @@ struct Solver<'a, C> {
 }
 
 impl<'a, C: Curve> Solver<'a, C> {
-    fn new(curve: C, problem: &'a PairProblem<'a>, options: SolveOptions, cancelled: Cancelled<'a>) -> Self {
-        let space = Space::new(problem.dim(), problem.blocks(), cancelled);
+    fn new(curve: C, problem: &'a PairProblem<'a>, options: SolveOptions, canceled: Canceled<'a>) -> Self {
+        let space = Space::new(problem.dim(), problem.blocks(), canceled);
         let zero = vec![Lanes::ZERO; space.width];
         Self {
             curve,
-            cancelled,
+            canceled,
             options,
             penalty: Penalty::new(problem),
             w: zero.clone(),
@@ -129,7 +129,7 @@ impl<'a, C: Curve> Solver<'a, C> {
             self.descend(&mut steps)
         };
         self.start = Some(self.best.clone());
-        let stop = if (self.cancelled)() { Stop::Interrupted } else { stop };
+        let stop = if (self.canceled)() { Stop::Interrupted } else { stop };
         SolveReport { stop, iterations: self.iterations, objective: self.best_primal, gap: self.gap(), steps }
     }
 
@@ -183,7 +183,7 @@ impl<'a, C: Curve> Solver<'a, C> {
             if self.has_converged() && self.confirmed() {
                 return Stop::Converged;
             }
-            let stop = if (self.cancelled)() {
+            let stop = if (self.canceled)() {
                 Some(Stop::Interrupted)
             } else if self.iterations >= self.options.max_iterations {
                 Some(Stop::IterationLimit)

@@ -10,7 +10,7 @@ use super::chunk::{Chunk, Hessian, Moment, Pass, PullBack, SetDirection, SetPoin
 use super::curve::{Curve, CurveHessian, CurvePass};
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::dispatch;
-use crate::solve::Cancelled;
+use crate::solve::Canceled;
 use crate::solve::PairBlock;
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
@@ -24,7 +24,7 @@ const HESSIAN_BYTES: u64 = 1 << 26;
 pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
     /// Asked before every chunk: once it is true, chunks are skipped and every result is worthless.
-    cancelled: Cancelled<'a>,
+    canceled: Canceled<'a>,
     /// Blocks per vector of features.
     pub width: usize,
     /// Number of features.
@@ -44,7 +44,7 @@ fn work(block: &PairBlock) -> u64 {
 
 impl<'a> Space<'a> {
     /// Score space of the queries with a positive weight and at least one pair.
-    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)], cancelled: Cancelled<'a>) -> Self {
+    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)], canceled: Canceled<'a>) -> Self {
         let useful = || blocks.iter().filter(|(block, weight)| *weight > 0.0 && block.pairs() > 0);
         let total: u64 = useful().map(|(block, _)| work(block)).sum();
         let square = (8 * dim * dim).max(1) as u64;
@@ -68,7 +68,7 @@ impl<'a> Space<'a> {
         useful().for_each(|(block, weight)| lanes::axpy(*weight, block.pair_sum(), &mut pair_sum));
         let total_weight = useful().fold(0.0, |sum, (block, weight)| sum + weight * block.pairs() as f64);
         let pairs = useful().map(|(block, _)| block.pairs()).sum();
-        Self { chunks, cancelled, width, dim, total_weight, pairs, pair_sum }
+        Self { chunks, canceled, width, dim, total_weight, pairs, pair_sum }
     }
 
     /// Bytes that one center per pair would take.
@@ -146,10 +146,10 @@ impl<'a> Space<'a> {
         self.each(|chunk| chunk.largest_margin()).into_iter().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The results of all chunks in chunk order; defaults once the work is cancelled.
+    /// The results of all chunks in chunk order; defaults once the work is canceled.
     fn each<R: Send + Default>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
-        let cancelled = self.cancelled;
-        let work = |chunk: &mut Chunk<'a>| if cancelled() { R::default() } else { work(chunk) };
+        let canceled = self.canceled;
+        let work = |chunk: &mut Chunk<'a>| if canceled() { R::default() } else { work(chunk) };
         if let [chunk] = &mut self.chunks[..] {
             return vec![work(chunk)];
         }

@@ -43,7 +43,7 @@ fn tangent(problem: &PairProblem<'_>, w: &[f64]) -> Vec<f64> {
     tilt
 }
 
-/// Four clean queries, and one whose few documents are far away and labelled the wrong way round.
+/// Four clean queries, and one whose few documents are far away and labeled the wrong way round.
 fn with_outliers() -> Vec<PairBlock> {
     let mut numbers = Numbers(4);
     let mut query = |docs: usize, size: f64, sign: f64| {

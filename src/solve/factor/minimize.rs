@@ -48,16 +48,16 @@ pub(super) fn newton(
     start: &[f64],
     lambda: f64,
     step: HalfStep,
-    cancelled: &dyn Fn() -> bool,
+    canceled: &dyn Fn() -> bool,
 ) -> Vec<f64> {
     let mut w = start.to_vec();
     let mut gradient = vec![0.0; w.len()];
     let mut objective = risk.value_and_subgradient(&w, &mut gradient) + 0.5 * lambda * dot(&w, &w);
     for _ in 0..STEPS {
         add(&mut gradient, lambda, &w);
-        let direction = direction(risk, &w, &gradient, lambda, step, cancelled);
+        let direction = direction(risk, &w, &gradient, lambda, step, canceled);
         let slope = dot(&gradient, &direction);
-        if -slope <= step.tolerance * step.tolerance * objective || cancelled() {
+        if -slope <= step.tolerance * step.tolerance * objective || canceled() {
             break;
         }
         let mut t = 1.0;
@@ -82,7 +82,7 @@ fn direction(
     gradient: &[f64],
     lambda: f64,
     step: HalfStep,
-    cancelled: &dyn Fn() -> bool,
+    canceled: &dyn Fn() -> bool,
 ) -> Vec<f64> {
     let scores = risk.scores(w);
     let mut found = vec![0.0; w.len()];
@@ -92,7 +92,7 @@ fn direction(
     let mut length = dot(&residual, &residual);
     let enough = step.tolerance * step.tolerance * length;
     for _ in 0..step.most {
-        if length <= enough || cancelled() {
+        if length <= enough || canceled() {
             break;
         }
         risk.hessian_times(&scores, &direction, &mut product);
