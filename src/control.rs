@@ -8,11 +8,18 @@ use crate::error::{Error, Result};
 #[derive(Debug, Default)]
 pub struct Control {
     canceled: AtomicBool,
+    /// Checks until the work is canceled, if limited.
+    checks_left: Option<AtomicUsize>,
     done: AtomicUsize,
     total: AtomicUsize,
 }
 
 impl Control {
+    /// Canceled after this many checks, so that an interruption can be tested at every point.
+    pub fn canceled_after(checks: usize) -> Self {
+        Self { checks_left: Some(AtomicUsize::new(checks)), ..Self::default() }
+    }
+
     /// Asks the work to stop.
     pub fn cancel(&self) {
         self.canceled.store(true, Ordering::Relaxed);
@@ -20,7 +27,10 @@ impl Control {
 
     /// True once the work should stop.
     pub fn is_canceled(&self) -> bool {
-        self.canceled.load(Ordering::Relaxed)
+        let spend = |left: &AtomicUsize| {
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+        };
+        self.canceled.load(Ordering::Relaxed) || self.checks_left.as_ref().is_some_and(spend)
     }
 
     /// An error once the work should stop.

@@ -12,6 +12,7 @@ pub mod loss;
 pub mod math;
 pub mod metric;
 pub mod model;
+pub mod optim;
 pub mod option;
 pub mod select;
 pub mod smoothing;

@@ -14,6 +14,7 @@ const ROOMS: &[&str] = &[
     "option",
     "data",
     "kernel",
+    "optim",
     "solve",
     "space",
     "fit",

@@ -7,6 +7,8 @@ mod pair;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss, Shape};
 
+pub use crate::optim::{Solution, SolveReport, Step, Stop, StopRule};
+
 pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
@@ -149,60 +151,6 @@ pub fn find(name: &str) -> Result<&'static SolverDef> {
     known.ok_or_else(|| Error::unknown("solver", name, NAMES.iter().copied()))
 }
 
-/// Why a solver stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// The gap asked for is certified.
-    Converged,
-    /// The limit on iterations came first.
-    IterationLimit,
-    /// Rounding allows no further progress.
-    Stalled,
-    /// The caller asked to stop.
-    Interrupted,
-    /// There is no pair of documents to learn from; the penalty alone is minimized, at w = 0 where it has no center.
-    Empty,
-}
-
-impl Stop {
-    /// The reason as a text for people.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Converged => "converged",
-            Self::IterationLimit => "the limit on iterations was reached",
-            Self::Stalled => "no further progress in double precision",
-            Self::Interrupted => "interrupted",
-            Self::Empty => "no pair of documents with different labels",
-        }
-    }
-}
-
-/// State after one iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
-    /// Best objective so far.
-    pub objective: f64,
-    /// Best certified gap so far, absolute.
-    pub gap: f64,
-    /// Seconds since the solver began; the only part that differs between runs.
-    pub seconds: f64,
-}
-
-/// How a solver ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SolveReport {
-    /// Why it stopped.
-    pub stop: Stop,
-    /// Iterations made.
-    pub iterations: u32,
-    /// Objective at the returned point.
-    pub objective: f64,
-    /// Certified upper bound of objective minus optimum, absolute.
-    pub gap: f64,
-    /// State after each iteration.
-    pub steps: Vec<Step>,
-}
-
 /// Which solver runs, and when it may stop.
 #[derive(Debug, Clone, Copy)]
 pub struct SolveOptions {
@@ -214,13 +162,14 @@ pub struct SolveOptions {
     pub max_iterations: u32,
 }
 
-/// A gap is never asked to be smaller than this share of the loss of w = 0, times the tolerance.
-const OBJECTIVE_FLOOR: f64 = 1e-9;
-
 impl SolveOptions {
-    /// Gap at which a fit has converged, from its objective and the sum of the weights of all pairs.
-    fn allowed_gap(&self, objective: f64, total_weight: f64) -> f64 {
-        self.tolerance * objective.abs().max(OBJECTIVE_FLOOR * total_weight)
+    /// Without the solver.
+    pub fn rule(&self) -> StopRule {
+        StopRule { tolerance: self.tolerance, max_iterations: self.max_iterations }
+    }
+
+    fn allowed_gap(&self, objective: f64, scale: f64) -> f64 {
+        self.rule().allowed_gap(objective, scale)
     }
 }
 
