@@ -13,7 +13,7 @@ pub mod math;
 pub mod metric;
 pub mod model;
 pub mod optim;
-pub mod option;
+pub mod param;
 pub mod select;
 pub mod smoothing;
 pub mod solve;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 /// The rooms, each of which may use those before it.
 const ROOMS: &[&str] = &[
     "error",
+    "param",
     "control",
     "math",
     "metric",
     "smoothing",
     "arrange",
     "loss",
-    "option",
     "data",
     "kernel",
     "optim",

@@ -13,7 +13,7 @@ use serde_json::json;
 use sqlite_ltr::algorithm::{Recipe, find};
 use sqlite_ltr::metric::{METRICS, Metric};
 use sqlite_ltr::model::Model;
-use sqlite_ltr::option::{Options, Use};
+use sqlite_ltr::sqlite::options::{self, Use};
 use sqlite_ltr::smoothing;
 
 /// Tiny data, each combination once: it is fitted, its bytes are read and written, it ranks with finite scores that do
@@ -356,7 +356,7 @@ fn combinations_that_are_refused_say_why() {
                 let mut options = more;
                 options["smoothing"] = json!(smoothing);
                 let text = options.to_string();
-                let options = Options::parse(Some(&text), Use::Train).expect("known options");
+                let options = options::parse(Some(&text), Use::Train).expect("known options");
                 let recipe = find(algorithm.name).and_then(|algorithm| Recipe::new(algorithm, &options));
                 if let Err(problem) = recipe {
                     let problem = problem.to_string();

@@ -8,7 +8,7 @@ use super::spread::{median_distance, total_variance};
 use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result, shorten};
-use crate::option::Rule;
+use crate::param::Rule;
 
 /// A kernel whose parameters are given, to be measured on the documents, or left to their defaults.
 #[derive(Debug, Clone)]

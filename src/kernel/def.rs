@@ -9,7 +9,7 @@ use super::inner::Inner;
 use super::points::Points;
 use super::{gaussian, laplace, laplace_l1, linear, polynomial, tanh};
 use crate::error::{Error, Result};
-use crate::option::Rule;
+use crate::param::Rule;
 
 /// What the crate knows of one kernel.
 #[derive(Debug)]

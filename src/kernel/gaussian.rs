@@ -5,7 +5,7 @@
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};
-use crate::option::Rule;
+use crate::param::Rule;
 
 /// The table line of the Gaussian kernel.
 pub static GAUSSIAN: KernelDef = KernelDef {

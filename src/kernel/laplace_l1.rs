@@ -3,7 +3,7 @@
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};
-use crate::option::Rule;
+use crate::param::Rule;
 
 /// The table line of the Laplace kernel in the L1 distance.
 pub static LAPLACE_L1: KernelDef = KernelDef {

@@ -5,7 +5,7 @@
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::Inner;
-use crate::option::Rule;
+use crate::param::Rule;
 
 /// The table line of the polynomial kernel.
 pub static POLYNOMIAL: KernelDef = KernelDef {

@@ -6,7 +6,7 @@
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::Inner;
-use crate::option::Rule;
+use crate::param::Rule;
 
 /// The table line of the hyperbolic tangent kernel.
 pub static TANH: KernelDef = KernelDef {

@@ -15,7 +15,7 @@ use super::work::Terms;
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
-use crate::option::{Options, Use};
+use super::options::{self, Use};
 
 /// The function.
 pub struct Letor;
@@ -36,7 +36,7 @@ impl TableFunction for Letor {
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
         let path = text_argument("argument 'path'", call.argument(0))?;
         let options = optional_text("argument 'options'", call.arguments[1])?;
-        let options = Options::parse(options.as_deref(), Use::Letor)?;
+        let options = options::parse(options.as_deref(), Use::Letor)?;
         let width = if let Some(width) = options.count("feature_count") {
             width
         } else {

@@ -14,7 +14,8 @@ use super::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::error::Result;
 use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
-use crate::option::{Options, Use};
+use crate::param::Params;
+use super::options::Use;
 
 /// The metrics unless the option `metric` names others.
 const USUAL: &[&str] = &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];
@@ -67,7 +68,7 @@ impl TableFunction for Evaluate {
     }
 }
 
-fn metrics(options: &Options) -> Result<Vec<Metric>> {
+fn metrics(options: &Params) -> Result<Vec<Metric>> {
     let names: Vec<&str> = match options.get("metric") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),

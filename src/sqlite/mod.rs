@@ -12,6 +12,7 @@ mod guard;
 mod inspect;
 mod letor;
 mod measure;
+pub mod options;
 mod rank;
 mod recommend;
 mod registry;

@@ -22,7 +22,8 @@ use crate::arrange::Grouping;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::shown;
-use crate::option::{Options, Use};
+use crate::param::Params;
+use super::options::Use;
 
 /// The function.
 pub struct Rank;
@@ -97,7 +98,7 @@ struct List {
 }
 
 impl List {
-    fn new(options: &Options, grouping: Grouping) -> Self {
+    fn new(options: &Params, grouping: Grouping) -> Self {
         let per_block = options.count("max_per_value").unwrap_or(1);
         Self { grouping, k: options.count("k"), per_block, short: options.flag("allow_short") }
     }

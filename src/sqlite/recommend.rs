@@ -23,7 +23,8 @@ use crate::data::{Id, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::model::{Factored, User};
-use crate::option::{Options, Use};
+use crate::param::Params;
+use super::options::{self, Use};
 
 const MODEL: Parameter = Parameter { name: "model", required: true };
 
@@ -80,14 +81,14 @@ impl TableFunction for Recommend {
 }
 
 /// k and the options; where there is no k, its argument may be the options.
-fn arguments(call: &Call<'_>) -> Result<(usize, Options)> {
+fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
     let (k, options) = match (call.arguments[2], call.arguments[3]) {
         (Some(ValueRef::Text(text)), None) => (None, Some(ValueRef::Text(text))),
         (Some(ValueRef::Null), options) => (None, options),
         given => given,
     };
     let options = optional_text("argument 'options'", options)?;
-    let options = Options::parse(options.as_deref(), Use::Recommend)?;
+    let options = options::parse(options.as_deref(), Use::Recommend)?;
     let allowed = "a whole number from 1 on, once; options are a JSON text";
     match (k, options.count("k")) {
         (None, k) => Ok((k.unwrap_or(USUAL), options)),
@@ -122,7 +123,7 @@ fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String
 }
 
 /// The option `ratings`, if given; each item once.
-fn ratings(call: &Call<'_>, options: &Options, factored: &Factored) -> Result<Option<Vec<(Id, f64)>>> {
+fn ratings(call: &Call<'_>, options: &Params, factored: &Factored) -> Result<Option<Vec<(Id, f64)>>> {
     let mut ratings = match options.get("ratings") {
         None => return Ok(None),
         Some(Value::String(text)) => of_source(call, text, options)?,
@@ -176,7 +177,7 @@ fn number(item: &str, rating: &Value) -> Result<f64> {
 }
 
 /// Items and ratings of a source.
-fn of_source(call: &Call<'_>, text: &str, options: &Options) -> Result<Vec<(Id, f64)>> {
+fn of_source(call: &Call<'_>, text: &str, options: &Params) -> Result<Vec<(Id, f64)>> {
     let source = Source::resolve(call.connection, text)?;
     let wanted = Wanted { query: false, ..Wanted::judged(Grouping::None, RowOrder::Canonical, false) };
     let Rows { data, .. } = read(call.connection, &source, wanted, options, &Terms::new(options))?;

@@ -7,7 +7,7 @@ use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::algorithm::ALGORITHMS;
 use crate::error::Result;
 use crate::metric::{METRICS, SUBTOPIC_METRICS};
-use crate::option::OPTIONS;
+use super::options::{OPTIONS, OptionDef};
 
 fn text(text: impl Into<String>) -> Output {
     Output::Text(text.into())
@@ -121,7 +121,7 @@ impl TableFunction for OptionTable {
     }
 
     fn rows(&self, _call: &Call<'_>) -> Result<OutputRows> {
-        let row = |option: &crate::option::OptionDef| {
+        let row = |option: &OptionDef| {
             let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
             let default = if option.default == "null" { Output::Null } else { text(option.default) };
             vec![

@@ -12,7 +12,8 @@ use crate::control::Control;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{Progress, Scored, Scoring};
-use crate::option::{Options, Use};
+use crate::param::Params;
+use super::options::{self, Use};
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] = &[
@@ -24,7 +25,7 @@ pub const PARAMETERS: &[Parameter] = &[
 /// A model that is to be used on the rows of a source.
 pub struct Request {
     /// The options.
-    pub options: Options,
+    pub options: Params,
     /// How work is to be run; its time started with the call.
     pub terms: Terms,
     /// The model.
@@ -37,10 +38,10 @@ impl Request {
     /// The request that a call makes.
     ///
     /// # Errors
-    /// Options, a model or a source that are not there or not right.
+    /// Params, a model or a source that are not there or not right.
     pub fn new(call: &Call<'_>, used: Use) -> Result<Self> {
         let options = optional_text("argument 'options'", call.arguments[2])?;
-        let options = Options::parse(options.as_deref(), used)?;
+        let options = options::parse(options.as_deref(), used)?;
         let terms = Terms::new(&options);
         let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
         let text = text_argument("argument 'source'", call.argument(1))?;
@@ -51,7 +52,7 @@ impl Request {
     /// The groups of documents that the model or the option `diversify_by` asks for.
     ///
     /// # Errors
-    /// Options of blocks without any, or for a model that has slots.
+    /// Params of blocks without any, or for a model that has slots.
     pub fn grouping(&self) -> Result<Grouping> {
         let blocks = self.options.has("diversify_by");
         if let Some(key) =

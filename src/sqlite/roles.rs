@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::source::Source;
 use crate::arrange::Grouping;
 use crate::error::{Error, Result};
-use crate::option::Options;
+use crate::param::Params;
 
 /// Default names of each role.
 const NAMES: &[(&str, &[&str])] = &[
@@ -83,7 +83,7 @@ impl Roles {
     ///
     /// # Errors
     /// Contract 2; a name in `columns` or `diversify_by` that is no column of the source; no slot where slots are asked for.
-    pub fn find(source: &Source, names: Vec<String>, grouping: Grouping, options: &Options) -> Result<Self> {
+    pub fn find(source: &Source, names: Vec<String>, grouping: Grouping, options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let given = Given { source, names: &names, columns };
         given.check_keys()?;

@@ -20,7 +20,7 @@ use crate::arrange::Grouping;
 use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally};
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::option::Options;
+use crate::param::Params;
 
 /// What is wanted from a source.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +88,7 @@ pub fn read(
     connection: &Connection,
     source: &Source,
     wanted: Wanted<'_>,
-    options: &Options,
+    options: &Params,
     terms: &Terms,
 ) -> Result<Rows> {
     let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
@@ -130,7 +130,7 @@ fn check_width(source: &Source, data: &Dataset, model: Option<&Model>) -> Result
 }
 
 /// What a missing feature counts as: as the call says, else as in training.
-fn missing(options: &Options, model: Option<&Model>) -> Missing {
+fn missing(options: &Params, model: Option<&Model>) -> Missing {
     match model {
         Some(model) if !options.has("missing") => model.card.missing,
         _ => crate::algorithm::missing(options),
@@ -138,7 +138,7 @@ fn missing(options: &Options, model: Option<&Model>) -> Missing {
 }
 
 /// Binds the option `params` and, where only one query is read, its id.
-fn bind(statement: &mut Statement<'_>, source: &Source, options: &Options, only: Option<&Id>) -> Result<()> {
+fn bind(statement: &mut Statement<'_>, source: &Source, options: &Params, only: Option<&Id>) -> Result<()> {
     let host = |error: rusqlite::Error| source.error(format!("option 'params': {error}"));
     let query_index = statement.parameter_index(QUERY_PARAMETER).map_err(host)?;
     let wanted = statement.parameter_count() - usize::from(query_index.is_some());
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         source: &'a Source,
         roles: &'a Roles,
         wanted: Wanted<'a>,
-        options: &Options,
+        options: &Params,
         terms: &'a Terms,
     ) -> Result<Self> {
         let absent = |role: &str, names: &str| absent(source, &roles.names, role, names);

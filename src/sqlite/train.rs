@@ -22,7 +22,8 @@ use crate::arrange::Grouping;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::{Model, Origin};
-use crate::option::{Options, Use};
+use crate::param::Params;
+use super::options::{self, Use};
 
 /// The definition of `ltr_train`.
 pub const TRAIN: ScalarFunction = ScalarFunction {
@@ -41,7 +42,7 @@ struct Request {
     algorithm: &'static AlgorithmDef,
     recipe: Recipe,
     source: String,
-    options: Options,
+    options: Params,
     terms: Terms,
 }
 
@@ -73,7 +74,7 @@ pub(super) fn keep(
     algorithm: &str,
     mut report: Value,
     bytes: &[u8],
-    options: &Options,
+    options: &Params,
 ) -> Result<Output> {
     let version = store.put(name, algorithm, &report.to_string(), bytes)?;
     report["version"] = json!(version);
@@ -117,7 +118,7 @@ impl Request {
         let algorithm = algorithm::find(&text(0, "argument 'algorithm'")?)?;
         let source = text(1, "argument 'source'")?;
         let options = optional_text("argument 'options'", call.argument(2))?;
-        let options = Options::parse(options.as_deref(), Use::Train)?;
+        let options = options::parse(options.as_deref(), Use::Train)?;
         let recipe = Recipe::new(algorithm, &options)?;
         let terms = Terms::new(&options);
         Ok(Self { algorithm, recipe, source, options, terms })

@@ -26,7 +26,8 @@ use crate::algorithm::{self, AlgorithmDef, Earlier, GoOn, TrainingSet};
 use crate::arrange::Grouping;
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::option::{Options, Use};
+use crate::param::Params;
+use super::options::{self, Use};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {
@@ -42,7 +43,7 @@ struct Request<'a> {
     algorithm: &'static AlgorithmDef,
     go_on: GoOn,
     source: String,
-    options: Options,
+    options: Params,
     terms: Terms,
 }
 
@@ -52,7 +53,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
         .argument(1)
         .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
     let options = optional_text("argument 'options'", call.argument(2))?;
-    let options = Options::parse(options.as_deref(), Use::Update)?;
+    let options = options::parse(options.as_deref(), Use::Update)?;
     let terms = Terms::new(&options);
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {

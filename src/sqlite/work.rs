@@ -17,7 +17,7 @@ use super::guard::panic_text;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::evaluate::Fit;
-use crate::option::Options;
+use crate::param::Params;
 use crate::space::Function;
 
 /// How long the calling thread waits between two looks at the host.
@@ -41,12 +41,12 @@ pub struct Terms {
 /// # Errors
 /// Those of the fit, an interruption.
 pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
-    Terms::new(&Options::default()).run(connection, |control| fit(control))
+    Terms::new(&Params::default()).run(connection, |control| fit(control))
 }
 
 impl Terms {
     /// The terms that a call's options ask for; its time starts now.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Params) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             threads: options.count("threads").unwrap_or_else(cores),

@@ -4,7 +4,8 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Recipe, find};
 use sqlite_ltr::data::RowOrder;
-use sqlite_ltr::option::{OPTIONS, Options, Rule, Use};
+use sqlite_ltr::param::Rule;
+use sqlite_ltr::sqlite::options::{self, OPTIONS, Use};
 use sqlite_ltr::space::FORM_NAMES;
 use sqlite_ltr::{kernel, loss, smoothing, solve};
 
@@ -117,7 +118,7 @@ impl Case {
     }
 
     fn refusal(&self) -> Option<String> {
-        let options = Options::parse(Some(&self.options(1)), Use::Train).expect("known options");
+        let options = options::parse(Some(&self.options(1)), Use::Train).expect("known options");
         let recipe = Recipe::new(find(self.algorithm).expect("an algorithm"), &options);
         recipe.err().map(|problem| problem.to_string())
     }

@@ -20,7 +20,7 @@ use crate::data::{Dataset, Ratings, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, Given, Loss, Shape};
 use crate::model::{Factor, Factored, Folding, Labels};
-use crate::option::Options;
+use crate::param::Params;
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -84,7 +84,7 @@ impl Choices {
     ///
     /// # Errors
     /// A loss that is not convex.
-    pub(super) fn new(options: &Options) -> Result<Self> {
+    pub(super) fn new(options: &Params) -> Result<Self> {
         let name = options.text("loss").unwrap_or(DEFAULT_LOSS);
         let mut given = options.given().clone();
         if name == "direct" {

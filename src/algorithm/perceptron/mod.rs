@@ -21,7 +21,7 @@ use crate::loss::list::Active;
 use crate::math::random::Random;
 use crate::metric::Ties;
 use crate::model::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
-use crate::option::Options;
+use crate::param::Params;
 use crate::smoothing::Kind;
 
 pub use rounds::{Perceptron, Round};
@@ -67,7 +67,7 @@ impl Choices {
     ///
     /// # Errors
     /// A measure that SLAM does not bound.
-    pub(super) fn new(options: &Options) -> Result<Self> {
+    pub(super) fn new(options: &Params) -> Result<Self> {
         let last = |key: &str, names: &[&str]| options.text(key) == names.last().copied();
         let rules = Rules {
             measure: options.text("measure").unwrap_or("ndcg@10").to_owned(),

@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::fit::Penalty;
 use crate::loss::{LOSSES, LossDef};
 use crate::metric::Metric;
-use crate::option::Options;
+use crate::param::Params;
 use crate::smoothing::Kind;
 
 /// Refuses parameters of other algorithms.
-pub(super) fn check_parameters(algorithm: &AlgorithmDef, options: &Options) -> Result<()> {
+pub(super) fn check_parameters(algorithm: &AlgorithmDef, options: &Params) -> Result<()> {
     let of_another = |key: &&String| {
         let takes = |algorithm: &AlgorithmDef| algorithm.parameters.contains(&key.as_str());
         !takes(algorithm) && ALGORITHMS.iter().any(|other| takes(other))
@@ -29,7 +29,7 @@ pub(super) fn check_parameters(algorithm: &AlgorithmDef, options: &Options) -> R
 }
 
 /// Refuses parameters of other losses.
-pub(super) fn check_loss_options(algorithm: &AlgorithmDef, loss: &LossDef, options: &Options) -> Result<()> {
+pub(super) fn check_loss_options(algorithm: &AlgorithmDef, loss: &LossDef, options: &Params) -> Result<()> {
     let of_another = |key: &&String| {
         let takes = |loss: &LossDef| loss.parameters.contains(&key.as_str());
         // What 'cofi_rank' sees of a rating is a choice of its own.
@@ -46,7 +46,7 @@ pub(super) fn check_loss_options(algorithm: &AlgorithmDef, loss: &LossDef, optio
 }
 
 /// The penalty; what takes the place of lambda goes with its own one only.
-pub(super) fn penalty(options: &Options, algorithm: &AlgorithmDef) -> Result<Penalty> {
+pub(super) fn penalty(options: &Params, algorithm: &AlgorithmDef) -> Result<Penalty> {
     let name = options.text("penalty").unwrap_or(algorithm.penalty);
     let refused = |key: &str, reason: &str| Err(Error::Unsupported(format!("option '{key}': {reason}")));
     if options.has("components") && name != "spectral" {
@@ -88,7 +88,7 @@ fn check_counts(given: Option<&Value>) -> Result<()> {
     }
 }
 
-pub(super) fn check_smoothing_options(kind: Kind, options: &Options) -> Result<()> {
+pub(super) fn check_smoothing_options(kind: Kind, options: &Params) -> Result<()> {
     let unused = |key: &str| {
         let reason = format!("it has no meaning with smoothing \"{}\"", kind.name());
         Err(Error::Unsupported(format!("option '{key}': {reason}")))
@@ -147,7 +147,7 @@ pub(super) fn validation(given: Option<&Value>, of_documents: bool) -> Validatio
 }
 
 /// What a missing feature counts as, from the options of any call that reads a source.
-pub fn missing(options: &Options) -> Missing {
+pub fn missing(options: &Params) -> Missing {
     match options.text("missing") {
         Some("zero") => Missing::Zero,
         Some("mean") => Missing::Mean,

@@ -20,7 +20,7 @@ use crate::fit::Penalty;
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, Given, Loss, Shape};
 use crate::metric::{Metric, Undefined};
-use crate::option::Options;
+use crate::param::Params;
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
 use crate::solve::{self, SolverDef};
 use crate::space::Form;
@@ -141,8 +141,8 @@ impl Recipe {
     /// The algorithm's preset with the caller's options.
     ///
     /// # Errors
-    /// Options that the algorithm does not take or that contradict one another.
-    pub fn new(algorithm: &AlgorithmDef, options: &Options) -> Result<Self> {
+    /// Params that the algorithm does not take or that contradict one another.
+    pub fn new(algorithm: &AlgorithmDef, options: &Params) -> Result<Self> {
         check_parameters(algorithm, options)?;
         let kind = options.text("smoothing").and_then(Kind::parse).unwrap_or(algorithm.smoothing);
         check_smoothing_options(kind, options)?;
@@ -326,10 +326,9 @@ impl Recipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::option::Use;
 
     fn recipe(algorithm: &str, options: &str) -> Result<Recipe> {
-        Recipe::new(super::super::find(algorithm)?, &Options::parse(Some(options), Use::Train)?)
+        Recipe::new(super::super::find(algorithm)?, &serde_json::from_str::<Map<String, Value>>(options).unwrap().into())
     }
 
     #[test]

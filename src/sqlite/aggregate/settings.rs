@@ -5,7 +5,8 @@ use rusqlite::types::ValueRef;
 use super::judgment::number;
 use crate::error::{Error, Result};
 use crate::metric::{Gain, MetricOptions, Ties};
-use crate::option::{Options, Use};
+use crate::param::Params;
+use super::super::options::{self, Use};
 use crate::sqlite::value::describe;
 
 /// The arguments of one function.
@@ -104,14 +105,14 @@ fn options(layout: &Layout, value: ValueRef<'_>) -> Result<MetricOptions> {
         ValueRef::Text(text) => Some(std::str::from_utf8(text).map_err(|_| refusal())?),
         _ => return Err(refusal()),
     };
-    metric_options(&Options::parse(text, Use::Metric)?)
+    metric_options(&options::parse(text, Use::Metric)?)
 }
 
 /// The options of a metric among the checked options of a call.
 ///
 /// # Errors
 /// A value outside its range.
-pub fn metric_options(options: &Options) -> Result<MetricOptions> {
+pub fn metric_options(options: &Params) -> Result<MetricOptions> {
     let default = MetricOptions::default();
     let chosen = MetricOptions {
         ties: options.text("ties").map_or(Ok(default.ties), Ties::parse)?,

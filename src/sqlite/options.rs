@@ -1,6 +1,7 @@
-//! The table of options: every key that any SQL function accepts, defined once.
+//! Options: the JSON text that is the last argument of most SQL functions. [`OPTIONS`] defines every key once.
 
-use super::rule::Rule;
+use crate::error::{Error, Result};
+use crate::param::{Params, Rule};
 
 /// Where an option is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,3 +139,98 @@ pub const OPTIONS: &[OptionDef] = &[
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "how much a repeated subtopic loses, for ltr_alpha_ndcg"),
     def("feature_count", Rule::Whole(1, 1_000_000), "null", &[Use::Letor], "number of features; the highest number in the file unless given"),
 ];
+
+/// Parses and checks the options of a call of the kind `used`.
+///
+/// # Errors
+/// As [`Params::parse`]; a key that belongs to other functions.
+pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
+    Params::parse(text, |key| find(key, used).map(|def| def.rule))
+}
+
+fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
+    if used == Use::Update && OPTIONS.iter().any(|def| def.key == key && def.used_by == [Use::Train]) {
+        let reason = "a model goes on with the choices of its training; train it again to change them";
+        return Err(Error::Unsupported(format!("option '{key}': {reason}")));
+    }
+    match OPTIONS.iter().find(|def| def.key == key) {
+        Some(def) if def.used_by.contains(&used) => Ok(def),
+        Some(def) => {
+            let others: Vec<&str> = def.used_by.iter().map(|used| used.functions()).collect();
+            Err(Error::Unsupported(format!("option '{key}': it belongs to {}", others.join(", "))))
+        }
+        None => {
+            let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
+            Err(Error::unknown("option", key, accepted.map(|def| def.key)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::algorithm::ALGORITHMS;
+
+    fn message(text: &str) -> String {
+        parse(Some(text), Use::Train).expect_err("must be refused").to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_known_one() {
+        assert!(message(r#"{"lamda": 1}"#).starts_with("unknown option 'lamda', did you mean 'lambda'?"));
+    }
+
+    #[test]
+    fn a_wrong_value_names_key_value_and_what_is_allowed() {
+        assert_eq!(
+            message(r#"{"neighbors": 0}"#),
+            "option 'neighbors': got 0, allowed is a whole number from 1 to 1000000000"
+        );
+        assert_eq!(
+            message(r#"{"missing": "drop"}"#),
+            "option 'missing': got \"drop\", allowed is one of \"error\", \"zero\", \"mean\""
+        );
+    }
+
+    #[test]
+    fn an_option_of_another_function_says_whose_it_is() {
+        assert_eq!(
+            message(r#"{"max_per_value": 1}"#),
+            "option 'max_per_value': it belongs to ltr_rank, ltr_evaluate"
+        );
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused() {
+        assert_eq!(
+            message(r#"{"seed": 1, "seed": 2}"#),
+            "option 'seed': got it twice, allowed is each key once"
+        );
+        assert!(message(r#"{"columns": {"doc": "a", "doc": "b"}}"#).contains("\"doc\" stands twice"));
+    }
+
+    #[test]
+    fn text_that_is_no_object_is_refused() {
+        for text in ["", "[]", "{", "7", r#"{"seed": 1e999}"#, "{} x", "{\"columns\": [[}]}"] {
+            assert!(message(text).starts_with("options: got '"), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_default_obeys_its_own_rule_and_no_key_stands_twice() {
+        for (index, def) in OPTIONS.iter().enumerate() {
+            let default: Value = serde_json::from_str(def.default).expect("defaults are JSON");
+            assert!(default.is_null() || def.rule.accepts(&default), "{}", def.key);
+            assert!(OPTIONS[..index].iter().all(|earlier| earlier.key != def.key), "{} twice", def.key);
+        }
+    }
+
+    #[test]
+    fn parameters_of_algorithms_are_options() {
+        for parameter in ALGORITHMS.iter().flat_map(|algorithm| algorithm.parameters) {
+            assert!(OPTIONS.iter().any(|option| option.key == *parameter), "{parameter}");
+        }
+    }
+}
