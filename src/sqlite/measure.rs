@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::aggregate::metric_options;
+use super::options::Use;
 use super::request::{PARAMETERS, Request};
 use super::rows::Rows;
 use super::value::Output;
@@ -15,7 +16,6 @@ use crate::error::Result;
 use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
 use crate::param::Params;
-use super::options::Use;
 
 /// The metrics unless the option `metric` names others.
 const USUAL: &[&str] = &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];

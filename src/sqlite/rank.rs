@@ -14,6 +14,7 @@
 use std::ffi::{CStr, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::options::Use;
 use super::request::{PARAMETERS, Request};
 use super::rows::Rows;
 use super::value::Output;
@@ -23,7 +24,6 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::shown;
 use crate::param::Params;
-use super::options::Use;
 
 /// The function.
 pub struct Rank;

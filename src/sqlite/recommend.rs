@@ -12,6 +12,7 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
+use super::options::{self, Use};
 use super::rows::{Rows, Wanted, read};
 use super::source::Source;
 use super::store::model;
@@ -24,7 +25,6 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::model::{Factored, User};
 use crate::param::Params;
-use super::options::{self, Use};
 
 const MODEL: Parameter = Parameter { name: "model", required: true };
 

@@ -1,5 +1,6 @@
 //! What `ltr_rank` and `ltr_evaluate` have in common: (model, source, options) as checked arguments.
 
+use super::options::{self, Use};
 use super::rows::{Rows, Wanted, read};
 use super::source::Source;
 use super::state::Loaded;
@@ -13,7 +14,6 @@ use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{Progress, Scored, Scoring};
 use crate::param::Params;
-use super::options::{self, Use};
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] = &[

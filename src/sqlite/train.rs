@@ -12,6 +12,7 @@ use rusqlite::limits::Limit;
 use serde_json::{Value, json};
 
 use super::function::{ScalarCall, ScalarFunction};
+use super::options::{self, Use};
 use super::rows::{Rows, Wanted, read};
 use super::source::Source;
 use super::store::{Store, check_name};
@@ -23,7 +24,6 @@ use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::{Model, Origin};
 use crate::param::Params;
-use super::options::{self, Use};
 
 /// The definition of `ltr_train`.
 pub const TRAIN: ScalarFunction = ScalarFunction {

@@ -16,6 +16,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::function::{ScalarCall, ScalarFunction};
+use super::options::{self, Use};
 use super::rows::{Rows, Wanted, read};
 use super::source::Source;
 use super::store::{Store, check_name, model};
@@ -27,7 +28,6 @@ use crate::arrange::Grouping;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
-use super::options::{self, Use};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {

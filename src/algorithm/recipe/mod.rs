@@ -328,7 +328,10 @@ mod tests {
     use super::*;
 
     fn recipe(algorithm: &str, options: &str) -> Result<Recipe> {
-        Recipe::new(super::super::find(algorithm)?, &serde_json::from_str::<Map<String, Value>>(options).unwrap().into())
+        Recipe::new(
+            super::super::find(algorithm)?,
+            &serde_json::from_str::<Map<String, Value>>(options).unwrap().into(),
+        )
     }
 
     #[test]

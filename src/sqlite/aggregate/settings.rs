@@ -2,11 +2,11 @@
 
 use rusqlite::types::ValueRef;
 
+use super::super::options::{self, Use};
 use super::judgment::number;
 use crate::error::{Error, Result};
 use crate::metric::{Gain, MetricOptions, Ties};
 use crate::param::Params;
-use super::super::options::{self, Use};
 use crate::sqlite::value::describe;
 
 /// The arguments of one function.
