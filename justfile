@@ -1,0 +1,35 @@
+# Commands for daily work. `.ci/run` is what CI runs; its steps can be run one by one.
+
+# Lists the commands.
+default:
+    @just --list
+
+# Format, lints, unit tests, golden SQL, and each pair of options (under a minute when built).
+quick:
+    .ci/run format
+    cargo test --locked --lib --test slt --test conformance
+
+# All tests, as the README has it.
+test:
+    cargo test --locked
+
+# Everything that CI runs.
+ci:
+    .ci/run
+
+# Benchmarks of one file of benches/, or of all of them.
+bench name="*":
+    cargo bench --locked --bench '{{ name }}'
+
+# The loadable extension: target/release/libsqlite_ltr.so (.dylib, .dll).
+ext:
+    cargo ext
+
+# API documentation without warnings, and its examples.
+docs:
+    .ci/run docs
+    cargo test --locked --doc
+
+# Licenses, sources and bans of dependencies.
+deny:
+    .ci/run deny
