@@ -1,7 +1,7 @@
 //! The judgments that training queries lend to targets.
 //!
 //! In training they are rows of the training set. A model that was read has them as blocks of bytes, which come when a
-//! target needs them ([`JudgmentPool::receive`]). What a solver of the loss makes of a query is kept as long as there is room.
+//! target needs them ([`TrainingBlocks::receive`]). What a solver of the loss makes of a query is kept as long as there is room.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::space::Space;
 
 /// A training query from which a target borrows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Lender {
+pub struct Neighbor {
     /// Number of the training query.
     pub query: usize,
     /// Distance of its features from the target's.
@@ -27,9 +27,9 @@ pub struct Lender {
     pub weight: f64,
 }
 
-impl Lender {
+impl Neighbor {
     /// A training query that counts fully, its distance left aside.
-    pub(crate) fn whole(query: usize) -> Self {
+    pub(crate) fn with_full_weight(query: usize) -> Self {
         Self { query, distance: 0.0, weight: 1.0 }
     }
 }
@@ -85,7 +85,7 @@ struct AtHand {
 
 /// Judgments per training query; none where they teach the loss nothing.
 #[derive(Debug)]
-pub struct JudgmentPool {
+pub struct TrainingBlocks {
     /// Documents that each query lends (`n_queries`); 0 where it lends nothing.
     sizes: Vec<u32>,
     origin: Origin,
@@ -94,9 +94,9 @@ pub struct JudgmentPool {
     at_hand: Mutex<AtHand>,
 }
 
-impl JudgmentPool {
+impl TrainingBlocks {
     /// The judgments of a training set whose features are scaled: those of every query that teaches the loss anything.
-    pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
+    pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
         let lent = |query: usize| {
             let labels = data.labels(query);
             if loss.teaches(labels) { labels.len() as u32 } else { 0 }
@@ -111,13 +111,13 @@ impl JudgmentPool {
     /// Judgments of a model.
     pub fn for_loss(&self, loss: Loss) -> Result<Self> {
         match &self.origin {
-            Origin::Rows(data) => Ok(Self::of_rows(Arc::clone(&self.space), Arc::clone(data), loss)),
+            Origin::Rows(data) => Ok(Self::from_rows(Arc::clone(&self.space), Arc::clone(data), loss)),
             Origin::Blocks { .. } => Err(Error::Internal("a model's judgments are for its loss".to_owned())),
         }
     }
 
     /// The judgments of a model, to be received block by block.
-    pub(crate) fn of_blocks(
+    pub(crate) fn from_blocks(
         space: Arc<Space>,
         loss: Loss,
         sizes: Vec<u32>,
@@ -144,7 +144,7 @@ impl JudgmentPool {
     }
 
     /// True where the query has judgments to lend.
-    pub fn lends(&self, query: usize) -> bool {
+    pub fn is_informative(&self, query: usize) -> bool {
         self.sizes[query] > 0
     }
 
@@ -165,7 +165,7 @@ impl JudgmentPool {
 
     /// What one term of the loss of a query weighs in the mean over them; 0 where it lends nothing.
     pub fn share(&self, query: usize) -> f64 {
-        if self.lends(query) { self.loss.share(self.sizes[query] as usize) } else { 0.0 }
+        if self.is_informative(query) { self.loss.share(self.sizes[query] as usize) } else { 0.0 }
     }
 
     /// Bytes of an element of the features: 4 or 8.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::blocks::{JudgmentPool, Lender};
-use super::problem::Fitting;
+use super::blocks::{Neighbor, TrainingBlocks};
+use super::problem::FitSpec;
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
@@ -17,7 +17,7 @@ use crate::space::Function;
 
 /// What decides which judgments count for a target, and how much.
 #[derive(Debug, Clone)]
-pub struct Lending {
+pub struct Neighborhood {
     /// Weights from distances.
     pub smoothing: Smoothing,
     /// Scaled features of the training queries (`n_queries`, p).
@@ -25,17 +25,17 @@ pub struct Lending {
     /// Weight omega of each training query (`n_queries`), > 0.
     pub weights: Arc<Vec<f64>>,
     /// Their judgments.
-    pub pool: Arc<JudgmentPool>,
+    pub blocks: Arc<TrainingBlocks>,
     /// True for training queries held out for validation (`n_queries`): they do not count at all.
     pub held_out: Arc<Vec<bool>>,
 }
 
-impl Lending {
+impl Neighborhood {
     /// Training queries that count for a target with these features, nearest first.
-    pub fn lenders(&self, features: &[f64]) -> Vec<Lender> {
+    pub fn neighbors(&self, features: &[f64]) -> Vec<Neighbor> {
         if !self.smoothing.kind.uses_distance() {
             let uniform = self.smoothing.kind == Kind::Uniform;
-            return self.present().filter(|_| uniform).map(Lender::whole).collect();
+            return self.present().filter(|_| uniform).map(Neighbor::with_full_weight).collect();
         }
         let distances: Vec<(usize, f64)> = self
             .present()
@@ -48,19 +48,23 @@ impl Lending {
         let all: Vec<f64> = distances.iter().map(|(_, distance)| *distance).collect();
         let h = self.smoothing.bandwidth(&all);
         let candidates: Vec<Option<f64>> =
-            distances.iter().map(|&(query, d)| self.pool.lends(query).then_some(d)).collect();
+            distances.iter().map(|&(query, d)| self.blocks.is_informative(query).then_some(d)).collect();
         self.smoothing
             .weights(&candidates, h)
             .into_iter()
-            .map(|(index, weight)| Lender { query: distances[index].0, distance: distances[index].1, weight })
+            .map(|(index, weight)| Neighbor {
+                query: distances[index].0,
+                distance: distances[index].1,
+                weight,
+            })
             .collect()
     }
 
-    /// The lenders of a training query, whose own judgments may be all that counts.
-    pub fn lenders_of(&self, query: usize) -> Vec<Lender> {
+    /// The neighbors of a training query, whose own judgments may be all that counts.
+    pub fn neighbors_of(&self, query: usize) -> Vec<Neighbor> {
         match self.smoothing.kind {
-            Kind::Individual => vec![Lender::whole(query)],
-            _ => self.lenders(&self.features.row(query).to_vec()),
+            Kind::Individual => vec![Neighbor::with_full_weight(query)],
+            _ => self.neighbors(&self.features.row(query).to_vec()),
         }
     }
 
@@ -69,54 +73,54 @@ impl Lending {
     /// # Errors
     /// Judgments of a model, with another loss than its own.
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
-        let mut lending = self.clone();
-        lending.smoothing.kind = Kind::Uniform;
-        if self.pool.loss() != loss {
-            lending.pool = Arc::new(self.pool.for_loss(loss.clone())?);
+        let mut neighborhood = self.clone();
+        neighborhood.smoothing.kind = Kind::Uniform;
+        if self.blocks.loss() != loss {
+            neighborhood.blocks = Arc::new(self.blocks.for_loss(loss.clone())?);
         }
-        Ok(lending)
+        Ok(neighborhood)
     }
 
     /// Training queries that are not held out.
     fn present(&self) -> impl Iterator<Item = usize> {
-        (0..self.pool.len()).filter(|query| !self.held_out[*query])
+        (0..self.blocks.len()).filter(|query| !self.held_out[*query])
     }
 
-    /// The lenders' documents with the weight c of their losses; in the order of the training queries.
+    /// The neighbors' documents with the weight c of their losses; in the order of the training queries.
     ///
     /// # Errors
     /// Judgments that are not at hand; an interruption.
     pub fn weighted_blocks(
         &self,
-        lenders: &[Lender],
+        neighbors: &[Neighbor],
         control: &Control,
     ) -> Result<Vec<(Arc<QueryBlock>, f64)>> {
         let n = if self.smoothing.kind == Kind::Individual { 1.0 } else { self.present().count() as f64 };
-        let mut lenders: Vec<Lender> =
-            lenders.iter().copied().filter(|lender| self.pool.lends(lender.query)).collect();
-        lenders.sort_by_key(|lender| lender.query);
+        let mut neighbors: Vec<Neighbor> =
+            neighbors.iter().copied().filter(|neighbor| self.blocks.is_informative(neighbor.query)).collect();
+        neighbors.sort_by_key(|neighbor| neighbor.query);
         // One function for all queries uses each of them once, so nothing is worth keeping.
         let once = self.smoothing.kind == Kind::Uniform;
-        let weighted = |lender: &Lender| {
-            let query = lender.query;
-            let weight = lender.weight * self.weights[query] * self.pool.share(query) / n;
+        let weighted = |neighbor: &Neighbor| {
+            let query = neighbor.query;
+            let weight = neighbor.weight * self.weights[query] * self.blocks.share(query) / n;
             let block =
-                if once { self.pool.block_once(query, control) } else { self.pool.block(query, control) };
+                if once { self.blocks.block_once(query, control) } else { self.blocks.block(query, control) };
             Ok((block?, weight))
         };
-        lenders.par_iter().map(weighted).collect()
+        neighbors.par_iter().map(weighted).collect()
     }
 
-    /// Fits the function that these lenders support.
+    /// Fits the function that these neighbors support.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; judgments that are not at hand.
     pub fn fit(
         &self,
-        lenders: &[Lender],
-        fitting: &Fitting,
+        neighbors: &[Neighbor],
+        fitting: &FitSpec,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        fitting.fit(self.pool.space(), &self.weighted_blocks(lenders, control)?, control)
+        fitting.fit(self.blocks.space(), &self.weighted_blocks(neighbors, control)?, control)
     }
 }

@@ -27,7 +27,7 @@ pub enum Penalty {
 
 /// The choices of a fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Fitting {
+pub struct FitSpec {
     /// Weight of the penalty, > 0.
     pub lambda: f64,
     /// Relative duality gap at which a fit ends.
@@ -55,7 +55,7 @@ fn read_solver<'de, D: serde::Deserializer<'de>>(from: D) -> Result<&'static Sol
     solve::find(&name).map_err(serde::de::Error::custom)
 }
 
-impl Fitting {
+impl FitSpec {
     /// Fits a function.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::loss::Loss;
 use crate::math::dense::dot;
 use crate::math::order::compare;
 use crate::solve::{Factors, HalfStep, UserLoss, gather};
-use crate::space::{Form, Function, Space};
+use crate::space::{Function, FunctionKind, Space};
 
 /// Name of the form.
 pub(super) const FORM: &str = "factor";
@@ -255,7 +255,7 @@ impl Factor {
     /// A ranker of what was fitted.
     pub fn new(factored: Factored) -> Self {
         let function = Arc::new(Function { weights: Vec::new(), objective: 0.0, gap: 0.0 });
-        Self { space: Space::linear(0, Form::Scoring), function, factored }
+        Self { space: Space::linear(0, FunctionKind::Pointwise), function, factored }
     }
 }
 

@@ -22,7 +22,7 @@ pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factor::{Factor, Factored, Folding, Labels, MOST_STEPS, User};
 pub use linear::Linear;
 pub use online::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
-pub use query_dependent::{Observed, QueryDependent};
+pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use ranker::{Capabilities, Decode, FORMS, Ranker, Target, decode};
 
 use envelope::Place;

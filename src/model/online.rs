@@ -14,7 +14,7 @@ use crate::data::Tally;
 use crate::error::{Error, Result};
 use crate::loss::list::{Active, Bounded, Slam};
 use crate::metric::Metric;
-use crate::space::{Form, Function, Space};
+use crate::space::{Function, FunctionKind, Space};
 
 /// Name of the form.
 pub(super) const FORM: &str = "online";
@@ -168,7 +168,7 @@ impl Online {
         let weights = if rules.average { progress.average() } else { progress.weights.clone() };
         let objective = progress.cumulative_surrogate / progress.rounds.max(1) as f64;
         let function = Arc::new(Function { weights, objective, gap: 0.0 });
-        let space = Space::linear(progress.weights.len(), Form::Scoring);
+        let space = Space::linear(progress.weights.len(), FunctionKind::Pointwise);
         Self { space, rules, progress, function }
     }
 

@@ -19,7 +19,7 @@ use super::{Ranker, Target};
 use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
-use crate::fit::{Fitting, JudgmentPool, Lender, Lending};
+use crate::fit::{FitSpec, Neighbor, Neighborhood, TrainingBlocks};
 use crate::smoothing::{Kind, Smoothing};
 use crate::space::{Function, Space};
 
@@ -28,7 +28,7 @@ pub(super) const FORM: &str = "query_dependent";
 
 /// What was learned of the training queries.
 #[derive(Debug)]
-pub struct Observed {
+pub struct TrainingQueries {
     /// How query features are formed.
     pub rule: QueryFeatureRule,
     /// Ids (`n_queries`), in canonical order.
@@ -40,20 +40,22 @@ pub struct Observed {
 /// The ranker.
 #[derive(Debug)]
 pub struct QueryDependent {
-    lending: Lending,
-    fitting: Fitting,
-    observed: Observed,
+    neighborhood: Neighborhood,
+    fitting: FitSpec,
+    observed: TrainingQueries,
     numbers: HashMap<Id, usize>,
     /// The queries that have a block, in the order of the blocks.
-    lending_queries: Vec<usize>,
+    informative_queries: Vec<usize>,
 }
 
 impl QueryDependent {
     /// A ranker from its parts, which agree in the number of queries.
-    pub fn new(lending: Lending, fitting: Fitting, observed: Observed) -> Self {
+    pub fn new(neighborhood: Neighborhood, fitting: FitSpec, observed: TrainingQueries) -> Self {
         let numbers = observed.ids.iter().cloned().enumerate().map(|(number, id)| (id, number)).collect();
-        let lending_queries = (0..lending.pool.len()).filter(|query| lending.pool.lends(*query)).collect();
-        Self { lending, fitting, observed, numbers, lending_queries }
+        let informative_queries = (0..neighborhood.blocks.len())
+            .filter(|query| neighborhood.blocks.is_informative(*query))
+            .collect();
+        Self { neighborhood, fitting, observed, numbers, informative_queries }
     }
 }
 
@@ -67,7 +69,7 @@ impl Ranker for QueryDependent {
     }
 
     fn space(&self) -> &Space {
-        self.lending.pool.space()
+        self.neighborhood.blocks.space()
     }
 
     fn query_rule(&self) -> Option<&QueryFeatureRule> {
@@ -76,21 +78,21 @@ impl Ranker for QueryDependent {
 
     fn stored(&self, target: &Target<'_>) -> Option<Arc<Function>> {
         let number = *self.numbers.get(target.id?)?;
-        let seen = self.lending.features.row(number).iter().eq(target.features);
+        let seen = self.neighborhood.features.row(number).iter().eq(target.features);
         self.observed.functions.get(number).filter(|_| seen).cloned()
     }
 
     fn fit(&self, features: &[f64], control: &Control) -> Result<Function> {
-        let (function, _) = self.lending.fit(&self.lenders(features), &self.fitting, control)?;
+        let (function, _) = self.neighborhood.fit(&self.neighbors(features), &self.fitting, control)?;
         Ok(function)
     }
 
     fn knows_only_stored(&self) -> bool {
-        self.lending.smoothing.kind == Kind::Individual && self.fitting.center.is_none()
+        self.neighborhood.smoothing.kind == Kind::Individual && self.fitting.center.is_none()
     }
 
-    fn lenders(&self, features: &[f64]) -> Vec<Lender> {
-        self.lending.lenders(features)
+    fn neighbors(&self, features: &[f64]) -> Vec<Neighbor> {
+        self.neighborhood.neighbors(features)
     }
 
     fn training_id(&self, query: usize) -> Option<&Id> {
@@ -98,39 +100,39 @@ impl Ranker for QueryDependent {
     }
 
     fn missing_blocks(&self, targets: &[&[f64]]) -> Vec<usize> {
-        let lenders = targets.iter().flat_map(|features| self.lenders(features));
-        let needed: BTreeSet<usize> = lenders.map(|lender| lender.query).collect();
-        let missing = self.lending.pool.missing(&needed.into_iter().collect::<Vec<usize>>());
-        missing.iter().filter_map(|query| self.lending_queries.binary_search(query).ok()).collect()
+        let neighbors = targets.iter().flat_map(|features| self.neighbors(features));
+        let needed: BTreeSet<usize> = neighbors.map(|neighbor| neighbor.query).collect();
+        let missing = self.neighborhood.blocks.missing(&needed.into_iter().collect::<Vec<usize>>());
+        missing.iter().filter_map(|query| self.informative_queries.binary_search(query).ok()).collect()
     }
 
     fn receive_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
-        let query = self.lending_queries.get(block).copied();
+        let query = self.informative_queries.get(block).copied();
         let query = query.ok_or_else(|| Error::Corrupt(format!("there is no block {block}")))?;
-        self.lending.pool.receive(query, bytes)
+        self.neighborhood.blocks.receive(query, bytes)
     }
 
     fn encode(&self) -> Result<Encoded<'_>> {
-        let pool = &self.lending.pool;
+        let training = &self.neighborhood.blocks;
         // Only what a novel query needs is kept: nothing where nobody else's judgments count.
-        let kept = self.lending.smoothing.kind != Kind::Individual;
+        let kept = self.neighborhood.smoothing.kind != Kind::Individual;
         let functions = &self.observed.functions;
         let header = Header {
-            smoothing: self.lending.smoothing,
+            smoothing: self.neighborhood.smoothing,
             fitting: self.fitting.clone(),
-            space: (**pool.space()).clone(),
+            space: (**training.space()).clone(),
             rule: self.observed.rule.clone(),
             ids: self.observed.ids.clone(),
-            weights: self.lending.weights.to_vec(),
-            features: self.lending.features.iter().copied().collect(),
+            weights: self.neighborhood.weights.to_vec(),
+            features: self.neighborhood.features.iter().copied().collect(),
             functions: functions.iter().flat_map(|function| function.weights.iter().copied()).collect(),
             objectives: functions.iter().map(|function| (function.objective, function.gap)).collect(),
-            documents: pool.sizes().iter().map(|size| if kept { *size } else { 0 }).collect(),
-            element_bytes: pool.element_bytes(),
+            documents: training.sizes().iter().map(|size| if kept { *size } else { 0 }).collect(),
+            element_bytes: training.element_bytes(),
         };
-        let block = |query: usize| -> Block<'_> { Box::new(move |out| pool.write(query, out)) };
+        let block = |query: usize| -> Block<'_> { Box::new(move |out| training.write(query, out)) };
         let blocks =
-            if kept { self.lending_queries.iter().copied().map(block).collect() } else { Vec::new() };
+            if kept { self.informative_queries.iter().copied().map(block).collect() } else { Vec::new() };
         Ok(Encoded { header: encode_header(&header)?, blocks })
     }
 }
@@ -138,7 +140,7 @@ impl Ranker for QueryDependent {
 #[derive(Serialize, Deserialize)]
 struct Header {
     smoothing: Smoothing,
-    fitting: Fitting,
+    fitting: FitSpec,
     space: Space,
     rule: QueryFeatureRule,
     ids: Vec<Id>,
@@ -204,13 +206,19 @@ pub(super) fn decode(header: &[u8], blocks: usize, whole: bool) -> Result<Box<dy
         .map_err(|problem| Error::Corrupt(format!("query features: {problem}")))?;
     let space = Arc::new(header.space);
     let loss = header.fitting.loss.clone();
-    let lending = Lending {
+    let neighborhood = Neighborhood {
         smoothing: header.smoothing,
         held_out: Arc::new(vec![false; header.documents.len()]),
         features: Arc::new(features),
         weights: Arc::new(header.weights),
-        pool: Arc::new(JudgmentPool::of_blocks(space, loss, header.documents, header.element_bytes, whole)),
+        blocks: Arc::new(TrainingBlocks::from_blocks(
+            space,
+            loss,
+            header.documents,
+            header.element_bytes,
+            whole,
+        )),
     };
-    let observed = Observed { rule: header.rule, ids: header.ids, functions };
-    Ok(Box::new(QueryDependent::new(lending, header.fitting, observed)))
+    let observed = TrainingQueries { rule: header.rule, ids: header.ids, functions };
+    Ok(Box::new(QueryDependent::new(neighborhood, header.fitting, observed)))
 }

@@ -13,7 +13,7 @@ use super::{factor, linear, online, query_dependent};
 use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result};
-use crate::fit::Lender;
+use crate::fit::Neighbor;
 use crate::space::{Function, Space};
 
 /// The query for which a function is wanted.
@@ -92,11 +92,11 @@ pub trait Ranker: Send + Sync + Debug {
     }
 
     /// The training queries that a target with these features borrows from, nearest first.
-    fn lenders(&self, _features: &[f64]) -> Vec<Lender> {
+    fn neighbors(&self, _features: &[f64]) -> Vec<Neighbor> {
         Vec::new()
     }
 
-    /// Id of a training query, by its number in [`Lender`].
+    /// Id of a training query, by its number in [`Neighbor`].
     fn training_id(&self, _query: usize) -> Option<&Id> {
         None
     }

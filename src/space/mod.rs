@@ -22,27 +22,27 @@ use crate::loss;
 use crate::math::dense::dot;
 use crate::solve::PairBlock;
 
-/// What is learned: a score of documents, or an order of pairs of documents.
+/// What a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
-    /// A scoring function s(x).
-    Scoring,
-    /// A ranking function f(x, x'), antisymmetric.
-    Ranking,
+pub enum FunctionKind {
+    /// One document: a scoring function s(x).
+    Pointwise,
+    /// Two documents: an antisymmetric ranking function f(x, x').
+    Pairwise,
 }
 
-/// Names of the forms, as the option `form` has them.
-pub const FORM_NAMES: &[&str] = &["scoring", "ranking"];
+/// Values of the option `form`, in the order of [`FunctionKind`].
+pub const FUNCTION_KIND_NAMES: &[&str] = &["scoring", "ranking"];
 
-impl Form {
-    /// The form of this name.
+impl FunctionKind {
+    /// The kind with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Scoring, Self::Ranking].into_iter().find(|form| form.name() == name)
+        [Self::Pointwise, Self::Pairwise].into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The name in the option `form`.
+    /// The value of the option `form`.
     pub fn name(self) -> &'static str {
-        FORM_NAMES[self as usize]
+        FUNCTION_KIND_NAMES[self as usize]
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Function {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {
     width: usize,
-    form: Form,
+    kind: FunctionKind,
     map: Map,
 }
 
@@ -95,7 +95,7 @@ pub struct Member {
 #[derive(Deserialize)]
 struct Single {
     width: usize,
-    form: Form,
+    kind: FunctionKind,
     map: SingleMap,
 }
 
@@ -109,20 +109,20 @@ enum SingleMap {
 }
 
 fn read_single<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Space, D::Error> {
-    let Single { width, form, map } = Single::deserialize(from)?;
+    let Single { width, kind, map } = Single::deserialize(from)?;
     let map = match map {
         SingleMap::Linear => Map::Linear,
         SingleMap::Documents(map) => Map::Documents(map),
         SingleMap::Fitted(basis) => Map::Fitted(basis),
         SingleMap::Pairs(map) => Map::Pairs(map),
     };
-    Ok(Space { width, form, map })
+    Ok(Space { width, kind, map })
 }
 
 impl Space {
     /// Linear functions of `width` scaled features.
-    pub fn linear(width: usize, form: Form) -> Self {
-        Self { width, form, map: Map::Linear }
+    pub fn linear(width: usize, kind: FunctionKind) -> Self {
+        Self { width, kind, map: Map::Linear }
     }
 
     /// The space of a kernel for these documents, whose features are scaled.
@@ -131,7 +131,7 @@ impl Space {
     /// A kernel that is 0 or not finite on the documents; an interruption.
     pub fn fit(
         kernel: &kernel::Choice,
-        form: Form,
+        kind: FunctionKind,
         data: &Dataset,
         options: &MapOptions,
         control: &Control,
@@ -139,21 +139,24 @@ impl Space {
         let features = &data.features;
         let width = features.columns();
         if kernel.is_linear() {
-            return Ok(Self::linear(width, form));
+            return Ok(Self::linear(width, kind));
         }
         let kernel = kernel.fit(features, options.seed, control)?;
-        let map = match form {
-            Form::Scoring => Map::Documents(FeatureMap::fit(&kernel, features, options, control)?),
-            Form::Ranking => {
+        let map = match kind {
+            FunctionKind::Pointwise => Map::Documents(FeatureMap::fit(&kernel, features, options, control)?),
+            FunctionKind::Pairwise => {
                 let (offsets, labels) = (&data.offsets, &data.relevance);
                 Map::Pairs(PairMap::fit(&kernel, features, offsets, labels, options, control)?)
             }
         };
-        let space = Self { width, form, map };
+        let space = Self { width, kind, map };
         if space.dim() == 0 {
             let name = kernel.def().name;
-            let what =
-                if form == Form::Scoring { "training document" } else { "pair of different relevance" };
+            let what = if kind == FunctionKind::Pointwise {
+                "training document"
+            } else {
+                "pair of different relevance"
+            };
             return Err(Error::Data(format!("the kernel {name} is 0 on every {what}")));
         }
         Ok(space)
@@ -170,19 +173,19 @@ impl Space {
         options: &MapOptions,
         control: &Control,
     ) -> Result<Self> {
-        let (width, form) = (features.columns(), Form::Scoring);
+        let (width, kind) = (features.columns(), FunctionKind::Pointwise);
         if kernel.is_linear() {
-            return Ok(Self::linear(width, form));
+            return Ok(Self::linear(width, kind));
         }
         let kernel = kernel.fit(features, options.seed, control)?;
         let map = Map::Fitted(Basis::of_documents(&kernel, features, options)?);
-        Ok(Self { width, form, map })
+        Ok(Self { width, kind, map })
     }
 
     /// Sums of fitted functions, one of each member, of documents with `width` features. The weights of a sum are those
     /// of its terms one after the other.
     pub fn sum(width: usize, members: Vec<Member>) -> Self {
-        Self { width, form: Form::Scoring, map: Map::Sum(members) }
+        Self { width, kind: FunctionKind::Pointwise, map: Map::Sum(members) }
     }
 
     /// Number of scaled features of a document.
@@ -217,7 +220,7 @@ impl Space {
             Map::Sum(members) => {
                 members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
             }
-            _ => self.form == Form::Scoring,
+            _ => self.kind == FunctionKind::Pointwise,
         }
     }
 
@@ -257,9 +260,9 @@ impl Space {
 
     /// The lambda with which a solver finds the function that the caller's lambda means.
     pub fn solver_lambda(&self, lambda: f64) -> f64 {
-        match self.form {
-            Form::Scoring => lambda,
-            Form::Ranking => 2.0 * lambda,
+        match self.kind {
+            FunctionKind::Pointwise => lambda,
+            FunctionKind::Pairwise => 2.0 * lambda,
         }
     }
 
@@ -336,7 +339,7 @@ impl Space {
         functions: impl Iterator<Item = &'a [f64]>,
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
-        if self.form == Form::Ranking {
+        if self.kind == FunctionKind::Pairwise {
             return self.preferences(documents, functions, control);
         }
         let (features, rows) = (documents.features, documents.range());
@@ -394,8 +397,9 @@ impl Space {
             Map::Sum(members) if members.iter().all(|member| member.is_sound(self.width)) => self.width,
             _ => return false,
         };
-        let form_fits = self.is_linear() || (self.form == Form::Ranking) == matches!(self.map, Map::Pairs(_));
-        self.width > 0 && kernel_width == self.width && self.dim() > 0 && form_fits
+        let kind_fits =
+            self.is_linear() || (self.kind == FunctionKind::Pairwise) == matches!(self.map, Map::Pairs(_));
+        self.width > 0 && kernel_width == self.width && self.dim() > 0 && kind_fits
     }
 }
 

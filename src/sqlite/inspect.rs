@@ -157,11 +157,11 @@ impl TableFunction for Neighbors {
             )));
         };
         let features = rule.scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
-        let row = |lender: crate::fit::Lender| {
-            let id = model.ranker.training_id(lender.query).cloned().unwrap_or_default();
-            vec![Output::Id(id), Output::Real(lender.distance), Output::Real(lender.weight)]
+        let row = |neighbor: crate::fit::Neighbor| {
+            let id = model.ranker.training_id(neighbor.query).cloned().unwrap_or_default();
+            vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]
         };
-        Ok(ready(model.ranker.lenders(&features).into_iter().map(row).collect()))
+        Ok(ready(model.ranker.neighbors(&features).into_iter().map(row).collect()))
     }
 }
 

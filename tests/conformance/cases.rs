@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Recipe, find};
 use sqlite_ltr::data::RowOrder;
 use sqlite_ltr::param::Rule;
-use sqlite_ltr::space::FORM_NAMES;
+use sqlite_ltr::space::FUNCTION_KIND_NAMES;
 use sqlite_ltr::sqlite::options::{self, OPTIONS, Use};
 use sqlite_ltr::{kernel, loss, smoothing, solve};
 
@@ -164,7 +164,7 @@ pub fn cases() -> Vec<Case> {
             cases.push(Case::new("q_svm", json!({ "loss": loss, "prior": prior, "fit_at": fits })));
         }
     }
-    for form in FORM_NAMES {
+    for form in FUNCTION_KIND_NAMES {
         cases.push(Case::new("knn_svm", json!({ "form": form, "kernel": "gaussian", "landmarks": 12 })));
     }
     for case in &cases {
@@ -187,7 +187,7 @@ pub fn product() -> Vec<Case> {
     }
     for loss in losses() {
         for solver in solve::NAMES {
-            for form in FORM_NAMES {
+            for form in FUNCTION_KIND_NAMES {
                 for kernel in ["linear", "gaussian"] {
                     let choices = json!({ "loss": loss, "solver": solver, "form": form, "kernel": kernel });
                     cases.push(Case::new("rank_svm", choices));

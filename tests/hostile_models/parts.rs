@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
-use sqlite_ltr::fit::Fitting;
+use sqlite_ltr::fit::FitSpec;
 use sqlite_ltr::model::{Progress, Rules, decode_header, encode_header};
 use sqlite_ltr::smoothing::Smoothing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -84,7 +84,7 @@ pub struct Rule {
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Dependent {
     pub smoothing: Smoothing,
-    pub fitting: Fitting,
+    pub fitting: FitSpec,
     pub space: Space,
     pub rule: Rule,
     pub ids: Vec<Id>,

@@ -19,7 +19,7 @@ use crate::loss::{ListLoss, Loss, Squared};
 use crate::metric::Mean;
 use crate::select::{fold_numbers, smoothed, winner};
 use crate::solve::{Gram, ListBlock, Rows};
-use crate::space::{Form, Space};
+use crate::space::{FunctionKind, Space};
 
 /// Folds of each dealing.
 const FOLDS: usize = 5;
@@ -110,7 +110,7 @@ pub(super) fn prepared(
     }
     let map = MapOptions { landmarks, seed: recipe.seed, ..MapOptions::default() };
     let kernel = kernel::Choice::parse(&candidate.kernel)?;
-    let space = Space::fit(&kernel, Form::Scoring, &scaled, &map, control)?;
+    let space = Space::fit(&kernel, FunctionKind::Pointwise, &scaled, &map, control)?;
     Ok((scaling, Arc::new(scaled), space))
 }
 

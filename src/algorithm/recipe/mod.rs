@@ -23,7 +23,7 @@ use crate::metric::{Metric, Undefined};
 use crate::param::Params;
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
 use crate::solve::{self, SolverDef};
-use crate::space::Form;
+use crate::space::FunctionKind;
 
 pub use given::missing;
 pub(super) use grid::auto_grid;
@@ -96,7 +96,7 @@ pub struct Recipe {
     /// Most pivots of a kernel's map.
     pub landmarks: usize,
     /// Whether documents are scored or pairs of them are ordered.
-    pub form: Form,
+    pub form: FunctionKind,
     /// What minimizes.
     pub solver: &'static SolverDef,
     /// What the penalty pulls to.
@@ -193,7 +193,7 @@ impl Recipe {
             given_kernel,
             kernel_given: options.has("kernel"),
             scale_given: options.has("scale"),
-            form: options.text("form").and_then(Form::parse).unwrap_or(Form::Scoring),
+            form: options.text("form").and_then(FunctionKind::parse).unwrap_or(FunctionKind::Pointwise),
             solver: solve::find(options.text("solver").unwrap_or(solve::NAMES[0]))?,
             prior,
             penalty,
@@ -257,7 +257,7 @@ impl Recipe {
                 ),
             ),
             (
-                self.form == Form::Ranking && matches!(self.loss, Loss::List(_)),
+                self.form == FunctionKind::Pairwise && matches!(self.loss, Loss::List(_)),
                 format!(
                     "option 'form': the loss '{}' is a function of scores; \"ranking\" is for pairwise losses",
                     self.loss.def().name

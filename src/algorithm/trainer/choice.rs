@@ -1,6 +1,6 @@
 //! Choosing lambda on held-out data, for functions fitted on weighted judgments.
 //!
-//! A trial is one function, fitted for every candidate lambda on the judgments of its lenders, and the queries it is
+//! A trial is one function, fitted for every candidate lambda on the judgments of its neighbors, and the queries it is
 //! judged by. Trials run in parallel; their values are added in the order of the queries.
 
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use crate::algorithm::Recipe;
 use crate::arrange::demoted;
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::fit::Fitting;
+use crate::fit::FitSpec;
 use crate::metric::Mean;
 use crate::select::{best, cautious, winner};
 
@@ -79,7 +79,7 @@ impl Session<'_> {
         &self,
         rounds: &[Round],
         lambdas: &[f64],
-        fitting: &dyn Fn(&Round) -> Result<Fitting>,
+        fitting: &dyn Fn(&Round) -> Result<FitSpec>,
         careful: bool,
         warnings: &mut Vec<String>,
     ) -> Result<Lambdas> {
@@ -122,7 +122,7 @@ impl Session<'_> {
     }
 
     /// The values of every query of a round, in the order of the trials.
-    fn values(&self, round: &Round, lambdas: &[f64], fitting: &Fitting) -> Result<Vec<(usize, Values)>> {
+    fn values(&self, round: &Round, lambdas: &[f64], fitting: &FitSpec) -> Result<Vec<(usize, Values)>> {
         let trials = round.trials(self.control)?;
         self.control.expect(trials.len());
         let values: Vec<Vec<Values>> = trials
@@ -145,13 +145,13 @@ fn trial_values(
     recipe: &Recipe,
     round: &Round,
     trial: &Trial,
-    fitting: &Fitting,
+    fitting: &FitSpec,
     lambdas: &[f64],
     control: &Control,
 ) -> Result<Vec<Values>> {
-    let Round { lending, judge, .. } = round;
-    let space = lending.pool.space();
-    let blocks = lending.weighted_blocks(&trial.lenders, control)?;
+    let Round { neighborhood, judge, .. } = round;
+    let space = neighborhood.blocks.space();
+    let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
     let functions = fitting.path(space, &blocks, lambdas, control)?;
     let values = trial.queries.iter().map(|&query| {
         let scores = space.scores(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;

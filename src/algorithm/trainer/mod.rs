@@ -21,10 +21,10 @@ use super::{AlgorithmDef, LogStep, Trained, TrainingSet};
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
-use crate::fit::{Fitting, JudgmentPool, Lender, Lending, Penalty};
+use crate::fit::{FitSpec, Neighbor, Neighborhood, Penalty, TrainingBlocks};
 use crate::kernel::MapOptions;
 use crate::loss::{self, Given, Loss, Shape};
-use crate::model::{Linear, Observed, QueryDependent, Ranker};
+use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
 use crate::smoothing::Kind;
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Space};
@@ -107,7 +107,7 @@ struct Session<'a> {
     data: Arc<Dataset>,
     scaling: Scaling,
     rule: Option<QueryFeatureRule>,
-    lending: Lending,
+    neighborhood: Neighborhood,
     control: &'a Control,
 }
 
@@ -150,7 +150,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
     let lambdas = session.lambdas(&rounds, anchor.as_ref(), &mut warnings)?;
     drop(rounds);
     control.check()?;
-    let fitting = session.fitting(&session.lending, lambdas.all, recipe.tolerance, anchor.as_ref())?;
+    let fitting = session.fitting(&session.neighborhood, lambdas.all, recipe.tolerance, anchor.as_ref())?;
     let fits = session.fit_all(&fitting, lambdas.each.as_deref(), started)?;
     let unconverged =
         fits.iter().filter(|fit| !matches!(fit.report.stop, Stop::Converged | Stop::Empty)).count();
@@ -228,19 +228,19 @@ impl<'a> Session<'a> {
         let space = Arc::new(space);
         let data = Arc::new(data);
         check::memory(&space, &data, recipe.max_memory)?;
-        let pool = JudgmentPool::of_rows(space, Arc::clone(&data), recipe.loss.clone());
-        let lending = Lending {
+        let blocks = TrainingBlocks::from_rows(space, Arc::clone(&data), recipe.loss.clone());
+        let neighborhood = Neighborhood {
             smoothing: recipe.smoothing,
             features: Arc::new(features),
             weights: Arc::new(weights(&data, recipe.weighting)),
             held_out: Arc::new(vec![false; data.n_queries()]),
-            pool: Arc::new(pool),
+            blocks: Arc::new(blocks),
         };
-        Ok(Self { recipe, data, scaling, rule, lending, control })
+        Ok(Self { recipe, data, scaling, rule, neighborhood, control })
     }
 
     fn space(&self) -> &Space {
-        self.lending.pool.space()
+        self.neighborhood.blocks.space()
     }
 
     /// Whether the loss is a listwise one whose solver does not begin at 0.
@@ -251,16 +251,16 @@ impl<'a> Session<'a> {
     /// How functions are fitted on these judgments.
     fn fitting(
         &self,
-        lending: &Lending,
+        neighborhood: &Neighborhood,
         lambda: f64,
         tolerance: f64,
         anchor: Option<&Anchor>,
-    ) -> Result<Fitting> {
+    ) -> Result<FitSpec> {
         let Recipe { loss, solver, .. } = self.recipe;
-        let w = anchor.map(|anchor| self.uniform(lending, anchor, tolerance)).transpose()?;
+        let w = anchor.map(|anchor| self.uniform(neighborhood, anchor, tolerance)).transpose()?;
         let pulls = anchor.is_some_and(|anchor| anchor.pulls);
         let (center, start) = if pulls { (w, None) } else { (None, w) };
-        Ok(Fitting {
+        Ok(FitSpec {
             lambda,
             tolerance,
             loss: loss.clone(),
@@ -285,7 +285,7 @@ impl<'a> Session<'a> {
         let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear(), false);
         let pulls = recipe.prior != Prior::Zero;
         let mut anchor = Anchor { loss, lambda: FALLBACK_LAMBDA, pulls };
-        let plain = Fitting { lambda: lambdas[0], ..self.plain(&anchor, choice_tolerance(&anchor.loss)) };
+        let plain = FitSpec { lambda: lambdas[0], ..self.plain(&anchor, choice_tolerance(&anchor.loss)) };
         anchor.lambda = self.chosen(&rounds, &lambdas, &|_| Ok(plain.clone()), false, warnings)?.all;
         Ok(Some(anchor))
     }
@@ -301,7 +301,8 @@ impl<'a> Session<'a> {
             LambdaChoice::Fixed(lambda) => Ok(Lambdas { all: *lambda, each: None, choice: None }),
             LambdaChoice::Among(lambdas) => {
                 let tolerance = choice_tolerance(&self.recipe.loss);
-                let fitting = |round: &Round| self.fitting(&round.lending, lambdas[0], tolerance, anchor);
+                let fitting =
+                    |round: &Round| self.fitting(&round.neighborhood, lambdas[0], tolerance, anchor);
                 // With a prior the largest lambda gives the function of all queries, which is left for good reasons only.
                 let careful = self.recipe.prior != Prior::Zero && self.recipe.smoothing.kind != Kind::Uniform;
                 self.chosen(rounds, lambdas, &fitting, careful, warnings)
@@ -310,25 +311,25 @@ impl<'a> Session<'a> {
     }
 
     /// How the function of all queries is fitted.
-    fn plain(&self, anchor: &Anchor, tolerance: f64) -> Fitting {
+    fn plain(&self, anchor: &Anchor, tolerance: f64) -> FitSpec {
         let loss = anchor.loss.clone();
         let solver = if loss == self.recipe.loss { self.recipe.solver } else { solve::SOLVERS[0] };
         let penalty = Penalty::Ridge;
-        Fitting { lambda: anchor.lambda, tolerance, loss, penalty, solver, center: None, start: None }
+        FitSpec { lambda: anchor.lambda, tolerance, loss, penalty, solver, center: None, start: None }
     }
 
     /// The weights of the function of all queries with these judgments, as a solver sees them.
-    fn uniform(&self, lending: &Lending, anchor: &Anchor, tolerance: f64) -> Result<Vec<f64>> {
-        let lending = lending.uniform(&anchor.loss)?;
-        let blocks = lending.weighted_blocks(&lending.lenders(&[]), self.control)?;
+    fn uniform(&self, neighborhood: &Neighborhood, anchor: &Anchor, tolerance: f64) -> Result<Vec<f64>> {
+        let neighborhood = neighborhood.uniform(&anchor.loss)?;
+        let blocks = neighborhood.weighted_blocks(&neighborhood.neighbors(&[]), self.control)?;
         let fitting = self.plain(anchor, tolerance);
         fitting.solve(self.space(), &blocks, self.control).map(|(w, _)| w)
     }
 
     /// One function for all queries, or one for each training query; none where they are fitted when asked for.
-    fn fit_all(&self, fitting: &Fitting, each: Option<&[f64]>, started: Instant) -> Result<Vec<Fit>> {
+    fn fit_all(&self, fitting: &FitSpec, each: Option<&[f64]>, started: Instant) -> Result<Vec<Fit>> {
         if self.recipe.smoothing.kind == Kind::Uniform {
-            return Ok(vec![self.fit(&self.lending.lenders(&[]), fitting, started)?]);
+            return Ok(vec![self.fit(&self.neighborhood.neighbors(&[]), fitting, started)?]);
         }
         if self.recipe.fits_at_query_time {
             return Ok(Vec::new());
@@ -338,27 +339,33 @@ impl<'a> Session<'a> {
             .into_par_iter()
             .map(|query| {
                 let lambda = each.map_or(fitting.lambda, |each| each[query]);
-                let fitting = Fitting { lambda, ..fitting.clone() };
-                let fit = self.fit(&self.lending.lenders_of(query), &fitting, started);
+                let fitting = FitSpec { lambda, ..fitting.clone() };
+                let fit = self.fit(&self.neighborhood.neighbors_of(query), &fitting, started);
                 self.control.step();
                 fit
             })
             .collect()
     }
 
-    fn fit(&self, lenders: &[Lender], fitting: &Fitting, started: Instant) -> Result<Fit> {
+    fn fit(&self, neighbors: &[Neighbor], fitting: &FitSpec, started: Instant) -> Result<Fit> {
         let began = started.elapsed().as_secs_f64();
-        let (function, report) = self.lending.fit(lenders, fitting, self.control)?;
+        let (function, report) = self.neighborhood.fit(neighbors, fitting, self.control)?;
         Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
     }
 
-    fn ranker(self, fitting: Fitting, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {
+    fn ranker(self, fitting: FitSpec, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {
         let ranker: Box<dyn Ranker> = match self.rule {
-            None => Box::new(Linear::new(self.lending.pool.space().fitted(), functions.swap_remove(0))),
+            None => {
+                Box::new(Linear::new(self.neighborhood.blocks.space().fitted(), functions.swap_remove(0)))
+            }
             Some(rule) => {
                 let ids = self.data.query_ids.clone();
                 let functions = functions.into_iter().map(Arc::new).collect();
-                Box::new(QueryDependent::new(self.lending, fitting, Observed { rule, ids, functions }))
+                Box::new(QueryDependent::new(
+                    self.neighborhood,
+                    fitting,
+                    TrainingQueries { rule, ids, functions },
+                ))
             }
         };
         (ranker, self.scaling)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::{JudgmentPool, Lender, Lending, Session, Validation, query_features, scale};
+use super::{Neighbor, Neighborhood, Session, TrainingBlocks, Validation, query_features, scale};
 use crate::algorithm::recipe::{LambdaChoice, Prior};
 use crate::control::Control;
 use crate::data::Dataset;
@@ -20,7 +20,7 @@ const HELD_OUT_DOCUMENTS: f64 = 0.2;
 /// One round.
 pub(super) struct Round {
     /// Whose judgments count.
-    pub lending: Lending,
+    pub neighborhood: Neighborhood,
     /// The documents that functions are judged by, their features scaled.
     pub judge: Arc<Dataset>,
     /// The queries of `judge` that count, ascending.
@@ -45,7 +45,7 @@ enum Targets {
 #[derive(Debug)]
 pub(super) struct Trial {
     /// Whose judgments support it.
-    pub lenders: Vec<Lender>,
+    pub neighbors: Vec<Neighbor>,
     /// Numbers of queries of the judge, ascending.
     pub queries: Vec<usize>,
 }
@@ -54,7 +54,7 @@ impl Round {
     /// The same round for one function of all queries with this loss.
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
         Ok(Self {
-            lending: self.lending.uniform(loss)?,
+            neighborhood: self.neighborhood.uniform(loss)?,
             judge: Arc::clone(&self.judge),
             queries: self.queries.clone(),
             held_out: self.held_out.clone(),
@@ -69,25 +69,28 @@ impl Round {
 
     /// One trial per query, or one for all of them where one function serves all.
     pub fn trials(&self, control: &Control) -> Result<Vec<Trial>> {
-        if self.lending.smoothing.kind == Kind::Uniform {
-            return Ok(vec![Trial { lenders: self.lending.lenders(&[]), queries: self.queries.clone() }]);
+        if self.neighborhood.smoothing.kind == Kind::Uniform {
+            return Ok(vec![Trial {
+                neighbors: self.neighborhood.neighbors(&[]),
+                queries: self.queries.clone(),
+            }]);
         }
         let trial = |query: &usize| {
             control.check()?;
-            Ok(Trial { lenders: self.lenders(*query), queries: vec![*query] })
+            Ok(Trial { neighbors: self.neighbors(*query), queries: vec![*query] })
         };
         self.queries.par_iter().map(trial).collect()
     }
 
-    fn lenders(&self, query: usize) -> Vec<Lender> {
-        let lending = &self.lending;
+    fn neighbors(&self, query: usize) -> Vec<Neighbor> {
+        let neighborhood = &self.neighborhood;
         match &self.targets {
-            Targets::HeldOut => lending.lenders(&lending.features.row(query).to_vec()),
-            Targets::Observed => lending.lenders_of(query),
-            Targets::Others { own, .. } if lending.smoothing.kind == Kind::Individual => {
-                own[query].map_or_else(Vec::new, |own| lending.lenders_of(own))
+            Targets::HeldOut => neighborhood.neighbors(&neighborhood.features.row(query).to_vec()),
+            Targets::Observed => neighborhood.neighbors_of(query),
+            Targets::Others { own, .. } if neighborhood.smoothing.kind == Kind::Individual => {
+                own[query].map_or_else(Vec::new, |own| neighborhood.neighbors_of(own))
             }
-            Targets::Others { features, .. } => lending.lenders(&features.row(query).to_vec()),
+            Targets::Others { features, .. } => neighborhood.neighbors(&features.row(query).to_vec()),
         }
     }
 }
@@ -111,13 +114,13 @@ impl Session<'_> {
 
     fn on_queries(&self, share: f64) -> Vec<Round> {
         let n = self.data.n_queries();
-        let judged: Vec<bool> = (0..n).map(|query| self.lending.pool.lends(query)).collect();
+        let judged: Vec<bool> = (0..n).map(|query| self.neighborhood.blocks.is_informative(query)).collect();
         let folds = Folds::by_query(&self.data.query_ids, &judged, share, self.recipe.seed).held_out;
         let queries: usize = folds.iter().flatten().filter(|held_out| **held_out).count();
         let sentence = format!("{queries} of {n} queries, in {} folds", folds.len());
         let round = |held_out: Vec<bool>| Round {
             queries: (0..n).filter(|query| held_out[*query]).collect(),
-            lending: Lending { held_out: Arc::new(held_out), ..self.lending.clone() },
+            neighborhood: Neighborhood { held_out: Arc::new(held_out), ..self.neighborhood.clone() },
             judge: Arc::clone(&self.data),
             held_out: sentence.clone(),
             targets: Targets::HeldOut,
@@ -130,11 +133,11 @@ impl Session<'_> {
         let rows =
             |held: bool| -> Vec<usize> { (0..held_out.len()).filter(|row| held_out[*row] == held).collect() };
         let (kept, held) = (rows(false), rows(true));
-        let space = Arc::clone(self.lending.pool.space());
-        let pool =
-            JudgmentPool::of_rows(space, Arc::new(self.data.with_rows(&kept)), self.recipe.loss.clone());
+        let space = Arc::clone(self.neighborhood.blocks.space());
+        let blocks =
+            TrainingBlocks::from_rows(space, Arc::new(self.data.with_rows(&kept)), self.recipe.loss.clone());
         Round {
-            lending: Lending { pool: Arc::new(pool), ..self.lending.clone() },
+            neighborhood: Neighborhood { blocks: Arc::new(blocks), ..self.neighborhood.clone() },
             judge: Arc::new(self.data.with_rows(&held)),
             queries: (0..self.data.n_queries()).collect(),
             held_out: format!("{} of {} documents", held.len(), held_out.len()),
@@ -147,7 +150,7 @@ impl Session<'_> {
         scale(&self.scaling, &mut source, self.control)?;
         let own = source.query_ids.iter().map(|id| self.data.query_ids.binary_search(id).ok()).collect();
         Ok(Round {
-            lending: self.lending.clone(),
+            neighborhood: self.neighborhood.clone(),
             queries: (0..source.n_queries()).collect(),
             held_out: format!("{} queries of the validation source", source.n_queries()),
             judge: Arc::new(source),
