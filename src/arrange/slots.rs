@@ -1,48 +1,51 @@
 //! One document per slot (Le, Smola, Chapelle & Teo, section 7.3).
 //!
-//! A row is a document at a slot. Where there are fewer slots than documents every slot gets a document, else every
-//! document gets a slot. A document at a slot without a row is not allowed there.
+//! A row is a document at a slot. With fewer slots than documents every slot gets a document, otherwise every document
+//! gets a slot. A document may only take slots for which it has a row.
 
-use super::mark::Mark;
+use super::def::RowGroup;
 use crate::math::assignment::{Workspace, maximize};
 
-/// An assignment takes about as many steps as the square of the smaller side times the larger one, and nothing stops it.
-const MOST_STEPS: usize = 4_000_000_000;
+/// Upper bound of the steps of one assignment, about few^2 many. An assignment cannot be interrupted.
+const MAX_STEPS: usize = 4_000_000_000;
 
 /// The rows of one query as cells of a table.
 #[derive(Debug, Clone)]
 pub struct Slots {
-    /// Row of each cell, the smaller side first.
+    /// Row of each cell (few x many, row-major); `None` for a document that may not take the slot.
     cells: Vec<Option<u32>>,
-    /// Documents or slots, whichever are fewer.
+    /// The smaller of the numbers of documents and slots.
     few: usize,
-    /// The others.
+    /// The larger.
     many: usize,
 }
 
 impl Slots {
-    /// The table of rows with these marks.
+    /// The table of rows with these row_groups.
     ///
     /// # Errors
     /// A sentence about two rows for one cell, or about slots that cannot be filled.
-    pub fn new(marks: &[Mark]) -> Result<Self, String> {
-        let count = |number: fn(&Mark) -> u32| marks.iter().map(|mark| number(mark) as usize + 1).max();
-        let documents = count(|mark| mark.document).unwrap_or(0);
-        let slots = count(|mark| mark.group).unwrap_or(0);
+    pub fn new(row_groups: &[RowGroup]) -> Result<Self, String> {
+        let count =
+            |number: fn(&RowGroup) -> u32| row_groups.iter().map(|row| number(row) as usize + 1).max();
+        let documents = count(|row| row.document).unwrap_or(0);
+        let slots = count(|row| row.group).unwrap_or(0);
         let (few, many) = (documents.min(slots), documents.max(slots));
-        if few.saturating_mul(few).saturating_mul(many) > MOST_STEPS {
+        if few.saturating_mul(few).saturating_mul(many) > MAX_STEPS {
             return Err(format!("{documents} documents and {slots} slots are too many to be matched"));
         }
+        // Enter the rows into the table.
         let mut cells = vec![None; few * many];
-        for (mark, row) in marks.iter().zip(0..) {
-            let (document, slot) = (mark.document as usize, mark.group as usize);
+        for (row_group, row) in row_groups.iter().zip(0..) {
+            let (document, slot) = (row_group.document as usize, row_group.group as usize);
             let cell = if documents < slots { document * many + slot } else { slot * many + document };
             if cells[cell].replace(row).is_some() {
                 return Err("two rows have the same document and slot".to_owned());
             }
         }
+        // A maximum matching must cover the smaller side.
         let table = Self { cells, few, many };
-        let filled = table.most_filled();
+        let filled = table.max_filled();
         if filled == few {
             return Ok(table);
         }
@@ -53,8 +56,8 @@ impl Slots {
         ))
     }
 
-    /// Most rows that an arrangement can have.
-    fn most_filled(&self) -> usize {
+    /// The size of a maximum matching.
+    fn max_filled(&self) -> usize {
         if self.cells.iter().all(Option::is_some) {
             return self.few;
         }
@@ -64,10 +67,10 @@ impl Slots {
         self.rows(&workspace).len()
     }
 
-    /// The largest sum of scores (one per row, finite) of an arrangement, and its rows in ascending order.
+    /// The maximum sum of scores (one per row, finite) over all assignments, and the rows that attain it, ascending.
     pub fn best(&self, scores: &[f64], workspace: &mut Workspace) -> (f64, Vec<u32>) {
         let largest = scores.iter().fold(0.0f64, |largest, score| largest.max(score.abs()));
-        // One forbidden cell costs more than all others can bring.
+        // One forbidden cell costs more than all other cells can gain.
         let forbidden = -2.0 * (self.few + 1) as f64 * (largest + 1.0);
         let profit = |cell: &Option<u32>| cell.map_or(forbidden, |row| scores[row as usize]);
         let profits: Vec<f64> = self.cells.iter().map(profit).collect();
@@ -90,27 +93,30 @@ mod tests {
     use super::*;
     use crate::math::random::Random;
 
-    fn marks(cells: &[(u32, u32)]) -> Vec<Mark> {
-        cells.iter().map(|&(document, group)| Mark { document, group }).collect()
+    fn row_groups(cells: &[(u32, u32)]) -> Vec<RowGroup> {
+        cells.iter().map(|&(document, group)| RowGroup { document, group }).collect()
     }
 
-    /// The largest sum over arrangements of so many rows; every one is tried. None where there is none.
+    /// The largest sum over assignments of so many rows, by enumeration; `None` if there is none.
     fn best_of_all(
-        marks: &[Mark],
+        row_groups: &[RowGroup],
         scores: &[f64],
         wanted: usize,
         from: usize,
-        taken: &mut Vec<Mark>,
+        taken: &mut Vec<RowGroup>,
     ) -> Option<f64> {
         if taken.len() == wanted {
             return Some(0.0);
         }
         let mut best: Option<f64> = None;
-        for row in from..marks.len() {
-            let mark = marks[row];
-            if taken.iter().all(|other| other.document != mark.document && other.group != mark.group) {
-                taken.push(mark);
-                let rest = best_of_all(marks, scores, wanted, row + 1, taken);
+        for row in from..row_groups.len() {
+            let candidate = row_groups[row];
+            if taken
+                .iter()
+                .all(|other| other.document != candidate.document && other.group != candidate.group)
+            {
+                taken.push(candidate);
+                let rest = best_of_all(row_groups, scores, wanted, row + 1, taken);
                 taken.pop();
                 if let Some(sum) = rest.map(|rest| rest + scores[row]) {
                     best = Some(best.map_or(sum, |best| best.max(sum)));
@@ -121,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_arrangement_is_better_and_what_cannot_be_filled_is_refused() {
+    fn no_assignment_is_better_and_unfillable_slots_are_refused() {
         let mut random = Random::new(3);
         let mut refused = 0;
         for _ in 0..400 {
@@ -132,11 +138,11 @@ mod tests {
             if !cells.contains(&(documents - 1, slots - 1)) {
                 cells.push((documents - 1, slots - 1));
             }
-            let marks = marks(&cells);
+            let row_groups = row_groups(&cells);
             let scores: Vec<f64> = cells.iter().map(|_| random.below(9) as f64 - 4.0).collect();
             let wanted = documents.min(slots) as usize;
-            let best = best_of_all(&marks, &scores, wanted, 0, &mut Vec::new());
-            match (Slots::new(&marks), best) {
+            let best = best_of_all(&row_groups, &scores, wanted, 0, &mut Vec::new());
+            match (Slots::new(&row_groups), best) {
                 (Ok(table), Some(best)) => {
                     let (sum, rows) = table.best(&scores, &mut Workspace::default());
                     assert!((sum - best).abs() < 1e-12);
@@ -151,6 +157,6 @@ mod tests {
 
     #[test]
     fn two_rows_of_one_cell_are_refused() {
-        assert!(Slots::new(&marks(&[(0, 0), (0, 0)])).unwrap_err().contains("same document and slot"));
+        assert!(Slots::new(&row_groups(&[(0, 0), (0, 0)])).unwrap_err().contains("same document and slot"));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::dataset::{Dataset, marks};
+use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
 use super::settling::{RowOrder, Settling, Tally, column_tallies};
@@ -472,7 +472,7 @@ impl DatasetBuilder {
             names: self.names,
             features: if sorted { matrix } else { matrix.try_select_rows(order, may_go_on)? },
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
-            marks: marks(&doc_ids, &groups, &offsets),
+            row_groups: row_groups(&doc_ids, &groups, &offsets),
             doc_ids,
             groups,
             relevance: order.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),

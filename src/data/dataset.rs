@@ -7,7 +7,7 @@ use ndarray::Array2;
 
 use super::id::Id;
 use super::matrix::Matrix;
-use crate::arrange::Mark;
+use crate::arrange::RowGroup;
 
 /// Documents grouped by query.
 ///
@@ -31,7 +31,7 @@ pub struct Dataset {
     /// The block or slot of each row (`n_docs`); empty where it was not asked for.
     pub groups: Vec<Id>,
     /// Numbers of documents and groups inside their queries (`n_docs`); empty without groups.
-    pub marks: Vec<Mark>,
+    pub row_groups: Vec<RowGroup>,
     /// Weight of each query (`n_queries`), > 0.
     pub weights: Vec<f64>,
     /// Names of the named query features; empty where there are none.
@@ -97,8 +97,8 @@ impl Dataset {
     }
 
     /// Marks of the documents of one query; empty without groups.
-    pub fn marks(&self, query: usize) -> &[Mark] {
-        self.marks.get(self.rows(query)).unwrap_or_default()
+    pub fn row_groups(&self, query: usize) -> &[RowGroup] {
+        self.row_groups.get(self.rows(query)).unwrap_or_default()
     }
 
     /// Takes the features away; there are none until others are put in their place.
@@ -117,7 +117,7 @@ impl Dataset {
         let groups: Vec<Id> = rows.iter().filter_map(|&row| self.groups.get(row).cloned()).collect();
         Self {
             features: self.features.select_rows(rows),
-            marks: marks(&doc_ids, &groups, &offsets),
+            row_groups: row_groups(&doc_ids, &groups, &offsets),
             doc_ids,
             relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
             groups,
@@ -136,7 +136,7 @@ impl Dataset {
             doc_ids: Vec::new(),
             relevance: Vec::new(),
             groups: Vec::new(),
-            marks: Vec::new(),
+            row_groups: Vec::new(),
             weights: self.weights.clone(),
             query_names: self.query_names.clone(),
             query_features: self.query_features.clone(),
@@ -169,14 +169,14 @@ impl Dataset {
 }
 
 /// Numbers of documents and groups inside their queries, by first appearance; none without groups.
-pub(super) fn marks(documents: &[Id], groups: &[Id], offsets: &[usize]) -> Vec<Mark> {
-    let of_query = |rows: &[usize]| -> Vec<Mark> {
+pub(super) fn row_groups(documents: &[Id], groups: &[Id], offsets: &[usize]) -> Vec<RowGroup> {
+    let of_query = |rows: &[usize]| -> Vec<RowGroup> {
         let (mut known_documents, mut known_groups) = (HashMap::new(), HashMap::new());
-        let mark = |(document, group)| Mark {
+        let row_group = |(document, group)| RowGroup {
             document: number_in(&mut known_documents, document),
             group: number_in(&mut known_groups, group),
         };
-        documents[rows[0]..rows[1]].iter().zip(&groups[rows[0]..rows[1]]).map(mark).collect()
+        documents[rows[0]..rows[1]].iter().zip(&groups[rows[0]..rows[1]]).map(row_group).collect()
     };
     if groups.is_empty() { Vec::new() } else { offsets.windows(2).flat_map(of_query).collect() }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::numbers::{read_f32, read_f64, write_numbers, write_rows};
-use crate::arrange::{Grouping, Mark};
+use crate::arrange::{ListConstraint, RowGroup};
 use crate::control::Control;
 use crate::data::{Dataset, Matrix, shaped};
 use crate::error::{Error, Result};
@@ -37,8 +37,8 @@ impl Neighbor {
 /// Above this many weights the pair moments are not kept: they take 8 b^2 bytes for each query.
 const WIDEST_WITH_MOMENT: usize = 200;
 
-/// Bytes of a mark: two numbers of 4 bytes.
-const MARK_BYTES: usize = 8;
+/// Bytes of a row group: two numbers of 4 bytes.
+const ROW_GROUP_BYTES: usize = 8;
 
 /// Prepared queries are kept up to about this many bytes.
 const MOST_BYTES: usize = 256 << 20;
@@ -52,12 +52,12 @@ enum Origin {
     Blocks { element_bytes: u8, whole: bool },
 }
 
-/// Labels, marks and documents of one query, as a block of a model holds them.
+/// Labels, row groups and documents of one query, as a block of a model holds them.
 #[derive(Debug)]
 struct Judgments {
     labels: Vec<f64>,
     /// Empty where the loss asks for no groups.
-    marks: Vec<Mark>,
+    row_groups: Vec<RowGroup>,
     features: Matrix,
 }
 
@@ -220,10 +220,12 @@ impl TrainingBlocks {
                     // Linear functions take the rows as they are, without a copy.
                     Loss::List(loss) if self.space.is_linear() => {
                         let rows = Rows::Of(Arc::clone(data), rows);
-                        ListBlock::new(rows, data.labels(query), data.marks(query), loss)
+                        ListBlock::new(rows, data.labels(query), data.row_groups(query), loss)
                             .map(QueryBlock::List)
                     }
-                    _ => self.made((&data.features, rows), data.labels(query), data.marks(query), control),
+                    _ => {
+                        self.made((&data.features, rows), data.labels(query), data.row_groups(query), control)
+                    }
                 };
                 block.map_err(|error| match error {
                     Error::Data(problem) => {
@@ -233,8 +235,8 @@ impl TrainingBlocks {
                 })
             }
             (Origin::Blocks { .. }, Some(Entry { judgments: Some(judgments), .. })) => {
-                let Judgments { labels, marks, features } = &**judgments;
-                self.made((features, 0..labels.len()), labels, marks, control)
+                let Judgments { labels, row_groups, features } = &**judgments;
+                self.made((features, 0..labels.len()), labels, row_groups, control)
             }
             (Origin::Blocks { .. }, Some(_)) => Err(not_at_hand(query)),
             (Origin::Blocks { .. }, None) => self.prepare(query, Some(&*self.entry(query)?), control),
@@ -245,14 +247,14 @@ impl TrainingBlocks {
         &self,
         (documents, rows): (&Matrix, Range<usize>),
         labels: &[f64],
-        marks: &[Mark],
+        row_groups: &[RowGroup],
         control: &Control,
     ) -> Result<QueryBlock> {
         match &self.loss {
             Loss::Pair(_) => self.space.pair_block(documents, rows, labels, control).map(QueryBlock::Pair),
             Loss::List(loss) => {
                 let rows = Rows::Own(self.space.rows(documents, rows, control)?);
-                ListBlock::new(rows, labels, marks, loss).map(QueryBlock::List)
+                ListBlock::new(rows, labels, row_groups, loss).map(QueryBlock::List)
             }
         }
     }
@@ -308,13 +310,13 @@ impl TrainingBlocks {
             .space
             .width()
             .checked_mul(usize::from(self.element_bytes()))?
-            .checked_add(8 + self.mark_bytes())?;
+            .checked_add(8 + self.row_group_bytes())?;
         per_row.checked_mul(self.sizes[query] as usize)
     }
 
-    /// Bytes of the mark of a document in a block.
-    fn mark_bytes(&self) -> usize {
-        if self.loss.grouping() == Grouping::None { 0 } else { MARK_BYTES }
+    /// Bytes of the row group of a document in a block.
+    fn row_group_bytes(&self) -> usize {
+        if self.loss.constraint() == ListConstraint::None { 0 } else { ROW_GROUP_BYTES }
     }
 
     /// Those of `queries` whose blocks must be received before they are used. Makes room for them where it has to.
@@ -336,36 +338,36 @@ impl TrainingBlocks {
             let n = self.sizes[query];
             return Err(Error::Corrupt(format!("block of {} bytes for {n} documents", bytes.len())));
         }
-        let Judgments { labels, marks, features } = self.read(query, bytes);
+        let Judgments { labels, row_groups, features } = self.read(query, bytes);
         let n = labels.len() as u32;
-        if marks.iter().any(|mark| mark.document >= n || mark.group >= n) {
-            return Err(Error::Corrupt("a mark of no document".to_owned()));
+        if row_groups.iter().any(|row| row.document >= n || row.group >= n) {
+            return Err(Error::Corrupt("a row group of no document".to_owned()));
         }
         if !(labels.iter().all(|label| label.is_finite()) && features.is_finite()) {
             return Err(Error::Corrupt("a document that is not finite".to_owned()));
         }
-        let entry = Entry::new(Some(Arc::new(Judgments { labels, marks, features })));
+        let entry = Entry::new(Some(Arc::new(Judgments { labels, row_groups, features })));
         self.lock().entries.insert(query, entry);
         Ok(())
     }
 
-    /// Labels, marks and documents of a block whose length is right.
+    /// Labels, row groups and documents of a block whose length is right.
     fn read(&self, query: usize, block: &[u8]) -> Judgments {
         let n = self.sizes[query] as usize;
         let (labels, rest) = block.split_at(8 * n);
-        let (marks, features) = rest.split_at(self.mark_bytes() * n);
+        let (row_groups, features) = rest.split_at(self.row_group_bytes() * n);
         let features = match self.element_bytes() {
             4 => Matrix::F32(shaped(n, self.space.width(), read_f32(features))),
             _ => Matrix::F64(shaped(n, self.space.width(), read_f64(features))),
         };
-        Judgments { labels: read_f64(labels), marks: read_marks(marks), features }
+        Judgments { labels: read_f64(labels), row_groups: read_row_groups(row_groups), features }
     }
 
-    fn write_marks(&self, marks: &[Mark], out: &mut Vec<u8>) {
-        if self.mark_bytes() > 0 {
-            for mark in marks {
-                out.extend(mark.document.to_le_bytes());
-                out.extend(mark.group.to_le_bytes());
+    fn write_row_groups(&self, row_groups: &[RowGroup], out: &mut Vec<u8>) {
+        if self.row_group_bytes() > 0 {
+            for row_group in row_groups {
+                out.extend(row_group.document.to_le_bytes());
+                out.extend(row_group.group.to_le_bytes());
             }
         }
     }
@@ -378,14 +380,14 @@ impl TrainingBlocks {
         match &self.origin {
             Origin::Rows(data) => {
                 write_numbers(data.labels(query), out);
-                self.write_marks(data.marks(query), out);
+                self.write_row_groups(data.row_groups(query), out);
                 write_rows(&data.features, data.rows(query), out);
             }
             Origin::Blocks { .. } => {
                 let entry = self.entry(query)?;
                 let judgments = entry.judgments.as_ref().ok_or_else(|| not_at_hand(query))?;
                 write_numbers(&judgments.labels, out);
-                self.write_marks(&judgments.marks, out);
+                self.write_row_groups(&judgments.row_groups, out);
                 write_rows(&judgments.features, 0..judgments.labels.len(), out);
             }
         }
@@ -393,14 +395,14 @@ impl TrainingBlocks {
     }
 }
 
-fn read_marks(bytes: &[u8]) -> Vec<Mark> {
+fn read_row_groups(bytes: &[u8]) -> Vec<RowGroup> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let (pairs, _) = numbers.as_chunks::<2>();
-    let mark = |[document, group]: &[[u8; 4]; 2]| Mark {
+    let row_group = |[document, group]: &[[u8; 4]; 2]| RowGroup {
         document: u32::from_le_bytes(*document),
         group: u32::from_le_bytes(*group),
     };
-    pairs.iter().map(mark).collect()
+    pairs.iter().map(row_group).collect()
 }
 
 fn not_at_hand(query: usize) -> Error {

@@ -1,6 +1,6 @@
 //! Losses: what a ranking of one query costs, in score space.
 //!
-//! A loss sees the labels and scores of one query, some also the groups of its documents ([`crate::arrange::Mark`]), and nothing else:
+//! A loss sees the labels and scores of one query, some also the groups of its documents ([`crate::arrange::RowGroup`]), and nothing else:
 //! no features, weights or threads. `pair` holds those
 //! that are sums over pairs of documents, whose solvers know the pairs; `list` those of a whole list, whose solvers
 //! know values and subgradients only. To add one, write its file and add it to [`LOSSES`].
@@ -11,7 +11,7 @@ pub mod pair;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 
 pub use list::{ListLoss, QueryLoss, Squared};
@@ -152,10 +152,10 @@ impl Loss {
     }
 
     /// The groups of documents that it asks for.
-    pub fn grouping(&self) -> Grouping {
+    pub fn constraint(&self) -> ListConstraint {
         match self {
-            Self::Pair(_) => Grouping::None,
-            Self::List(loss) => loss.grouping(),
+            Self::Pair(_) => ListConstraint::None,
+            Self::List(loss) => loss.constraint(),
         }
     }
 

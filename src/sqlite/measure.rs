@@ -40,14 +40,14 @@ impl TableFunction for Evaluate {
         let request = Request::new(call, Use::Evaluate)?;
         let metrics = metrics(&request.options)?;
         let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
-        let grouping = request.grouping()?;
-        let Rows { data, .. } = request.rows(call, true, grouping)?;
+        let constraint = request.constraint()?;
+        let Rows { data, .. } = request.rows(call, true, constraint)?;
         if data.n_docs() == 0 {
             return Err(request.source.error("0 rows; there is nothing to evaluate"));
         }
         let scored = request.scored(call, &data)?;
         let per_block = request.options.count("max_per_value").unwrap_or(1);
-        let scores = arranged(&data, scored.scores, grouping, per_block)?;
+        let scores = arranged(&data, scored.scores, constraint, per_block)?;
         let evaluation = request
             .terms
             .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;

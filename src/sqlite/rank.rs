@@ -19,7 +19,7 @@ use super::request::{PARAMETERS, Request};
 use super::rows::Rows;
 use super::value::Output;
 use super::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::shown;
@@ -66,8 +66,8 @@ impl TableFunction for Rank {
 
     fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
         let request = Request::new(call, Use::Rank)?;
-        let grouping = request.grouping()?;
-        let Rows { data, roles, .. } = request.rows(call, false, grouping)?;
+        let constraint = request.constraint()?;
+        let Rows { data, roles, .. } = request.rows(call, false, constraint)?;
         if call.only.is_some() && roles.query.is_none() {
             // Without a query column every query_id is NULL, which equals nothing.
             return Ok(Box::new(std::iter::empty()));
@@ -79,8 +79,8 @@ impl TableFunction for Rank {
             (scored.scores, scored.warnings)
         };
         call.state.set_warnings(warnings);
-        let list = List::new(&request.options, grouping);
-        Ok(rows(&data, &list.places(&data, &scores)?, &scores, grouping, call.order == Some(BY_RANK)))
+        let list = List::new(&request.options, constraint);
+        Ok(rows(&data, &list.places(&data, &scores)?, &scores, constraint, call.order == Some(BY_RANK)))
     }
 }
 
@@ -89,7 +89,7 @@ type Place = (usize, usize, usize);
 
 /// What is shown of each query.
 struct List {
-    grouping: Grouping,
+    constraint: ListConstraint,
     /// Length of a list, if limited.
     k: Option<usize>,
     per_block: usize,
@@ -98,15 +98,15 @@ struct List {
 }
 
 impl List {
-    fn new(options: &Params, grouping: Grouping) -> Self {
+    fn new(options: &Params, constraint: ListConstraint) -> Self {
         let per_block = options.count("max_per_value").unwrap_or(1);
-        Self { grouping, k: options.count("k"), per_block, short: options.flag("allow_short") }
+        Self { constraint, k: options.count("k"), per_block, short: options.flag("allow_short") }
     }
 
     fn places(&self, data: &Dataset, scores: &[f64]) -> Result<Vec<Place>> {
         let mut places = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
-            let shown = shown(data, query, scores, self.grouping, self.per_block)?;
+            let shown = shown(data, query, scores, self.constraint, self.per_block)?;
             self.check_length(data, query, shown.len())?;
             let best = shown.into_iter().take(self.k.unwrap_or(usize::MAX)).enumerate();
             places.extend(best.map(|(index, document)| (query, document, index + 1)));
@@ -118,10 +118,10 @@ impl List {
     fn check_length(&self, data: &Dataset, query: usize, found: usize) -> Result<()> {
         let Some(k) = self.k.filter(|&k| found < k && !self.short) else { return Ok(()) };
         let documents = data.rows(query).len();
-        if self.grouping != Grouping::Blocks || found == documents {
+        if self.constraint != ListConstraint::Diversity || found == documents {
             return Ok(());
         }
-        let blocks = data.marks(query).iter().map(|mark| mark.group + 1).max().unwrap_or(0);
+        let blocks = data.row_groups(query).iter().map(|row| row.group + 1).max().unwrap_or(0);
         Err(Error::Data(format!(
             "query {}: {documents} documents in {blocks} blocks give a list of {found} with \"max_per_value\": {}, not of \
              k = {k}; allow shorter lists with \"allow_short\": true, or more documents per block",
@@ -130,13 +130,19 @@ impl List {
     }
 }
 
-fn rows(data: &Dataset, places: &[Place], scores: &[f64], grouping: Grouping, by_rank: bool) -> OutputRows {
+fn rows(
+    data: &Dataset,
+    places: &[Place],
+    scores: &[f64],
+    constraint: ListConstraint,
+    by_rank: bool,
+) -> OutputRows {
     let mut places = places.to_vec();
     if by_rank {
         places.sort_by_key(|&(query, _, rank)| (rank, query));
     }
     let row = |(query, document, rank): Place| {
-        let slot = data.groups.get(document).filter(|_| grouping == Grouping::Slots);
+        let slot = data.groups.get(document).filter(|_| constraint == ListConstraint::Slots);
         Ok(vec![
             Output::Id(data.query_ids[query].clone()),
             Output::Id(data.doc_ids[document].clone()),

@@ -19,7 +19,7 @@ use super::store::model;
 use super::value::{Output, describe, id_of, optional_text};
 use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use super::work::Terms;
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::data::{Id, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -179,7 +179,7 @@ fn number(item: &str, rating: &Value) -> Result<f64> {
 /// Items and ratings of a source.
 fn of_source(call: &Call<'_>, text: &str, options: &Params) -> Result<Vec<(Id, f64)>> {
     let source = Source::resolve(call.connection, text)?;
-    let wanted = Wanted { query: false, ..Wanted::judged(Grouping::None, RowOrder::Canonical, false) };
+    let wanted = Wanted { query: false, ..Wanted::judged(ListConstraint::None, RowOrder::Canonical, false) };
     let Rows { data, .. } = read(call.connection, &source, wanted, options, &Terms::new(options))?;
     if data.n_queries() > 1 {
         let problem = format!("ratings of {} users; those of one are wanted", data.n_queries());

@@ -8,7 +8,7 @@ use super::store::model;
 use super::value::{optional_text, text_argument};
 use super::vtab::{Call, Parameter};
 use super::work::Terms;
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ impl Request {
     ///
     /// # Errors
     /// Params of blocks without any, or for a model that has slots.
-    pub fn grouping(&self) -> Result<Grouping> {
+    pub fn constraint(&self) -> Result<ListConstraint> {
         let blocks = self.options.has("diversify_by");
         if let Some(key) =
             ["max_per_value", "allow_short"].into_iter().find(|key| !blocks && self.options.has(key))
@@ -68,9 +68,9 @@ impl Request {
                     "option 'diversify_by': the model matches documents to slots, which blocks cannot bind";
                 Err(Error::Unsupported(reason.to_owned()))
             }
-            (true, false) => Ok(Grouping::Slots),
-            (false, true) => Ok(Grouping::Blocks),
-            (false, false) => Ok(Grouping::None),
+            (true, false) => Ok(ListConstraint::Slots),
+            (false, true) => Ok(ListConstraint::Diversity),
+            (false, false) => Ok(ListConstraint::None),
         }
     }
 
@@ -79,7 +79,7 @@ impl Request {
     ///
     /// # Errors
     /// Those of [`read`].
-    pub fn rows(&self, call: &Call<'_>, judged: bool, grouping: Grouping) -> Result<Rows> {
+    pub fn rows(&self, call: &Call<'_>, judged: bool, constraint: ListConstraint) -> Result<Rows> {
         let model = Some(&*self.loaded.model);
         let wanted = Wanted {
             model,
@@ -87,7 +87,7 @@ impl Request {
             query: judged,
             features: self.loaded.model.capabilities().has_features,
             only: call.only.as_ref(),
-            grouping,
+            constraint,
             order: RowOrder::Canonical,
             before: &[],
         };

@@ -10,7 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::source::Source;
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::param::Params;
 
@@ -54,7 +54,7 @@ pub struct Roles {
     /// The block or slot of the row, where it is asked for.
     pub group: Option<usize>,
     /// What the groups are.
-    grouping: Grouping,
+    constraint: ListConstraint,
     /// Document features.
     pub features: FeatureColumns,
     /// Query features; absent where there are none.
@@ -83,7 +83,12 @@ impl Roles {
     ///
     /// # Errors
     /// Contract 2; a name in `columns` or `diversify_by` that is no column of the source; no slot where slots are asked for.
-    pub fn find(source: &Source, names: Vec<String>, grouping: Grouping, options: &Params) -> Result<Self> {
+    pub fn find(
+        source: &Source,
+        names: Vec<String>,
+        constraint: ListConstraint,
+        options: &Params,
+    ) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let given = Given { source, names: &names, columns };
         given.check_keys()?;
@@ -92,13 +97,15 @@ impl Roles {
         let (query, doc, relevance) = (one("query")?, one("doc")?, one("relevance")?);
         let (weight, slot) = (one("weight")?, one("slot")?);
         let mut ignored = given.listed("ignore")?.unwrap_or_default();
-        let group = match grouping {
-            Grouping::None => None,
-            Grouping::Blocks => options.text("diversify_by").map(|name| given.block(name)).transpose()?,
-            Grouping::Slots => Some(slot.ok_or_else(|| given.absent("slot", "it slot"))?),
+        let group = match constraint {
+            ListConstraint::None => None,
+            ListConstraint::Diversity => {
+                options.text("diversify_by").map(|name| given.block(name)).transpose()?
+            }
+            ListConstraint::Slots => Some(slot.ok_or_else(|| given.absent("slot", "it slot"))?),
         };
-        ignored.extend(slot.filter(|_| grouping != Grouping::Slots));
-        let taken = [query, doc, relevance, weight, group.filter(|_| grouping == Grouping::Slots)];
+        ignored.extend(slot.filter(|_| constraint != ListConstraint::Slots));
+        let taken = [query, doc, relevance, weight, group.filter(|_| constraint == ListConstraint::Slots)];
         let mut taken: Vec<usize> = taken.into_iter().flatten().collect();
         // A block has a role of its own unless it is another role's column too, such as the document.
         taken.extend(group.filter(|column| !taken.contains(column)));
@@ -127,7 +134,18 @@ impl Roles {
             FeatureColumns::Wide(wide) => wide.contains(column),
         };
         ignored.extend((0..names.len()).filter(|column| !taken.contains(column) && !used(column)));
-        Ok(Self { names, query, doc, relevance, weight, group, grouping, features, query_features, ignored })
+        Ok(Self {
+            names,
+            query,
+            doc,
+            relevance,
+            weight,
+            group,
+            constraint,
+            features,
+            query_features,
+            ignored,
+        })
     }
 
     /// The same roles where no features are read: their columns are ignored.
@@ -174,10 +192,10 @@ impl Roles {
             "query_features": self.query_features.as_ref().map(list),
             "ignored": ignored,
         });
-        match self.grouping {
-            Grouping::None => {}
-            Grouping::Blocks => report["diversify_by"] = json!(name(self.group)),
-            Grouping::Slots => report["slot"] = json!(name(self.group)),
+        match self.constraint {
+            ListConstraint::None => {}
+            ListConstraint::Diversity => report["diversify_by"] = json!(name(self.group)),
+            ListConstraint::Slots => report["slot"] = json!(name(self.group)),
         }
         report
     }

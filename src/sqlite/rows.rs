@@ -16,7 +16,7 @@ use super::roles::{FeatureColumns, Roles, absent};
 use super::source::{QUERY_PARAMETER, Source};
 use super::value::{describe, id_of, id_value, number_of, vector_argument};
 use super::work::Terms;
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -36,7 +36,7 @@ pub struct Wanted<'a> {
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
     /// The groups of documents that are needed.
-    pub grouping: Grouping,
+    pub constraint: ListConstraint,
     /// The order of the data set.
     pub order: RowOrder,
     /// What was counted of features before these rows; empty where nothing was.
@@ -46,12 +46,21 @@ pub struct Wanted<'a> {
 impl Wanted<'_> {
     /// Whether documents are known by their ids, or have a row for each slot.
     fn by_ids(&self) -> bool {
-        !self.features || self.grouping == Grouping::Slots
+        !self.features || self.constraint == ListConstraint::Slots
     }
 
     /// Judged rows of a training.
-    pub fn judged(grouping: Grouping, order: RowOrder, features: bool) -> Self {
-        Self { model: None, relevance: true, query: true, features, only: None, grouping, order, before: &[] }
+    pub fn judged(constraint: ListConstraint, order: RowOrder, features: bool) -> Self {
+        Self {
+            model: None,
+            relevance: true,
+            query: true,
+            features,
+            only: None,
+            constraint,
+            order,
+            before: &[],
+        }
     }
 }
 
@@ -93,7 +102,7 @@ pub fn read(
 ) -> Result<Rows> {
     let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
-    let roles = Roles::find(source, names, wanted.grouping, options)?;
+    let roles = Roles::find(source, names, wanted.constraint, options)?;
     let roles = if wanted.features { roles } else { roles.without_features() };
     let pushed = wanted.only.zip(roles.query);
     if let Some((_, column)) = pushed {
@@ -311,8 +320,8 @@ impl<'a> Reader<'a> {
             Err(builder.row_error(builder.rows() - 1, name, problem))
         };
         if group == Some(Id::Null) {
-            let problem = match self.wanted.grouping {
-                Grouping::Slots => "NULL; every row needs its slot",
+            let problem = match self.wanted.constraint {
+                ListConstraint::Slots => "NULL; every row needs its slot",
                 _ => {
                     "NULL; every row needs its block (coalesce with the document's id makes it a block of its own)"
                 }

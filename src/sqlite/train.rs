@@ -19,7 +19,7 @@ use super::store::{Store, check_name};
 use super::value::{Output, optional_text, text_argument};
 use super::work::Terms;
 use crate::algorithm::{self, AlgorithmDef, Recipe, Trained, TrainingSet, Validation};
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::{Model, Origin};
@@ -127,7 +127,7 @@ impl Request {
     /// Reads, fits and encodes.
     fn outcome(&self, connection: &Connection) -> Result<Outcome> {
         let wanted =
-            Wanted::judged(self.recipe.loss.grouping(), self.algorithm.order, self.algorithm.features);
+            Wanted::judged(self.recipe.loss.constraint(), self.algorithm.order, self.algorithm.features);
         let source = Source::resolve(connection, &self.source)?;
         let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
         let read_seconds = self.terms.seconds();
@@ -169,7 +169,7 @@ impl Request {
             algorithm: self.algorithm.name.to_owned(),
             settings: recipe.settings(),
             missing: recipe.missing,
-            slots: recipe.loss.grouping() == Grouping::Slots,
+            slots: recipe.loss.constraint() == ListConstraint::Slots,
             features,
             means: findings.means,
             summary,
@@ -185,7 +185,7 @@ impl Request {
         let Validation::Source(text) = &self.recipe.validation else { return Ok(None) };
         let source = Source::resolve(connection, text)?;
         let wanted =
-            Wanted::judged(self.recipe.loss.grouping(), RowOrder::Canonical, self.algorithm.features);
+            Wanted::judged(self.recipe.loss.constraint(), RowOrder::Canonical, self.algorithm.features);
         let Rows { data: other, .. } = read(connection, &source, wanted, &self.options, &self.terms)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))
     }

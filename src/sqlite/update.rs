@@ -24,7 +24,7 @@ use super::train::{check_length, facts, found, keep, merge, signs_of_leakage, tr
 use super::value::{Output, optional_text, text_argument};
 use super::work::Terms;
 use crate::algorithm::{self, AlgorithmDef, Earlier, GoOn, TrainingSet};
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
@@ -104,7 +104,7 @@ impl Request<'_> {
         let wanted = Wanted {
             model: Some(model),
             before,
-            ..Wanted::judged(Grouping::None, self.algorithm.order, true)
+            ..Wanted::judged(ListConstraint::None, self.algorithm.order, true)
         };
         let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
         let read_seconds = self.terms.seconds();

@@ -1,7 +1,7 @@
 //! Arrangements against linear programs (Le, Smola, Chapelle & Teo, corollary 7: their relaxations have integral
 //! solutions), solved by a simplex method that knows nothing of assignments.
 
-use sqlite_ltr::arrange::{Mark, Slots};
+use sqlite_ltr::arrange::{RowGroup, Slots};
 use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};
 use sqlite_ltr::math::random::Random;
 
@@ -71,25 +71,25 @@ fn slots_reach_the_linear_program() {
     let (mut refused, mut solved) = (0, 0);
     for _ in 0..80 {
         let (documents, slots) = (2 + random.below(7), 2 + random.below(7));
-        let mut marks: Vec<Mark> = Vec::new();
+        let mut row_groups: Vec<RowGroup> = Vec::new();
         for document in 0..documents {
             for group in 0..slots {
                 if random.below(3) > 0 || document % slots == group % documents {
-                    marks.push(Mark { document: document as u32, group: group as u32 });
+                    row_groups.push(RowGroup { document: document as u32, group: group as u32 });
                 }
             }
         }
-        let scores: Vec<f64> = marks.iter().map(|_| 3.0 * random.symmetric()).collect();
+        let scores: Vec<f64> = row_groups.iter().map(|_| 3.0 * random.symmetric()).collect();
         let shifted: Vec<f64> = scores.iter().map(|score| score + SHIFT).collect();
-        let members = |same: &dyn Fn(&Mark) -> bool| -> Vec<usize> {
-            (0..marks.len()).filter(|&row| same(&marks[row])).collect()
+        let members = |same: &dyn Fn(&RowGroup) -> bool| -> Vec<usize> {
+            (0..row_groups.len()).filter(|&row| same(&row_groups[row])).collect()
         };
         let of_documents = (0..documents).map(|d| members(&|mark| mark.document as usize == d));
         let of_slots = (0..slots).map(|s| members(&|mark| mark.group as usize == s));
         let sums: Vec<Vec<usize>> = of_documents.chain(of_slots).collect();
         let optimum = linear_program(&shifted, &sums);
         let filled = (optimum / SHIFT).round() as usize;
-        if let Ok(table) = Slots::new(&marks) {
+        if let Ok(table) = Slots::new(&row_groups) {
             let (sum, rows) = table.best(&scores, &mut Workspace::default());
             assert_eq!(rows.len(), filled);
             assert!((sum + SHIFT * filled as f64 - optimum).abs() < 1e-8);

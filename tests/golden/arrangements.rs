@@ -3,7 +3,7 @@
 
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
-use sqlite_ltr::arrange::{Mark, Slots, diverse};
+use sqlite_ltr::arrange::{RowGroup, Slots, select_diverse};
 use sqlite_ltr::loss::QueryLoss;
 use sqlite_ltr::loss::list::{Bound, Decoder, Direct, DirectQuery, ListLoss, MatchingQuery, Measure};
 use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};
@@ -27,11 +27,11 @@ fn losses_and_lists_of_blocks_are_the_files() {
         let (y, s) = (numbers(&case["y"]), numbers(&case["s"]));
         let k = case["k"].as_u64().unwrap() as usize;
         let blocks = whole(&case["blocks"]);
-        let marks: Vec<Mark> =
-            blocks.iter().zip(0..).map(|(&group, document)| Mark { document, group }).collect();
+        let row_groups: Vec<RowGroup> =
+            blocks.iter().zip(0..).map(|(&group, document)| RowGroup { document, group }).collect();
         let (measure, decoder) = (Measure::Ndcg(Some(k)), Decoder::Linear(k));
         let direct = Direct { measure, decoder, bound: Bound::Convex, diverse: true };
-        let query = DirectQuery::diverse(&direct, &y, &marks);
+        let query = DirectQuery::diverse(&direct, &y, &row_groups);
         assert_close(&query.metric_weights()[..k], &numbers(&case["a"]), 1e-12, "a");
         assert_close(query.label_weights(), &numbers(&case["b"]), 1e-12, "b");
         assert_close(&query.decoder_weights()[..k], &numbers(&case["c"]), 1e-12, "c");
@@ -40,7 +40,7 @@ fn losses_and_lists_of_blocks_are_the_files() {
         let reference = whole(&case["reference_documents"]);
         let ideal = query.ideal_order();
         assert_close(&[query.metric(&ideal)], &[query.metric(&reference)], 1e-12, "reference");
-        let shown = diverse(&s, &marks, 1);
+        let shown = select_diverse(&s, &row_groups, 1);
         assert_eq!(shown[..k], whole(&case["decoded_documents"]), "decoded");
         let regret = query.best() - query.metric(&shown);
         assert_close(&[regret], &[case["regret"].as_f64().unwrap()], 1e-12, "regret");
@@ -48,9 +48,9 @@ fn losses_and_lists_of_blocks_are_the_files() {
         let value = query.bound(&s, &reference, &mut g);
         assert_close(&[value], &[case["convex"].as_f64().unwrap()], 1e-10, "convex");
         assert_close(&g, &numbers(&case["convex_grad_s"]), 1e-10, "its subgradient");
-        let convex = ListLoss::Direct(direct).prepare(&y, &marks).value_and_subgradient(&s, &mut g);
+        let convex = ListLoss::Direct(direct).prepare(&y, &row_groups).value_and_subgradient(&s, &mut g);
         let nonconvex = Direct { bound: Bound::Nonconvex, ..direct };
-        let tight = ListLoss::Direct(nonconvex).prepare(&y, &marks).value_and_subgradient(&s, &mut g);
+        let tight = ListLoss::Direct(nonconvex).prepare(&y, &row_groups).value_and_subgradient(&s, &mut g);
         assert!(
             regret <= tight + 1e-12 && tight <= convex.min(value) + 1e-12,
             "regret <= nonconvex <= convex"
@@ -72,8 +72,8 @@ fn losses_and_arrangements_of_slots_are_the_files() {
     for case in cases("matching.json") {
         let scores = rows(&case["scores"]);
         let slots = scores[0].len();
-        let marks: Vec<Mark> = (0..scores.len() as u32)
-            .flat_map(|document| (0..slots as u32).map(move |group| Mark { document, group }))
+        let row_groups: Vec<RowGroup> = (0..scores.len() as u32)
+            .flat_map(|document| (0..slots as u32).map(move |group| RowGroup { document, group }))
             .collect();
         let at = |documents: &[u32]| -> Vec<u32> {
             let mut rows: Vec<u32> =
@@ -83,12 +83,12 @@ fn losses_and_arrangements_of_slots_are_the_files() {
         };
         let cost = rows(&case["cost"]).concat();
         let s = scores.concat();
-        let loss = MatchingQuery::new(&marks, at(&whole(&case["target"])), cost.clone()).unwrap();
+        let loss = MatchingQuery::new(&row_groups, at(&whole(&case["target"])), cost.clone()).unwrap();
         let mut g = vec![0.0; s.len()];
         let value = loss.value_and_subgradient(&s, &mut g);
         assert_close(&[value], &[case["loss"].as_f64().unwrap()], 1e-10, "loss");
         assert_close(&g, &rows(&case["grad_scores"]).concat(), 1e-10, "its subgradient");
-        let table = Slots::new(&marks).unwrap();
+        let table = Slots::new(&row_groups).unwrap();
         let mut workspace = Workspace::default();
         let (_, shown) = table.best(&s, &mut workspace);
         assert_eq!(shown, at(&whole(&case["decoded_documents"])), "decoded");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use self::biases::Biases;
 use self::factors::Fit;
 use super::{AlgorithmDef, LogStep, Recipe, Trained, TrainingSet};
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Ratings, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
@@ -94,7 +94,7 @@ impl Choices {
         let gain = options.text("target") != Some("grade");
         given.insert("target".to_owned(), json!(if gain { "gain" } else { "grade" }));
         let loss = (loss::find(name)?.make)(&Given(&given))?;
-        if loss.grouping() != Grouping::None {
+        if loss.constraint() != ListConstraint::None {
             let problem =
                 format!("option 'loss': '{name}' is for documents at slots, not for ratings of items");
             return Err(Error::Unsupported(problem));

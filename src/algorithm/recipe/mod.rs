@@ -13,7 +13,7 @@ use self::given::{
 use self::grid::radii;
 
 use super::{AlgorithmDef, cofi_rank, perceptron};
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::Penalty;
@@ -264,7 +264,7 @@ impl Recipe {
                 ),
             ),
             (
-                self.loss.grouping() == Grouping::Slots
+                self.loss.constraint() == ListConstraint::Slots
                     && self.validation == Validation::Documents
                     && matches!(self.lambda, LambdaChoice::Among(_)),
                 "option 'validation': \"documents\" takes documents away from slots; hold out queries, or give lambda"

@@ -2,7 +2,7 @@
 
 use super::Fit;
 use crate::algorithm::recipe::{Prior, Recipe};
-use crate::arrange::Grouping;
+use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss, Shape};
@@ -79,8 +79,8 @@ pub(super) fn collapse(recipe: &Recipe, fits: &[Fit]) -> Option<String> {
     }
     let at = if recipe.prior == Prior::Zero { "w = 0" } else { "its prior" };
     let name = recipe.loss.def().name;
-    let why = match recipe.loss.grouping() {
-        Grouping::Slots => "these features hardly tell which document belongs to which slot",
+    let why = match recipe.loss.constraint() {
+        ListConstraint::Slots => "these features hardly tell which document belongs to which slot",
         _ => {
             "it is a bound that no function lowers on these grades; try the perceptron, direct with \"bound\": \
               \"nonconvex\", list_net or cs_list_mle"

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::round::{Round, Trial};
 use super::{FALLBACK_LAMBDA, Lambdas, Session};
 use crate::algorithm::Recipe;
-use crate::arrange::demoted;
+use crate::arrange::push_down_unselected;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::fit::FitSpec;
@@ -156,7 +156,7 @@ fn trial_values(
     let values = trial.queries.iter().map(|&query| {
         let scores = space.scores(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
         let value = |scores: Vec<f64>| {
-            let scores = demoted(recipe.loss.grouping(), judge.marks(query), scores)
+            let scores = push_down_unselected(recipe.loss.constraint(), judge.row_groups(query), scores)
                 .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
             Ok(recipe.metric.value(judge.labels(query), &scores))
         };

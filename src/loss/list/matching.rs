@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ListLoss, QueryLoss};
-use crate::arrange::{Mark, Slots};
+use crate::arrange::{RowGroup, Slots};
 use crate::error::{Error, Result};
 use crate::loss::{Loss, LossDef, Shape};
 use crate::math::assignment::Workspace;
@@ -52,11 +52,11 @@ impl Matching {
     }
 
     /// Refuses two documents that belong to one slot, a document that belongs to two, and slots that cannot be filled.
-    pub(super) fn check(labels: &[f64], marks: &[Mark]) -> Result<()> {
-        let target: Vec<Mark> = targets(labels).map(|row| marks[row as usize]).collect();
-        for (at, mark) in target.iter().enumerate() {
+    pub(super) fn check(labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
+        let target: Vec<RowGroup> = targets(labels).map(|row| row_groups[row as usize]).collect();
+        for (at, row_group) in target.iter().enumerate() {
             let problem = match target[..at].iter().find_map(|other| {
-                Some((other.document == mark.document, other.group == mark.group))
+                Some((other.document == row_group.document, other.group == row_group.group))
                     .filter(|same| same.0 || same.1)
             }) {
                 None => continue,
@@ -68,12 +68,12 @@ impl Matching {
                 "{problem} (relevance above 0); a slot has one document and a document one slot"
             )));
         }
-        MatchingQuery::rows_of(labels, marks).1.map(|_| ()).map_err(Error::Data)
+        MatchingQuery::rows_of(labels, row_groups).1.map(|_| ()).map_err(Error::Data)
     }
 
     /// The loss of a query that `check` lets pass.
-    pub(super) fn of(labels: &[f64], marks: &[Mark]) -> MatchingQuery {
-        let (rows, slots) = MatchingQuery::rows_of(labels, marks);
+    pub(super) fn of(labels: &[f64], row_groups: &[RowGroup]) -> MatchingQuery {
+        let (rows, slots) = MatchingQuery::rows_of(labels, row_groups);
         let target: Vec<u32> = targets(labels).collect();
         let share = 1.0 / target.len().max(1) as f64;
         let mut cost = vec![share; labels.len()];
@@ -93,41 +93,47 @@ impl MatchingQuery {
     ///
     /// # Errors
     /// A sentence about slots that cannot be filled.
-    pub fn new(marks: &[Mark], target: Vec<u32>, cost: Vec<f64>) -> std::result::Result<Self, String> {
-        let slots = Some(Slots::new(marks)?);
-        Ok(Self { slots, rows: (0..marks.len() as u32).collect(), target, cost })
+    pub fn new(
+        row_groups: &[RowGroup],
+        target: Vec<u32>,
+        cost: Vec<f64>,
+    ) -> std::result::Result<Self, String> {
+        let slots = Some(Slots::new(row_groups)?);
+        Ok(Self { slots, rows: (0..row_groups.len() as u32).collect(), target, cost })
     }
 
     /// The rows that take part, and their table: those at slots to which a document belongs, and all where every
     /// document has a place.
-    fn rows_of(labels: &[f64], marks: &[Mark]) -> (Vec<u32>, std::result::Result<Slots, String>) {
-        let count = |number: fn(&Mark) -> u32| marks.iter().map(|mark| number(mark) + 1).max().unwrap_or(0);
-        let slots = count(|mark| mark.group);
-        if targets(labels).count() == count(|mark| mark.document) as usize {
-            return ((0..marks.len() as u32).collect(), Slots::new(marks));
+    fn rows_of(labels: &[f64], row_groups: &[RowGroup]) -> (Vec<u32>, std::result::Result<Slots, String>) {
+        let count =
+            |number: fn(&RowGroup) -> u32| row_groups.iter().map(|row| number(row) + 1).max().unwrap_or(0);
+        let slots = count(|row| row.group);
+        if targets(labels).count() == count(|row| row.document) as usize {
+            return ((0..row_groups.len() as u32).collect(), Slots::new(row_groups));
         }
         let mut numbers: Vec<Option<u32>> = vec![None; slots as usize];
         for (row, number) in targets(labels).zip(0..) {
-            numbers[marks[row as usize].group as usize] = Some(number);
+            numbers[row_groups[row as usize].group as usize] = Some(number);
         }
         let part = |row: u32| {
-            let mark = marks[row as usize];
-            numbers[mark.group as usize].map(|group| (row, Mark { group, ..mark }))
+            let row_group = row_groups[row as usize];
+            numbers[row_group.group as usize].map(|group| (row, RowGroup { group, ..row_group }))
         };
-        let (rows, marks): (Vec<u32>, Vec<Mark>) = (0..marks.len() as u32).filter_map(part).unzip();
-        (rows, Slots::new(&renumbered(marks)))
+        let (rows, row_groups): (Vec<u32>, Vec<RowGroup>) =
+            (0..row_groups.len() as u32).filter_map(part).unzip();
+        (rows, Slots::new(&renumbered(row_groups)))
     }
 }
 
-/// The same marks, documents numbered without gaps.
-fn renumbered(mut marks: Vec<Mark>) -> Vec<Mark> {
-    let mut documents: Vec<u32> = marks.iter().map(|mark| mark.document).collect();
+/// The same row_groups, documents numbered without gaps.
+fn renumbered(mut row_groups: Vec<RowGroup>) -> Vec<RowGroup> {
+    let mut documents: Vec<u32> = row_groups.iter().map(|row| row.document).collect();
     documents.sort_unstable();
     documents.dedup();
-    for mark in &mut marks {
-        mark.document = documents.partition_point(|&document| document < mark.document) as u32;
+    for row_group in &mut row_groups {
+        row_group.document = documents.partition_point(|&document| document < row_group.document) as u32;
     }
-    marks
+    row_groups
 }
 
 impl QueryLoss for MatchingQuery {
@@ -155,12 +161,12 @@ mod tests {
     use crate::math::random::Random;
 
     /// A query of so many documents and slots, the first documents at home at the slots of their numbers.
-    fn query(documents: u32, slots: u32) -> (Vec<f64>, Vec<Mark>) {
-        let marks: Vec<Mark> = (0..documents)
-            .flat_map(|document| (0..slots).map(move |group| Mark { document, group }))
+    fn query(documents: u32, slots: u32) -> (Vec<f64>, Vec<RowGroup>) {
+        let row_groups: Vec<RowGroup> = (0..documents)
+            .flat_map(|document| (0..slots).map(move |group| RowGroup { document, group }))
             .collect();
-        let labels = marks.iter().map(|mark| f64::from(u8::from(mark.document == mark.group))).collect();
-        (labels, marks)
+        let labels = row_groups.iter().map(|row| f64::from(u8::from(row.document == row.group))).collect();
+        (labels, row_groups)
     }
 
     #[test]
@@ -168,9 +174,9 @@ mod tests {
         let mut random = Random::new(1);
         for _ in 0..200 {
             let slots = 1 + random.below(3) as u32;
-            let (labels, marks) = query(slots + random.below(3) as u32, slots);
+            let (labels, row_groups) = query(slots + random.below(3) as u32, slots);
             let n = labels.len();
-            let loss = Matching::of(&labels, &marks);
+            let loss = Matching::of(&labels, &row_groups);
             let mut draw = || -> Vec<f64> { (0..n).map(|_| random.symmetric()).collect() };
             let (s, t) = (draw(), draw());
             let (mut g, mut unused) = (vec![0.0; n], vec![0.0; n]);
@@ -178,7 +184,7 @@ mod tests {
             let other = loss.value_and_subgradient(&t, &mut unused);
             let slope: f64 = (0..n).map(|row| g[row] * (t[row] - s[row])).sum();
             assert!(other >= value + slope - 1e-12);
-            let (_, shown) = Slots::new(&marks).unwrap().best(&s, &mut Workspace::default());
+            let (_, shown) = Slots::new(&row_groups).unwrap().best(&s, &mut Workspace::default());
             let right: f64 = shown.iter().map(|&row| labels[row as usize]).sum();
             assert!(value >= 1.0 - right / f64::from(slots) - 1e-12);
         }
@@ -186,10 +192,10 @@ mod tests {
 
     #[test]
     fn a_slot_without_a_document_of_its_own_takes_no_part() {
-        let (mut labels, marks) = query(3, 3);
+        let (mut labels, row_groups) = query(3, 3);
         labels[8] = 0.0;
         let mut g = vec![0.0; 9];
-        let loss = Matching::of(&labels, &marks);
+        let loss = Matching::of(&labels, &row_groups);
         let value = loss.value_and_subgradient(&[0.0; 9], &mut g);
         assert!((value - 1.0).abs() < 1e-12, "two slots, each as good as wrong");
         assert!((0..3).all(|document| g[3 * document + 2] == 0.0));
@@ -197,8 +203,8 @@ mod tests {
 
     #[test]
     fn a_document_of_its_own_place_is_kept_from_empty_slots() {
-        let (labels, marks) = query(2, 3);
-        let loss = Matching::of(&labels, &marks);
+        let (labels, row_groups) = query(2, 3);
+        let loss = Matching::of(&labels, &row_groups);
         let mut g = vec![0.0; 6];
         let value = loss.value_and_subgradient(&[0.0, 0.0, 5.0, 0.0, 0.0, 0.0], &mut g);
         assert!(
@@ -210,15 +216,15 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        let (mut labels, marks) = query(3, 2);
-        assert!(Matching::check(&labels, &marks).is_ok());
+        let (mut labels, row_groups) = query(3, 2);
+        assert!(Matching::check(&labels, &row_groups).is_ok());
         labels[2] = 1.0;
-        let error = Matching::check(&labels, &marks).unwrap_err().to_string();
+        let error = Matching::check(&labels, &row_groups).unwrap_err().to_string();
         assert!(error.starts_with("two documents belong to one slot"), "{error}");
         let mut labels = query(3, 2).0;
         labels[1] = 1.0;
         labels[3] = 0.0;
-        let error = Matching::check(&labels, &marks).unwrap_err().to_string();
+        let error = Matching::check(&labels, &row_groups).unwrap_err().to_string();
         assert!(error.starts_with("a document belongs to two slots"), "{error}");
     }
 }

@@ -21,7 +21,7 @@ use std::fmt::Debug;
 use serde::{Deserialize, Serialize};
 
 use super::{LossDef, Shape};
-use crate::arrange::{Grouping, Mark};
+use crate::arrange::{ListConstraint, RowGroup};
 use crate::error::Result;
 use crate::math::order::compare;
 
@@ -147,32 +147,32 @@ impl ListLoss {
     }
 
     /// The groups of documents that it asks for.
-    pub fn grouping(&self) -> Grouping {
+    pub fn constraint(&self) -> ListConstraint {
         match self {
-            Self::Direct(loss) if loss.diverse => Grouping::Blocks,
-            Self::Matching(_) => Grouping::Slots,
-            _ => Grouping::None,
+            Self::Direct(loss) if loss.diverse => ListConstraint::Diversity,
+            Self::Matching(_) => ListConstraint::Slots,
+            _ => ListConstraint::None,
         }
     }
 
-    /// Refuses finite labels and marks of a query that the loss has no value for.
+    /// Refuses finite labels and row_groups of a query that the loss has no value for.
     ///
     /// # Errors
     /// With what was found, and what is allowed.
-    pub fn check(&self, labels: &[f64], marks: &[Mark]) -> Result<()> {
+    pub fn check(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
         match self {
             Self::ListNet(loss) => loss.check(labels),
             Self::CsListMle(loss) => loss.check(labels),
             Self::SmoothGrad(_) => SmoothGrad::check(labels),
-            Self::Direct(loss) => loss.check(labels, marks),
-            Self::Matching(_) => Matching::check(labels, marks),
+            Self::Direct(loss) => loss.check(labels, row_groups),
+            Self::Matching(_) => Matching::check(labels, row_groups),
             Self::Squared(_) | Self::ListMle(_) | Self::Slam(_) => Ok(()),
         }
     }
 
     /// The loss of a query with these labels (N >= 1, finite, not refused by `check`), in the order of its documents,
-    /// and their marks (N), which may be left out where [`Self::grouping`] asks for none.
-    pub fn prepare(&self, labels: &[f64], marks: &[Mark]) -> Box<dyn QueryLoss> {
+    /// and their row_groups (N), which may be left out where [`Self::constraint`] asks for none.
+    pub fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         match self {
             Self::Squared(loss) => Box::new(loss.of(labels)),
             Self::ListNet(loss) => Box::new(loss.of(labels)),
@@ -180,8 +180,8 @@ impl ListLoss {
             Self::CsListMle(loss) => Box::new(loss.of(labels)),
             Self::Slam(loss) => Box::new(loss.of(labels)),
             Self::SmoothGrad(loss) => Box::new(loss.of(labels)),
-            Self::Direct(loss) => loss.of(labels, marks),
-            Self::Matching(_) => Box::new(Matching::of(labels, marks)),
+            Self::Direct(loss) => loss.of(labels, row_groups),
+            Self::Matching(_) => Box::new(Matching::of(labels, row_groups)),
         }
     }
 }
@@ -230,7 +230,7 @@ mod tests {
         let others =
             OTHERS.iter().filter_map(|(name, options)| make(crate::loss::find(name).unwrap(), options));
         let defaults = LOSSES.iter().filter_map(|def| make(def, "{}"));
-        defaults.chain(others).filter(|(_, loss)| loss.grouping() != Grouping::Slots)
+        defaults.chain(others).filter(|(_, loss)| loss.constraint() != ListConstraint::Slots)
     }
 
     /// Losses in which the order of the documents decides that of equal grades.
@@ -252,12 +252,12 @@ mod tests {
     }
 
     /// Marks of so many documents in three blocks.
-    fn marks(documents: usize) -> Vec<Mark> {
-        (0..documents as u32).map(|document| Mark { document, group: document % 3 }).collect()
+    fn row_groups(documents: usize) -> Vec<RowGroup> {
+        (0..documents as u32).map(|document| RowGroup { document, group: document % 3 }).collect()
     }
 
-    /// The same marks, blocks numbered as they come.
-    fn in_order_of_blocks(marks: &[Mark]) -> Vec<Mark> {
+    /// The same row_groups, blocks numbered as they come.
+    fn in_order_of_blocks(row_groups: &[RowGroup]) -> Vec<RowGroup> {
         let mut known: Vec<u32> = Vec::new();
         let mut number = |group| {
             known.iter().position(|&other| other == group).unwrap_or_else(|| {
@@ -265,8 +265,11 @@ mod tests {
                 known.len() - 1
             })
         };
-        let mark = |(mark, document): (&Mark, u32)| Mark { document, group: number(mark.group) as u32 };
-        marks.iter().zip(0..).map(mark).collect()
+        let row_group = |(row_group, document): (&RowGroup, u32)| RowGroup {
+            document,
+            group: number(row_group.group) as u32,
+        };
+        row_groups.iter().zip(0..).map(row_group).collect()
     }
 
     /// Labels and two lists of scores, of equal length.
@@ -286,7 +289,7 @@ mod tests {
             let (labels, a, b) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
             for (def, loss) in every().filter(|(_, loss)| loss.shape().is_convex()) {
-                let loss = loss.prepare(&labels, &marks(labels.len()));
+                let loss = loss.prepare(&labels, &row_groups(labels.len()));
                 let at_b = loss.value_and_subgradient(&b, &mut g);
                 let at_a = loss.value_and_subgradient(&a, &mut g);
                 let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
@@ -300,7 +303,7 @@ mod tests {
             let (labels, scores, direction) = columns(&rows);
             let n = rows.len();
             for (def, loss) in every().filter(|(def, _)| matches!(def.shape, Shape::Quadratic | Shape::Smooth)) {
-                let loss = loss.prepare(&labels, &marks(labels.len()));
+                let loss = loss.prepare(&labels, &row_groups(labels.len()));
                 let mut product = vec![0.0; n];
                 proptest::prop_assert!(loss.hessian_times(&scores, &direction, &mut product), "{}", def.name);
                 let gradient_at = |h: f64| {
@@ -324,7 +327,7 @@ mod tests {
             let moved: Vec<f64> = scores.iter().map(|score| score + 2.0).collect();
             let (mut g, mut h) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
             for (def, loss) in every() {
-                let loss = loss.prepare(&labels, &marks(labels.len()));
+                let loss = loss.prepare(&labels, &row_groups(labels.len()));
                 let smoothed = loss.smoothed(0.7);
                 for loss in smoothed.iter().chain([&loss]) {
                     let (a, b) = (loss.value_and_subgradient(&scores, &mut g), loss.value_and_subgradient(&moved, &mut h));
@@ -350,10 +353,10 @@ mod tests {
                     labels.truncate(4);
                 }
                 let kept: Vec<usize> = order.iter().copied().filter(|i| *i < labels.len()).collect();
-                let moved = in_order_of_blocks(&kept.iter().map(|i| marks(labels.len())[*i]).collect::<Vec<_>>());
+                let moved = in_order_of_blocks(&kept.iter().map(|i| row_groups(labels.len())[*i]).collect::<Vec<_>>());
                 let at = |values: &[f64]| -> Vec<f64> { kept.iter().map(|i| values[*i]).collect() };
                 let (mut g, mut h) = (vec![0.0; labels.len()], vec![0.0; labels.len()]);
-                let a = loss.prepare(&labels, &marks(labels.len())).value_and_subgradient(&scores[..labels.len()], &mut g);
+                let a = loss.prepare(&labels, &row_groups(labels.len())).value_and_subgradient(&scores[..labels.len()], &mut g);
                 let b = loss.prepare(&at(&labels), &moved).value_and_subgradient(&at(&scores), &mut h);
                 proptest::prop_assert!((a - b).abs() < 1e-10, "{}: {a}, {b}", def.name);
                 proptest::prop_assert!(at(&g).iter().zip(&h).all(|(g, h)| (g - h).abs() < 1e-10), "{}", def.name);
@@ -366,7 +369,7 @@ mod tests {
             let (labels, scores, _) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
             for (def, loss) in every().filter(|(def, loss)| def.name != "list_mle" && !loss.teaches(&labels)) {
-                loss.prepare(&labels, &marks(labels.len())).value_and_subgradient(&scores, &mut g);
+                loss.prepare(&labels, &row_groups(labels.len())).value_and_subgradient(&scores, &mut g);
                 proptest::prop_assert!(g.iter().all(|g| g.abs() < 1e-12), "{}", def.name);
             }
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::product::rows_times;
-use crate::arrange::{Grouping, Mark};
+use crate::arrange::{ListConstraint, RowGroup};
 use crate::data::{Dataset, Matrix, Slice, shaped};
 use crate::error::{Error, Result};
 use crate::loss::{ListLoss, QueryLoss};
@@ -42,11 +42,11 @@ impl Rows {
 }
 
 impl ListBlock {
-    /// Prepares the documents of one query with a label each, and with a mark each where the loss asks for groups.
+    /// Prepares the documents of one query with a label each, and with a row group each where the loss asks for groups.
     ///
     /// # Errors
-    /// When the sizes do not agree, a number is not finite, or the loss refuses the labels or marks.
-    pub fn new(rows: Rows, labels: &[f64], marks: &[Mark], loss: &ListLoss) -> Result<Self> {
+    /// When the sizes do not agree, a number is not finite, or the loss refuses the labels or row groups.
+    pub fn new(rows: Rows, labels: &[f64], row_groups: &[RowGroup], loss: &ListLoss) -> Result<Self> {
         let (matrix, range) = rows.matrix();
         let (n, dim) = (range.len(), matrix.columns());
         if n != labels.len() {
@@ -59,10 +59,10 @@ impl ListBlock {
         } else {
             Rows::Own(Matrix::F64(shaped(n, dim, matrix.rows_f64(range))))
         };
-        if loss.grouping() != Grouping::None && marks.len() != n {
+        if loss.constraint() != ListConstraint::None && row_groups.len() != n {
             return Err(Error::Shape {
-                what: "marks of a query".to_owned(),
-                found: marks.len(),
+                what: "row groups of a query".to_owned(),
+                found: row_groups.len(),
                 expected: n,
             });
         }
@@ -73,8 +73,8 @@ impl ListBlock {
         if !(finite && labels.iter().all(|label| label.is_finite())) {
             return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
         }
-        loss.check(labels, marks)?;
-        Ok(Self { rows, n, dim, loss: loss.prepare(labels, marks) })
+        loss.check(labels, row_groups)?;
+        Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups) })
     }
 
     /// Number of documents N.

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::Measure;
 use super::{ListLoss, QueryLoss};
-use crate::arrange::Mark;
+use crate::arrange::RowGroup;
 use crate::error::{Error, Result};
 use crate::loss::{Given, Loss, LossDef, Shape};
 use crate::metric::MetricOptions;
@@ -109,9 +109,9 @@ impl Direct {
     }
 
     /// Refuses labels that the measure is not for, and blocks whose numbers have gaps.
-    pub(super) fn check(&self, labels: &[f64], marks: &[Mark]) -> Result<()> {
+    pub(super) fn check(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
         if self.diverse {
-            let mut groups: Vec<u32> = marks.iter().map(|mark| mark.group).collect();
+            let mut groups: Vec<u32> = row_groups.iter().map(|row| row.group).collect();
             groups.sort_unstable();
             groups.dedup();
             if groups.iter().zip(0..).any(|(&group, number)| group != number) {
@@ -125,9 +125,9 @@ impl Direct {
         !query::flat(&self.measure.label_weights(labels))
     }
 
-    pub(super) fn of(&self, labels: &[f64], marks: &[Mark]) -> Box<dyn QueryLoss> {
+    pub(super) fn of(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let query = if self.diverse {
-            DirectQuery::diverse(self, labels, marks)
+            DirectQuery::diverse(self, labels, row_groups)
         } else {
             DirectQuery::new(self, labels)
         };

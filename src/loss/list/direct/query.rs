@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::Direct;
-use crate::arrange::{Mark, diverse};
+use crate::arrange::{RowGroup, select_diverse};
 use crate::loss::list::QueryLoss;
 use crate::math::assignment::{BlockRanking, Ranking, Workspace, best};
 use crate::math::order;
@@ -37,8 +37,8 @@ pub struct DirectQuery {
 enum Lists {
     /// All orders.
     All(Ranking),
-    /// At most one document of each block, which the marks tell.
-    Diverse(BlockRanking, Vec<Mark>),
+    /// At most one document of each block, which the row_groups tell.
+    Diverse(BlockRanking, Vec<RowGroup>),
 }
 
 impl DirectQuery {
@@ -51,10 +51,10 @@ impl DirectQuery {
         Self::of_lists([a, b, c], lists)
     }
 
-    /// The query with these labels, whose lists show at most one document of each block (marks: one per label).
-    pub fn diverse(loss: &Direct, labels: &[f64], marks: &[Mark]) -> Self {
+    /// The query with these labels, whose lists show at most one document of each block (row_groups: one per label).
+    pub fn diverse(loss: &Direct, labels: &[f64], row_groups: &[RowGroup]) -> Self {
         let mut b = loss.measure.label_weights(labels);
-        let ideal = diverse(&b, marks, 1);
+        let ideal = select_diverse(&b, row_groups, 1);
         let blocks = ideal.len();
         let a = loss.measure.position_weights(blocks);
         let c = loss.decoder.weights(loss.measure, blocks);
@@ -62,8 +62,8 @@ impl DirectQuery {
             let best: f64 = ideal.iter().zip(&a).map(|(&document, a)| a * b[document as usize]).sum();
             b.iter_mut().for_each(|b| *b /= best);
         }
-        let groups = marks.iter().map(|mark| mark.group).collect();
-        let lists = Lists::Diverse(BlockRanking::new(&a, &b, &c, groups), marks.to_vec());
+        let groups = row_groups.iter().map(|row| row.group).collect();
+        let lists = Lists::Diverse(BlockRanking::new(&a, &b, &c, groups), row_groups.to_vec());
         Self::of_lists([a, b, c], lists)
     }
 
@@ -170,8 +170,8 @@ impl Lists {
     fn best(&self, values: &[f64], count: usize, order: &mut Vec<u32>) {
         match self {
             Self::All(_) => best(values, count, order),
-            Self::Diverse(_, marks) => {
-                *order = diverse(values, marks, 1);
+            Self::Diverse(_, row_groups) => {
+                *order = select_diverse(values, row_groups, 1);
                 order.truncate(count);
             }
         }
