@@ -12,7 +12,8 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use sqlite_ltr::data::Matrix;
-use sqlite_ltr::loss::{self, Given, ListLoss, Loss};
+use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{Gram, ListBlock, ListProblem, Rows, SolveOptions, find, list_path};
 
 const DOCUMENTS: usize = 120;
@@ -35,7 +36,7 @@ impl Numbers {
 
 fn list_loss(name: &str, options: &Value) -> ListLoss {
     let given: Map<String, Value> = options.as_object().unwrap().clone();
-    match (loss::find(name).unwrap().make)(&Given(&given)).unwrap() {
+    match (loss::find(name).unwrap().make)(&Params::from(given)).unwrap() {
         Loss::List(loss) => loss,
         Loss::Pair(_) => unreachable!("a listwise loss"),
     }

@@ -9,10 +9,10 @@ pub mod list;
 pub mod pair;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
+use crate::param::Params;
 
 pub use list::{ListLoss, QueryLoss, Squared};
 pub use pair::{HINGE, LOGISTIC, PAIR_LOSSES, PSI, PairDef, PairLoss, SQUARED_HINGE, pair_share, pairs};
@@ -48,27 +48,6 @@ impl Shape {
     }
 }
 
-/// The options of a training, from which a loss takes its parameters; their values obey the rules of the table.
-#[derive(Debug, Clone, Copy)]
-pub struct Given<'a>(pub &'a Map<String, Value>);
-
-impl Given<'_> {
-    /// A text, if given.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.0.get(key).and_then(Value::as_str)
-    }
-
-    /// A number, if given.
-    pub fn number(&self, key: &str) -> Option<f64> {
-        self.0.get(key).and_then(Value::as_f64)
-    }
-
-    /// A whole number that is not negative, if given.
-    pub fn count(&self, key: &str) -> Option<usize> {
-        self.0.get(key).and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok())
-    }
-}
-
 /// What the registry knows of one loss.
 #[derive(Debug)]
 pub struct LossDef {
@@ -81,7 +60,7 @@ pub struct LossDef {
     /// Options that are its parameters.
     pub parameters: &'static [&'static str],
     /// The loss with the parameters among these options.
-    pub make: fn(&Given<'_>) -> Result<Loss>,
+    pub make: fn(&Params) -> Result<Loss>,
 }
 
 /// Every loss; the first is the default.
@@ -184,7 +163,7 @@ mod tests {
     fn every_loss_stands_under_its_own_name_and_makes_itself() {
         for (loss, name) in LOSSES.iter().zip(NAMES) {
             assert_eq!(loss.name, *name);
-            assert_eq!((find(name).unwrap().make)(&Given(&Map::new())).unwrap().def().name, *name);
+            assert_eq!((find(name).unwrap().make)(&Params::default()).unwrap().def().name, *name);
         }
     }
 }

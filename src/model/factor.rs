@@ -306,10 +306,11 @@ pub(super) fn decode(header: &[u8], blocks: usize, _whole: bool) -> Result<Box<d
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::{Given, find};
+    use crate::loss::find;
+    use crate::param::Params;
 
     fn sound() -> Factored {
-        let loss = (find("pair_squared").unwrap().make)(&Given(&serde_json::Map::new())).unwrap();
+        let loss = (find("pair_squared").unwrap().make)(&Params::default()).unwrap();
         Factored {
             users: vec![Id::Integer(1), Id::Integer(2)],
             items: vec![Id::text("a"), Id::text("b"), Id::text("c")],

@@ -141,7 +141,7 @@ fn choices_of(key: &str) -> &'static [&'static str] {
 fn loss_of(solver: &str, place: usize) -> &'static str {
     let solver = solve::find(solver).expect("a solver");
     let made = |name: &str| {
-        (loss::find(name).expect("a loss").make)(&loss::Given(&serde_json::Map::new())).expect("a loss")
+        (loss::find(name).expect("a loss").make)(&sqlite_ltr::param::Params::default()).expect("a loss")
     };
     let taken: Vec<&str> = losses().filter(|name| solver.takes(&made(name))).collect();
     taken[place % taken.len()]

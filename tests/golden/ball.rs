@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{Choice, MapOptions};
-use sqlite_ltr::loss::{self, Given, ListLoss, Loss};
+use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SolveOptions, Stop, ball_path};
 use sqlite_ltr::space::Space;
 
 fn loss(case: &Value) -> ListLoss {
     let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });
-    match (loss::find("cs_list_mle").unwrap().make)(&Given(options.as_object().unwrap())).unwrap() {
+    match (loss::find("cs_list_mle").unwrap().make)(&Params::from(options.as_object().unwrap().clone())).unwrap() {
         Loss::List(loss) => loss,
         Loss::Pair(_) => unreachable!(),
     }

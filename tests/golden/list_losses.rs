@@ -5,7 +5,8 @@ use crate::support::{numbers, read_listwise, rows};
 use serde_json::{Value, json};
 use sqlite_ltr::loss::list::cs_list_mle::{Costs, Scheme};
 use sqlite_ltr::loss::list::{Bounded, Slam};
-use sqlite_ltr::loss::{Given, Loss, QueryLoss, find};
+use sqlite_ltr::loss::{Loss, QueryLoss, find};
+use sqlite_ltr::param::Params;
 use sqlite_ltr::math::dense::{distance, dot};
 
 const TOLERANCE: f64 = 1e-10;
@@ -16,7 +17,7 @@ fn cases(file: &str) -> Vec<Value> {
 
 /// The loss of a query with these options.
 fn prepare(name: &str, options: &Value, labels: &[f64]) -> Box<dyn QueryLoss> {
-    match (find(name).unwrap().make)(&Given(options.as_object().unwrap())).unwrap() {
+    match (find(name).unwrap().make)(&Params::from(options.as_object().unwrap().clone())).unwrap() {
         Loss::List(loss) => loss.prepare(labels, &[]),
         Loss::Pair(_) => panic!("{name} is a loss of pairs"),
     }

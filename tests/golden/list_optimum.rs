@@ -6,17 +6,18 @@
 use crate::direct_options::direct;
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::loss::list::{Bound, Bounded, DirectQuery, Slam};
-use sqlite_ltr::loss::{self, Given, ListLoss, Loss};
+use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, SolveReport, Stop, list_path};
 
 /// The file's name of a loss, and that in the option `loss`.
 const LOSSES: &[(&str, &str)] = &[("listnet", "list_net"), ("listmle", "list_mle")];
 
 fn list_loss(name: &str) -> ListLoss {
-    match (loss::find(name).unwrap().make)(&Given(&Map::new())).unwrap() {
+    match (loss::find(name).unwrap().make)(&Params::default()).unwrap() {
         Loss::List(loss) => loss,
         Loss::Pair(_) => panic!("{name} is a loss of pairs"),
     }

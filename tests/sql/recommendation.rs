@@ -4,7 +4,8 @@ use crate::support::{database, real_data, value};
 use rusqlite::Connection;
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Ratings;
-use sqlite_ltr::loss::{self, Given, Loss};
+use sqlite_ltr::loss::{self, Loss};
+use sqlite_ltr::param::Params;
 use sqlite_ltr::math::random::Random;
 use sqlite_ltr::model::Model;
 use sqlite_ltr::solve::{Factorization, Factors, HalfStep};
@@ -54,7 +55,7 @@ const LOSSES: &[(&str, &str)] = &[
 
 fn loss(name: &str, options: &str) -> Loss {
     let options: serde_json::Value = serde_json::from_str(options).unwrap();
-    (loss::find(name).unwrap().make)(&Given(options.as_object().unwrap())).unwrap()
+    (loss::find(name).unwrap().make)(&Params::from(options.as_object().unwrap().clone())).unwrap()
 }
 
 #[test]

@@ -18,9 +18,9 @@ use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Ratings, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
-use crate::loss::{self, Given, Loss, Shape};
-use crate::model::{Factor, Factored, Folding, Labels};
+use crate::loss::{self, Loss, Shape};
 use crate::param::Params;
+use crate::model::{Factor, Factored, Folding, Labels};
 use crate::smoothing::Kind;
 
 /// The definition.
@@ -93,7 +93,7 @@ impl Choices {
         }
         let gain = options.text("target") != Some("grade");
         given.insert("target".to_owned(), json!(if gain { "gain" } else { "grade" }));
-        let loss = (loss::find(name)?.make)(&Given(&given))?;
+        let loss = (loss::find(name)?.make)(&Params::from(given))?;
         if loss.constraint() != ListConstraint::None {
             let problem =
                 format!("option 'loss': '{name}' is for documents at slots, not for ratings of items");

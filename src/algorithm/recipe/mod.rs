@@ -18,9 +18,9 @@ use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::Penalty;
 use crate::kernel::{self, MapOptions};
-use crate::loss::{self, Given, Loss, Shape};
-use crate::metric::{Metric, Undefined};
+use crate::loss::{self, Loss, Shape};
 use crate::param::Params;
+use crate::metric::{Metric, Undefined};
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
 use crate::solve::{self, SolverDef};
 use crate::space::FunctionKind;
@@ -155,7 +155,7 @@ impl Recipe {
         let loss_parameters = options.given().iter().filter(|(key, _)| is_parameter(key));
         let loss_parameters = loss_parameters.map(|(key, value)| (key.clone(), value.clone())).collect();
         let factorization = (!algorithm.features).then(|| cofi_rank::Choices::new(options)).transpose()?;
-        let make = || (loss.make)(&Given(options.given()));
+        let make = || (loss.make)(options);
         let loss = factorization.as_ref().map_or_else(make, |choices| Ok(choices.loss.clone()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use rayon::prelude::*;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting};
 use super::{AlgorithmDef, LogStep, Trained, TrainingSet};
@@ -23,8 +23,9 @@ use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{FitSpec, Neighbor, Neighborhood, Penalty, TrainingBlocks};
 use crate::kernel::MapOptions;
-use crate::loss::{self, Given, Loss, Shape};
+use crate::loss::{self, Loss, Shape};
 use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
+use crate::param::Params;
 use crate::smoothing::Kind;
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Space};
@@ -274,7 +275,7 @@ impl<'a> Session<'a> {
     /// The function of all queries that others are pulled to or begin at, where the recipe wants one.
     fn anchor(&self, rounds: &[Round], warnings: &mut Vec<String>) -> Result<Option<Anchor>> {
         let recipe = self.recipe;
-        let regression = || loss::find("squared").and_then(|loss| (loss.make)(&Given(&Map::new())));
+        let regression = || loss::find("squared").and_then(|loss| (loss.make)(&Params::default()));
         let loss = match recipe.prior {
             Prior::Global => recipe.loss.clone(),
             Prior::Regression => regression()?,

@@ -1,7 +1,7 @@
 //! What losses share that follow a measure of gains.
 
 use crate::error::{Error, Result};
-use crate::loss::Given;
+use crate::param::Params;
 use crate::metric::{Metric, logarithmic};
 
 /// Lowest grade that is relevant where a measure asks only that.
@@ -11,8 +11,8 @@ pub(super) const RELEVANT: f64 = 1.0;
 ///
 /// # Errors
 /// No metric of this name.
-pub(super) fn measure(given: Given<'_>, own: &str) -> Result<Metric> {
-    Metric::parse(given.text("measure").unwrap_or(own))
+pub(super) fn measure(params: &Params, own: &str) -> Result<Metric> {
+    Metric::parse(params.text("measure").unwrap_or(own))
 }
 
 /// What is wrong with a measure that a loss does not know.

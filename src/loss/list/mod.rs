@@ -194,7 +194,8 @@ fn differ(labels: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::{Given, LOSSES, Loss};
+    use crate::loss::{LOSSES, Loss};
+use crate::param::Params;
     use crate::math::dense::dot;
 
     /// Parameters other than the defaults.
@@ -219,7 +220,7 @@ mod tests {
 
     fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {
         let options: serde_json::Value = serde_json::from_str(options).unwrap();
-        match (def.make)(&Given(options.as_object().unwrap())).unwrap() {
+        match (def.make)(&Params::from(options.as_object().unwrap().clone())).unwrap() {
             Loss::List(loss) => Some((def, loss)),
             Loss::Pair(_) => None,
         }

@@ -26,7 +26,8 @@ use serde::{Deserialize, Serialize};
 use super::gains::{RELEVANT, largest_dcg, measure, unknown_measure};
 use super::{ListLoss, QueryLoss, differ};
 use crate::error::Result;
-use crate::loss::{Given, Loss, LossDef, Shape};
+use crate::loss::{Loss, LossDef, Shape};
+use crate::param::Params;
 use crate::math::order::{compare, descending};
 use crate::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 
@@ -36,7 +37,7 @@ pub const SLAM: LossDef = LossDef {
     summary: "listwise hinge that bounds 1 - ndcg, ndcg@k or map: sum_i v_i max(0, max over worse j of (margin + s_j - s_i))",
     shape: Shape::Convex,
     parameters: &["measure", "margin", "label_ties"],
-    make: |given| Ok(Loss::List(ListLoss::Slam(Slam::new(*given)?))),
+    make: |params| Ok(Loss::List(ListLoss::Slam(Slam::new(params)?))),
 };
 
 /// The loss.
@@ -94,12 +95,12 @@ pub struct SlamQuery {
 }
 
 impl Slam {
-    fn new(given: Given<'_>) -> Result<Self> {
-        let metric = measure(given, "ndcg")?;
+    fn new(params: &Params) -> Result<Self> {
+        let metric = measure(params, "ndcg")?;
         let unknown = || unknown_measure(&metric, SLAM.name, "ndcg, ndcg@k or map");
         let measure = Bounded::of(&metric).ok_or_else(unknown)?;
-        let average = given.text("label_ties") != Some("stable");
-        Ok(Self { measure, margin: given.number("margin").unwrap_or(1.0), average })
+        let average = params.text("label_ties") != Some("stable");
+        Ok(Self { measure, margin: params.number("margin").unwrap_or(1.0), average })
     }
 
     pub(super) fn is_sound(self) -> bool {
@@ -330,7 +331,7 @@ mod tests {
     fn other_measures_are_refused() {
         for name in ["map@3", "dcg", "mrr"] {
             let options = serde_json::json!({ "measure": name });
-            let error = (SLAM.make)(&Given(options.as_object().unwrap())).unwrap_err().to_string();
+            let error = (SLAM.make)(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
             let allowed = "ndcg, ndcg@k or map with the loss 'slam'";
             assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
         }

@@ -23,7 +23,8 @@ use super::measure::{Measure, PlaceWeights};
 use super::scratch::with_scratch;
 use super::{ListLoss, QueryLoss};
 use crate::error::Result;
-use crate::loss::{Given, Loss, LossDef, Shape};
+use crate::loss::{Loss, LossDef, Shape};
+use crate::param::Params;
 use crate::math::order::descending;
 
 /// The definition.
@@ -32,7 +33,7 @@ pub const SMOOTH_GRAD: LossDef = LossDef {
     summary: "best value less value of ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with smoothed places",
     shape: Shape::Annealed,
     parameters: &["measure"],
-    make: |given| Ok(Loss::List(ListLoss::SmoothGrad(SmoothGrad::new(*given)?))),
+    make: |params| Ok(Loss::List(ListLoss::SmoothGrad(SmoothGrad::new(params)?))),
 };
 
 /// The loss.
@@ -58,8 +59,8 @@ struct Smoothed {
 }
 
 impl SmoothGrad {
-    fn new(given: Given<'_>) -> Result<Self> {
-        let metric = measure(given, "ndcg@10")?;
+    fn new(params: &Params) -> Result<Self> {
+        let metric = measure(params, "ndcg@10")?;
         match Measure::of(&metric) {
             Some(measure) if Self::takes(measure) => Ok(Self { measure }),
             _ => Err(unknown_measure(
@@ -184,7 +185,7 @@ mod tests {
     fn other_metrics_are_refused() {
         for name in ["map", "mrr", "precision", "err", "eru"] {
             let options = serde_json::json!({ "measure": name });
-            let error = SmoothGrad::new(Given(options.as_object().unwrap())).unwrap_err().to_string();
+            let error = SmoothGrad::new(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
             let allowed = "ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with the loss 'smooth_grad'";
             assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
         }

@@ -61,7 +61,7 @@ const fn entry(
     name: &'static str,
     summary: &'static str,
     shape: Shape,
-    make: fn(&super::Given<'_>) -> crate::error::Result<Loss>,
+    make: fn(&crate::param::Params) -> crate::error::Result<Loss>,
 ) -> LossDef {
     LossDef { name, summary, shape, parameters: &[], make }
 }

@@ -22,7 +22,8 @@ use serde_json::Value;
 use super::scratch::with_scratch;
 use super::{ListLoss, QueryLoss};
 use crate::error::{Error, Result};
-use crate::loss::{Given, Loss, LossDef, Shape};
+use crate::loss::{Loss, LossDef, Shape};
+use crate::param::Params;
 
 pub use costs::{Costs, Scheme, Tables};
 
@@ -32,7 +33,7 @@ pub const CS_LIST_MLE: LossDef = LossDef {
     summary: "cost-sensitive ListMLE: (1/Z) sum_j beta_j log2(1 + sum over worse t of alpha_jt exp(s_t - s_j)), bounds 1 - ndcg@k",
     shape: Shape::Smooth,
     parameters: &["cost_weights", "truncation"],
-    make: |given| Ok(Loss::List(ListLoss::CsListMle(CsListMle::new(*given)?))),
+    make: |params| Ok(Loss::List(ListLoss::CsListMle(CsListMle::new(params)?))),
 };
 
 /// The loss.
@@ -61,9 +62,9 @@ struct Block {
 }
 
 impl CsListMle {
-    fn new(given: Given<'_>) -> Result<Self> {
-        let truncation = given.count("truncation");
-        let scheme = match given.0.get("cost_weights") {
+    fn new(params: &Params) -> Result<Self> {
+        let truncation = params.count("truncation");
+        let scheme = match params.get("cost_weights") {
             None => Scheme::Swap,
             Some(Value::String(name)) => match name.as_str() {
                 "swap" => Scheme::Swap,
@@ -233,7 +234,7 @@ mod tests {
 
     fn make(options: &str) -> Result<CsListMle> {
         let options: Value = serde_json::from_str(options).unwrap();
-        CsListMle::new(Given(options.as_object().unwrap()))
+        CsListMle::new(&Params::from(options.as_object().unwrap().clone()))
     }
 
     proptest::proptest! {

@@ -32,7 +32,8 @@ use super::measure::Measure;
 use super::{ListLoss, QueryLoss};
 use crate::arrange::RowGroup;
 use crate::error::{Error, Result};
-use crate::loss::{Given, Loss, LossDef, Shape};
+use crate::loss::{Loss, LossDef, Shape};
+use crate::param::Params;
 use crate::metric::MetricOptions;
 
 pub use decoder::{DECODERS, Decoder};
@@ -52,7 +53,7 @@ pub const DIRECT: LossDef = LossDef {
         "half_life",
         "diversify_by",
     ],
-    make: |given| Ok(Loss::List(ListLoss::Direct(Direct::of_options(*given)?))),
+    make: |params| Ok(Loss::List(ListLoss::Direct(Direct::of_options(params)?))),
 };
 
 /// The loss.
@@ -82,19 +83,19 @@ pub const BOUNDS: &[&str] = &["convex", "nonconvex"];
 
 impl Direct {
     /// The loss with the parameters among these options; NDCG@10, linear, nonconvex unless they say otherwise.
-    fn of_options(given: Given<'_>) -> Result<Self> {
+    fn of_options(params: &Params) -> Result<Self> {
         let defaults = MetricOptions::default();
         let measure = Measure::parse(
-            given.text("measure").unwrap_or("ndcg@10"),
-            given.number("neutral_grade").unwrap_or(defaults.neutral),
-            given.number("half_life").unwrap_or(defaults.halflife),
+            params.text("measure").unwrap_or("ndcg@10"),
+            params.number("neutral_grade").unwrap_or(defaults.neutral),
+            params.number("half_life").unwrap_or(defaults.halflife),
         )?;
-        let power = given.number("decoder_power").unwrap_or(0.25);
-        let decoder = Decoder::parse(given.text("decoder").unwrap_or("linear"), measure, power)?;
-        check_unused(given, measure, decoder)?;
-        let convex = given.text("bound") == Some("convex");
+        let power = params.number("decoder_power").unwrap_or(0.25);
+        let decoder = Decoder::parse(params.text("decoder").unwrap_or("linear"), measure, power)?;
+        check_unused(params, measure, decoder)?;
+        let convex = params.text("bound") == Some("convex");
         let bound = if convex { Bound::Convex } else { Bound::Nonconvex };
-        Ok(Self { measure, decoder, bound, diverse: given.text("diversify_by").is_some() })
+        Ok(Self { measure, decoder, bound, diverse: params.text("diversify_by").is_some() })
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -139,13 +140,13 @@ impl Direct {
 }
 
 /// Refuses parameters of other measures and decoders.
-fn check_unused(given: Given<'_>, measure: Measure, decoder: Decoder) -> Result<()> {
+fn check_unused(params: &Params, measure: Measure, decoder: Decoder) -> Result<()> {
     let unused = [
         ("decoder_power", !matches!(decoder, Decoder::Power(_)), "\"decoder\": \"power\""),
         ("neutral_grade", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
         ("half_life", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
     ];
-    match unused.into_iter().find(|(key, idle, _)| *idle && given.0.contains_key(*key)) {
+    match unused.into_iter().find(|(key, idle, _)| *idle && params.has(key)) {
         Some((key, _, without)) => {
             Err(Error::Unsupported(format!("option '{key}': it has no meaning without {without}")))
         }

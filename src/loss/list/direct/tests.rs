@@ -125,7 +125,7 @@ proptest! {
 
 fn made(options: &Value) -> Result<Direct> {
     let empty = Map::new();
-    match (DIRECT.make)(&Given(options.as_object().unwrap_or(&empty)))? {
+    match (DIRECT.make)(&Params::from(options.as_object().unwrap_or(&empty).clone()))? {
         Loss::List(ListLoss::Direct(loss)) => Ok(loss),
         other => panic!("{other:?}"),
     }
