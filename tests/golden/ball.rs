@@ -14,7 +14,9 @@ use sqlite_ltr::space::Space;
 
 fn loss(case: &Value) -> ListLoss {
     let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });
-    match (loss::find("cs_list_mle").unwrap().make)(&Params::from(options.as_object().unwrap().clone())).unwrap() {
+    match (loss::find("cs_list_mle").unwrap().make)(&Params::from(options.as_object().unwrap().clone()))
+        .unwrap()
+    {
         Loss::List(loss) => loss,
         Loss::Pair(_) => unreachable!(),
     }

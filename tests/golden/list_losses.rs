@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use sqlite_ltr::loss::list::cs_list_mle::{Costs, Scheme};
 use sqlite_ltr::loss::list::{Bounded, Slam};
 use sqlite_ltr::loss::{Loss, QueryLoss, find};
-use sqlite_ltr::param::Params;
 use sqlite_ltr::math::dense::{distance, dot};
+use sqlite_ltr::param::Params;
 
 const TOLERANCE: f64 = 1e-10;
 

@@ -5,9 +5,9 @@ use rusqlite::Connection;
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Ratings;
 use sqlite_ltr::loss::{self, Loss};
-use sqlite_ltr::param::Params;
 use sqlite_ltr::math::random::Random;
 use sqlite_ltr::model::Model;
+use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{Factorization, Factors, HalfStep};
 
 /// 40 users of two tastes with 10 of 24 items each.

@@ -19,8 +19,8 @@ use crate::control::Control;
 use crate::data::{Dataset, Ratings, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss, Shape};
-use crate::param::Params;
 use crate::model::{Factor, Factored, Folding, Labels};
+use crate::param::Params;
 use crate::smoothing::Kind;
 
 /// The definition.

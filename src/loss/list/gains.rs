@@ -1,8 +1,8 @@
 //! What losses share that follow a measure of gains.
 
 use crate::error::{Error, Result};
-use crate::param::Params;
 use crate::metric::{Metric, logarithmic};
+use crate::param::Params;
 
 /// Lowest grade that is relevant where a measure asks only that.
 pub(super) const RELEVANT: f64 = 1.0;

@@ -195,8 +195,8 @@ fn differ(labels: &[f64]) -> bool {
 mod tests {
     use super::*;
     use crate::loss::{LOSSES, Loss};
-use crate::param::Params;
     use crate::math::dense::dot;
+    use crate::param::Params;
 
     /// Parameters other than the defaults.
     const OTHERS: &[(&str, &str)] = &[

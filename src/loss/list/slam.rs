@@ -27,9 +27,9 @@ use super::gains::{RELEVANT, largest_dcg, measure, unknown_measure};
 use super::{ListLoss, QueryLoss, differ};
 use crate::error::Result;
 use crate::loss::{Loss, LossDef, Shape};
-use crate::param::Params;
 use crate::math::order::{compare, descending};
 use crate::metric::{Gain, Metric, gains_for_ratios, logarithmic};
+use crate::param::Params;
 
 /// The definition.
 pub const SLAM: LossDef = LossDef {
@@ -331,7 +331,8 @@ mod tests {
     fn other_measures_are_refused() {
         for name in ["map@3", "dcg", "mrr"] {
             let options = serde_json::json!({ "measure": name });
-            let error = (SLAM.make)(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
+            let error =
+                (SLAM.make)(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
             let allowed = "ndcg, ndcg@k or map with the loss 'slam'";
             assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
         }

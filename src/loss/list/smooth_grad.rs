@@ -24,8 +24,8 @@ use super::scratch::with_scratch;
 use super::{ListLoss, QueryLoss};
 use crate::error::Result;
 use crate::loss::{Loss, LossDef, Shape};
-use crate::param::Params;
 use crate::math::order::descending;
+use crate::param::Params;
 
 /// The definition.
 pub const SMOOTH_GRAD: LossDef = LossDef {
@@ -185,7 +185,8 @@ mod tests {
     fn other_metrics_are_refused() {
         for name in ["map", "mrr", "precision", "err", "eru"] {
             let options = serde_json::json!({ "measure": name });
-            let error = SmoothGrad::new(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
+            let error =
+                SmoothGrad::new(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
             let allowed = "ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with the loss 'smooth_grad'";
             assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
         }

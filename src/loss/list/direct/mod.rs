@@ -33,8 +33,8 @@ use super::{ListLoss, QueryLoss};
 use crate::arrange::RowGroup;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, LossDef, Shape};
-use crate::param::Params;
 use crate::metric::MetricOptions;
+use crate::param::Params;
 
 pub use decoder::{DECODERS, Decoder};
 pub use query::DirectQuery;
