@@ -11,11 +11,11 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, ffi};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::quote;
-use super::state::{Home, Loaded, State};
-use super::value::{describe, message};
 use crate::algorithm;
 use crate::error::{Error, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
+use crate::sqlite::glue::state::{Home, Loaded, State};
+use crate::sqlite::glue::value::{describe, message};
 
 /// Statement templates, `{schema}` to be replaced.
 const CREATE: &str = include_str!("../../sql/schema.sql");

@@ -6,15 +6,15 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::function::{ScalarCall, ScalarFunction};
-use super::state::Loaded;
-use super::store::{Store, model};
-use super::value::{Output, vector_argument};
-use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
-use super::work::run_fit;
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, function_for, function_weights, parts};
 use crate::space::Function;
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::state::Loaded;
+use crate::sqlite::glue::value::{Output, vector_argument};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::work::run_fit;
+use crate::sqlite::store::{Store, model};
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
 pub const INFO: ScalarFunction =
@@ -23,7 +23,7 @@ pub const INFO: ScalarFunction =
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let argument = call.context.get_raw(0);
-        let Loaded { model, .. } = super::store::model(connection, argument, None, call.state)?;
+        let Loaded { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state)?;
         let can = model.capabilities();
         let mut card = json!({
             "algorithm": model.card.algorithm,

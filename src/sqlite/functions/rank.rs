@@ -14,16 +14,16 @@
 use std::ffi::{CStr, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::options::Use;
-use super::request::{PARAMETERS, Request};
-use super::rows::Rows;
-use super::value::Output;
-use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::ranking_call::{PARAMETERS, Request};
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::shown;
 use crate::param::Params;
+use crate::sqlite::glue::value::Output;
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::options::Use;
+use crate::sqlite::source::rows::Rows;
 
 /// The function.
 pub struct Rank;

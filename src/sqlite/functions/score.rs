@@ -10,14 +10,14 @@ use std::sync::Arc;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use super::function::{ScalarCall, ScalarFunction};
-use super::state::Loaded;
-use super::store::model;
-use super::value::{Output, vector_argument};
-use super::work::run_fit;
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, PointScorer, function_for};
 use crate::model::Key;
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::state::Loaded;
+use crate::sqlite::glue::value::{Output, vector_argument};
+use crate::sqlite::glue::work::run_fit;
+use crate::sqlite::store::model;
 
 /// The definition with two arguments: it never fits, so a view of a trusted schema may use it.
 pub const SCORE: ScalarFunction =

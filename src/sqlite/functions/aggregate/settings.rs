@@ -2,12 +2,12 @@
 
 use rusqlite::types::ValueRef;
 
-use super::super::options::{self, Use};
 use super::judgment::number;
 use crate::error::{Error, Result};
 use crate::metric::{Gain, MetricOptions, Ties};
 use crate::param::Params;
-use crate::sqlite::value::describe;
+use crate::sqlite::glue::value::describe;
+use crate::sqlite::options::{self, Use};
 
 /// The arguments of one function.
 #[derive(Debug, Clone, Copy)]

@@ -13,14 +13,14 @@ use rusqlite::{Connection, Row, Statement};
 use serde_json::Value;
 
 use super::roles::{FeatureColumns, Roles, absent};
-use super::source::{QUERY_PARAMETER, Source};
-use super::value::{describe, id_of, id_value, number_of, vector_argument};
-use super::work::Terms;
+use super::{QUERY_PARAMETER, Source};
 use crate::arrange::ListConstraint;
 use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
+use crate::sqlite::glue::value::{describe, id_of, id_value, number_of, vector_argument};
+use crate::sqlite::glue::work::Terms;
 
 /// What is wanted from a source.
 #[derive(Debug, Clone, Copy)]

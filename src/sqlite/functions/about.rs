@@ -3,9 +3,9 @@
 use rusqlite::functions::FunctionFlags;
 use serde_json::json;
 
-use super::function::{ScalarCall, ScalarFunction};
-use super::value::Output;
 use crate::error::{Error, Result};
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::value::Output;
 
 /// The definition of `ltr_version`.
 pub const VERSION: ScalarFunction = ScalarFunction {

@@ -7,9 +7,9 @@
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use super::function::{ScalarCall, ScalarFunction};
-use super::value::{Output, describe, number_of, vector_argument};
 use crate::error::{Error, Result};
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::value::{Output, describe, number_of, vector_argument};
 
 const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
 

@@ -7,15 +7,15 @@
 use serde_json::Value;
 
 use super::aggregate::metric_options;
-use super::options::Use;
-use super::request::{PARAMETERS, Request};
-use super::rows::Rows;
-use super::value::Output;
-use super::vtab::{Call, OutputRows, Parameter, TableFunction};
+use super::ranking_call::{PARAMETERS, Request};
 use crate::error::Result;
 use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
 use crate::param::Params;
+use crate::sqlite::glue::value::Output;
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::options::Use;
+use crate::sqlite::source::rows::Rows;
 
 /// The metrics unless the option `metric` names others.
 const USUAL: &[&str] = &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];

@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::source::Source;
+use super::Source;
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::param::Params;

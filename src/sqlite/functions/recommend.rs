@@ -12,19 +12,19 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::options::{self, Use};
-use super::rows::{Rows, Wanted, read};
-use super::source::Source;
-use super::store::model;
-use super::value::{Output, describe, id_of, optional_text};
-use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
-use super::work::Terms;
 use crate::arrange::ListConstraint;
 use crate::data::{Id, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::model::{Factored, User};
 use crate::param::Params;
+use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::work::Terms;
+use crate::sqlite::options::{self, Use};
+use crate::sqlite::source::Source;
+use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::store::model;
 
 const MODEL: Parameter = Parameter { name: "model", required: true };
 

@@ -63,7 +63,7 @@ unsafe fn init(
     // SAFETY: the arguments are SQLite's; the table is at least as new as the bindings need.
     unsafe {
         Connection::extension_init2(db, message, api, |connection| {
-            super::register(&connection)?;
+            crate::sqlite::register(&connection)?;
             // Stay loaded: threads may still be ending when the host closes its last connection.
             Ok(true)
         })

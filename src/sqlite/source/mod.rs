@@ -6,11 +6,14 @@
 //! 3. Else text whose first word is SELECT, WITH or VALUES: one statement, nothing behind it, read-only.
 //! 4. Names are quoted as identifiers, never pasted.
 
+pub mod roles;
+pub mod rows;
+
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ErrorCode};
 
-use super::value::message;
 use crate::error::{Error, Result, shorten};
+use crate::sqlite::glue::value::message;
 
 /// A source that is known to exist.
 #[derive(Debug, Clone)]

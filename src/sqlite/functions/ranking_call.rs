@@ -1,19 +1,19 @@
 //! What `ltr_rank` and `ltr_evaluate` have in common: (model, source, options) as checked arguments.
 
-use super::options::{self, Use};
-use super::rows::{Rows, Wanted, read};
-use super::source::Source;
-use super::state::Loaded;
-use super::store::model;
-use super::value::{optional_text, text_argument};
-use super::vtab::{Call, Parameter};
-use super::work::Terms;
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{Progress, Scored, Scoring};
 use crate::param::Params;
+use crate::sqlite::glue::state::Loaded;
+use crate::sqlite::glue::value::{optional_text, text_argument};
+use crate::sqlite::glue::vtab::{Call, Parameter};
+use crate::sqlite::glue::work::Terms;
+use crate::sqlite::options::{self, Use};
+use crate::sqlite::source::Source;
+use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::store::model;
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] = &[

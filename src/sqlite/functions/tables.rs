@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::options::{OPTIONS, OptionDef};
-use super::value::Output;
-use super::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::algorithm::ALGORITHMS;
 use crate::error::Result;
 use crate::metric::{METRICS, SUBTOPIC_METRICS};
+use crate::sqlite::glue::value::Output;
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::options::{OPTIONS, OptionDef};
 
 fn text(text: impl Into<String>) -> Output {
     Output::Text(text.into())

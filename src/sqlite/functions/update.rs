@@ -15,19 +15,19 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::function::{ScalarCall, ScalarFunction};
-use super::options::{self, Use};
-use super::rows::{Rows, Wanted, read};
-use super::source::Source;
-use super::store::{Store, check_name, model};
 use super::train::{check_length, facts, found, keep, merge, signs_of_leakage, training_warnings};
-use super::value::{Output, optional_text, text_argument};
-use super::work::Terms;
 use crate::algorithm::{self, AlgorithmDef, Earlier, GoOn, TrainingSet};
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::work::Terms;
+use crate::sqlite::options::{self, Use};
+use crate::sqlite::source::Source;
+use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::store::{Store, check_name, model};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 
-use super::options::{self, Use};
-use super::value::{Output, optional_text, text_argument};
-use super::vtab::{Call, OutputRows, Parameter, TableFunction};
-use super::work::Terms;
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
+use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::glue::work::Terms;
+use crate::sqlite::options::{self, Use};
 
 /// The function.
 pub struct Letor;

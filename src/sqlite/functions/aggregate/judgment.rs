@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::settings::{Layout, Settings};
 use crate::error::{Error, Result};
 use crate::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
-use crate::sqlite::value::{describe, number_of};
+use crate::sqlite::glue::value::{describe, number_of};
 
 /// A kind of aggregate: how it reads a judgment and what it makes of the rows.
 pub(super) trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {

@@ -10,8 +10,8 @@ use rusqlite::types::{Value, ValueRef};
 use super::judgment::{Kind, in_row, number};
 use super::settings::Settings;
 use crate::error::{Error, Result};
-use crate::sqlite::guard::guard;
-use crate::sqlite::value::describe;
+use crate::sqlite::glue::guard::guard;
+use crate::sqlite::glue::value::describe;
 
 /// One SQL function.
 pub(super) struct Measure<K> {

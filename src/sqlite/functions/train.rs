@@ -11,19 +11,19 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::limits::Limit;
 use serde_json::{Value, json};
 
-use super::function::{ScalarCall, ScalarFunction};
-use super::options::{self, Use};
-use super::rows::{Rows, Wanted, read};
-use super::source::Source;
-use super::store::{Store, check_name};
-use super::value::{Output, optional_text, text_argument};
-use super::work::Terms;
 use crate::algorithm::{self, AlgorithmDef, Recipe, Trained, TrainingSet, Validation};
 use crate::arrange::ListConstraint;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::{Model, Origin};
 use crate::param::Params;
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::work::Terms;
+use crate::sqlite::options::{self, Use};
+use crate::sqlite::source::Source;
+use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::store::{Store, check_name};
 
 /// The definition of `ltr_train`.
 pub const TRAIN: ScalarFunction = ScalarFunction {

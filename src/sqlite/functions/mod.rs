@@ -1,0 +1,51 @@
+//! The SQL functions, one file per family.
+//!
+//! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, implement
+//! `TableFunction` and add it to [`TABLES`].
+
+mod about;
+pub mod aggregate;
+mod evaluate;
+mod inspect;
+mod letor;
+mod rank;
+mod ranking_call;
+mod recommend;
+mod score;
+mod tables;
+mod train;
+mod update;
+mod vector;
+
+use super::glue::function::ScalarFunction;
+use super::glue::vtab::TableFunction;
+
+/// Every scalar function.
+pub const SCALARS: &[&ScalarFunction] = &[
+    &train::TRAIN,
+    &train::FIT,
+    &update::UPDATE,
+    &score::SCORE,
+    &score::SCORE_FOR_QUERY,
+    &vector::VEC,
+    &vector::VEC_TO_JSON,
+    &inspect::INFO,
+    &about::VERSION,
+    &about::DEBUG,
+];
+
+/// Every table-valued function.
+pub const TABLES: &[&dyn TableFunction] = &[
+    &rank::Rank,
+    &evaluate::Evaluate,
+    &recommend::Recommend,
+    &recommend::FactorTable,
+    &inspect::Weights,
+    &inspect::Explain,
+    &inspect::Neighbors,
+    &inspect::TrainingLog,
+    &tables::Algorithms,
+    &tables::Metrics,
+    &tables::OptionTable,
+    &letor::Letor,
+];
