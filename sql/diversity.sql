@@ -32,7 +32,7 @@ SELECT count(*) AS shown
 
 -- "direct" can be trained for such lists too: its bound then looks at lists with one page per site only.
 SELECT ltr_train('direct', 'SELECT * FROM pages WHERE query_id <= 60',
-                 '{"name": "diverse", "diversify_by": "site", "measure": "ndcg@5", "bound": "convex"}') ->> '$.settings.block' AS block;
+                 '{"name": "diverse", "diversify_by": "site", "measure": "ndcg@5", "bound": "convex"}') ->> '$.settings.diversify_by' AS block;
 
 -- Both models, measured on lists with one page per site, for queries they have not seen.
 SELECT models.model, round(value, 3) AS "ndcg@5"

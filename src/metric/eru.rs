@@ -1,6 +1,6 @@
 //! Expected rank utility (Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo, equation 11).
 //!
-//! `ERU = sum_i max(y_i - neutral, 0) 2^((1-i) / (halflife-1))`: the place `half_life` is looked at by half of the
+//! `ERU = sum_i max(y_i - neutral, 0) 2^((1-i) / (half_life-1))`: the place `half_life` is looked at by half of the
 //! users, and a grade up to `neutral_grade` is worth nothing.
 //!
 //! Decisions: not normalized, as in equation 11; dividing by the value of the same list with its grades as scores
@@ -18,7 +18,7 @@ pub static ERU: MetricDef = MetricDef {
     function: "ltr_eru",
     arguments: &["neutral_grade", "half_life"],
     summary: "expected rank utility with exponential decay",
-    formula: "sum_i max(y_i - neutral, 0) * 2^((1 - i) / (halflife - 1))",
+    formula: "sum_i max(y_i - neutral, 0) * 2^((1 - i) / (half_life - 1))",
     source: "Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo",
     takes_cutoff: false,
     higher_is_better: true,
@@ -36,7 +36,7 @@ fn expected_rank_utility(
         return None;
     }
     let utilities: Vec<f64> = relevance.iter().map(|&y| (y - options.neutral).max(0.0)).collect();
-    let discount = |place: usize| libm::exp2(-(place as f64) / (options.halflife - 1.0));
+    let discount = |place: usize| libm::exp2(-(place as f64) / (options.half_life - 1.0));
     let ranked = Ranked::new(relevance, scores, options.ties);
     Some(discounted_sum(&ranked, &utilities, None, discount))
 }
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_place_of_the_halflife_counts_half() {
-        let options = MetricOptions { neutral: 3.0, halflife: 2.0, ..MetricOptions::default() };
+        let options = MetricOptions { neutral: 3.0, half_life: 2.0, ..MetricOptions::default() };
         let value = |y: &[f64]| expected_rank_utility(y, &[3.0, 2.0, 1.0], None, &options).unwrap();
         assert!((value(&[3.0, 5.0, 0.0]) - 1.0).abs() < 1e-15);
         assert!((value(&[4.0, 5.0, 5.0]) - 2.5).abs() < 1e-15);

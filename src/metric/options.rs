@@ -91,7 +91,7 @@ pub struct MetricOptions {
     /// The grade that is worth nothing in `eru`.
     pub neutral: f64,
     /// The place that half of the users still look at, for `eru`. Above 1.
-    pub halflife: f64,
+    pub half_life: f64,
     /// How much a repeated subtopic loses in `alpha_ndcg`, from 0 to 1.
     pub alpha: f64,
 }
@@ -104,7 +104,7 @@ impl Default for MetricOptions {
             max_grade: None,
             threshold: 1.0,
             neutral: 0.0,
-            halflife: 5.0,
+            half_life: 5.0,
             alpha: 0.5,
         }
     }
@@ -121,7 +121,7 @@ impl MetricOptions {
         }
         in_range("threshold", self.threshold, true, "a finite number")?;
         in_range("neutral_grade", self.neutral, true, "a finite number")?;
-        in_range("half_life", self.halflife, self.halflife > 1.0, "a finite number above 1")?;
+        in_range("half_life", self.half_life, self.half_life > 1.0, "a finite number above 1")?;
         in_range("alpha", self.alpha, (0.0..=1.0).contains(&self.alpha), "a number from 0 to 1")
     }
 }
@@ -156,7 +156,7 @@ mod tests {
     fn numbers_outside_their_ranges_are_refused() {
         let default = MetricOptions::default;
         assert!(default().check().is_ok());
-        assert!(MetricOptions { halflife: 1.0, ..default() }.check().is_err());
+        assert!(MetricOptions { half_life: 1.0, ..default() }.check().is_err());
         assert!(MetricOptions { alpha: 1.5, ..default() }.check().is_err());
         assert!(MetricOptions { max_grade: Some(-1.0), ..default() }.check().is_err());
         let error = MetricOptions { threshold: f64::NAN, ..default() }.check().unwrap_err();

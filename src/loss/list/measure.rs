@@ -8,7 +8,7 @@
 //! | `dcg` | 1 / log2(p + 1) | 2^y - 1 |
 //! | `ndcg` | 1 / log2(p + 1) | (2^y - 1) / Z, Z the largest DCG |
 //! | `precision` | 1 / k for p <= k | 1 if relevant |
-//! | `eru` | 2^((1 - p) / (halflife - 1)) | max(y - neutral, 0); `neru` divides by the largest sum |
+//! | `eru` | 2^((1 - p) / (half_life - 1)) | max(y - neutral, 0); `neru` divides by the largest sum |
 //!
 //! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
 //! form. Grades below 0 gain 0.
@@ -38,7 +38,7 @@ pub enum Measure {
         /// The grade that is worth nothing.
         neutral: f64,
         /// The position that counts half. Above 1.
-        halflife: f64,
+        half_life: f64,
         /// Whether it is divided by its largest value.
         normalized: bool,
     },
@@ -60,13 +60,13 @@ impl Measure {
     ///
     /// # Errors
     /// An unknown name, a wrong cutoff, a metric that is not of the form.
-    pub fn parse(text: &str, neutral: f64, halflife: f64) -> Result<Self> {
+    pub fn parse(text: &str, neutral: f64, half_life: f64) -> Result<Self> {
         if text == "neru" {
-            return Ok(Self::Eru { neutral, halflife, normalized: true });
+            return Ok(Self::Eru { neutral, half_life, normalized: true });
         }
         let metric = Metric::parse(text)?;
         if metric.def().name == "eru" {
-            return Ok(Self::Eru { neutral, halflife, normalized: false });
+            return Ok(Self::Eru { neutral, half_life, normalized: false });
         }
         let unknown = || Error::value("measure of the loss 'direct'", format!("'{text}'"), NAMES);
         Self::of(&metric).ok_or_else(unknown)
@@ -87,8 +87,8 @@ impl Measure {
     /// True where the numbers are in their ranges.
     pub fn is_sound(self) -> bool {
         match self {
-            Self::Eru { neutral, halflife, .. } => {
-                neutral.is_finite() && halflife.is_finite() && halflife > 1.0
+            Self::Eru { neutral, half_life, .. } => {
+                neutral.is_finite() && half_life.is_finite() && half_life > 1.0
             }
             _ => self.cutoff() != Some(0),
         }
@@ -112,7 +112,7 @@ impl Measure {
             Self::Mrr(_) => 1.0 / (place + 1) as f64,
             Self::Dcg(_) | Self::Ndcg(_) => logarithmic(place),
             Self::Precision(cutoff) => 1.0 / cutoff as f64,
-            Self::Eru { halflife, .. } => libm::exp2(-(place as f64) / (halflife - 1.0)),
+            Self::Eru { half_life, .. } => libm::exp2(-(place as f64) / (half_life - 1.0)),
         };
         (0..positions).map(weight).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! Contract of every function here:
 //!
-//! 1. `f(judgment, score)`, then the arguments of the metric's own (`neutral, halflife` of `ltr_eru`), then `k` if
+//! 1. `f(judgment, score)`, then the arguments of the metric's own (`neutral, half_life` of `ltr_eru`), then `k` if
 //!    the metric takes a cutoff, then options as JSON text. The last two are optional; any other number of
 //!    arguments is SQLite's own error.
 //! 2. The judgment is a relevance, or a JSON array of subtopics. Relevance and score are INTEGER, REAL, or TEXT that

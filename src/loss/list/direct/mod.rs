@@ -88,7 +88,7 @@ impl Direct {
         let measure = Measure::parse(
             params.text("measure").unwrap_or("ndcg@10"),
             params.number("neutral_grade").unwrap_or(defaults.neutral),
-            params.number("half_life").unwrap_or(defaults.halflife),
+            params.number("half_life").unwrap_or(defaults.half_life),
         )?;
         let power = params.number("decoder_power").unwrap_or(0.25);
         let decoder = Decoder::parse(params.text("decoder").unwrap_or("linear"), measure, power)?;

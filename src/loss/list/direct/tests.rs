@@ -8,7 +8,7 @@ use crate::math::dense::dot;
 use crate::math::order::{compare, descending};
 
 fn measures() -> impl Strategy<Value = Measure> {
-    let eru = |normalized| Measure::Eru { neutral: 1.0, halflife: 3.0, normalized };
+    let eru = |normalized| Measure::Eru { neutral: 1.0, half_life: 3.0, normalized };
     prop_oneof![
         Just(Measure::Wta),
         Just(Measure::Dcg(None)),
@@ -144,7 +144,7 @@ fn options_make_the_loss() {
     assert_eq!(made(&json!({"measure": "wta"})).unwrap().decoder, Decoder::Linear(10));
     let options = json!({"measure": "neru", "neutral_grade": 2.0, "half_life": 4.0, "decoder": "power", "decoder_power": 2.0});
     let loss = made(&options).unwrap();
-    assert_eq!(loss.measure, Measure::Eru { neutral: 2.0, halflife: 4.0, normalized: true });
+    assert_eq!(loss.measure, Measure::Eru { neutral: 2.0, half_life: 4.0, normalized: true });
     assert_eq!(loss.decoder, Decoder::Power(2.0));
     let nonconvex = made(&json!({"bound": "nonconvex"})).unwrap();
     assert_eq!(ListLoss::Direct(nonconvex).shape(), Shape::Difference);

@@ -82,7 +82,7 @@ impl Settings {
 fn set(options: &mut MetricOptions, name: &str, value: f64) -> Result<()> {
     match name {
         "neutral_grade" => options.neutral = value,
-        "half_life" => options.halflife = value,
+        "half_life" => options.half_life = value,
         _ => return Err(Error::Internal(format!("no metric option is named '{name}'"))),
     }
     Ok(())
