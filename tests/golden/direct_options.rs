@@ -6,7 +6,7 @@ use sqlite_ltr::loss::list::{Bound, Decoder, Direct, Measure};
 /// The measure and decoder of a case, with this bound and the neutral grade of its file.
 pub fn direct(case: &Value, bound: Bound, neutral: f64) -> Direct {
     let k = case["k"].as_u64().map(|k| k as usize);
-    let eru = |normalized| Measure::Eru { neutral, halflife: 3.0, normalized };
+    let eru = |normalized| Measure::Eru { neutral, half_life: 3.0, normalized };
     let measure = match case["measure"].as_str().unwrap() {
         "wta" => Measure::Wta,
         "mrr" => Measure::Mrr(None),
