@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_the_halflife_counts_half() {
+    fn the_place_of_the_half_life_counts_half() {
         let options = MetricOptions { neutral: 3.0, half_life: 2.0, ..MetricOptions::default() };
         let value = |y: &[f64]| expected_rank_utility(y, &[3.0, 2.0, 1.0], None, &options).unwrap();
         assert!((value(&[3.0, 5.0, 0.0]) - 1.0).abs() < 1e-15);

@@ -22,8 +22,8 @@ fn direct(d: &mut Dependent, measure: Measure, decoder: Decoder) {
         Loss::List(ListLoss::Direct(Direct { measure, decoder, bound: Bound::Convex, diverse: false }));
 }
 
-fn eru(halflife: f64, neutral: f64) -> Measure {
-    Measure::Eru { neutral, halflife, normalized: false }
+fn eru(half_life: f64, neutral: f64) -> Measure {
+    Measure::Eru { neutral, half_life, normalized: false }
 }
 
 fn smooth(d: &mut Dependent, measure: Measure) {
