@@ -5,22 +5,8 @@
 
 mod auto;
 mod cofi_rank;
-mod cs_list_mle;
-mod direct;
-mod eigen_rank;
-mod indv_svm;
-mod knn_svm;
-mod list_mle;
-mod list_net;
-mod matching;
+mod grid;
 pub mod perceptron;
-mod q_svm;
-mod rank_svm;
-mod recipe;
-mod regression;
-mod slam;
-mod smooth_grad;
-mod trainer;
 
 use serde_json::Value;
 
@@ -30,8 +16,7 @@ use crate::error::{Error, Result};
 use crate::model::Ranker;
 use crate::smoothing;
 
-pub use recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting, missing};
-pub use trainer::Choice;
+pub use grid::{Choice, LambdaChoice, Prior, Recipe, Validation, Weighting, missing};
 
 /// One named algorithm.
 #[derive(Debug)]
@@ -67,24 +52,23 @@ pub struct AlgorithmDef {
 }
 
 /// Every algorithm.
-pub const ALGORITHMS: &[&AlgorithmDef] = &[
-    &q_svm::DEF,
-    &knn_svm::DEF,
-    &rank_svm::DEF,
-    &indv_svm::DEF,
-    &regression::DEF,
-    &list_net::DEF,
-    &list_mle::DEF,
-    &cs_list_mle::DEF,
-    &slam::DEF,
-    &direct::DEF,
-    &smooth_grad::DEF,
-    &matching::DEF,
-    &eigen_rank::DEF,
-    &auto::DEF,
-    &perceptron::DEF,
-    &cofi_rank::DEF,
-];
+pub const ALGORITHMS: &[&AlgorithmDef] = &all();
+
+const PRESETS: &[AlgorithmDef] = grid::presets::PRESETS;
+
+/// Algorithms with a trainer of their own.
+const OTHERS: &[&AlgorithmDef] = &[&auto::DEF, &perceptron::DEF, &cofi_rank::DEF];
+
+const fn all() -> [&'static AlgorithmDef; PRESETS.len() + OTHERS.len()] {
+    let mut all = [OTHERS[0]; PRESETS.len() + OTHERS.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] =
+            if index < PRESETS.len() { &PRESETS[index] } else { OTHERS[index - PRESETS.len()] };
+        index += 1;
+    }
+    all
+}
 
 /// What goes on from a fitted model with more documents.
 pub type GoOn = fn(Earlier<'_>, TrainingSet, &Control) -> Result<Trained>;

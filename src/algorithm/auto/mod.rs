@@ -15,8 +15,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::recipe::Recipe;
-use super::{AlgorithmDef, Choice, LogStep, Trained, TrainingSet, trainer};
+use super::{AlgorithmDef, Choice, LogStep, Recipe, Trained, TrainingSet, grid};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
@@ -35,7 +34,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     loss: "squared",
     parameters: &["scale", "kernel", "landmarks", "metric", "undefined"],
     train,
-    ..trainer::PRESET
+    ..grid::PRESET
 };
 
 /// Functions that are averaged.
@@ -113,7 +112,7 @@ fn judged(data: &Dataset) -> Result<Vec<bool>> {
         return Ok(judged);
     }
     if n == 0 {
-        return Err(trainer::nothing_to_learn(data.n_queries()));
+        return Err(grid::nothing_to_learn(data.n_queries()));
     }
     Err(Error::Data(format!(
         "{n} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to tell candidates apart, \

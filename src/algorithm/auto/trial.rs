@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::candidate::Candidate;
 use super::judged_queries;
 use crate::algorithm::Recipe;
-use crate::algorithm::recipe::auto_grid;
+use crate::algorithm::grid::auto_grid;
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PRIOR_NAMES, Prior, Recipe, Weighting};
+use super::spec::{PRIOR_NAMES, Prior, Recipe, Weighting};
 use crate::fit::Penalty;
 use crate::smoothing::{Bandwidth, Kind};
 

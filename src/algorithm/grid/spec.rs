@@ -1,18 +1,14 @@
 //! A recipe: every choice of one training, checked. Made from an algorithm's preset and the caller's options.
 
-mod given;
-mod grid;
-mod settings;
-
 use serde_json::{Map, Value, json};
 
-use self::given::{
+use super::given::{
     check_loss_options, check_parameters, check_smoothing_options, lambda, metric, penalty, validation,
-    weighting,
+    missing, weighting,
 };
-use self::grid::radii;
+use super::lambdas::{auto_grid, radii};
 
-use super::{AlgorithmDef, cofi_rank, perceptron};
+use crate::algorithm::{AlgorithmDef, cofi_rank, perceptron};
 use crate::arrange::ListConstraint;
 use crate::data::{Dataset, Missing, QueryFeatureKind, RowOrder, ScalingKind};
 use crate::error::{Error, Result};
@@ -24,9 +20,6 @@ use crate::param::Params;
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
 use crate::solve::{self, SolverDef};
 use crate::space::FunctionKind;
-
-pub use given::missing;
-pub(super) use grid::auto_grid;
 
 /// How lambda is found.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,15 +75,15 @@ pub struct Recipe {
     /// What misplaced documents cost.
     pub loss: Loss,
     /// Its parameters, as far as the caller gave them.
-    loss_parameters: Map<String, Value>,
+    pub(super) loss_parameters: Map<String, Value>,
     /// The kernel of the functions' space.
     pub kernel: kernel::Choice,
     /// The kernel as the caller named it.
-    pub(super) given_kernel: Value,
+    pub(in crate::algorithm) given_kernel: Value,
     /// Whether the caller gave a kernel.
-    pub(super) kernel_given: bool,
+    pub(in crate::algorithm) kernel_given: bool,
     /// Whether the caller gave a scaling.
-    pub(super) scale_given: bool,
+    pub(in crate::algorithm) scale_given: bool,
     /// Whether the caller gave landmarks.
     landmarks_given: bool,
     /// Most pivots of a kernel's map.
@@ -300,7 +293,7 @@ impl Recipe {
     }
 
     /// The name in the option `penalty`.
-    fn penalty_name(&self) -> &'static str {
+    pub(super) fn penalty_name(&self) -> &'static str {
         match self.penalty {
             Penalty::Ridge => "ridge",
             Penalty::Threshold | Penalty::Components => "spectral",
@@ -329,7 +322,7 @@ mod tests {
 
     fn recipe(algorithm: &str, options: &str) -> Result<Recipe> {
         Recipe::new(
-            super::super::find(algorithm)?,
+            crate::algorithm::find(algorithm)?,
             &serde_json::from_str::<Map<String, Value>>(options).unwrap().into(),
         )
     }
@@ -345,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_seed_is_an_option_of_every_training() {
-        for algorithm in super::super::ALGORITHMS {
+        for algorithm in crate::algorithm::ALGORITHMS {
             assert!(recipe(algorithm.name, r#"{"seed": 7}"#).is_ok(), "{}", algorithm.name);
         }
     }

@@ -1,7 +1,7 @@
 //! What is refused before a training, and what is to be said after it.
 
-use super::Fit;
-use crate::algorithm::recipe::{Prior, Recipe};
+use super::spec::{Prior, Recipe};
+use super::train::Fit;
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};

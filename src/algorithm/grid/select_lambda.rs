@@ -5,9 +5,9 @@
 
 use rayon::prelude::*;
 
-use super::round::{Round, Trial};
-use super::{FALLBACK_LAMBDA, Lambdas, Session};
-use crate::algorithm::Recipe;
+use super::spec::Recipe;
+use super::train::{FALLBACK_LAMBDA, Lambdas, Session};
+use super::validation_rounds::{Round, Trial};
 use crate::arrange::push_down_unselected;
 use crate::control::Control;
 use crate::error::{Error, Result};

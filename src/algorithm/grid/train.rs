@@ -5,10 +5,6 @@
 //! function is fitted on all rows. With the prior `global` the penalty of a query's function pulls to the uniform one
 //! instead of to 0; the uniform one has a lambda of its own, chosen in the same way.
 
-mod check;
-mod choice;
-mod round;
-
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,8 +12,12 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::recipe::{LambdaChoice, Prior, Recipe, Validation, Weighting};
-use super::{AlgorithmDef, LogStep, Trained, TrainingSet};
+use super::checks;
+use super::lambdas::auto_grid;
+use super::select_lambda::Choice;
+use super::spec::{LambdaChoice, Prior, Recipe, Weighting};
+use super::validation_rounds::Round;
+use crate::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSet};
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
@@ -29,10 +29,6 @@ use crate::param::Params;
 use crate::smoothing::Kind;
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Space};
-
-pub(super) use check::nothing_to_learn;
-pub use choice::Choice;
-use round::Round;
 
 /// Options of this trainer besides those of every training.
 const PARAMETERS: &[&str] = &[
@@ -76,7 +72,7 @@ const PARAMETERS: &[&str] = &[
 ];
 
 /// What algorithms of this trainer have in common: one function for all queries, lambda |f|^2.
-pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
+pub(in crate::algorithm) const PRESET: AlgorithmDef = AlgorithmDef {
     name: "",
     summary: "",
     objective: "",
@@ -99,25 +95,25 @@ pub(super) const PRESET: AlgorithmDef = AlgorithmDef {
 const CHOICE_TOLERANCES: (f64, f64, f64, f64) = (1e-4, 1e-3, 1e-4, 1e-2);
 
 /// Lambda where no judged query can be spared to choose it.
-const FALLBACK_LAMBDA: f64 = 0.01;
+pub(super) const FALLBACK_LAMBDA: f64 = 0.01;
 
 /// What is fixed before anything is fitted.
-struct Session<'a> {
-    recipe: &'a Recipe,
+pub(super) struct Session<'a> {
+    pub(super) recipe: &'a Recipe,
     /// The training set, its features scaled.
-    data: Arc<Dataset>,
-    scaling: Scaling,
-    rule: Option<QueryFeatureRule>,
-    neighborhood: Neighborhood,
-    control: &'a Control,
+    pub(super) data: Arc<Dataset>,
+    pub(super) scaling: Scaling,
+    pub(super) rule: Option<QueryFeatureRule>,
+    pub(super) neighborhood: Neighborhood,
+    pub(super) control: &'a Control,
 }
 
 /// One fitted function; seconds since training began.
-struct Fit {
-    function: Function,
-    report: SolveReport,
-    began: f64,
-    ended: f64,
+pub(super) struct Fit {
+    pub(super) function: Function,
+    pub(super) report: SolveReport,
+    pub(super) began: f64,
+    pub(super) ended: f64,
 }
 
 /// A function of all queries.
@@ -129,13 +125,13 @@ struct Anchor {
 }
 
 /// The lambdas to fit with.
-struct Lambdas {
+pub(super) struct Lambdas {
     /// That of every function without one of its own.
-    all: f64,
+    pub(super) all: f64,
     /// That of each training query (`n_queries`), where they were chosen apart.
-    each: Option<Vec<f64>>,
+    pub(super) each: Option<Vec<f64>>,
     /// How they were chosen.
-    choice: Option<Choice>,
+    pub(super) choice: Option<Choice>,
 }
 
 /// Fits the recipe.
@@ -155,7 +151,7 @@ pub(super) fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Res
     let fits = session.fit_all(&fitting, lambdas.each.as_deref(), started)?;
     let unconverged =
         fits.iter().filter(|fit| !matches!(fit.report.stop, Stop::Converged | Stop::Empty)).count();
-    warnings.extend(check::collapse(recipe, &fits));
+    warnings.extend(checks::collapse(recipe, &fits));
     let log = log(&fits);
     let functions = fits.len();
     let (ranker, scaling) = session.ranker(fitting, fits.into_iter().map(|fit| fit.function).collect());
@@ -205,9 +201,9 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 impl<'a> Session<'a> {
     fn new(recipe: &'a Recipe, mut data: Dataset, control: &'a Control) -> Result<Self> {
         if matches!(recipe.loss, Loss::Pair(_)) {
-            check::pairs(&data)?;
+            checks::pairs(&data)?;
         }
-        check::teaches(&recipe.loss, &data)?;
+        checks::teaches(&recipe.loss, &data)?;
         let scaling = Scaling::fit(recipe.scale, &data, control)?;
         let rule = if recipe.smoothing.kind == Kind::Uniform {
             None
@@ -228,7 +224,7 @@ impl<'a> Session<'a> {
         };
         let space = Arc::new(space);
         let data = Arc::new(data);
-        check::memory(&space, &data, recipe.max_memory)?;
+        checks::memory(&space, &data, recipe.max_memory)?;
         let blocks = TrainingBlocks::from_rows(space, Arc::clone(&data), recipe.loss.clone());
         let neighborhood = Neighborhood {
             smoothing: recipe.smoothing,
@@ -245,7 +241,7 @@ impl<'a> Session<'a> {
     }
 
     /// Whether the loss is a listwise one whose solver does not begin at 0.
-    fn begins_elsewhere(&self) -> bool {
+    pub(super) fn begins_elsewhere(&self) -> bool {
         matches!(self.recipe.loss, Loss::List(_)) && !self.recipe.loss.shape().is_convex()
     }
 
@@ -283,7 +279,7 @@ impl<'a> Session<'a> {
             Prior::Zero => return Ok(None),
         };
         let rounds = rounds.iter().map(|round| round.uniform(&loss)).collect::<Result<Vec<Round>>>()?;
-        let lambdas = super::recipe::auto_grid(&loss, recipe.kernel.is_linear(), false);
+        let lambdas = auto_grid(&loss, recipe.kernel.is_linear(), false);
         let pulls = recipe.prior != Prior::Zero;
         let mut anchor = Anchor { loss, lambda: FALLBACK_LAMBDA, pulls };
         let plain = FitSpec { lambda: lambdas[0], ..self.plain(&anchor, choice_tolerance(&anchor.loss)) };
@@ -400,13 +396,13 @@ fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
 }
 
 /// Replaces the features of a data set by the scaled ones.
-fn scale(scaling: &Scaling, data: &mut Dataset, control: &Control) -> Result<()> {
+pub(super) fn scale(scaling: &Scaling, data: &mut Dataset, control: &Control) -> Result<()> {
     let features = data.take_features();
     data.features = scaling.matrix(features, &data.offsets, control)?;
     Ok(())
 }
 
 /// Scaled features of every query (`n_queries`, p); p = 0 where no distance is used.
-fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
+pub(super) fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
     rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
 }

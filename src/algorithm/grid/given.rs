@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{LambdaChoice, Validation, Weighting};
+use super::spec::{LambdaChoice, Validation, Weighting};
 use crate::algorithm::{ALGORITHMS, AlgorithmDef};
 use crate::data::Missing;
 use crate::error::{Error, Result};

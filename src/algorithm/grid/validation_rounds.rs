@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::{Neighbor, Neighborhood, Session, TrainingBlocks, Validation, query_features, scale};
-use crate::algorithm::recipe::{LambdaChoice, Prior};
+use super::spec::{LambdaChoice, Prior, Validation};
+use super::train::{Session, query_features, scale};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::fit::{Neighbor, Neighborhood, TrainingBlocks};
 use crate::loss::Loss;
 use crate::select::{Folds, held_out_documents};
 use crate::smoothing::Kind;
