@@ -63,8 +63,7 @@ const fn all() -> [&'static AlgorithmDef; PRESETS.len() + OTHERS.len()] {
     let mut all = [OTHERS[0]; PRESETS.len() + OTHERS.len()];
     let mut index = 0;
     while index < all.len() {
-        all[index] =
-            if index < PRESETS.len() { &PRESETS[index] } else { OTHERS[index - PRESETS.len()] };
+        all[index] = if index < PRESETS.len() { &PRESETS[index] } else { OTHERS[index - PRESETS.len()] };
         index += 1;
     }
     all

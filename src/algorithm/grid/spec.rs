@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::given::{
-    check_loss_options, check_parameters, check_smoothing_options, lambda, metric, penalty, validation,
-    missing, weighting,
+    check_loss_options, check_parameters, check_smoothing_options, lambda, metric, missing, penalty,
+    validation, weighting,
 };
 use super::lambdas::{auto_grid, radii};
 
