@@ -77,7 +77,7 @@ impl SolverDef {
 
     /// Its work on pairs; that of `auto` where it has none.
     fn pair_path(&self) -> PairPath {
-        self.pair.map_or(pair::AUTO.path, |work| work.path)
+        self.pair.map_or(pair::NEWTON_WORK.path, |work| work.path)
     }
 
     /// Its work on lists; that of `auto` where it has none.
@@ -109,8 +109,8 @@ pub type ListPath =
 /// Chooses by the loss and the size of the problem.
 const AUTO: SolverDef = SolverDef {
     name: "auto",
-    summary: "pairs: newton, or interior_point for tiny problems that are almost separable; lists: by the shape of the loss",
-    pair: Some(pair::AUTO),
+    summary: "pairs: newton; lists: by the shape of the loss",
+    pair: Some(pair::NEWTON_WORK),
     list: Some(list::AUTO),
 };
 
@@ -120,7 +120,6 @@ pub const SOLVERS: &[&SolverDef] = &[
     &pair::NEWTON,
     &pair::DUAL_DESCENT,
     &pair::ADMM,
-    &pair::INTERIOR_POINT,
     &list::LBFGS,
     &list::BUNDLE,
     &list::LEAST_SQUARES,
@@ -134,7 +133,6 @@ pub const NAMES: &[&str] = &[
     pair::NEWTON.name,
     pair::DUAL_DESCENT.name,
     pair::ADMM.name,
-    pair::INTERIOR_POINT.name,
     list::LBFGS.name,
     list::BUNDLE.name,
     list::LEAST_SQUARES.name,

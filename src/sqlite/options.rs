@@ -87,7 +87,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("bandwidth", Rule::PositiveOr(&["median"]), "\"median\"", TRAIN, "distance h at which a training query counts little; the median distance unless given"),
     def("prior", Rule::OneOf(&["zero", "global", "regression"]), "null", TRAIN, "what the penalty pulls to: 0, the function of all queries together, or their least-squares function; the algorithm's own unless given"),
     def("form", Rule::OneOf(&["scoring", "ranking"]), "\"scoring\"", TRAIN, "whether documents are scored or pairs of them are ordered and scores recovered"),
-    def("solver", Rule::OneOf(&["auto", "newton", "dual_descent", "admm", "interior_point", "lbfgs", "bundle", "least_squares", "stochastic", "constraint_generation"]), "\"auto\"", TRAIN, "what minimizes the objective"),
+    def("solver", Rule::OneOf(&["auto", "newton", "dual_descent", "admm", "lbfgs", "bundle", "least_squares", "stochastic", "constraint_generation"]), "\"auto\"", TRAIN, "what minimizes the objective"),
     def("loss", Rule::OneOf(crate::loss::NAMES), "\"hinge\"", TRAIN, "what a misplaced pair costs"),
     def("centering", Rule::OneOf(&["query", "none"]), "\"query\"", TRAIN, "whether the loss squared subtracts the means of a query from scores and grades"),
     def("weighting", Rule::OneOf(&["queries", "documents", "pairs"]), "\"queries\"", TRAIN, "how queries weigh in the mean of their losses: all alike, or by their numbers of documents or of pairs of them"),

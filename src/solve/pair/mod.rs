@@ -27,10 +27,9 @@
 //! ```
 //!
 //! `newton` is Newton's method in score space: a pass over all pairs touches no feature and stores nothing per pair.
-//! `dual` holds the solvers that keep numbers per pair. `auto` chooses among them. Whatever the solver, `reduce` turns
+//! `dual` holds the solvers that keep numbers per pair. Whatever the solver, `reduce` turns
 //! the problem when it has fewer documents than features, and `psi` makes a loss that is not convex from hinges.
 
-mod auto;
 mod block;
 mod certificate;
 mod dual;
@@ -38,11 +37,10 @@ mod newton;
 mod psi;
 mod reduce;
 
-pub use auto::AUTO;
 pub use block::PairBlock;
 pub use certificate::certificate;
-pub use dual::{ADMM, DUAL_DESCENT, INTERIOR_POINT};
-pub use newton::NEWTON;
+pub use dual::{ADMM, DUAL_DESCENT};
+pub use newton::{NEWTON, NEWTON_WORK};
 
 use super::{SolveOptions, SolveReport, Stop};
 use crate::error::{Error, Result};

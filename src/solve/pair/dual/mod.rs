@@ -1,17 +1,94 @@
-//! Solvers that keep numbers per pair of documents.
+//! Solvers that keep a number per pair of documents.
 //!
-//! They share score space (`pairs`) and the best point with its certified gap (`progress`), and nothing of the
-//! optimization with Newton's method, so they check it and each other in the tests.
+//! Both use the passes over pairs in `pairs` and the record of a fit in `progress`. They share no optimization code with
+//! Newton's method, so tests compare them with it.
 
 mod admm;
 mod dual_descent;
-#[cfg(test)]
-mod fixture;
-mod interior_point;
-mod laplacian;
 mod pairs;
 mod progress;
 
 pub use admm::ADMM;
 pub use dual_descent::DUAL_DESCENT;
-pub use interior_point::INTERIOR_POINT;
+
+#[cfg(test)]
+mod tests {
+    use super::{ADMM, DUAL_DESCENT};
+    use crate::math::lanes;
+    use crate::math::random::Random;
+    use crate::solve::pair::NEWTON;
+    use crate::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
+
+    const DIM: usize = 9;
+
+    /// Three queries, the first with more documents than one group of rows.
+    fn blocks() -> Vec<PairBlock> {
+        let mut random = Random::new(9);
+        [70usize, 5, 13]
+            .iter()
+            .map(|&n| {
+                let x: Vec<f64> = (0..n * DIM).map(|_| random.symmetric()).collect();
+                let labels: Vec<f64> = (0..n).map(|_| (4.0 * random.symmetric()).floor()).collect();
+                PairBlock::new(&x, &labels, DIM).unwrap()
+            })
+            .collect()
+    }
+
+    fn problem(blocks: &[PairBlock], lambda: f64) -> PairProblem<'_> {
+        let weighted = blocks.iter().map(|block| (block, 0.5 / block.pairs() as f64)).collect();
+        PairProblem::new(DIM, weighted, lambda).unwrap()
+    }
+
+    /// P by its definition.
+    fn objective(problem: &PairProblem<'_>, center: &[f64], tilt: &[f64], w: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for (block, c) in problem.blocks() {
+            let score = |i| lanes::to_vec(block.row(i), DIM).iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
+            for a in 0..block.n_docs() {
+                for b in (0..block.n_docs()).filter(|b| block.labels()[a] > block.labels()[*b]) {
+                    sum += c * (1.0 - score(a) + score(b)).max(0.0);
+                }
+            }
+        }
+        for (j, w) in w.iter().enumerate() {
+            sum += problem.lambda() * (w - center[j]) * (w - center[j]) + tilt[j] * w;
+        }
+        sum
+    }
+
+    #[test]
+    fn a_tilt_and_a_center_are_part_of_the_problem() {
+        let blocks = blocks();
+        let mut random = Random::new(4);
+        let mut vector = |size: f64| -> Vec<f64> { (0..DIM).map(|_| size * random.symmetric()).collect() };
+        for (lambda, size) in [(10.0, 5.0), (0.1, 0.5), (1e-2, 0.01)] {
+            let (center, tilt) = (vector(2.0), vector(size));
+            let problem =
+                problem(&blocks, lambda).with_center(center.clone()).unwrap().with_tilt(tilt.clone());
+            let fit = |solver, tolerance| {
+                solve(&problem, &SolveOptions { solver, tolerance, max_iterations: 5000 }, &|| false)
+            };
+            let (w, reference) = fit(&NEWTON, 1e-10);
+            assert_eq!(reference.stop, Stop::Converged, "{reference:?}");
+            let plain = |w: &[f64]| objective(&problem, &center, &tilt, w);
+            assert!((plain(&w) - reference.objective).abs() < 1e-10);
+            for _ in 0..50 {
+                let nearby: Vec<f64> = w.iter().zip(vector(0.01)).map(|(w, d)| w + d).collect();
+                assert!(plain(&nearby) >= reference.objective - reference.gap, "{lambda}");
+            }
+            for solver in [&DUAL_DESCENT, &ADMM] {
+                let (w, report) = fit(solver, 1e-6);
+                let difference = (report.objective - reference.objective).abs();
+                assert!(difference <= report.gap.max(reference.gap) + 1e-10, "{} {report:?}", solver.name);
+                assert!((plain(&w) - report.objective).abs() < 1e-10, "{}", solver.name);
+                let SolveReport { stop, iterations, objective, gap, .. } = report;
+                assert_eq!(
+                    stop,
+                    Stop::Converged,
+                    "{} {lambda} {iterations} {gap:e} {objective}",
+                    solver.name
+                );
+            }
+        }
+    }
+}

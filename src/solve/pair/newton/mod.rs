@@ -48,11 +48,15 @@ use crate::math::lanes::{self, Lanes};
 use crate::solve::Canceled;
 use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
 
+/// What Newton's method does about pairs; `auto` does the same.
+pub const NEWTON_WORK: PairWork =
+    PairWork { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path };
+
 /// The definition.
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
     summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
-    pair: Some(PairWork { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path }),
+    pair: Some(NEWTON_WORK),
     list: Some(crate::solve::list::NEWTON),
 };
 
