@@ -314,7 +314,9 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
         o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)].into(); 2]);
     });
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
-    card("a scaling of another width", |o| o.parts.scaling = Scaling::Both(vec![vec![(0.0, 0.0)].into(); 2]));
+    card("a scaling of another width", |o| {
+        o.parts.scaling = Scaling::QuantileMinmax(vec![vec![(0.0, 0.0)].into(); 2])
+    });
     card("an empty ranker", |o| o.parts.ranker.clear());
     card("a ranker that goes on", |o| o.parts.ranker.push(0));
     card("a ranker that claims 2^62 weights", |o| {
@@ -378,7 +380,7 @@ const WRONG_ONLINE: &[Change<Online>] = &[
     ("steps that are infinite", |o| o.progress.squared_steps = f64::INFINITY),
     ("a negative norm", |o| o.progress.largest_norm = -1.0),
     ("a ratio below 1", |o| o.progress.largest_ratio = 0.5),
-    ("a tally that is NaN", |o| o.progress.tallies[0].sum = f64::NAN),
+    ("a tally that is NaN", |o| o.progress.summaries[0].sum = f64::NAN),
 ];
 
 #[test]
@@ -396,8 +398,10 @@ fn sealed_online_models_with_wrong_contents_are_refused() {
         ("huge sums", |o| o.progress.sum.fill(-1.7e308)),
         ("a huge step", |o| o.rules.eta = 1.7e308),
         ("most rounds", |o| o.progress.rounds = (1 << 53) - 1),
-        ("tallies that fit nothing", |o| o.progress.tallies = vec![sqlite_ltr::data::Tally::default(); 9]),
-        ("countless values", |o| o.progress.tallies[0].count = u64::MAX),
+        ("summaries that fit nothing", |o| {
+            o.progress.summaries = vec![sqlite_ltr::data::ColumnSummary::default(); 9]
+        }),
+        ("countless values", |o| o.progress.summaries[0].count = u64::MAX),
     ];
     for (what, change) in extremes {
         let (mut other, mut online) = (opened.clone(), opened.online());

@@ -11,7 +11,7 @@ pub mod perceptron;
 use serde_json::Value;
 
 use crate::control::Control;
-use crate::data::{Dataset, RowOrder, Scaling, ScalingKind, Tally};
+use crate::data::{ColumnSummary, Dataset, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::model::Ranker;
 use crate::smoothing;
@@ -89,7 +89,7 @@ pub struct TrainingSet {
     /// Judged documents to validate on, where the caller names a source for it.
     pub validation: Option<Dataset>,
     /// Of each feature: the values that are there, those of earlier trainings that it goes on from too.
-    pub tallies: Vec<Tally>,
+    pub summaries: Vec<ColumnSummary>,
 }
 
 /// What an algorithm leaves behind.

@@ -10,9 +10,9 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, row_groups};
+use super::finish::{ColumnSummary, FinishOptions, RowOrder, summarize_columns};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
-use super::settling::{RowOrder, Settling, Tally, column_tallies};
 use crate::error::{Error, Result, shorten};
 use crate::math::order::compare;
 
@@ -56,13 +56,13 @@ struct Column {
 
 /// What was found besides the data.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct ReadReport {
     /// Columns left out because no row of them is numeric.
     pub ignored: Vec<String>,
     /// Number of missing features that were filled in.
-    pub filled: usize,
+    pub imputed: usize,
     /// Of each feature: the values that are there, those before these rows too.
-    pub tallies: Vec<Tally>,
+    pub summaries: Vec<ColumnSummary>,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
 }
@@ -137,7 +137,7 @@ impl DatasetBuilder {
         query: Id,
         doc: Option<Id>,
         relevance: Option<f64>,
-        of_query: OfQuery,
+        query_values: QueryValues,
     ) -> Result<()> {
         let number = self.query_number(query);
         self.has_docs &= doc.is_some();
@@ -145,7 +145,7 @@ impl DatasetBuilder {
         self.row_query.push(number);
         self.row_doc.push(doc.unwrap_or(Id::Integer(self.query_sizes[number])));
         self.relevance.extend(relevance);
-        self.of_query(number, of_query)
+        self.query_values(number, query_values)
     }
 
     /// The block or slot of the row; of every row or of none.
@@ -168,41 +168,41 @@ impl DatasetBuilder {
         self.query_ids.len() - 1
     }
 
-    fn of_query(&mut self, number: usize, of_query: OfQuery) -> Result<()> {
+    fn query_values(&mut self, number: usize, query_values: QueryValues) -> Result<()> {
         if number == self.weights.len() {
             let (found, expected) = (
-                of_query.features.len(),
-                self.query_values.first().map_or(of_query.features.len(), Vec::len),
+                query_values.features.len(),
+                self.query_values.first().map_or(query_values.features.len(), Vec::len),
             );
-            self.weights.push(of_query.weight);
-            self.query_values.push(of_query.features);
+            self.weights.push(query_values.weight);
+            self.query_values.push(query_values.features);
             if found == expected {
                 return Ok(());
             }
             let problem = format!("{found} query features, but {expected} in earlier rows");
             return Err(self.row_error(self.rows() - 1, "query_features", problem));
         }
-        if compare(self.weights[number], of_query.weight).is_ne() {
+        if compare(self.weights[number], query_values.weight).is_ne() {
             let problem = format!(
                 "weight {} differs from {} in an earlier row of the same query; a weight belongs to the whole query",
-                of_query.weight, self.weights[number]
+                query_values.weight, self.weights[number]
             );
             return Err(self.row_error(self.rows() - 1, "weight", problem));
         }
-        if self.query_values[number].len() != of_query.features.len() {
+        if self.query_values[number].len() != query_values.features.len() {
             let problem = format!(
                 "{} query features, but {} in an earlier row of the same query",
-                of_query.features.len(),
+                query_values.features.len(),
                 self.query_values[number].len()
             );
             return Err(self.row_error(self.rows() - 1, "query_features", problem));
         }
         let differs = |(a, b): (&f64, &f64)| compare(*a, *b).is_ne();
-        if let Some(index) = self.query_values[number].iter().zip(&of_query.features).position(differs) {
+        if let Some(index) = self.query_values[number].iter().zip(&query_values.features).position(differs) {
             let column = self.query_names.get(index).cloned().unwrap_or_else(|| "query_features".to_owned());
             let problem = format!(
                 "{} differs from {} in an earlier row of the same query; a query feature belongs to the whole query",
-                of_query.features[index], self.query_values[number][index]
+                query_values.features[index], self.query_values[number][index]
             );
             return Err(self.row_error(self.rows() - 1, &column, problem));
         }
@@ -318,22 +318,22 @@ impl DatasetBuilder {
 
     /// Settles columns and missing values and puts all rows in order.
     ///
-    /// `may_go_on` is asked for every row in every pass; its error ends the work.
+    /// `check_interrupt` is asked for every row in every pass; its error ends the work.
     ///
     /// # Errors
     /// Text in a column that has numbers too, or in a required one; missing values under [`Missing::Error`]; infinities.
     pub fn finish(
         mut self,
-        settling: Settling<'_>,
-        may_go_on: &dyn Fn() -> Result<()>,
-    ) -> Result<(Dataset, Findings)> {
-        let Settling { missing, required, means, order: row_order, before } = settling;
+        finish: FinishOptions<'_>,
+        check_interrupt: &dyn Fn() -> Result<()>,
+    ) -> Result<(Dataset, ReadReport)> {
+        let FinishOptions { missing, required, means, order: row_order, before } = finish;
         let vector = self.names.is_empty();
         if vector {
             self.names = (1..=self.width.unwrap_or(0)).map(|number| number.to_string()).collect();
         }
-        let mut findings = Findings::default();
-        let kept = self.kept_columns(required, &mut findings)?;
+        let mut read_report = ReadReport::default();
+        let kept = self.kept_columns(required, &mut read_report)?;
         self.check_missing(missing, &kept, vector)?;
         let matrix = self.take_matrix();
         let matrix = if kept.len() == matrix.columns() { matrix } else { matrix.select_columns(&kept) };
@@ -344,16 +344,16 @@ impl DatasetBuilder {
             RowOrder::Canonical => self.canonical_rows(&matrix, &rank),
             RowOrder::Stream => self.stream_rows(),
         };
-        findings.tallies = match &matrix {
-            Matrix::F32(array) => column_tallies(array, &order, before, may_go_on)?,
-            Matrix::F64(array) => column_tallies(array, &order, before, may_go_on)?,
+        read_report.summaries = match &matrix {
+            Matrix::F32(array) => summarize_columns(array, &order, before, check_interrupt)?,
+            Matrix::F64(array) => summarize_columns(array, &order, before, check_interrupt)?,
         };
-        findings.means = findings.tallies.iter().map(Tally::mean).collect();
-        let matrix = self.fill(matrix, missing, means, &mut findings, may_go_on)?;
-        Ok((self.in_order(matrix, &rank, &order, may_go_on)?, findings))
+        read_report.means = read_report.summaries.iter().map(ColumnSummary::mean).collect();
+        let matrix = self.fill(matrix, missing, means, &mut read_report, check_interrupt)?;
+        Ok((self.in_order(matrix, &rank, &order, check_interrupt)?, read_report))
     }
 
-    fn kept_columns(&self, required: bool, findings: &mut Findings) -> Result<Vec<usize>> {
+    fn kept_columns(&self, required: bool, read_report: &mut ReadReport) -> Result<Vec<usize>> {
         let mut kept = Vec::with_capacity(self.names.len());
         for (index, name) in self.names.iter().enumerate() {
             let column = self.columns.get(index).cloned().unwrap_or_default();
@@ -364,14 +364,14 @@ impl DatasetBuilder {
                     );
                     return Err(self.row_error(row, name, problem));
                 }
-                Some(_) => findings.ignored.push(name.clone()),
+                Some(_) => read_report.ignored.push(name.clone()),
                 None => kept.push(index),
             }
         }
-        if kept.is_empty() && !findings.ignored.is_empty() {
+        if kept.is_empty() && !read_report.ignored.is_empty() {
             let problem = format!(
                 "no column is left for features: no row of {} is a number",
-                findings.ignored.join(", ")
+                read_report.ignored.join(", ")
             );
             return Err(Error::Source { source_text: self.source.clone(), problem });
         }
@@ -423,17 +423,17 @@ impl DatasetBuilder {
         mut matrix: Matrix,
         missing: Missing,
         means: Option<&[f64]>,
-        findings: &mut Findings,
-        may_go_on: &dyn Fn() -> Result<()>,
+        read_report: &mut ReadReport,
+        check_interrupt: &dyn Fn() -> Result<()>,
     ) -> Result<Matrix> {
         let Matrix::F64(array) = &mut matrix else { return Ok(matrix) };
-        let means = means.unwrap_or(&findings.means);
+        let means = means.unwrap_or(&read_report.means);
         for (row, mut values) in array.rows_mut().into_iter().enumerate() {
-            may_go_on()?;
+            check_interrupt()?;
             for (column, value) in values.iter_mut().enumerate() {
                 if value.is_nan() {
                     *value = if missing == Missing::Mean { means[column] } else { 0.0 };
-                    findings.filled += 1;
+                    read_report.imputed += 1;
                 } else if value.is_infinite() {
                     let problem = format!("{value}; allowed are finite numbers");
                     return Err(self.row_error(row, &self.names[column], problem));
@@ -448,7 +448,7 @@ impl DatasetBuilder {
         matrix: Matrix,
         rank: &[usize],
         order: &[usize],
-        may_go_on: &dyn Fn() -> Result<()>,
+        check_interrupt: &dyn Fn() -> Result<()>,
     ) -> Result<Dataset> {
         let duplicates = self.duplicates(order);
         let mut queries: Vec<usize> = (0..self.query_ids.len()).collect();
@@ -470,7 +470,7 @@ impl DatasetBuilder {
         };
         Ok(Dataset {
             names: self.names,
-            features: if sorted { matrix } else { matrix.try_select_rows(order, may_go_on)? },
+            features: if sorted { matrix } else { matrix.try_select_rows(order, check_interrupt)? },
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
             row_groups: row_groups(&doc_ids, &groups, &offsets),
             doc_ids,
@@ -490,7 +490,7 @@ impl DatasetBuilder {
         if !self.has_docs {
             return 0;
         }
-        let of_query = |rows: &[usize]| {
+        let query_values = |rows: &[usize]| {
             let mut documents: Vec<(&Id, Option<&Id>)> =
                 rows.iter().map(|&row| (&self.row_doc[row], self.row_group.get(row))).collect();
             if !documents.is_sorted() {
@@ -498,7 +498,7 @@ impl DatasetBuilder {
             }
             documents.windows(2).filter(|pair| pair[0] == pair[1]).count()
         };
-        order.chunk_by(|&a, &b| self.row_query[a] == self.row_query[b]).map(of_query).sum()
+        order.chunk_by(|&a, &b| self.row_query[a] == self.row_query[b]).map(query_values).sum()
     }
 
     /// The place of each query in the order of ids, or of first appearance.
@@ -552,14 +552,14 @@ impl DatasetBuilder {
 
 /// What belongs to a row's query rather than to its document.
 #[derive(Debug, Clone)]
-pub struct OfQuery {
+pub struct QueryValues {
     /// Weight, > 0.
     pub weight: f64,
     /// Named query features.
     pub features: Vec<f64>,
 }
 
-impl Default for OfQuery {
+impl Default for QueryValues {
     fn default() -> Self {
         Self { weight: 1.0, features: Vec::new() }
     }

@@ -170,7 +170,7 @@ impl Dataset {
 
 /// Numbers of documents and groups inside their queries, by first appearance; none without groups.
 pub(super) fn row_groups(documents: &[Id], groups: &[Id], offsets: &[usize]) -> Vec<RowGroup> {
-    let of_query = |rows: &[usize]| -> Vec<RowGroup> {
+    let query_values = |rows: &[usize]| -> Vec<RowGroup> {
         let (mut known_documents, mut known_groups) = (HashMap::new(), HashMap::new());
         let row_group = |(document, group)| RowGroup {
             document: number_in(&mut known_documents, document),
@@ -178,7 +178,7 @@ pub(super) fn row_groups(documents: &[Id], groups: &[Id], offsets: &[usize]) -> 
         };
         documents[rows[0]..rows[1]].iter().zip(&groups[rows[0]..rows[1]]).map(row_group).collect()
     };
-    if groups.is_empty() { Vec::new() } else { offsets.windows(2).flat_map(of_query).collect() }
+    if groups.is_empty() { Vec::new() } else { offsets.windows(2).flat_map(query_values).collect() }
 }
 
 /// The number of this id, the next one where it is new.

@@ -109,11 +109,11 @@ impl Matrix {
     /// As [`Self::select_rows`], asking before each row whether to go on.
     ///
     /// # Errors
-    /// That of `may_go_on`.
-    pub fn try_select_rows(&self, rows: &[usize], may_go_on: &dyn Fn() -> Result<()>) -> Result<Self> {
+    /// That of `check_interrupt`.
+    pub fn try_select_rows(&self, rows: &[usize], check_interrupt: &dyn Fn() -> Result<()>) -> Result<Self> {
         Ok(match self {
-            Self::F32(array) => Self::F32(try_select(array, rows, may_go_on)?),
-            Self::F64(array) => Self::F64(try_select(array, rows, may_go_on)?),
+            Self::F32(array) => Self::F32(try_select(array, rows, check_interrupt)?),
+            Self::F64(array) => Self::F64(try_select(array, rows, check_interrupt)?),
         })
     }
 
@@ -144,11 +144,11 @@ impl Matrix {
 fn try_select<T: Copy>(
     array: &Array2<T>,
     rows: &[usize],
-    may_go_on: &dyn Fn() -> Result<()>,
+    check_interrupt: &dyn Fn() -> Result<()>,
 ) -> Result<Array2<T>> {
     let mut values = Vec::with_capacity(rows.len() * array.ncols());
     for &row in rows {
-        may_go_on()?;
+        check_interrupt()?;
         values.extend(array.row(row));
     }
     Ok(shaped(rows.len(), array.ncols(), values))

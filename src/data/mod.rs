@@ -2,6 +2,7 @@
 
 mod builder;
 mod dataset;
+mod finish;
 mod id;
 pub mod letor;
 mod matrix;
@@ -9,14 +10,13 @@ mod quantiles;
 mod query_features;
 mod ratings;
 mod scaling;
-mod settling;
 
-pub use builder::{Cell, DatasetBuilder, Findings, Missing, OfQuery};
+pub use builder::{Cell, DatasetBuilder, Missing, QueryValues, ReadReport};
 pub use dataset::{Dataset, Documents};
+pub use finish::{ColumnSummary, FinishOptions, RowOrder};
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
 pub use query_features::{QueryFeatureKind, QueryFeatureRule};
 pub use ratings::Ratings;
 pub use scaling::{Scaling, ScalingKind};
-pub use settling::{RowOrder, Settling, Tally};

@@ -34,13 +34,13 @@ pub enum ScalingKind {
     /// Minimum 0 and maximum 1 within the query.
     QueryMinmax,
     /// Quantile and min-max side by side.
-    Both,
+    QuantileMinmax,
 }
 
 impl ScalingKind {
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Quantile, Self::Standard, Self::None, Self::QueryMinmax, Self::Both]
+        [Self::Quantile, Self::Standard, Self::None, Self::QueryMinmax, Self::QuantileMinmax]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
@@ -52,7 +52,7 @@ impl ScalingKind {
             Self::Standard => "standard",
             Self::None => "none",
             Self::QueryMinmax => "query_minmax",
-            Self::Both => "quantile_minmax",
+            Self::QuantileMinmax => "quantile_minmax",
         }
     }
 }
@@ -69,7 +69,7 @@ pub enum Scaling {
     /// Min-max within the query.
     QueryMinmax,
     /// Quantiles per feature, then min-max within the query.
-    Both(Vec<Quantiles>),
+    QuantileMinmax(Vec<Quantiles>),
 }
 
 impl Scaling {
@@ -82,7 +82,7 @@ impl Scaling {
             ScalingKind::None => Self::None,
             ScalingKind::QueryMinmax => Self::QueryMinmax,
             ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
-            ScalingKind::Both => Self::Both(each_column(data, control, Quantiles::fit)?),
+            ScalingKind::QuantileMinmax => Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?),
             ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
         })
     }
@@ -94,18 +94,18 @@ impl Scaling {
             Self::Quantile(_) => ScalingKind::Quantile,
             Self::Standard(_) => ScalingKind::Standard,
             Self::QueryMinmax => ScalingKind::QueryMinmax,
-            Self::Both(_) => ScalingKind::Both,
+            Self::QuantileMinmax(_) => ScalingKind::QuantileMinmax,
         }
     }
 
     /// True where a document can be scaled without the rest of its query.
     pub fn pointwise(&self) -> bool {
-        !matches!(self, Self::QueryMinmax | Self::Both(_))
+        !matches!(self, Self::QueryMinmax | Self::QuantileMinmax(_))
     }
 
     /// Number of scaled features for `n` features.
     pub fn width(&self, n: usize) -> usize {
-        if matches!(self, Self::Both(_)) { 2 * n } else { n }
+        if matches!(self, Self::QuantileMinmax(_)) { 2 * n } else { n }
     }
 
     /// Names of the scaled features.
@@ -113,7 +113,7 @@ impl Scaling {
         let minmax = names.iter().map(|name| format!("{name} (min-max in query)"));
         match self {
             Self::QueryMinmax => minmax.collect(),
-            Self::Both(_) => names.iter().cloned().chain(minmax).collect(),
+            Self::QuantileMinmax(_) => names.iter().cloned().chain(minmax).collect(),
             _ => names.to_vec(),
         }
     }
@@ -121,7 +121,7 @@ impl Scaling {
     /// Number of features it was learned on, where it depends on them.
     pub fn features(&self) -> Option<usize> {
         match self {
-            Self::Quantile(knots) | Self::Both(knots) => Some(knots.len()),
+            Self::Quantile(knots) | Self::QuantileMinmax(knots) => Some(knots.len()),
             Self::Standard(moments) => Some(moments.len()),
             Self::None | Self::QueryMinmax => None,
         }
@@ -131,7 +131,9 @@ impl Scaling {
     pub fn is_sound(&self) -> bool {
         match self {
             Self::None | Self::QueryMinmax => true,
-            Self::Quantile(features) | Self::Both(features) => features.iter().all(Quantiles::is_sound),
+            Self::Quantile(features) | Self::QuantileMinmax(features) => {
+                features.iter().all(Quantiles::is_sound)
+            }
             Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && f.is_finite()),
         }
     }
@@ -140,7 +142,7 @@ impl Scaling {
     #[inline]
     pub fn value(&self, feature: usize, x: f64) -> f64 {
         match self {
-            Self::Quantile(knots) | Self::Both(knots) => knots[feature].normal_score(x),
+            Self::Quantile(knots) | Self::QuantileMinmax(knots) => knots[feature].normal_score(x),
             Self::Standard(moments) => (x - moments[feature].0) * moments[feature].1,
             Self::None | Self::QueryMinmax => x,
         }

@@ -83,7 +83,7 @@ impl PointScorer {
                     rounded((features[place].to_f64() - moments[place].0) * moments[place].1)
                 })
             }
-            Scaling::Quantile(quantiles) | Scaling::Both(quantiles) => {
+            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
                 let quantiles = &quantiles[..features.len()];
                 dot_by(weights, |place| rounded(quantiles[place].normal_score(features[place].to_f64())))
             }

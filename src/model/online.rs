@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::codec::{Encoded, decode_header, encode_header};
 use super::{Ranker, Target};
 use crate::control::Control;
-use crate::data::Tally;
+use crate::data::ColumnSummary;
 use crate::error::{Error, Result};
 use crate::loss::list::{Active, Bounded, Slam};
 use crate::metric::Metric;
@@ -105,7 +105,7 @@ pub struct Progress {
     /// m: the largest number of documents with a positive weight in one query.
     pub most_weighted: u64,
     /// Of each feature: sum and number of the values that were there.
-    pub tallies: Vec<Tally>,
+    pub summaries: Vec<ColumnSummary>,
 }
 
 impl Progress {
@@ -130,7 +130,7 @@ impl Progress {
             self.largest_ratio,
         ];
         self.weights.iter().chain(&self.sum).chain(&numbers).all(|number| number.is_finite())
-            && self.tallies.iter().all(|tally| tally.sum.is_finite())
+            && self.summaries.iter().all(|tally| tally.sum.is_finite())
     }
 
     /// True where the parts fit together.

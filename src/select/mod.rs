@@ -12,8 +12,8 @@ const NEAR: f64 = 3.2;
 /// The winner of a curve of candidates (> 0) with their validated values; `None` where no value is defined.
 ///
 /// Single values are noisy, so each candidate is judged by the mean over the candidates near it; among equals the
-/// earliest wins. Candidates stand in order, the most cautious (largest lambda) first.
-pub fn winner(curve: &[(f64, Option<f64>)], higher_is_better: bool) -> Option<usize> {
+/// earliest wins. Candidates stand in order, the most one_standard_error (largest lambda) first.
+pub fn argmax_smoothed(curve: &[(f64, Option<f64>)], higher_is_better: bool) -> Option<usize> {
     let sign = if higher_is_better { 1.0 } else { -1.0 };
     let mut best: Option<(usize, f64)> = None;
     for place in 0..curve.len() {
@@ -36,7 +36,7 @@ pub fn smoothed(curve: &[(f64, Option<f64>)], place: usize) -> Option<f64> {
 }
 
 /// The place of the best of these values; the first among equals, `None` where none is defined.
-pub fn best(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
+pub fn argmax(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
     let sign = if higher_is_better { 1.0 } else { -1.0 };
     let mut best: Option<(usize, f64)> = None;
     for (place, value) in
@@ -49,10 +49,10 @@ pub fn best(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
     best.map(|(place, _)| place)
 }
 
-/// The most cautious of the candidates that are no worse than `winner` by more than the standard error of the
+/// The most one_standard_error of the candidates that are no worse than `winner` by more than the standard error of the
 /// difference (the one-standard-error rule of Breiman et al. 1984, with paired differences). Candidates stand in order,
-/// the most cautious first; `values` are those of each query for every candidate.
-pub fn cautious(values: &[Vec<f64>], winner: usize, higher_is_better: bool) -> usize {
+/// the most one_standard_error first; `values` are those of each query for every candidate.
+pub fn one_standard_error(values: &[Vec<f64>], winner: usize, higher_is_better: bool) -> usize {
     let sign = if higher_is_better { 1.0 } else { -1.0 };
     let near = |candidate: &usize| {
         let losses: Vec<f64> =
@@ -76,31 +76,31 @@ mod tests {
 
     #[test]
     fn the_earliest_of_equals_wins() {
-        assert_eq!(winner(&decades(&[0.5, 0.5, 0.5]), true), Some(0));
-        assert_eq!(winner(&[(1.0, None), (0.1, None)], true), None);
+        assert_eq!(argmax_smoothed(&decades(&[0.5, 0.5, 0.5]), true), Some(0));
+        assert_eq!(argmax_smoothed(&[(1.0, None), (0.1, None)], true), None);
     }
 
     #[test]
     fn the_best_single_value_is_found() {
-        assert_eq!(best(&[Some(0.2), None, Some(0.7), Some(0.7)], true), Some(2));
-        assert_eq!(best(&[Some(0.2), None, Some(0.1)], false), Some(2));
-        assert_eq!(best(&[None], true), None);
+        assert_eq!(argmax(&[Some(0.2), None, Some(0.7), Some(0.7)], true), Some(2));
+        assert_eq!(argmax(&[Some(0.2), None, Some(0.1)], false), Some(2));
+        assert_eq!(argmax(&[None], true), None);
     }
 
     #[test]
     fn caution_yields_to_a_clear_advantage_only() {
         let clear: Vec<Vec<f64>> = (0..9).map(|q| vec![0.5, 0.8 + 0.01 * f64::from(q % 3)]).collect();
-        assert_eq!(cautious(&clear, 1, true), 1);
+        assert_eq!(one_standard_error(&clear, 1, true), 1);
         let noise: Vec<Vec<f64>> = (0..9).map(|q| vec![0.5, if q % 2 == 0 { 0.9 } else { 0.15 }]).collect();
-        assert_eq!(cautious(&noise, 1, true), 0);
-        assert_eq!(cautious(&clear, 1, false), 0, "errors that grow are no advantage");
-        assert_eq!(cautious(&[], 1, true), 1);
+        assert_eq!(one_standard_error(&noise, 1, true), 0);
+        assert_eq!(one_standard_error(&clear, 1, false), 0, "errors that grow are no advantage");
+        assert_eq!(one_standard_error(&[], 1, true), 1);
     }
 
     #[test]
     fn candidates_far_apart_are_judged_alone() {
-        assert_eq!(winner(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), true), Some(1));
-        assert_eq!(winner(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), false), Some(0));
+        assert_eq!(argmax_smoothed(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), true), Some(1));
+        assert_eq!(argmax_smoothed(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), false), Some(0));
     }
 
     #[test]
@@ -111,6 +111,6 @@ mod tests {
             .enumerate()
             .map(|(place, value)| (2f64.powi(-(place as i32)), Some(*value)))
             .collect();
-        assert!((4..=6).contains(&winner(&curve, true).unwrap()));
+        assert!((4..=6).contains(&argmax_smoothed(&curve, true).unwrap()));
     }
 }

@@ -14,7 +14,7 @@ use super::source::quote;
 use crate::algorithm;
 use crate::error::{Error, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
-use crate::sqlite::glue::state::{Home, Loaded, State};
+use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
 use crate::sqlite::glue::value::{describe, message};
 
 /// Statement templates, `{schema}` to be replaced.
@@ -222,9 +222,9 @@ impl<'a> Store<'a> {
     }
 
     /// The model of a row: its header decoded unless the state has kept it, its blocks left where they are.
-    fn load(&self, row: i64, state: &State) -> Result<Loaded> {
-        let home = Home { schema: self.schema.clone(), row };
-        let blob = open_blob(self.connection, &home)?;
+    fn load(&self, row: i64, state: &State) -> Result<ModelHandle> {
+        let location = BlobLocation { schema: self.schema.clone(), row };
+        let blob = open_blob(self.connection, &location)?;
         let mut bytes = vec![0; KEY_END];
         read_at(&blob, 0, &mut bytes)?;
         let key = read_key(&bytes)?;
@@ -235,7 +235,7 @@ impl<'a> Store<'a> {
             read_at(&blob, 0, &mut bytes)?;
             checked(Model::from_header(&bytes, length)?)
         })?;
-        Ok(Loaded { model, key, home: Some(home) })
+        Ok(ModelHandle { model, key, location: Some(location) })
     }
 
     /// The report stored with the model of this name.
@@ -252,8 +252,8 @@ impl<'a> Store<'a> {
 }
 
 /// The column `model` of a row, to be read in parts.
-fn open_blob<'a>(connection: &'a Connection, home: &Home) -> Result<Blob<'a>> {
-    let blob = connection.blob_open(home.schema.as_str(), "ltr_models", "model", home.row, true);
+fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<Blob<'a>> {
+    let blob = connection.blob_open(location.schema.as_str(), "ltr_models", "model", location.row, true);
     blob.map_err(|error| match error.sqlite_error_code() {
         // NULL, a number or a missing row have no code of their own; a lock or a failing disk has.
         None | Some(ErrorCode::Unknown) => no_model(),
@@ -281,13 +281,13 @@ fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {
     }
 }
 
-impl Loaded {
+impl ModelHandle {
     /// Reads the blocks of the model that fits for targets with these (scaled) features need.
     ///
     /// # Errors
     /// Blocks that are damaged, a model that is no longer in its row, those of the database.
     pub fn fetch(&self, connection: &Connection, targets: &[&[f64]]) -> Result<()> {
-        let Some(home) = &self.home else { return Ok(()) };
+        let Some(location) = &self.location else { return Ok(()) };
         let missing = self.model.ranker.missing_blocks(targets);
         if missing.is_empty() {
             return Ok(());
@@ -296,7 +296,7 @@ impl Loaded {
             let problem = "the stored model was replaced or deleted while it was in use; call again";
             Error::Model(problem.to_owned())
         };
-        let blob = open_blob(connection, home).map_err(|error| match error {
+        let blob = open_blob(connection, location).map_err(|error| match error {
             Error::Corrupt(_) => gone(),
             other => other,
         })?;
@@ -318,13 +318,13 @@ pub fn model(
     argument: ValueRef<'_>,
     schema: Option<&str>,
     state: &State,
-) -> Result<Loaded> {
+) -> Result<ModelHandle> {
     match argument {
         // Every byte is hashed: a damaged copy of a model that is kept must not pass for it.
         ValueRef::Blob(bytes) => {
             let key = xxh3_128(bytes);
             let model = state.model(key, || checked(Model::from_bytes(bytes)?))?;
-            Ok(Loaded { model, key, home: None })
+            Ok(ModelHandle { model, key, location: None })
         }
         ValueRef::Text(name) => {
             let store = Store::new(connection, schema)?;

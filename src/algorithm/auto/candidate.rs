@@ -20,8 +20,11 @@ pub(super) struct Candidate {
 /// The candidates for a training set with so many judged queries; a scaling or kernel that the caller gave is the only one.
 pub(super) fn candidates(recipe: &Recipe, judged: usize) -> Vec<Candidate> {
     let kernels = if recipe.kernel_given { vec![recipe.given_kernel.clone()] } else { kernels(judged) };
-    let scales =
-        if recipe.scale_given { vec![recipe.scale] } else { vec![ScalingKind::Both, ScalingKind::Quantile] };
+    let scales = if recipe.scale_given {
+        vec![recipe.scale]
+    } else {
+        vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile]
+    };
     let with = |scale: ScalingKind| {
         kernels.iter().map(move |kernel| Candidate { scale, kernel: kernel.clone() }).collect::<Vec<_>>()
     };

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{ListLoss, Loss, Squared};
 use crate::metric::Mean;
-use crate::select::{fold_numbers, smoothed, winner};
+use crate::select::{argmax_smoothed, fold_numbers, smoothed};
 use crate::solve::{Gram, ListBlock, Rows};
 use crate::space::{FunctionKind, Space};
 
@@ -191,6 +191,6 @@ pub(super) fn run(
         mean.value()
     };
     let curve: Vec<_> = lambdas.iter().enumerate().map(|(place, lambda)| (*lambda, mean(place))).collect();
-    let winner = winner(&curve, recipe.metric.def().higher_is_better);
+    let winner = argmax_smoothed(&curve, recipe.metric.def().higher_is_better);
     Ok(Trial { candidate, curve, winner })
 }

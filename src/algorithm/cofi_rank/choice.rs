@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::loss::Shape;
 use crate::math::random::Random;
 use crate::metric::Mean;
-use crate::select::{best, cautious, rating_folds};
+use crate::select::{argmax, one_standard_error, rating_folds};
 
 /// Folds of which each is held out once.
 const FOLDS: usize = 5;
@@ -169,8 +169,9 @@ impl Session<'_> {
         let higher_is_better = self.recipe.metric.def().higher_is_better;
         let paired: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
         // Under the largest lambda the biases rank, which is left for a clear advantage only.
-        let winner = best(&values, higher_is_better)
-            .map(|winner| if cautious(&paired, winner, higher_is_better) == 0 { 0 } else { winner });
+        let winner = argmax(&values, higher_is_better).map(|winner| {
+            if one_standard_error(&paired, winner, higher_is_better) == 0 { 0 } else { winner }
+        });
         let lambda = winner.map_or(FALLBACK_LAMBDA, |winner| lambdas[winner]);
         let nothing = trials.iter().all(|(own, _)| judged.unwrap_or(own).is_empty());
         let held_out = match (judged, number) {

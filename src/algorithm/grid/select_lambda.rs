@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::fit::FitSpec;
 use crate::metric::Mean;
-use crate::select::{best, cautious, winner};
+use crate::select::{argmax, argmax_smoothed, one_standard_error};
 
 /// How lambda was chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,13 +100,13 @@ impl Session<'_> {
         let curve: Vec<(f64, Option<f64>)> =
             lambdas.iter().copied().zip(means.iter().map(Mean::value)).collect();
         let higher_is_better = self.recipe.metric.def().higher_is_better;
-        let mut winner = winner(&curve, higher_is_better);
+        let mut winner = argmax_smoothed(&curve, higher_is_better);
         if careful {
-            winner = winner.map(|winner| cautious(&paired, winner, higher_is_better));
+            winner = winner.map(|winner| one_standard_error(&paired, winner, higher_is_better));
         }
         let all = winner.map_or(FALLBACK_LAMBDA, |winner| curve[winner].0);
         let each = self.recipe.lambda_for_each.then(|| {
-            let choose = |values: &Values| best(values, higher_is_better).map_or(all, |best| lambdas[best]);
+            let choose = |values: &Values| argmax(values, higher_is_better).map_or(all, |best| lambdas[best]);
             own.iter().map(choose).collect()
         });
         let held_out =

@@ -307,7 +307,7 @@ impl Recipe {
         if self.smoothing.kind == Kind::Uniform {
             return 0;
         }
-        let columns = data.features.columns() * if self.scale == ScalingKind::Both { 2 } else { 1 };
+        let columns = data.features.columns() * if self.scale == ScalingKind::QuantileMinmax { 2 } else { 1 };
         let lends = |query: &usize| self.loss.teaches(data.labels(*query));
         let documents: usize = (0..data.n_queries()).filter(lends).map(|query| data.rows(query).len()).sum();
         let kept = if self.smoothing.kind == Kind::Individual { 0 } else { documents };

@@ -109,11 +109,11 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     let Some(Choices { rules, epochs, shuffle }) = recipe.online.clone() else {
         return Err(Error::Internal("a perceptron without its choices".to_owned()));
     };
-    let TrainingSet { mut data, tallies, .. } = set;
+    let TrainingSet { mut data, summaries, .. } = set;
     check_weights(&data)?;
     let scaling = Scaling::fit(recipe.scale, &data, control)?;
     scale(&scaling, &mut data, control)?;
-    let progress = Progress { tallies, ..Progress::new(data.features.columns()) };
+    let progress = Progress { summaries, ..Progress::new(data.features.columns()) };
     let mut perceptron = Perceptron::new(rules, progress, Ties::Worst)?;
     control.expect(epochs.saturating_mul(data.n_queries()));
     let mut order: Vec<usize> = (0..data.n_queries()).collect();
@@ -136,11 +136,11 @@ fn go_on(earlier: Earlier<'_>, set: TrainingSet, control: &Control) -> Result<Tr
     let Some(online) = earlier.ranker.online() else {
         return Err(Error::Corrupt("a perceptron without what it goes on from".to_owned()));
     };
-    let TrainingSet { mut data, tallies, .. } = set;
+    let TrainingSet { mut data, summaries, .. } = set;
     check_weights(&data)?;
     let scaling = earlier.scaling.clone();
     scale(&scaling, &mut data, control)?;
-    let progress = Progress { tallies, ..online.progress().clone() };
+    let progress = Progress { summaries, ..online.progress().clone() };
     let mut perceptron = Perceptron::new(online.rules().clone(), progress, Ties::Worst)?;
     control.expect(data.n_queries());
     let order: Vec<usize> = (0..data.n_queries()).collect();

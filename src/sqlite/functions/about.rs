@@ -12,12 +12,16 @@ pub const VERSION: ScalarFunction = ScalarFunction {
     name: "ltr_version",
     arities: &[0],
     flags: FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC),
-    run: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
+    execute: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
 };
 
 /// The definition of `ltr_debug`: what a bug report needs, and what the last ranking had to say.
-pub const DEBUG: ScalarFunction =
-    ScalarFunction { name: "ltr_debug", arities: &[0], flags: FunctionFlags::SQLITE_DIRECTONLY, run: debug };
+pub const DEBUG: ScalarFunction = ScalarFunction {
+    name: "ltr_debug",
+    arities: &[0],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: debug,
+};
 
 fn debug(call: &ScalarCall<'_>) -> Result<Output> {
     let sqlite: String = call.with_connection(|connection| {

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::aggregate::metric_options;
-use super::ranking_call::{PARAMETERS, Request};
+use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::error::Result;
 use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
@@ -15,7 +15,7 @@ use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::sqlite::options::Use;
-use crate::sqlite::source::rows::Rows;
+use crate::sqlite::source::reader::SourceRows;
 
 /// The metrics unless the option `metric` names others.
 const USUAL: &[&str] = &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];
@@ -36,12 +36,12 @@ impl TableFunction for Evaluate {
         PARAMETERS
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let request = Request::new(call, Use::Evaluate)?;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let request = RankingCall::new(call, Use::Evaluate)?;
         let metrics = metrics(&request.options)?;
         let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
         let constraint = request.constraint()?;
-        let Rows { data, .. } = request.rows(call, true, constraint)?;
+        let SourceRows { data, .. } = request.read_source(call, true, constraint)?;
         if data.n_docs() == 0 {
             return Err(request.source.error("0 rows; there is nothing to evaluate"));
         }
@@ -49,7 +49,7 @@ impl TableFunction for Evaluate {
         let per_block = request.options.count("max_per_value").unwrap_or(1);
         let scores = arranged(&data, scored.scores, constraint, per_block)?;
         let evaluation = request
-            .terms
+            .limits
             .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;
         call.state.set_warnings(scored.warnings);
         let means = std::iter::once((Output::Null, evaluation.means));

@@ -10,20 +10,24 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Fit, function_for, function_weights, parts};
 use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::state::Loaded;
+use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::sqlite::glue::work::run_fit;
 use crate::sqlite::store::{Store, model};
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
-pub const INFO: ScalarFunction =
-    ScalarFunction { name: "ltr_info", arities: &[1], flags: FunctionFlags::SQLITE_DIRECTONLY, run: info };
+pub const INFO: ScalarFunction = ScalarFunction {
+    name: "ltr_info",
+    arities: &[1],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: info,
+};
 
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let argument = call.context.get_raw(0);
-        let Loaded { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state)?;
+        let ModelHandle { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state)?;
         let can = model.capabilities();
         let mut card = json!({
             "algorithm": model.card.algorithm,
@@ -51,17 +55,17 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
 const MODEL: Parameter = Parameter { name: "model", required: true };
 const QUERY_FEATURES: Parameter = Parameter { name: "query_features", required: false };
 
-fn loaded(call: &Call<'_>) -> Result<Loaded> {
+fn handle(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state)
 }
 
 /// The function of the query with these features.
-fn function_of(call: &Call<'_>, loaded: &Loaded, query: Option<&[f64]>) -> Result<Arc<Function>> {
+fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[f64]>) -> Result<Arc<Function>> {
     let run = |features: &[f64], fit: &Fit<'_>| {
-        loaded.fetch(call.connection, &[features])?;
+        handle.fetch(call.connection, &[features])?;
         run_fit(call.connection, fit)
     };
-    function_for(&loaded.model, loaded.key, query, &call.state.fits, run)
+    function_for(&handle.model, handle.key, query, &call.state.fits, run)
 }
 
 fn optional_vector(call: &Call<'_>, place: usize) -> Result<Option<Vec<f64>>> {
@@ -87,11 +91,11 @@ impl TableFunction for Weights {
         &[MODEL, QUERY_FEATURES]
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let loaded = loaded(call)?;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let handle = handle(call)?;
         let query = optional_vector(call, 1)?;
-        let function = function_of(call, &loaded, query.as_deref())?;
-        let weights = function_weights(&loaded.model, &function)?.into_iter();
+        let function = function_of(call, &handle, query.as_deref())?;
+        let weights = function_weights(&handle.model, &function)?.into_iter();
         Ok(ready(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
     }
 }
@@ -112,12 +116,12 @@ impl TableFunction for Explain {
         &[MODEL, Parameter { name: "features", required: true }, QUERY_FEATURES]
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let loaded = loaded(call)?;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let handle = handle(call)?;
         let features = vector_argument("argument 'features'", call.argument(1))?;
         let query = optional_vector(call, 2)?;
-        let function = function_of(call, &loaded, query.as_deref())?;
-        let model = &loaded.model;
+        let function = function_of(call, &handle, query.as_deref())?;
+        let model = &handle.model;
         let parts = if matches!(call.argument(1), ValueRef::Blob(_)) {
             let features: Vec<f32> = features.into_iter().map(|value| value as f32).collect();
             parts(model, &function, &features)?
@@ -147,8 +151,8 @@ impl TableFunction for Neighbors {
         &[MODEL, Parameter { name: "query_features", required: true }]
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let Loaded { model, .. } = loaded(call)?;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let ModelHandle { model, .. } = handle(call)?;
         model.check_features()?;
         let Some(rule) = model.ranker.query_rule().filter(|_| !model.ranker.knows_only_stored()) else {
             let name = &model.card.algorithm;
@@ -181,8 +185,8 @@ impl TableFunction for TrainingLog {
         &[MODEL]
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let Loaded { model, .. } = loaded(call)?;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let ModelHandle { model, .. } = handle(call)?;
         let seconds: Vec<Option<f64>> = match call.argument(0) {
             ValueRef::Text(name) => {
                 let store = Store::new(call.connection, None)?;

@@ -14,7 +14,7 @@ use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::sqlite::glue::work::Terms;
+use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::options::{self, Use};
 
 /// The function.
@@ -33,14 +33,14 @@ impl TableFunction for Letor {
         &[Parameter { name: "path", required: true }, Parameter { name: "options", required: false }]
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
         let path = text_argument("argument 'path'", call.argument(0))?;
         let options = optional_text("argument 'options'", call.arguments[1])?;
         let options = options::parse(options.as_deref(), Use::Letor)?;
         let width = if let Some(width) = options.count("feature_count") {
             width
         } else {
-            highest_feature(&path, Terms::new(&options).watch(call.connection))?
+            highest_feature(&path, RunLimits::new(&options).interrupt_checker(call.connection))?
         };
         if width == 0 {
             return Err(Error::Data(format!("file '{path}' has no feature")));
@@ -73,10 +73,10 @@ fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<
     Ok(lines(BufReader::new(file)))
 }
 
-/// The first pass; `may_go_on` is asked at every line, since no statement runs that the host could stop.
-fn highest_feature(path: &str, may_go_on: impl Fn() -> Result<()>) -> Result<usize> {
+/// The first pass; `check_interrupt` is asked at every line, since no statement runs that the host could stop.
+fn highest_feature(path: &str, check_interrupt: impl Fn() -> Result<()>) -> Result<usize> {
     open(path)?.try_fold(0, |highest: usize, line| {
-        may_go_on()?;
+        check_interrupt()?;
         let (_, line) = line.map_err(|error| in_file(path, &error))?;
         Ok(highest.max(line.highest_feature()))
     })

@@ -14,7 +14,7 @@
 use std::ffi::{CStr, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::ranking_call::{PARAMETERS, Request};
+use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::sqlite::options::Use;
-use crate::sqlite::source::rows::Rows;
+use crate::sqlite::source::reader::SourceRows;
 
 /// The function.
 pub struct Rank;
@@ -64,10 +64,10 @@ impl TableFunction for Rank {
         c"fits novel queries; indv_svm scores them 0"
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let request = Request::new(call, Use::Rank)?;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let request = RankingCall::new(call, Use::Rank)?;
         let constraint = request.constraint()?;
-        let Rows { data, roles, .. } = request.rows(call, false, constraint)?;
+        let SourceRows { data, roles, .. } = request.read_source(call, false, constraint)?;
         if call.only.is_some() && roles.query.is_none() {
             // Without a query column every query_id is NULL, which equals nothing.
             return Ok(Box::new(std::iter::empty()));

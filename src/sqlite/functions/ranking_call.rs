@@ -6,13 +6,13 @@ use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{Progress, Scored, Scoring};
 use crate::param::Params;
-use crate::sqlite::glue::state::Loaded;
+use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, Parameter};
-use crate::sqlite::glue::work::Terms;
+use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::options::{self, Use};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
 
 /// Their parameters.
@@ -23,18 +23,18 @@ pub const PARAMETERS: &[Parameter] = &[
 ];
 
 /// A model that is to be used on the rows of a source.
-pub struct Request {
+pub struct RankingCall {
     /// The options.
     pub options: Params,
     /// How work is to be run; its time started with the call.
-    pub terms: Terms,
+    pub limits: RunLimits,
     /// The model.
-    pub loaded: Loaded,
+    pub handle: ModelHandle,
     /// The source.
     pub source: Source,
 }
 
-impl Request {
+impl RankingCall {
     /// The request that a call makes.
     ///
     /// # Errors
@@ -42,11 +42,11 @@ impl Request {
     pub fn new(call: &Call<'_>, used: Use) -> Result<Self> {
         let options = optional_text("argument 'options'", call.arguments[2])?;
         let options = options::parse(options.as_deref(), used)?;
-        let terms = Terms::new(&options);
-        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+        let limits = RunLimits::new(&options);
+        let handle = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
         let text = text_argument("argument 'source'", call.argument(1))?;
         let source = Source::resolve(call.connection, &text)?;
-        Ok(Self { options, terms, loaded, source })
+        Ok(Self { options, limits, handle, source })
     }
 
     /// The groups of documents that the model or the option `diversify_by` asks for.
@@ -62,7 +62,7 @@ impl Request {
                 "option '{key}': it has no meaning without 'diversify_by'"
             )));
         }
-        match (self.loaded.model.card.slots, blocks) {
+        match (self.handle.model.card.slots, blocks) {
             (true, true) => {
                 let reason =
                     "option 'diversify_by': the model matches documents to slots, which blocks cannot bind";
@@ -79,19 +79,24 @@ impl Request {
     ///
     /// # Errors
     /// Those of [`read`].
-    pub fn rows(&self, call: &Call<'_>, judged: bool, constraint: ListConstraint) -> Result<Rows> {
-        let model = Some(&*self.loaded.model);
-        let wanted = Wanted {
+    pub fn read_source(
+        &self,
+        call: &Call<'_>,
+        judged: bool,
+        constraint: ListConstraint,
+    ) -> Result<SourceRows> {
+        let model = Some(&*self.handle.model);
+        let spec = ReadSpec {
             model,
             relevance: judged,
             query: judged,
-            features: self.loaded.model.capabilities().has_features,
+            features: self.handle.model.capabilities().has_features,
             only: call.only.as_ref(),
             constraint,
             order: RowOrder::Canonical,
             before: &[],
         };
-        read(call.connection, &self.source, wanted, &self.options, &self.terms)
+        read(call.connection, &self.source, spec, &self.options, &self.limits)
     }
 
     /// Scores of the documents of the source; functions of novel queries are fitted on the call's threads.
@@ -99,16 +104,16 @@ impl Request {
     /// # Errors
     /// Those of scoring; blocks of the model that cannot be read.
     pub fn scored(&self, call: &Call<'_>, data: &Dataset) -> Result<Scored> {
-        let Loaded { model, key, .. } = &self.loaded;
+        let ModelHandle { model, key, .. } = &self.handle;
         let fits = &call.state.fits;
         let run = |control: &Control| Scoring::start(model, *key, data, fits, control);
-        let mut progress = self.terms.run(call.connection, run)?;
+        let mut progress = self.limits.run(call.connection, run)?;
         loop {
             progress = match progress {
                 Progress::Done(scored) => return Ok(scored),
                 Progress::Fit(scoring, queries) => {
-                    self.loaded.fetch(call.connection, &scoring.targets(&queries))?;
-                    self.terms.run(call.connection, |control| scoring.go_on(&queries, control))?
+                    self.handle.fetch(call.connection, &scoring.targets(&queries))?;
+                    self.limits.run(call.connection, |control| scoring.go_on(&queries, control))?
                 }
             };
         }

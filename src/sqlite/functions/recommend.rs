@@ -20,10 +20,10 @@ use crate::model::{Factored, User};
 use crate::param::Params;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
-use crate::sqlite::glue::work::Terms;
+use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::options::{self, Use};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
 
 const MODEL: Parameter = Parameter { name: "model", required: true };
@@ -61,10 +61,10 @@ impl TableFunction for Recommend {
         ]
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
         let (k, options) = arguments(call)?;
-        let loaded = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
-        let factored = factored(&loaded.model)?;
+        let handle = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+        let factored = factored(&handle.model)?;
         let mut warnings = Vec::new();
         let user = match ratings(call, &options, factored)? {
             Some(ratings) => fold_in(factored, &ratings, &mut warnings),
@@ -179,8 +179,9 @@ fn number(item: &str, rating: &Value) -> Result<f64> {
 /// Items and ratings of a source.
 fn of_source(call: &Call<'_>, text: &str, options: &Params) -> Result<Vec<(Id, f64)>> {
     let source = Source::resolve(call.connection, text)?;
-    let wanted = Wanted { query: false, ..Wanted::judged(ListConstraint::None, RowOrder::Canonical, false) };
-    let Rows { data, .. } = read(call.connection, &source, wanted, options, &Terms::new(options))?;
+    let spec =
+        ReadSpec { query: false, ..ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false) };
+    let SourceRows { data, .. } = read(call.connection, &source, spec, options, &RunLimits::new(options))?;
     if data.n_queries() > 1 {
         let problem = format!("ratings of {} users; those of one are wanted", data.n_queries());
         return Err(source.error(problem));
@@ -205,9 +206,9 @@ impl TableFunction for FactorTable {
         &[MODEL]
     }
 
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let loaded = model(call.connection, call.argument(0), None, call.state)?;
-        let factored = factored(&loaded.model)?;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
+        let handle = model(call.connection, call.argument(0), None, call.state)?;
+        let factored = factored(&handle.model)?;
         let rank = factored.factors.rank;
         let table = |kind: &str, ids: &[Id], biases: &[f64], rows: &[f64]| -> Vec<Vec<Output>> {
             let entries = ids.iter().zip(biases).zip(rows.chunks(rank));

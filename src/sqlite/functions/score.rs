@@ -14,21 +14,21 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Fit, PointScorer, function_for};
 use crate::model::Key;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::state::Loaded;
+use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
 use crate::sqlite::glue::work::run_fit;
 use crate::sqlite::store::model;
 
 /// The definition with two arguments: it never fits, so a view of a trusted schema may use it.
 pub const SCORE: ScalarFunction =
-    ScalarFunction { name: "ltr_score", arities: &[2], flags: FunctionFlags::empty(), run: score };
+    ScalarFunction { name: "ltr_score", arities: &[2], flags: FunctionFlags::empty(), execute: score };
 
 /// The definition with three arguments.
 pub const SCORE_FOR_QUERY: ScalarFunction = ScalarFunction {
     name: "ltr_score",
     arities: &[3],
     flags: FunctionFlags::SQLITE_DIRECTONLY,
-    run: score_for_query,
+    execute: score_for_query,
 };
 
 /// A scorer of a model, kept for the statement beside the argument it depends on.
@@ -41,43 +41,47 @@ fn score(call: &ScalarCall<'_>) -> Result<Output> {
     if let Ok(Some(kept)) = call.context.get_aux::<Kept>(0) {
         return one(&kept.scorer, call);
     }
-    let loaded = load(call)?;
-    let scorer = scorer(&loaded, None, call)?;
+    let handle = load(call)?;
+    let scorer = scorer(&handle, None, call)?;
     let outcome = one(&scorer, call);
-    drop(call.context.set_aux(0, Kept { key: loaded.key, scorer }));
+    drop(call.context.set_aux(0, Kept { key: handle.key, scorer }));
     outcome
 }
 
 fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
-    let loaded = if let Ok(Some(loaded)) = call.context.get_aux::<Loaded>(0) {
-        (*loaded).clone()
+    let handle = if let Ok(Some(handle)) = call.context.get_aux::<ModelHandle>(0) {
+        (*handle).clone()
     } else {
-        let loaded = load(call)?;
-        drop(call.context.set_aux(0, loaded.clone()));
-        loaded
+        let handle = load(call)?;
+        drop(call.context.set_aux(0, handle.clone()));
+        handle
     };
     // Constant query features may meet a model that changes from row to row.
     if let Ok(Some(kept)) = call.context.get_aux::<Kept>(2)
-        && kept.key == loaded.key
+        && kept.key == handle.key
     {
         return one(&kept.scorer, call);
     }
     let features = vector_argument("argument 'query_features'", call.context.get_raw(2))?;
-    let scorer = scorer(&loaded, Some(&features), call)?;
+    let scorer = scorer(&handle, Some(&features), call)?;
     let outcome = one(&scorer, call);
-    drop(call.context.set_aux(2, Kept { key: loaded.key, scorer }));
+    drop(call.context.set_aux(2, Kept { key: handle.key, scorer }));
     outcome
 }
 
-fn load(call: &ScalarCall<'_>) -> Result<Loaded> {
+fn load(call: &ScalarCall<'_>) -> Result<ModelHandle> {
     call.with_connection(|connection| model(connection, call.context.get_raw(0), None, call.state))
 }
 
-fn scorer(loaded: &Loaded, query_features: Option<&[f64]>, call: &ScalarCall<'_>) -> Result<PointScorer> {
-    let Loaded { model, key, .. } = loaded;
+fn scorer(
+    handle: &ModelHandle,
+    query_features: Option<&[f64]>,
+    call: &ScalarCall<'_>,
+) -> Result<PointScorer> {
+    let ModelHandle { model, key, .. } = handle;
     let run = |features: &[f64], fit: &Fit<'_>| {
         call.with_connection(|connection| {
-            loaded.fetch(connection, &[features])?;
+            handle.fetch(connection, &[features])?;
             run_fit(connection, fit)
         })
     };

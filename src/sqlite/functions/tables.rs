@@ -33,7 +33,7 @@ impl TableFunction for Algorithms {
         false
     }
 
-    fn rows(&self, _call: &Call<'_>) -> Result<OutputRows> {
+    fn execute(&self, _call: &Call<'_>) -> Result<OutputRows> {
         let row = |algorithm: &&crate::algorithm::AlgorithmDef| {
             let parameters: Map<String, Value> = OPTIONS
                 .iter()
@@ -83,7 +83,7 @@ impl TableFunction for Metrics {
         false
     }
 
-    fn rows(&self, _call: &Call<'_>) -> Result<OutputRows> {
+    fn execute(&self, _call: &Call<'_>) -> Result<OutputRows> {
         let line = |texts: [&str; 5], cutoff: bool, higher: bool| {
             let mut row: Vec<Output> = texts.into_iter().map(text).collect();
             row.extend([cutoff, higher].map(|flag| Output::Integer(i64::from(flag))));
@@ -120,7 +120,7 @@ impl TableFunction for OptionTable {
         false
     }
 
-    fn rows(&self, _call: &Call<'_>) -> Result<OutputRows> {
+    fn execute(&self, _call: &Call<'_>) -> Result<OutputRows> {
         let row = |option: &OptionDef| {
             let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
             let default = if option.default == "null" { Output::Null } else { text(option.default) };

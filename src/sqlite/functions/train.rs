@@ -19,10 +19,10 @@ use crate::model::{Model, Origin};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::work::Terms;
+use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::options::{self, Use};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Store, check_name};
 
 /// The definition of `ltr_train`.
@@ -30,12 +30,16 @@ pub const TRAIN: ScalarFunction = ScalarFunction {
     name: "ltr_train",
     arities: &[2, 3],
     flags: FunctionFlags::SQLITE_DIRECTONLY,
-    run: train,
+    execute: train,
 };
 
 /// The definition of `ltr_fit`.
-pub const FIT: ScalarFunction =
-    ScalarFunction { name: "ltr_fit", arities: &[2, 3], flags: FunctionFlags::SQLITE_DIRECTONLY, run: fit };
+pub const FIT: ScalarFunction = ScalarFunction {
+    name: "ltr_fit",
+    arities: &[2, 3],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: fit,
+};
 
 /// The checked arguments of a training.
 struct Request {
@@ -43,7 +47,7 @@ struct Request {
     recipe: Recipe,
     source: String,
     options: Params,
-    terms: Terms,
+    limits: RunLimits,
 }
 
 /// A fitted model and its report.
@@ -120,17 +124,18 @@ impl Request {
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), Use::Train)?;
         let recipe = Recipe::new(algorithm, &options)?;
-        let terms = Terms::new(&options);
-        Ok(Self { algorithm, recipe, source, options, terms })
+        let limits = RunLimits::new(&options);
+        Ok(Self { algorithm, recipe, source, options, limits })
     }
 
     /// Reads, fits and encodes.
     fn outcome(&self, connection: &Connection) -> Result<Outcome> {
-        let wanted =
-            Wanted::judged(self.recipe.loss.constraint(), self.algorithm.order, self.algorithm.features);
+        let spec =
+            ReadSpec::judged(self.recipe.loss.constraint(), self.algorithm.order, self.algorithm.features);
         let source = Source::resolve(connection, &self.source)?;
-        let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
-        let read_seconds = self.terms.seconds();
+        let SourceRows { data, roles, read_report } =
+            read(connection, &source, spec, &self.options, &self.limits)?;
+        let read_seconds = self.limits.seconds();
         if data.n_docs() == 0 {
             return Err(source.error("0 rows; training needs judged documents"));
         }
@@ -141,8 +146,8 @@ impl Request {
         let mut warnings = signs_of_leakage(&data);
         let features = data.names.clone();
         let train = self.algorithm.train;
-        let set = TrainingSet { data, validation, tallies: findings.tallies };
-        let trained = self.terms.run(connection, |control| train(recipe, set, control))?;
+        let set = TrainingSet { data, validation, summaries: read_report.summaries };
+        let trained = self.limits.run(connection, |control| train(recipe, set, control))?;
         let mut all_warnings = training_warnings(&trained);
         all_warnings.append(&mut warnings);
         let mut summary = facts;
@@ -150,7 +155,7 @@ impl Request {
         let mut report = json!({
             "algorithm": self.algorithm.name,
             "source": self.source,
-            "roles": roles.report(&findings.ignored),
+            "roles": roles.report(&read_report.ignored),
             "settings": recipe.settings(),
         });
         merge(&mut report, summary.clone());
@@ -159,9 +164,9 @@ impl Request {
         merge(
             &mut report,
             json!({
-                "missing_filled": findings.filled,
+                "missing_filled": read_report.imputed,
                 "warnings": all_warnings,
-                "seconds": { "reading": read_seconds, "all": self.terms.seconds() },
+                "seconds": { "reading": read_seconds, "all": self.limits.seconds() },
                 "log_seconds": log_seconds,
             }),
         );
@@ -171,7 +176,7 @@ impl Request {
             missing: recipe.missing,
             slots: recipe.loss.constraint() == ListConstraint::Slots,
             features,
-            means: findings.means,
+            means: read_report.means,
             summary,
             log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
         };
@@ -184,9 +189,9 @@ impl Request {
     fn validation(&self, connection: &Connection, data: &Dataset) -> Result<Option<Dataset>> {
         let Validation::Source(text) = &self.recipe.validation else { return Ok(None) };
         let source = Source::resolve(connection, text)?;
-        let wanted =
-            Wanted::judged(self.recipe.loss.constraint(), RowOrder::Canonical, self.algorithm.features);
-        let Rows { data: other, .. } = read(connection, &source, wanted, &self.options, &self.terms)?;
+        let spec =
+            ReadSpec::judged(self.recipe.loss.constraint(), RowOrder::Canonical, self.algorithm.features);
+        let SourceRows { data: other, .. } = read(connection, &source, spec, &self.options, &self.limits)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))
     }
 }

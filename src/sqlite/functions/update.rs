@@ -23,10 +23,10 @@ use crate::model::Model;
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::work::Terms;
+use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::options::{self, Use};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::rows::{Rows, Wanted, read};
+use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Store, check_name, model};
 
 /// The definition of `ltr_update`.
@@ -34,7 +34,7 @@ pub const UPDATE: ScalarFunction = ScalarFunction {
     name: "ltr_update",
     arities: &[2, 3],
     flags: FunctionFlags::SQLITE_DIRECTONLY,
-    run: update,
+    execute: update,
 };
 
 /// The checked arguments of an update.
@@ -44,7 +44,7 @@ struct Request<'a> {
     go_on: GoOn,
     source: String,
     options: Params,
-    terms: Terms,
+    limits: RunLimits,
 }
 
 fn update(call: &ScalarCall<'_>) -> Result<Output> {
@@ -54,7 +54,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
         .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
     let options = optional_text("argument 'options'", call.argument(2))?;
     let options = options::parse(options.as_deref(), Use::Update)?;
-    let terms = Terms::new(&options);
+    let limits = RunLimits::new(&options);
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
         let store = Store::new(connection, options.text("schema"))?;
@@ -71,7 +71,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
         store.check_writable()?;
         let from = origin.map(|(name, version)| json!({ "name": name, "version": version }));
         let mut report = json!({ "name": name, "version": null, "from": from });
-        let request = Request { model: &model, algorithm, go_on, source, options, terms };
+        let request = Request { model: &model, algorithm, go_on, source, options, limits };
         let (bytes, rest) = request.outcome(connection)?;
         merge(&mut report, rest);
         keep(&store, &name, algorithm.name, report, &bytes, &request.options)
@@ -100,30 +100,31 @@ impl Request<'_> {
     fn outcome(&self, connection: &Connection) -> Result<(Vec<u8>, Value)> {
         let model = self.model;
         let source = Source::resolve(connection, &self.source)?;
-        let before = model.ranker.online().map_or(&[][..], |online| &online.progress().tallies);
-        let wanted = Wanted {
+        let before = model.ranker.online().map_or(&[][..], |online| &online.progress().summaries);
+        let spec = ReadSpec {
             model: Some(model),
             before,
-            ..Wanted::judged(ListConstraint::None, self.algorithm.order, true)
+            ..ReadSpec::judged(ListConstraint::None, self.algorithm.order, true)
         };
-        let Rows { data, roles, findings } = read(connection, &source, wanted, &self.options, &self.terms)?;
-        let read_seconds = self.terms.seconds();
+        let SourceRows { data, roles, read_report } =
+            read(connection, &source, spec, &self.options, &self.limits)?;
+        let read_seconds = self.limits.seconds();
         if data.n_docs() == 0 {
             return Err(source.error("0 rows; going on needs judged documents"));
         }
         let added = facts(&data);
         let leakage = signs_of_leakage(&data);
         let go_on = self.go_on;
-        let set = TrainingSet { data, validation: None, tallies: findings.tallies };
+        let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
         let earlier = Earlier { ranker: &*model.ranker, scaling: &model.scaling };
-        let trained = self.terms.run(connection, |control| go_on(earlier, set, control))?;
+        let trained = self.limits.run(connection, |control| go_on(earlier, set, control))?;
         let warnings = [training_warnings(&trained), leakage].concat();
         let mut summary = together(&model.summary(), added.clone());
         merge(&mut summary, found(&trained));
         let mut report = json!({
             "algorithm": self.algorithm.name,
             "source": self.source,
-            "roles": roles.report(&findings.ignored),
+            "roles": roles.report(&read_report.ignored),
             "settings": model.settings(),
             "added": added,
         });
@@ -131,12 +132,13 @@ impl Request<'_> {
         merge(
             &mut report,
             json!({
-                "missing_filled": findings.filled,
+                "missing_filled": read_report.imputed,
                 "warnings": warnings,
-                "seconds": { "reading": read_seconds, "all": self.terms.seconds() },
+                "seconds": { "reading": read_seconds, "all": self.limits.seconds() },
             }),
         );
-        let bytes = model.continued(findings.means, &summary, trained.scaling, trained.ranker).to_bytes()?;
+        let bytes =
+            model.continued(read_report.means, &summary, trained.scaling, trained.ranker).to_bytes()?;
         check_length(connection, bytes.len() as u64)?;
         Ok((bytes, report))
     }

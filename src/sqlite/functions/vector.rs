@@ -14,11 +14,11 @@ use crate::sqlite::glue::value::{Output, describe, number_of, vector_argument};
 const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
 
 /// The definition of `ltr_vec`.
-pub const VEC: ScalarFunction = ScalarFunction { name: "ltr_vec", arities: &[-1], flags: PURE, run: vec };
+pub const VEC: ScalarFunction = ScalarFunction { name: "ltr_vec", arities: &[-1], flags: PURE, execute: vec };
 
 /// The definition of `ltr_vec_to_json`.
 pub const VEC_TO_JSON: ScalarFunction =
-    ScalarFunction { name: "ltr_vec_to_json", arities: &[1], flags: PURE, run: to_json };
+    ScalarFunction { name: "ltr_vec_to_json", arities: &[1], flags: PURE, execute: to_json };
 
 fn vec(call: &ScalarCall<'_>) -> Result<Output> {
     let mut bytes = Vec::with_capacity(4 * call.context.len());

@@ -19,7 +19,7 @@ pub struct ScalarFunction {
     /// Its flags beside UTF8.
     pub flags: FunctionFlags,
     /// What it does.
-    pub run: fn(&ScalarCall<'_>) -> Result<Output>,
+    pub execute: fn(&ScalarCall<'_>) -> Result<Output>,
 }
 
 /// One call of a scalar function.
@@ -62,7 +62,7 @@ pub fn register(
         let state = Arc::clone(state);
         let flags = function.flags | FunctionFlags::SQLITE_UTF8;
         connection.create_scalar_function(function.name, *arity, flags, move |context| {
-            guard(function.name, || (function.run)(&ScalarCall { state: &state, context }))
+            guard(function.name, || (function.execute)(&ScalarCall { state: &state, context }))
         })?;
     }
     Ok(())

@@ -16,18 +16,18 @@ const FIT_BYTES: usize = 64 << 20;
 
 /// A decoded model of a call.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct ModelHandle {
     /// The model.
     pub model: Arc<Model>,
     /// Its key.
     pub key: Key,
     /// Where the blocks are that it has not read yet; `None` where it has read all.
-    pub home: Option<Home>,
+    pub location: Option<BlobLocation>,
 }
 
 /// The row of `ltr_models` that holds a model.
 #[derive(Debug, Clone)]
-pub struct Home {
+pub struct BlobLocation {
     /// The schema.
     pub schema: String,
     /// The rowid.

@@ -99,7 +99,7 @@ pub trait TableFunction: Send + Sync + 'static {
     ///
     /// # Errors
     /// Whatever is wrong with the call.
-    fn rows(&self, call: &Call<'_>) -> Result<OutputRows>;
+    fn execute(&self, call: &Call<'_>) -> Result<OutputRows>;
 }
 
 /// What a module knows: the connection's state and the function.
@@ -311,7 +311,7 @@ impl Cursor<'_> {
         };
         self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
-        self.rows = Some(self.aux.function.rows(&call)?);
+        self.rows = Some(self.aux.function.execute(&call)?);
         self.advance()
     }
 
@@ -388,7 +388,7 @@ mod tests {
             &[Parameter { name: "place", required: false }]
         }
 
-        fn rows(&self, call: &Call<'_>) -> Result<OutputRows> {
+        fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
             match call.arguments[0] {
                 Some(ValueRef::Integer(0)) => panic!("at the start"),
                 Some(ValueRef::Integer(last)) => Ok(Box::new((1..9).map(move |row| {

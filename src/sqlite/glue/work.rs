@@ -21,15 +21,15 @@ use crate::param::Params;
 use crate::space::Function;
 
 /// How long the calling thread waits between two looks at the host.
-const PATIENCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Enough virtual machine steps for the progress handlers that hosts use as time-outs.
-const PROBE: &str = "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 1000) \
+const INTERRUPT_PROBE: &str = "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 1000) \
                      SELECT count(*) FROM step";
 
 /// How the work is to be run.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
+pub struct RunLimits {
     threads: usize,
     started: Instant,
     time_limit: Option<f64>,
@@ -41,11 +41,11 @@ pub struct Terms {
 /// # Errors
 /// Those of the fit, an interruption.
 pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
-    Terms::new(&Params::default()).run(connection, |control| fit(control))
+    RunLimits::new(&Params::default()).run(connection, |control| fit(control))
 }
 
-impl Terms {
-    /// The terms that a call's options ask for; its time starts now.
+impl RunLimits {
+    /// The limits that a call's options ask for; its time starts now.
     pub fn new(options: &Params) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -98,7 +98,7 @@ impl Terms {
                 .map_err(|problem| Error::Host(format!("a thread cannot be started: {problem}")))?;
             let mut stopped = None;
             loop {
-                match receiver.recv_timeout(PATIENCE) {
+                match receiver.recv_timeout(POLL_INTERVAL) {
                     Ok(Ok(outcome)) => return stopped.map_or(outcome, Err),
                     Ok(Err(payload)) => return Err(Error::Internal(panic_text(payload.as_ref()))),
                     Err(RecvTimeoutError::Disconnected) => {
@@ -107,7 +107,7 @@ impl Terms {
                     Err(RecvTimeoutError::Timeout) => {}
                 }
                 if stopped.is_none()
-                    && let Err(reason) = self.may_go_on(connection)
+                    && let Err(reason) = self.check_interrupt(connection)
                 {
                     control.cancel();
                     stopped = Some(reason);
@@ -118,14 +118,14 @@ impl Terms {
     }
 
     /// For work on the calling thread: looks at the host as often as [`Self::run`] does, however often it is called.
-    pub fn watch(self, connection: &Connection) -> impl Fn() -> Result<()> {
+    pub fn interrupt_checker(self, connection: &Connection) -> impl Fn() -> Result<()> {
         let last = Cell::new(Instant::now());
         move || {
-            if last.get().elapsed() < PATIENCE {
+            if last.get().elapsed() < POLL_INTERVAL {
                 return Ok(());
             }
             last.set(Instant::now());
-            self.may_go_on(connection)
+            self.check_interrupt(connection)
         }
     }
 
@@ -133,9 +133,9 @@ impl Terms {
     ///
     /// # Errors
     /// [`Error::Interrupted`], [`Error::TimeLimit`].
-    pub fn may_go_on(&self, connection: &Connection) -> Result<()> {
+    pub fn check_interrupt(&self, connection: &Connection) -> Result<()> {
         self.check_time()?;
-        match connection.query_row(PROBE, [], |_| Ok(())) {
+        match connection.query_row(INTERRUPT_PROBE, [], |_| Ok(())) {
             Err(problem) if problem.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
                 Err(Error::Interrupted)
             }

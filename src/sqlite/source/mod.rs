@@ -6,8 +6,8 @@
 //! 3. Else text whose first word is SELECT, WITH or VALUES: one statement, nothing behind it, read-only.
 //! 4. Names are quoted as identifiers, never pasted.
 
+pub mod reader;
 pub mod roles;
-pub mod rows;
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ErrorCode};

@@ -15,16 +15,19 @@ use serde_json::Value;
 use super::roles::{FeatureColumns, Roles, absent};
 use super::{QUERY_PARAMETER, Source};
 use crate::arrange::ListConstraint;
-use crate::data::{Cell, Dataset, DatasetBuilder, Findings, Id, Missing, OfQuery, RowOrder, Settling, Tally};
+use crate::data::{
+    Cell, ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, QueryValues, ReadReport,
+    RowOrder,
+};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
 use crate::sqlite::glue::value::{describe, id_of, id_value, number_of, vector_argument};
-use crate::sqlite::glue::work::Terms;
+use crate::sqlite::glue::work::RunLimits;
 
-/// What is wanted from a source.
+/// What to read from a source.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct ReadSpec<'a> {
     /// The model whose features are needed; none while training.
     pub model: Option<&'a Model>,
     /// Whether relevance is needed.
@@ -40,10 +43,10 @@ pub struct Wanted<'a> {
     /// The order of the data set.
     pub order: RowOrder,
     /// What was counted of features before these rows; empty where nothing was.
-    pub before: &'a [Tally],
+    pub before: &'a [ColumnSummary],
 }
 
-impl Wanted<'_> {
+impl ReadSpec<'_> {
     /// Whether documents are known by their ids, or have a row for each slot.
     fn by_ids(&self) -> bool {
         !self.features || self.constraint == ListConstraint::Slots
@@ -66,13 +69,13 @@ impl Wanted<'_> {
 
 /// What was read.
 #[derive(Debug)]
-pub struct Rows {
+pub struct SourceRows {
     /// The documents.
     pub data: Dataset,
     /// The roles of the columns.
     pub roles: Roles,
     /// What was found besides.
-    pub findings: Findings,
+    pub read_report: ReadReport,
 }
 
 /// A column of features: its number and, for wide tables, its place among the features.
@@ -82,11 +85,11 @@ type WideColumn = (usize, usize);
 struct Reader<'a> {
     source: &'a Source,
     roles: &'a Roles,
-    wanted: Wanted<'a>,
+    spec: ReadSpec<'a>,
     wide: Option<Vec<WideColumn>>,
     query_features: Option<FeatureColumns>,
     max_memory: Option<u64>,
-    terms: &'a Terms,
+    limits: &'a RunLimits,
 }
 
 /// Reads a source.
@@ -96,35 +99,35 @@ struct Reader<'a> {
 pub fn read(
     connection: &Connection,
     source: &Source,
-    wanted: Wanted<'_>,
+    spec: ReadSpec<'_>,
     options: &Params,
-    terms: &Terms,
-) -> Result<Rows> {
+    limits: &RunLimits,
+) -> Result<SourceRows> {
     let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
-    let roles = Roles::find(source, names, wanted.constraint, options)?;
-    let roles = if wanted.features { roles } else { roles.without_features() };
-    let pushed = wanted.only.zip(roles.query);
+    let roles = Roles::find(source, names, spec.constraint, options)?;
+    let roles = if spec.features { roles } else { roles.without_features() };
+    let pushed = spec.only.zip(roles.query);
     if let Some((_, column)) = pushed {
         let select = source.of_query(&roles.names[column]);
         statement = connection.prepare(&select).map_err(|error| source.host_error(&error))?;
     }
     bind(&mut statement, source, options, pushed.map(|(id, _)| id))?;
-    let missing = missing(options, wanted.model);
-    let (data, findings) = {
-        let reader = Reader::new(source, &roles, wanted, options, terms)?;
+    let missing = missing(options, spec.model);
+    let (data, read_report) = {
+        let reader = Reader::new(source, &roles, spec, options, limits)?;
         let builder = reader.rows(&mut statement)?;
-        let settling = Settling {
+        let settling = FinishOptions {
             missing,
-            required: wanted.model.is_some(),
-            means: wanted.model.map(|model| &model.card.means[..]),
-            order: wanted.order,
-            before: wanted.before,
+            required: spec.model.is_some(),
+            means: spec.model.map(|model| &model.card.means[..]),
+            order: spec.order,
+            before: spec.before,
         };
-        builder.finish(settling, &terms.watch(connection))?
+        builder.finish(settling, &limits.interrupt_checker(connection))?
     };
-    check_width(source, &data, wanted.model)?;
-    Ok(Rows { data, roles, findings })
+    check_width(source, &data, spec.model)?;
+    Ok(SourceRows { data, roles, read_report })
 }
 
 /// Refuses vectors of another length than those that the model was trained on.
@@ -150,18 +153,17 @@ fn missing(options: &Params, model: Option<&Model>) -> Missing {
 fn bind(statement: &mut Statement<'_>, source: &Source, options: &Params, only: Option<&Id>) -> Result<()> {
     let host = |error: rusqlite::Error| source.error(format!("option 'params': {error}"));
     let query_index = statement.parameter_index(QUERY_PARAMETER).map_err(host)?;
-    let wanted = statement.parameter_count() - usize::from(query_index.is_some());
+    let expected = statement.parameter_count() - usize::from(query_index.is_some());
     match options.get("params") {
-        None if wanted == 0 => {}
+        None if expected == 0 => {}
         None => {
-            let problem = format!(
-                "the statement has parameters ({wanted}); give their values with the option 'params'"
-            );
+            let problem =
+                format!("the statement has parameters ({expected}); give their values with the option 'params'");
             return Err(source.error(problem));
         }
         Some(Value::Array(values)) => {
-            if values.len() != wanted {
-                let problem = wrong_number(values.len(), wanted);
+            if values.len() != expected {
+                let problem = wrong_number(values.len(), expected);
                 return Err(source.error(problem));
             }
             for (index, value) in values.iter().enumerate() {
@@ -178,8 +180,8 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Params, only: 
                     index.ok_or_else(|| source.error(format!("option 'params': no parameter :{bare}")))?;
                 statement.raw_bind_parameter(index, sql_value(value)?).map_err(host)?;
             }
-            if values.len() != wanted {
-                let problem = wrong_number(values.len(), wanted);
+            if values.len() != expected {
+                let problem = wrong_number(values.len(), expected);
                 return Err(source.error(problem));
             }
         }
@@ -192,8 +194,8 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Params, only: 
     Ok(())
 }
 
-fn wrong_number(given: usize, wanted: usize) -> String {
-    format!("number of values in the option 'params': got {given}, the statement has parameters for {wanted}")
+fn wrong_number(given: usize, expected: usize) -> String {
+    format!("number of values in the option 'params': got {given}, the statement has parameters for {expected}")
 }
 
 fn sql_value(value: &Value) -> Result<rusqlite::types::Value> {
@@ -216,31 +218,31 @@ impl<'a> Reader<'a> {
     fn new(
         source: &'a Source,
         roles: &'a Roles,
-        wanted: Wanted<'a>,
+        spec: ReadSpec<'a>,
         options: &Params,
-        terms: &'a Terms,
+        limits: &'a RunLimits,
     ) -> Result<Self> {
         let absent = |role: &str, names: &str| absent(source, &roles.names, role, names);
-        if wanted.query && roles.query.is_none() {
+        if spec.query && roles.query.is_none() {
             return Err(absent("query", "one query_id, qid, query, user_id or user"));
         }
-        if wanted.relevance && roles.relevance.is_none() {
+        if spec.relevance && roles.relevance.is_none() {
             return Err(absent("relevance", "one relevance, label, rel, grade or rating"));
         }
-        if wanted.by_ids() && roles.doc.is_none() {
+        if spec.by_ids() && roles.doc.is_none() {
             return Err(absent("doc", "one doc_id, docid, document_id, document, item_id or item"));
         }
         let wide = match &roles.features {
             FeatureColumns::Vector(_) => None,
-            FeatureColumns::Wide(columns) => Some(match wanted.model {
+            FeatureColumns::Wide(columns) => Some(match spec.model {
                 None => columns.iter().enumerate().map(|(place, column)| (*column, place)).collect(),
                 Some(model) => by_name(source, roles, &model.card.features, "feature")?,
             }),
         };
-        if wanted.features && wide.as_ref().is_some_and(Vec::is_empty) {
+        if spec.features && wide.as_ref().is_some_and(Vec::is_empty) {
             return Err(source.error("no column is left for features".to_owned()));
         }
-        let query_features = match wanted.model.map(|model| model.ranker.query_rule()) {
+        let query_features = match spec.model.map(|model| model.ranker.query_rule()) {
             None => roles.query_features.clone(),
             Some(rule) => match rule.filter(|rule| rule.kind == crate::data::QueryFeatureKind::Named) {
                 None => None,
@@ -256,12 +258,12 @@ impl<'a> Reader<'a> {
             },
         };
         let max_memory = options.get("max_memory").and_then(Value::as_u64);
-        Ok(Self { source, roles, wanted, wide, query_features, max_memory, terms })
+        Ok(Self { source, roles, spec, wide, query_features, max_memory, limits })
     }
 
     fn rows(&self, statement: &mut Statement<'_>) -> Result<DatasetBuilder> {
         let name = |column: usize| self.roles.names[column].clone();
-        let names = self.wide.as_ref().map(|wide| match self.wanted.model {
+        let names = self.wide.as_ref().map(|wide| match self.spec.model {
             Some(model) => model.card.features.clone(),
             None => wide.iter().map(|(column, _)| name(*column)).collect(),
         });
@@ -282,7 +284,7 @@ impl<'a> Reader<'a> {
     }
 
     fn check_limits(&self, builder: &DatasetBuilder) -> Result<()> {
-        self.terms.check_time()?;
+        self.limits.check_time()?;
         match self.max_memory {
             Some(allowed) if builder.bytes() > allowed => {
                 let what = format!("reading {} rows of source {}", builder.rows(), self.source.shown);
@@ -296,9 +298,9 @@ impl<'a> Reader<'a> {
         let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
         let query = self.roles.query.map_or(Ok(Id::Null), |column| at(column).map(id_of))?;
         let doc = self.roles.doc.map(|column| at(column).map(id_of)).transpose()?;
-        let unknown_doc = doc == Some(Id::Null) && self.wanted.by_ids();
+        let unknown_doc = doc == Some(Id::Null) && self.spec.by_ids();
         let unknown_query = self.roles.query.is_some() && query == Id::Null;
-        let relevance = match self.roles.relevance.filter(|_| self.wanted.relevance) {
+        let relevance = match self.roles.relevance.filter(|_| self.spec.relevance) {
             None => None,
             Some(column) => Some(at(column)?),
         };
@@ -320,7 +322,7 @@ impl<'a> Reader<'a> {
             Err(builder.row_error(builder.rows() - 1, name, problem))
         };
         if group == Some(Id::Null) {
-            let problem = match self.wanted.constraint {
+            let problem = match self.spec.constraint {
                 ListConstraint::Slots => "NULL; every row needs its slot",
                 _ => {
                     "NULL; every row needs its block (coalesce with the document's id makes it a block of its own)"
@@ -336,7 +338,7 @@ impl<'a> Reader<'a> {
         }
         if let (Some(found), None) = (relevance, number) {
             let advice = match found {
-                ValueRef::Null if self.wanted.features => {
+                ValueRef::Null if self.spec.features => {
                     " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
                 }
                 ValueRef::Null => " (leave the row out where there is no rating)",
@@ -377,7 +379,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn of_query(&self, row: &Row<'_>) -> Result<OfQuery, OfQueryProblem> {
+    fn of_query(&self, row: &Row<'_>) -> Result<QueryValues, OfQueryProblem> {
         let at = |column: usize| {
             row.get_ref(column).map_err(|error| OfQueryProblem::Host(self.source.host_error(&error)))
         };
@@ -387,7 +389,7 @@ impl<'a> Reader<'a> {
                 OfQueryProblem::Column(column, format!("{}; allowed are {allowed}", describe(found)))
             })
         };
-        let mut of_query = OfQuery::default();
+        let mut of_query = QueryValues::default();
         if let Some(column) = self.roles.weight {
             of_query.weight = number(column, |value| value > 0.0 && value.is_finite(), "numbers above 0")?;
         }

@@ -18,14 +18,14 @@ pub enum RowOrder {
 
 /// Sum and number of the values of one feature that are not missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Tally {
+pub struct ColumnSummary {
     /// The sum.
     pub sum: f64,
     /// The number.
     pub count: u64,
 }
 
-impl Tally {
+impl ColumnSummary {
     /// The mean; 0 without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
@@ -34,7 +34,7 @@ impl Tally {
 
 /// How [`DatasetBuilder::finish`] settles the rows.
 #[derive(Debug, Clone, Copy)]
-pub struct Settling<'a> {
+pub struct FinishOptions<'a> {
     /// What a missing feature counts as.
     pub missing: Missing,
     /// Whether every column must be numeric (ranking); otherwise columns without any number are left out.
@@ -44,21 +44,21 @@ pub struct Settling<'a> {
     /// The order of the data set.
     pub order: RowOrder,
     /// Tallies of rows that came before, one per feature; empty where there are none.
-    pub before: &'a [Tally],
+    pub before: &'a [ColumnSummary],
 }
 
 /// The values of each column that are not missing, added in this order of rows to those before.
-pub(super) fn column_tallies<T: Element>(
+pub(super) fn summarize_columns<T: Element>(
     array: &Array2<T>,
     order: &[usize],
-    before: &[Tally],
-    may_go_on: &dyn Fn() -> Result<()>,
-) -> Result<Vec<Tally>> {
-    let mut tallies = before.to_vec();
-    tallies.resize(array.ncols(), Tally::default());
+    before: &[ColumnSummary],
+    check_interrupt: &dyn Fn() -> Result<()>,
+) -> Result<Vec<ColumnSummary>> {
+    let mut summaries = before.to_vec();
+    summaries.resize(array.ncols(), ColumnSummary::default());
     for &row in order {
-        may_go_on()?;
-        for (tally, value) in tallies.iter_mut().zip(array.row(row)) {
+        check_interrupt()?;
+        for (tally, value) in summaries.iter_mut().zip(array.row(row)) {
             let value = value.to_f64();
             if !value.is_nan() {
                 tally.sum += value;
@@ -66,5 +66,5 @@ pub(super) fn column_tallies<T: Element>(
             }
         }
     }
-    Ok(tallies)
+    Ok(summaries)
 }
