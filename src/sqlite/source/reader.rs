@@ -157,8 +157,9 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Params, only: 
     match options.get("params") {
         None if expected == 0 => {}
         None => {
-            let problem =
-                format!("the statement has parameters ({expected}); give their values with the option 'params'");
+            let problem = format!(
+                "the statement has parameters ({expected}); give their values with the option 'params'"
+            );
             return Err(source.error(problem));
         }
         Some(Value::Array(values)) => {
@@ -195,7 +196,9 @@ fn bind(statement: &mut Statement<'_>, source: &Source, options: &Params, only: 
 }
 
 fn wrong_number(given: usize, expected: usize) -> String {
-    format!("number of values in the option 'params': got {given}, the statement has parameters for {expected}")
+    format!(
+        "number of values in the option 'params': got {given}, the statement has parameters for {expected}"
+    )
 }
 
 fn sql_value(value: &Value) -> Result<rusqlite::types::Value> {
