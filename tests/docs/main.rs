@@ -1,7 +1,14 @@
-//! Runs the code of the pages: the README's sessions and the worked examples of `sql/`.
-#![allow(clippy::print_stderr, reason = "a test that is skipped prints why")]
+//! Checks the pages: the README, `docs/` and the worked examples of `sql/`.
+//!
+//! * `sessions` runs every SQL block and compares the outputs that the pages show.
+//! * `names` checks that paths, functions and options named on a page exist.
+//! * `reference_pages` compares the generated tables of `docs/reference/` with the library.
+#![allow(clippy::print_stderr, reason = "tests print why they are skipped and which tables lag behind")]
 
 #[path = "../../examples/common/mod.rs"]
 mod common;
-mod readme;
+mod names;
+mod page;
+mod reference_pages;
+mod sessions;
 mod sql_examples;

@@ -1,0 +1,98 @@
+//! Runs the SQL of every page in a connection of its own, and compares the outputs that the page shows.
+//!
+//! A page shows an output in a `text` block directly after an `sql` block. Lines of an `sql` block that begin with a dot
+//! are commands of the sqlite3 shell: `.read` runs a file, the others are skipped.
+
+use std::path::PathBuf;
+
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{Batch, Connection};
+
+use super::common::Answer;
+use super::page::{Block, connect, pages, root};
+
+const MQ2008: &str = include_str!("../../sql/mq2008.sql");
+
+/// Runs the statements of a text up to the first that contains `end`, and returns the lines of each result.
+fn run(connection: &Connection, text: &str, end: Option<&str>) -> Vec<Vec<String>> {
+    let mut batch = Batch::new(connection, text);
+    let mut answers = Vec::new();
+    while let Some(mut statement) = batch.next().unwrap_or_else(|error| panic!("{error} in\n{text}")) {
+        let sql = statement.expanded_sql().unwrap_or_default();
+        if end.is_some_and(|end| sql.contains(end)) {
+            break;
+        }
+        let answer = Answer::of(&mut statement).unwrap_or_else(|error| panic!("{error} in\n{sql}"));
+        if statement.column_count() > 0 {
+            answers.push(answer.lines());
+        }
+    }
+    answers
+}
+
+/// Runs one `sql` block and returns the lines that the shell would print.
+fn run_block(connection: &Connection, block: &Block<'_>) -> Vec<String> {
+    let (commands, statements): (Vec<&str>, Vec<&str>) =
+        block.lines.iter().partition(|line| line.starts_with('.'));
+    for file in commands.iter().filter_map(|command| command.strip_prefix(".read ")) {
+        let text = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        run(connection, &text, None);
+    }
+    run(connection, &statements.join("\n"), None).concat()
+}
+
+#[test]
+fn sessions_print_what_the_pages_show() {
+    let (mut executed, mut compared) = (0, 0);
+    for page in pages() {
+        let connection = connect();
+        let mut output = Vec::new();
+        for block in page.blocks() {
+            match block.language {
+                "sql" => {
+                    output = run_block(&connection, &block);
+                    executed += 1;
+                }
+                "text" if block.follows_block && !output.is_empty() => {
+                    assert_eq!(output.join("\n"), block.lines.join("\n").trim_end(), "{}", page.path);
+                    output.clear();
+                    compared += 1;
+                }
+                _ => output.clear(),
+            }
+        }
+    }
+    assert!(executed >= 20 && compared >= 15, "only {executed} blocks and {compared} outputs found");
+}
+
+/// One fold only: five folds of four algorithms are too slow for a debug build.
+#[test]
+fn rank_svm_is_sane_on_the_first_fold_of_mq2008() {
+    let data = std::env::var_os("LTR_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let folder = data.join("mq2008");
+    if !folder.join("S5.txt").is_file() {
+        eprintln!(
+            "SKIPPED: no MQ2008 in {}; set LTR_DATA to the folder that holds mq2008/S1.txt",
+            folder.display()
+        );
+        return;
+    }
+    let connection = connect();
+    connection
+        .execute("CREATE TEMP TABLE mq2008_data AS SELECT ?1 AS path", [folder.display().to_string()])
+        .expect("the path");
+    run(&connection, MQ2008, Some("ltr_train("));
+    let ndcg: f64 = connection
+        .query_row(
+            "WITH model AS MATERIALIZED (
+                 SELECT test, ltr_fit('rank_svm', train, json_set(options, '$.lambda', 0.01)) AS blob
+                   FROM mq2008_trainings WHERE fold = 1)
+             SELECT e.value FROM model, ltr_evaluate(model.blob, model.test, json_object(
+                 'metric', 'ndcg@10', 'undefined', 'zero', 'ties', 'input', 'params', json_object('fold', 1))) AS e
+              WHERE e.query_id IS NULL",
+            [],
+            |row| row.get(0),
+        )
+        .expect("training and evaluation");
+    assert!((0.45..0.52).contains(&ndcg), "NDCG@10 of the first fold: {ndcg}");
+}
