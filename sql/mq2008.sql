@@ -5,8 +5,8 @@
 --   .read sql/mq2008.sql
 -- or, with a bundled SQLite:  cargo run --release --example mq2008
 --
--- Only SQL: every statement runs in any host. The data lie in a folder of their own; to use another one, make the
--- table mq2008_data with its path before this script is read.
+-- Only SQL: every statement runs in any host. To use another folder of data, create the table mq2008_data with its path
+-- before you read this script.
 
 CREATE TEMP TABLE IF NOT EXISTS mq2008_data AS SELECT '../shared/data/mq2008' AS path;
 
@@ -28,7 +28,7 @@ SELECT fold,
        query_id, doc_id, relevance, features
   FROM folds, mq2008;
 
--- What the trainings share. Lambda is chosen on the fold's validation part by NDCG@10, where a query without a relevant
+-- Sources and options of all trainings. NDCG@10 on the validation part of the fold chooses lambda. A query without a relevant
 -- document counts 0, as in the figures of the other systems below.
 CREATE TEMP VIEW mq2008_trainings AS
 WITH folds(fold) AS (VALUES (1), (2), (3), (4), (5))
@@ -53,8 +53,8 @@ SELECT 'rank_svm' AS algorithm, fold, report ->> 'queries' AS queries, round(rep
        round(report ->> '$.validation.best', 4) AS validation_ndcg_10, round(report ->> '$.seconds.all', 2) AS seconds
   FROM trained;
 
--- q_svm: a function per query, from the 15 queries around it. No feature is constant within a query, so the mean of a query's
--- documents says where the query lies.
+-- q_svm: a function per query, from the 15 nearest queries. No feature is constant within a query, so the query features are
+-- the means of the document features.
 WITH trained AS MATERIALIZED (
     SELECT fold, ltr_train('q_svm', train, json_set(options, '$.name', 'mq2008_q_svm_' || fold, '$.query_features', 'mean'))
            AS report
@@ -63,8 +63,8 @@ SELECT 'q_svm' AS algorithm, fold, report ->> 'queries' AS queries, round(report
        round(report ->> '$.validation.best', 4) AS validation_ndcg_10, round(report ->> '$.seconds.all', 2) AS seconds
   FROM trained;
 
--- q_svm with the prior global: functions are pulled to the one of all queries, and leave it only where validation says so by more
--- than a standard error. The means of features say little of what an MQ2008 query asks for, so lambda is large: nearly rank_svm.
+-- q_svm with the prior global: functions shrink to the function of all queries, and depart from it only if validation improves by
+-- more than one standard error. Means of features are weak query features on MQ2008, so lambda is large: nearly rank_svm.
 WITH trained AS MATERIALIZED (
     SELECT fold, ltr_train('q_svm', train, json_set(options, '$.name', 'mq2008_q_svm_prior_' || fold, '$.query_features', 'mean',
                                                     '$.prior', 'global')) AS report
@@ -74,7 +74,7 @@ SELECT 'q_svm_prior' AS algorithm, fold, report ->> 'queries' AS queries, round(
        round(report ->> '$.validation.best', 4) AS validation_ndcg_10, round(report ->> '$.seconds.all', 2) AS seconds
   FROM trained;
 
--- knn_svm: the same with equal weights.
+-- knn_svm: as q_svm, with equal weights.
 WITH trained AS MATERIALIZED (
     SELECT fold, ltr_train('knn_svm', train, json_set(options, '$.name', 'mq2008_knn_svm_' || fold, '$.query_features', 'mean'))
            AS report
@@ -83,8 +83,8 @@ SELECT 'knn_svm' AS algorithm, fold, report ->> 'queries' AS queries, round(repo
        round(report ->> '$.validation.best', 4) AS validation_ndcg_10, round(report ->> '$.seconds.all', 2) AS seconds
   FROM trained;
 
--- indv_svm: a function per training query. It has none for the queries of the validation part, so lambda is chosen on
--- held-out documents of the training queries.
+-- indv_svm: a function per training query. It has none for the queries of the validation part, so held-out documents of the
+-- training queries choose lambda.
 WITH trained AS MATERIALIZED (
     SELECT fold, ltr_train('indv_svm', train, json_set(options, '$.name', 'mq2008_indv_svm_' || fold,
                                                        '$.query_features', 'mean', '$.validation', 'documents')) AS report
@@ -93,8 +93,8 @@ SELECT 'indv_svm' AS algorithm, fold, report ->> 'queries' AS queries, round(rep
        round(report ->> '$.validation.best', 4) AS validation_ndcg_10, round(report ->> '$.seconds.all', 2) AS seconds
   FROM trained;
 
--- What the models make of queries that they have never seen. The rules are those of the other systems' figures: ties in input
--- order, 2 as the highest grade in ERR, a query without a relevant document counts 0.
+-- Metrics on new queries, under the same rules as the figures of the other systems: ties in input order, 2 as the highest
+-- grade in ERR, a query without a relevant document counts 0.
 CREATE TEMP TABLE mq2008_values AS
 WITH algorithms(algorithm) AS (VALUES ('rank_svm'), ('q_svm'), ('q_svm_prior'), ('knn_svm'), ('indv_svm'))
 SELECT algorithm, fold, e.metric, e.value
@@ -112,7 +112,7 @@ SELECT algorithm,
        round(max(value) FILTER (WHERE fold = 5), 4) AS fold_5, round(avg(value), 4) AS mean
   FROM mq2008_values WHERE metric = 'ndcg@10' GROUP BY algorithm ORDER BY mean DESC;
 
--- One ranking of a test query of fold 1, beside what the judges said.
+-- The ranking of one test query of fold 1, with the grades of the judges.
 WITH ranking AS (
     SELECT query_id, doc_id, score, rank
       FROM mq2008_trainings AS t, ltr_rank('mq2008_rank_svm_1', t.test, '{"params": {"fold": 1}, "k": 5}')
@@ -121,10 +121,10 @@ SELECT rank, query_id, doc_id, round(score, 3) AS score, CAST(relevance AS INTEG
   FROM ranking JOIN mq2008 USING (query_id, doc_id)
  ORDER BY rank;
 
--- The means over the five folds, beside other systems on the same files under the same rules. Their figures were measured for
--- this project with the programs themselves, hyper-parameters chosen on the validation parts by NDCG@10. The standard error of
--- one fold is .031, so differences of a few thousandths are noise. indv_svm has no function for queries that it has not seen: its
--- row is what a ranking by document id is worth.
+-- The means over the five folds, with other systems on the same files under the same rules. Their figures were measured for
+-- this project with the original programs; hyperparameters were chosen by NDCG@10 on the validation parts. The standard error of
+-- one fold is .031, so differences of a few thousandths are noise. indv_svm has no function for new queries: its row is a
+-- ranking by document id.
 WITH others(system, ndcg_1, ndcg_3, ndcg_5, ndcg_10, map, err) AS (
     VALUES ('CatBoost StochasticRank', .376, .420, .463, .507, .480, .308),  -- Prokhorenkova et al. 2018
            ('CatBoost YetiRank',       .365, .412, .460, .504, .479, .302),

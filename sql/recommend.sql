@@ -1,7 +1,9 @@
--- Recommendation: what to show a reader next, learned from the ratings of all readers. The example makes its own data:
--- 60 readers and 40 books; readers with even numbers like crime, the others poetry, and some books are better than others.
+-- Recommendation: books for a reader, from the ratings of all readers. The script makes its own data: 60 readers and
+-- 40 books. Readers with even numbers like crime, the others poetry, and some books are better than others.
 --
---   sqlite3 :memory: -cmd '.load ./libsqlite_ltr' < sql/recommend.sql
+-- From the project's root, in the sqlite3 shell:
+--   .load target/release/libsqlite_ltr
+--   .read sql/recommend.sql
 
 CREATE TABLE books(book_id INTEGER PRIMARY KEY, genre TEXT);
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 40)
@@ -13,7 +15,7 @@ INSERT INTO ratings
 SELECT i, book_id, 1 + 2 * (i % 2 = book_id % 2) + (book_id % 5 = 0) + (i * 7 + book_id * 13) % 11 / 9
   FROM n, books WHERE (i * 31 + book_id * 17) % 7 < 2;
 
--- One statement: ids and ratings, no features. Lambda is chosen on ratings that are held out.
+-- Train on ids and ratings, without features. Held-out ratings choose lambda.
 SELECT ltr_train('cofi_rank', 'ratings', '{"name": "readers", "factors": 3, "columns": {"query": "reader_id", "doc": "book_id"}}')
        ->> '$.ratings' AS ratings;
 
@@ -25,9 +27,9 @@ SELECT r.rank, r.doc_id AS book, genre
   FROM ltr_recommend('readers', 'new', '{"k": 3, "ratings": [[1, 4], [2, 1], [3, 4], [4, 1]]}') AS r
   JOIN books ON book_id = r.doc_id;
 
--- Given pairs, as candidates from elsewhere.
+-- Rank given pairs of a reader and a book, such as the candidates of another program.
 SELECT doc_id AS book, rank
   FROM ltr_rank('readers', 'SELECT 8 AS user, book_id AS item FROM books WHERE book_id IN (1, 2, 10)');
 
--- What was learned, as rows.
+-- The factors of readers and books, as rows.
 SELECT kind, count(*) AS rows FROM ltr_factors('readers') GROUP BY kind;

@@ -1,11 +1,11 @@
--- Slots: which article belongs to which place of a front page. The data are made here; every statement runs in any host.
+-- Slots: which article belongs to which slot of a front page. The script makes its own data and runs in any host.
 --
 -- From the project's root, in the sqlite3 shell:
 --   .load target/release/libsqlite_ltr
 --   .read sql/slots.sql
 
--- 60 days with 8 articles each, and a page with three places: lead, world and sport. A row is an article at a place. Each
--- article has a weight of news and leans to world or to sport; the editors give every place its best article.
+-- 60 days with 8 articles each, and a page with three slots: lead, world and sport. An article has a news value and a
+-- degree of sport, from world news (0) to sport (1). The editors choose the best article for each slot.
 CREATE TEMP TABLE articles AS
 WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 60 * 8 - 1)
 SELECT n / 8 + 1 AS day, n AS article,
@@ -13,7 +13,7 @@ SELECT n / 8 + 1 AS day, n AS article,
        (n * 104729 + 5) % 997 / 997.0 AS sports
   FROM numbers;
 
--- Features of the pair of article and place: what a place looks for.
+-- A row is an article at a slot. Its features belong to the pair: each slot has a criterion of its own.
 CREATE TEMP VIEW places AS
 WITH slots(slot) AS (VALUES ('lead'), ('world'), ('sport'))
 SELECT day AS query_id, article AS doc_id, slot,
@@ -22,7 +22,7 @@ SELECT day AS query_id, article AS doc_id, slot,
        CASE slot WHEN 'sport' THEN sports ELSE 0 END AS sport_at_sport
   FROM articles, slots;
 
--- The editors' choice: the best lead, and of the other articles the one for each section.
+-- The choice of the editors: the best lead, and the best of the other articles for each section.
 CREATE TEMP TABLE chosen AS
 WITH leads AS (SELECT day, article, rank() OVER (PARTITION BY day ORDER BY news DESC) AS place FROM articles),
      rest AS (SELECT a.* FROM articles AS a JOIN leads AS l USING (day, article) WHERE l.place > 1)
@@ -35,13 +35,13 @@ SELECT day, article, 'world' FROM (SELECT *, rank() OVER (PARTITION BY day ORDER
 CREATE TEMP VIEW judged AS
 SELECT p.*, c.slot IS NOT NULL AS relevance FROM places AS p LEFT JOIN chosen AS c USING (query_id, doc_id, slot);
 
--- Forty days to learn from.
+-- Train on forty days.
 SELECT ltr_train('matching', 'SELECT * FROM judged WHERE query_id <= 40', '{"name": "front_page"}') ->> '$.roles.slot' AS slots;
 
--- The page of a day that was not learned: one article per place, no article twice.
+-- The page of a new day: one article per slot, no article twice.
 SELECT slot, doc_id
   FROM ltr_rank('front_page', 'SELECT * FROM places WHERE query_id = 50') ORDER BY slot;
 
--- How many places of the other days are filled as the editors did.
+-- How many slots of the other days are filled with the choice of the editors?
 SELECT sum(c.doc_id = r.doc_id) AS "right", count(*) AS places
   FROM ltr_rank('front_page', 'SELECT * FROM places WHERE query_id > 40') AS r JOIN chosen AS c USING (query_id, slot);

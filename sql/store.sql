@@ -1,7 +1,8 @@
 -- Stores a new version and makes it the active one, in one statement. {schema} is replaced by a quoted name.
 -- ?1 name, ?2 algorithm, ?3 report without its version, ?4 model.
--- The rows of earlier active versions conflict with themselves and are made inactive. The new row comes a second time and
--- conflicts with itself too: its model is put in by the update, because SQLite keeps copies of all that it selects here.
+-- The SELECT returns three kinds of rows: the new version with an empty model; the versions that are active now; the new
+-- version again. The last two kinds conflict with existing rows. The update then deactivates the former versions, and
+-- writes the model into the new row. The model is not in the SELECT, because SQLite copies what a SELECT returns here.
 WITH new(version) AS (SELECT coalesce(max(version), 0) + 1 FROM {schema}.ltr_models WHERE name = ?1)
 INSERT INTO {schema}.ltr_models (name, version, algorithm, active, created_at, report, model)
 SELECT ?1, version, ?2, 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), json_set(?3, '$.version', version), x'' FROM new
