@@ -81,10 +81,8 @@ fn library_names(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_function_on_a_page_exists() {
     let connection = connect();
-    let mut known = texts(
-        &connection,
-        "SELECT name FROM pragma_function_list UNION SELECT name FROM pragma_module_list",
-    );
+    let mut known =
+        texts(&connection, "SELECT name FROM pragma_function_list UNION SELECT name FROM pragma_module_list");
     known.insert("ltr_models".to_owned());
     for page in pages() {
         for name in library_names(&page.text) {
@@ -99,7 +97,9 @@ fn every_option_on_a_page_exists() {
     for page in pages() {
         // Inline code such as `"prior": "global"` sets an option.
         for code in inline_code(&page) {
-            let Some((name, _)) = code.strip_prefix('"').and_then(|rest| rest.split_once("\": ")) else { continue };
+            let Some((name, _)) = code.strip_prefix('"').and_then(|rest| rest.split_once("\": ")) else {
+                continue;
+            };
             assert!(known.contains(name), "{}: `{code}` names no option", page.path);
         }
     }
@@ -119,5 +119,9 @@ fn functions_missing_on_the_reference_page_are_listed() {
     for name in registered.difference(&documented) {
         eprintln!("docs/reference/functions.md does not describe {name}");
     }
-    assert!(documented.len() + 5 > registered.len(), "the page describes only {} functions", documented.len());
+    assert!(
+        documented.len() + 5 > registered.len(),
+        "the page describes only {} functions",
+        documented.len()
+    );
 }

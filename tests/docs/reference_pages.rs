@@ -103,7 +103,8 @@ fn parts(page: &Page) -> Vec<(&str, Vec<&str>)> {
     pieces
         .map(|piece| {
             let (header, rest) = piece.split_once(" -->\n").expect("a closed comment");
-            let (present, _) = rest.split_once(END).unwrap_or_else(|| panic!("{}: '{header}' has no end", page.path));
+            let (present, _) =
+                rest.split_once(END).unwrap_or_else(|| panic!("{}: '{header}' has no end", page.path));
             (header, present.lines().collect())
         })
         .collect()

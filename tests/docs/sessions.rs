@@ -35,7 +35,8 @@ fn run_block(connection: &Connection, block: &Block<'_>) -> Vec<String> {
     let (commands, statements): (Vec<&str>, Vec<&str>) =
         block.lines.iter().partition(|line| line.starts_with('.'));
     for file in commands.iter().filter_map(|command| command.strip_prefix(".read ")) {
-        let text = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let text =
+            std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         run(connection, &text, None);
     }
     run(connection, &statements.join("\n"), None).concat()
