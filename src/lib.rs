@@ -13,6 +13,7 @@ pub mod math;
 pub mod metric;
 pub mod model;
 pub mod optim;
+pub mod options;
 pub mod param;
 pub mod select;
 pub mod smoothing;

@@ -22,6 +22,7 @@ const ROOMS: &[&str] = &[
     "select",
     "algorithm",
     "evaluate",
+    "options",
     "sqlite",
 ];
 

@@ -13,8 +13,8 @@ use serde_json::json;
 use sqlite_ltr::algorithm::{Recipe, find};
 use sqlite_ltr::metric::{METRICS, Metric};
 use sqlite_ltr::model::Model;
+use sqlite_ltr::options::{self, Use};
 use sqlite_ltr::smoothing;
-use sqlite_ltr::sqlite::options::{self, Use};
 
 /// Tiny data, each combination once: it is fitted, its bytes are read and written, it ranks with finite scores that do
 /// not change.

@@ -5,7 +5,6 @@
 
 mod functions;
 mod glue;
-pub mod options;
 mod source;
 mod store;
 

@@ -4,9 +4,9 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Recipe, find};
 use sqlite_ltr::data::RowOrder;
+use sqlite_ltr::options::{self, OPTIONS, Use};
 use sqlite_ltr::param::Rule;
 use sqlite_ltr::space::FUNCTION_KIND_NAMES;
-use sqlite_ltr::sqlite::options::{self, OPTIONS, Use};
 use sqlite_ltr::{kernel, loss, smoothing, solve};
 
 pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax"];

@@ -11,10 +11,11 @@ use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::error::Result;
 use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
+use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::sqlite::options::Use;
+use crate::options::Use;
 use crate::sqlite::source::reader::SourceRows;
 
 /// The metrics unless the option `metric` names others.

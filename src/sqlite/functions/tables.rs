@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::algorithm::ALGORITHMS;
 use crate::error::Result;
 use crate::metric::{METRICS, SUBTOPIC_METRICS};
+use crate::options::{OPTIONS, OptionDef};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
-use crate::sqlite::options::{OPTIONS, OptionDef};
 
 fn text(text: impl Into<String>) -> Output {
     Output::Text(text.into())

@@ -5,9 +5,9 @@ use rusqlite::types::ValueRef;
 use super::judgment::number;
 use crate::error::{Error, Result};
 use crate::metric::{Gain, MetricOptions, Ties};
+use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::value::describe;
-use crate::sqlite::options::{self, Use};
 
 /// The arguments of one function.
 #[derive(Debug, Clone, Copy)]
