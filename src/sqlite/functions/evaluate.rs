@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
 use crate::options::Use;
+use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::options::Use;
 use crate::sqlite::source::reader::SourceRows;
 
 /// The metrics unless the option `metric` names others.
