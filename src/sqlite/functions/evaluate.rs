@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::evaluate::{arranged, evaluate};
 use crate::metric::{Metric, Undefined};
 use crate::options::Use;
-use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};

@@ -20,7 +20,6 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::shown;
 use crate::options::Use;
-use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};

@@ -6,7 +6,6 @@ use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{Progress, Scored, Scoring};
 use crate::options::{self, Use};
-use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{optional_text, text_argument};

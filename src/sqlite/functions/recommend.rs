@@ -18,7 +18,6 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::model::{Factored, User};
 use crate::options::{self, Use};
-use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};

@@ -17,7 +17,6 @@ use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::{Model, Origin};
 use crate::options::{self, Use};
-use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};

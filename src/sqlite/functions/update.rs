@@ -21,7 +21,6 @@ use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::options::{self, Use};
-use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
