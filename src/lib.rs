@@ -15,6 +15,7 @@ pub mod model;
 pub mod optim;
 pub mod options;
 pub mod param;
+pub mod run;
 pub mod select;
 pub mod smoothing;
 pub mod solve;

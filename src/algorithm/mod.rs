@@ -7,6 +7,7 @@ mod auto;
 mod cofi_rank;
 mod grid;
 pub mod perceptron;
+pub mod report;
 
 use serde_json::Value;
 

@@ -15,7 +15,8 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::train::{check_length, facts, found, keep, merge, signs_of_leakage, training_warnings};
+use super::train::{check_length, keep};
+use crate::algorithm::report::{facts, found, merge, signs_of_leakage, training_warnings};
 use crate::algorithm::{self, AlgorithmDef, Earlier, GoOn, TrainingSet};
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};

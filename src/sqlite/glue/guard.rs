@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rusqlite::ffi;
 
 use crate::error::{Error, Result};
+use crate::run::panic_text;
 
 /// Runs the body of the SQL function `name`; panics and errors become SQL errors that begin with the name.
 pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
@@ -24,13 +25,4 @@ fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
 /// The message of an error. Hosts end texts at a zero byte, and rusqlite would lose such a message whole.
 fn shown(name: &str, error: &Error) -> String {
     format!("{name}: {error}").replace('\0', "\\0")
-}
-
-/// The text of a panic's payload.
-pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panic without a message".to_owned())
 }

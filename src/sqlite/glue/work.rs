@@ -7,21 +7,16 @@
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::guard::panic_text;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::evaluate::Fit;
 use crate::param::Params;
+use crate::run::{POLL_INTERVAL, cores, on_pool};
 use crate::space::Function;
-
-/// How long the calling thread waits between two looks at the host.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Enough virtual machine steps for the progress handlers that hosts use as time-outs.
 const INTERRUPT_PROBE: &str = "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 1000) \
@@ -47,7 +42,6 @@ pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
 impl RunLimits {
     /// The limits that a call's options ask for; its time starts now.
     pub fn new(options: &Params) -> Self {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             threads: options.count("threads").unwrap_or_else(cores),
             started: Instant::now(),
@@ -81,40 +75,11 @@ impl RunLimits {
         connection: &Connection,
         work: impl FnOnce(&Control) -> Result<T> + Send,
     ) -> Result<T> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()
-            .map_err(|problem| Error::Host(format!("threads cannot be started: {problem}")))?;
-        let control = Control::default();
-        let control = &control;
-        std::thread::scope(|scope| {
-            let (sender, receiver) = channel();
-            std::thread::Builder::new()
-                .spawn_scoped(scope, move || {
-                    let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(control))));
-                    // The receiver waits for exactly this.
-                    drop(sender.send(outcome));
-                })
-                .map_err(|problem| Error::Host(format!("a thread cannot be started: {problem}")))?;
-            let mut stopped = None;
-            loop {
-                match receiver.recv_timeout(POLL_INTERVAL) {
-                    Ok(Ok(outcome)) => return stopped.map_or(outcome, Err),
-                    Ok(Err(payload)) => return Err(Error::Internal(panic_text(payload.as_ref()))),
-                    Err(RecvTimeoutError::Disconnected) => {
-                        return Err(Error::Internal("the work ended without a result".to_owned()));
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                }
-                if stopped.is_none()
-                    && let Err(reason) = self.check_interrupt(connection)
-                {
-                    control.cancel();
-                    stopped = Some(reason);
-                }
-                self.show(control);
-            }
-        })
+        let poll = |control: &Control| {
+            self.show(control);
+            self.check_interrupt(connection)
+        };
+        on_pool(self.threads, &Control::default(), poll, work)
     }
 
     /// For work on the calling thread: looks at the host as often as [`Self::run`] does, however often it is called.
