@@ -71,6 +71,9 @@ pub enum Error {
     /// A model (by name) that is not there or not usable here.
     #[error("{0}")]
     Model(String),
+    /// A model that cannot score a document without the other documents of its query, with the reason.
+    #[error("{0}")]
+    NotPointwise(String),
     /// A combination that this crate refuses, with the reason.
     #[error("{0}")]
     Unsupported(String),
@@ -109,6 +112,17 @@ pub fn shorten(text: &str) -> String {
 
 fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean '{name}'?"))
+}
+
+/// Requires all conditions of stored data, each with what it needs.
+///
+/// # Errors
+/// [`Error::Corrupt`] with the first condition that does not hold.
+pub(crate) fn require(what: &str, conditions: &[(bool, &str)]) -> Result<()> {
+    match conditions.iter().find(|(holds, _)| !holds) {
+        None => Ok(()),
+        Some((_, needed)) => Err(Error::Corrupt(format!("{what}: it needs {needed}"))),
+    }
 }
 
 impl Error {

@@ -266,10 +266,7 @@ fn a_stored_block_that_is_damaged_is_refused_where_it_is_needed() {
     };
     assert_eq!(rank(3), Ok(4), "the neighbor is another query");
     let problem = rank(1).expect_err("damaged").to_string();
-    assert!(
-        problem.contains("model is damaged or not a model") && problem.contains("diversify_by"),
-        "{problem}"
-    );
+    assert!(problem.contains("model is damaged or not a model") && problem.contains("block"), "{problem}");
     assert_eq!(rank(2), Ok(4), "the damage stays where it is");
 }
 
@@ -364,10 +361,10 @@ const WRONG_ONLINE: &[Change<Online>] = &[
     ("a measure that is not bounded", |o| "err".clone_into(&mut o.rules.measure)),
     ("a cutoff of map", |o| "map@3".clone_into(&mut o.rules.measure)),
     ("a measure without end", |o| o.rules.measure = "ndcg@".repeat(10_000)),
-    ("a step of 0", |o| o.rules.eta = 0.0),
-    ("a negative step", |o| o.rules.eta = -1.0),
-    ("a step that is NaN", |o| o.rules.eta = f64::NAN),
-    ("an infinite step", |o| o.rules.eta = f64::INFINITY),
+    ("a step of 0", |o| o.rules.learning_rate = 0.0),
+    ("a negative step", |o| o.rules.learning_rate = -1.0),
+    ("a step that is NaN", |o| o.rules.learning_rate = f64::NAN),
+    ("an infinite step", |o| o.rules.learning_rate = f64::INFINITY),
     ("a weight that is NaN", |o| o.progress.weights[0] = f64::NAN),
     ("a weight too many", |o| o.progress.weights.push(0.0)),
     ("no weights", |o| o.progress.weights.clear()),
@@ -396,7 +393,7 @@ fn sealed_online_models_with_wrong_contents_are_refused() {
     let extremes: [Change<Online>; 6] = [
         ("huge weights", |o| o.progress.weights.fill(1.7e308)),
         ("huge sums", |o| o.progress.sum.fill(-1.7e308)),
-        ("a huge step", |o| o.rules.eta = 1.7e308),
+        ("a huge step", |o| o.rules.learning_rate = 1.7e308),
         ("most rounds", |o| o.progress.rounds = (1 << 53) - 1),
         ("summaries that fit nothing", |o| {
             o.progress.summaries = vec![sqlite_ltr::data::ColumnSummary::default(); 9]

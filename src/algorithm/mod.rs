@@ -77,7 +77,7 @@ pub type GoOn = fn(Earlier<'_>, TrainingSet, &Control) -> Result<Trained>;
 #[derive(Debug, Clone, Copy)]
 pub struct Earlier<'a> {
     /// The fitted ranker.
-    pub ranker: &'a dyn Ranker,
+    pub ranker: &'a Ranker,
     /// The scaling of its features.
     pub scaling: &'a Scaling,
 }
@@ -97,7 +97,7 @@ pub struct TrainingSet {
 #[derive(Debug)]
 pub struct Trained {
     /// The fitted ranker.
-    pub ranker: Box<dyn Ranker>,
+    pub ranker: Ranker,
     /// The scaling of its features.
     pub scaling: Scaling,
     /// The lambda of the fits; none without a penalty.

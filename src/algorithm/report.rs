@@ -45,8 +45,9 @@ pub fn found(trained: &Trained) -> Value {
     if let Some(lambda) = trained.prior_lambda {
         found["prior_lambda"] = json!(lambda);
     }
-    let space = trained.ranker.space();
-    if let Some(kernel) = space.kernel() {
+    if let Some(space) = trained.ranker.space()
+        && let Some(kernel) = space.kernel()
+    {
         found["kernel"] = kernel.to_json();
         found["pivots"] = json!(space.dim());
     }

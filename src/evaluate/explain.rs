@@ -1,36 +1,35 @@
-//! What a score is made of: the function of a query, its weights, and the contribution of each feature.
+//! How a score is computed: the function of a query, its weights, and the contribution of each feature.
 
 use std::sync::Arc;
 
-use super::cache::FitCache;
+use super::fit_cache::FitCache;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
-use crate::model::Target;
-use crate::model::{Key, Model};
+use crate::model::{Key, Linear, Model, Ranker};
 use crate::space::Function;
 
-/// One feature's part in a score.
+/// The contribution of one feature to a score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// Name of the scaled feature.
     pub feature: String,
     /// Its value before scaling.
     pub value: f64,
-    /// Weight times scaled value; the parts of a document add up to its score.
+    /// Weight times scaled value; the contributions sum to the score.
     pub contribution: f64,
 }
 
-/// A fit of one function that is still to be run.
+/// The fit of one function.
 pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
 
-/// The function for a target given by its query features alone (`None` where the caller gave none).
+/// The function of the query with these features; `None` for a model that has one function for all queries.
 ///
-/// `run` is called with the scaled query features only where the function must be fitted; it brings what the fit needs
-/// and decides on which threads it runs and how it can be stopped.
+/// If the function must be fitted, `run` gets the scaled query features and the fit. It loads the blocks that the fit needs
+/// and chooses threads and limits.
 ///
 /// # Errors
-/// Query features that are missing, too many or not wanted; a model without functions for novel queries.
+/// Query features that are missing or superfluous; a model without functions for new queries.
 pub fn function_for(
     model: &Model,
     key: Key,
@@ -38,37 +37,36 @@ pub fn function_for(
     cache: &FitCache,
     run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
-    model.check_features()?;
-    let Some(rule) = model.ranker.query_rule() else {
-        if query_features.is_some() {
-            let name = &model.card.algorithm;
-            return Err(Error::Unsupported(format!(
-                "the model '{name}' has one function for all queries and takes no query features"
-            )));
-        }
-        let target = Target { id: None, features: &[] };
-        return model
-            .ranker
-            .stored(&target)
-            .ok_or_else(|| Error::Internal("a linear model without function".to_owned()));
+    model.space()?;
+    let global = |linear: &Linear| match query_features {
+        None => Ok(Arc::clone(linear.function())),
+        Some(_) => Err(Error::Unsupported(format!(
+            "the model '{}' has one function for all queries and takes no query features",
+            model.card.algorithm
+        ))),
     };
-    let Some(given) = query_features else {
+    let ranker = match &model.ranker {
+        Ranker::Linear(linear) => return global(linear),
+        Ranker::Online(online) => return global(online.linear()),
+        Ranker::QueryDependent(ranker) => ranker,
+        Ranker::Factored(_) => return Err(Error::Internal("a function of factors".to_owned())),
+    };
+    let rule = ranker.query_rule();
+    let Some(query_features) = query_features else {
         let names = rule.names.join(", ");
         return Err(Error::Unsupported(format!(
-            "the model's function depends on the query; give the query features ({names}) as one more argument, or use ltr_rank"
+            "the model's function depends on the query; give its query features ({names}) too, or rank all documents of the query"
         )));
     };
-    let features = rule.scaled(given)?;
-    if model.ranker.knows_only_stored() {
-        return Err(Error::Unsupported(format!(
-            "'{}' has functions for its training queries only; use ltr_rank",
-            model.card.algorithm
-        )));
+    let features = rule.scaled(query_features)?;
+    if !ranker.fits_new_queries() {
+        let name = &model.card.algorithm;
+        return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));
     }
     if let Some(function) = cache.get(key, &features) {
         return Ok(function);
     }
-    let function = Arc::new(run(&features, &|control| model.ranker.fit(&features, control))?);
+    let function = Arc::new(run(&features, &|control| ranker.fit(&features, control))?);
     cache.put(key, &features, &function);
     Ok(function)
 }
@@ -87,17 +85,16 @@ fn check_linear(model: &Model) -> Result<()> {
     if model.capabilities().linear {
         return Ok(());
     }
-    Err(Error::Unsupported(
-        "the model's functions are not linear in one set of scaled features, so its scores are no weighted sums of them".to_owned(),
-    ))
+    let problem = "the model's functions are not linear in one set of scaled features, so its scores are no weighted sums of them";
+    Err(Error::Unsupported(problem.to_owned()))
 }
 
-/// The parts of the score of one document, given by its features before scaling, in the type of their source.
+/// The contributions to the score of one document with these features, which are not scaled yet.
 ///
-/// Scaled features are rounded to that type, as they are in the score.
+/// Scaled features are rounded to the type of the source, as in the score.
 ///
 /// # Errors
-/// A model that does not score documents one by one or is not linear; another number of features than in training.
+/// A model that is not pointwise or not linear; a number of features that differs from the training.
 pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> Result<Vec<Part>> {
     let (found, expected) = (features.len(), model.card.features.len());
     if found != expected {
@@ -105,10 +102,10 @@ pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> 
     }
     model.check_pointwise()?;
     check_linear(model)?;
-    let part = |(place, (name, value)): (usize, (&String, &T))| {
+    let part = |(index, (name, value)): (usize, (&String, &T))| {
         let value = value.to_f64();
-        let scaled = T::from_f64(model.scaling.value(place, value)).to_f64();
-        Part { feature: name.clone(), value, contribution: scaled * function.weights[place] }
+        let scaled = T::from_f64(model.scaling.value(index, value)).to_f64();
+        Part { feature: name.clone(), value, contribution: scaled * function.weights[index] }
     };
     Ok(model.card.features.iter().zip(features).enumerate().map(part).collect())
 }

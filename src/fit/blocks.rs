@@ -49,7 +49,16 @@ enum Origin {
     /// Rows of the training set, its features scaled.
     Rows(Arc<Dataset>),
     /// Blocks of a model of elements of 4 or 8 bytes; `whole`: all of them have been received and stay.
-    Blocks { element_bytes: u8, whole: bool },
+    Blocks { element_bytes: u8, loading: Loading },
+}
+
+/// When the blocks of a model are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loading {
+    /// All of them, right after the header. They stay in memory.
+    All,
+    /// When a fit needs them.
+    OnDemand,
 }
 
 /// Labels, row groups and documents of one query, as a block of a model holds them.
@@ -122,11 +131,11 @@ impl TrainingBlocks {
         loss: Loss,
         sizes: Vec<u32>,
         element_bytes: u8,
-        whole: bool,
+        loading: Loading,
     ) -> Self {
         Self {
             sizes,
-            origin: Origin::Blocks { element_bytes, whole },
+            origin: Origin::Blocks { element_bytes, loading },
             space,
             loss,
             at_hand: Mutex::default(),
@@ -281,7 +290,7 @@ impl TrainingBlocks {
         let mut at_hand = self.lock();
         at_hand.bytes += self.bytes_of(query);
         at_hand.order.push_back(query);
-        if !matches!(self.origin, Origin::Blocks { whole: false, .. }) {
+        if !matches!(self.origin, Origin::Blocks { loading: Loading::OnDemand, .. }) {
             self.make_room(&mut at_hand);
         }
     }
@@ -291,7 +300,7 @@ impl TrainingBlocks {
             let Some(query) = at_hand.order.pop_front() else { return };
             at_hand.bytes -= self.bytes_of(query);
             let Some(entry) = at_hand.entries.remove(&query) else { continue };
-            if matches!(self.origin, Origin::Blocks { whole: true, .. }) {
+            if matches!(self.origin, Origin::Blocks { loading: Loading::All, .. }) {
                 at_hand.entries.insert(query, Entry::new(entry.judgments.clone()));
             }
         }
@@ -333,7 +342,7 @@ impl TrainingBlocks {
     ///
     /// # Errors
     /// [`Error::Corrupt`] for bytes that are not its judgments.
-    pub(crate) fn receive(&self, query: usize, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn load(&self, query: usize, bytes: &[u8]) -> Result<()> {
         if self.block_bytes(query) != Some(bytes.len()) {
             let n = self.sizes[query];
             return Err(Error::Corrupt(format!("block of {} bytes for {n} documents", bytes.len())));

@@ -5,6 +5,6 @@ mod neighborhood;
 mod numbers;
 mod problem;
 
-pub use blocks::{Neighbor, TrainingBlocks};
+pub use blocks::{Loading, Neighbor, TrainingBlocks};
 pub use neighborhood::Neighborhood;
 pub use problem::{FitSpec, Penalty};

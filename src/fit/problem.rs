@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use crate::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, SolveOptions, SolveReport, SolverDef, Stop,
@@ -179,24 +179,30 @@ impl FitSpec {
         SolveOptions { tolerance: self.tolerance, solver: self.solver, ..SolveOptions::default() }
     }
 
-    /// True where the loss is one for the solver and the penalty.
-    fn loss_is_sound(&self) -> bool {
-        let sound = match &self.loss {
+    /// Checks choices that were read from bytes, for functions of `dim` weights.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] with the reason.
+    pub(crate) fn validate(&self, dim: usize) -> Result<()> {
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let fits = |w: &Option<Vec<f64>>| {
+            w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))
+        };
+        let loss_is_valid = match &self.loss {
             Loss::Pair(_) => true,
             Loss::List(loss) => loss.is_sound(),
         };
         let quadratic = self.loss.shape() == Shape::Quadratic;
-        sound && self.solver.takes(&self.loss) && (self.penalty == Penalty::Ridge || quadratic)
-    }
-
-    /// True where the numbers are in their ranges and a center has `dim` finite numbers.
-    pub(crate) fn is_sound(&self, dim: usize) -> bool {
-        let positive = |value: f64| value.is_finite() && value > 0.0;
-        let sound = |w: &Option<Vec<f64>>| {
-            w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))
-        };
-        let numbers = positive(self.lambda) && positive(self.tolerance);
-        numbers && self.loss_is_sound() && sound(&self.center) && sound(&self.start)
+        require(
+            "fit",
+            &[
+                (positive(self.lambda) && positive(self.tolerance), "a positive lambda and tolerance"),
+                (loss_is_valid, "a valid loss"),
+                (self.solver.takes(&self.loss), "a solver of its loss"),
+                (self.penalty == Penalty::Ridge || quadratic, "a penalty for its loss"),
+                (fits(&self.center) && fits(&self.start), "as many finite weights as its space has"),
+            ],
+        )
     }
 }
 

@@ -5,17 +5,17 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// No header is longer than this (bytes); a longer claim is damage.
-const LONGEST_HEADER: usize = 1 << 30;
+/// No header is longer than this (bytes).
+const MAX_HEADER: usize = 1 << 30;
 
-/// Appends a block to bytes; called as often as it is needed, so that blocks need not be kept.
+/// Appends a block to bytes. Called more than once, which avoids a copy of every block in memory.
 pub type Block<'a> = Box<dyn Fn(&mut Vec<u8>) -> Result<()> + 'a>;
 
 /// A ranker as bytes: one header and any number of blocks.
 pub struct Encoded<'a> {
-    /// Everything that is always needed.
+    /// What every use needs.
     pub header: Vec<u8>,
-    /// One per training query that lends its judgments.
+    /// The data of one training query each.
     pub blocks: Vec<Block<'a>>,
 }
 
@@ -24,30 +24,30 @@ pub struct Encoded<'a> {
 /// # Errors
 /// A value that is too long.
 pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    bincode::serde::encode_to_vec(value, bincode::config::standard().with_limit::<LONGEST_HEADER>())
+    bincode::serde::encode_to_vec(value, bincode::config::standard().with_limit::<MAX_HEADER>())
         .map_err(|problem| Error::Unsupported(format!("the model cannot be stored: {problem}")))
 }
 
 /// The header of these bytes, all of them.
 ///
 /// # Errors
-/// Bytes that are not such a header, or go on after it.
+/// Bytes that are not such a header, or continue after it.
 pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    // Memory for a text is taken before its bytes are seen, so a short header may not claim a long one.
+    // Memory for a text is allocated before its bytes are read, so the limit depends on the length of the header.
     let (value, used) = match bytes.len() {
         0..0x1000 => decode_within::<T, 0x4_0000>(bytes),
         0x1000..0x1_0000 => decode_within::<T, 0x40_0000>(bytes),
         0x1_0000..0x10_0000 => decode_within::<T, 0x400_0000>(bytes),
-        _ => decode_within::<T, LONGEST_HEADER>(bytes),
+        _ => decode_within::<T, MAX_HEADER>(bytes),
     }?;
     if used == bytes.len() {
         Ok(value)
     } else {
-        Err(Error::Corrupt(format!("header of {used} bytes, but {} are there", bytes.len())))
+        Err(Error::Corrupt(format!("the header ends after {used} of {} bytes", bytes.len())))
     }
 }
 
-/// A value that claims no more than so many bytes of memory, and the bytes that it took.
+/// A value of at most `MOST` bytes of memory, and the number of bytes read.
 fn decode_within<T: DeserializeOwned, const MOST: usize>(bytes: &[u8]) -> Result<(T, usize)> {
     bincode::serde::decode_from_slice(bytes, bincode::config::standard().with_limit::<MOST>())
         .map_err(|problem| Error::Corrupt(format!("header: {problem}")))

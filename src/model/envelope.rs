@@ -43,7 +43,7 @@ struct Entry {
 
 /// Where a block stands and what it must hash to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BlobSpan {
     /// First byte in the model.
     pub(super) offset: usize,
     /// Number of bytes.
@@ -51,7 +51,7 @@ pub(super) struct Place {
     checksum: u64,
 }
 
-impl Place {
+impl BlobSpan {
     /// Refuses bytes that are not this block.
     pub(super) fn check(&self, bytes: &[u8]) -> Result<()> {
         if bytes.len() == self.length && xxh3_64(bytes) == self.checksum {
@@ -64,7 +64,7 @@ impl Place {
 /// The header of a model: its own bytes and the places of its blocks.
 pub(super) struct Opened<'a> {
     pub(super) header: &'a [u8],
-    pub(super) index: Vec<Place>,
+    pub(super) index: Vec<BlobSpan>,
 }
 
 fn corrupt<T>(problem: impl Into<String>) -> Result<T> {
@@ -163,7 +163,7 @@ pub(super) fn open(start: &[u8], length: u64) -> Result<Opened<'_>> {
 }
 
 /// The places of blocks that begin at `first` and fill a model up to its `length`.
-fn places(index: &[Entry], first: usize, length: u64) -> Result<Vec<Place>> {
+fn places(index: &[Entry], first: usize, length: u64) -> Result<Vec<BlobSpan>> {
     let mut places = Vec::with_capacity(index.len());
     let mut offset = first as u64;
     for (number, entry) in index.iter().enumerate() {
@@ -176,7 +176,7 @@ fn places(index: &[Entry], first: usize, length: u64) -> Result<Vec<Place>> {
         let (Ok(offset_here), Ok(block_length)) = place else {
             return corrupt(format!("block {number} lies beyond all memory"));
         };
-        places.push(Place { offset: offset_here, length: block_length, checksum: entry.checksum });
+        places.push(BlobSpan { offset: offset_here, length: block_length, checksum: entry.checksum });
         offset = end;
     }
     match length - offset {
@@ -202,7 +202,7 @@ mod tests {
     /// The blocks of a model, all of them checked.
     fn blocks(bytes: &[u8]) -> Result<Vec<&[u8]>> {
         let opened = open(bytes, bytes.len() as u64)?;
-        let block = |place: &Place| {
+        let block = |place: &BlobSpan| {
             let block = &bytes[place.offset..place.offset + place.length];
             place.check(block).map(|()| block)
         };

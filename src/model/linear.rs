@@ -1,31 +1,18 @@
-//! One linear function for all queries.
+//! One function for all queries.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::codec::{Encoded, decode_header, encode_header};
-use super::{Ranker, Target};
-use crate::control::Control;
-use crate::error::{Error, Result};
+use super::codec::{decode_header, encode_header};
+use crate::error::{Result, require};
 use crate::space::{Function, Space};
 
-/// Name of the form.
-pub(super) const FORM: &str = "linear";
+pub(super) const TAG: &str = "linear";
 
-/// The ranker.
+/// A function of all queries and its space.
 #[derive(Debug)]
 pub struct Linear {
     space: Space,
     function: Arc<Function>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Header {
-    space: Space,
-    weights: Vec<f64>,
-    objective: f64,
-    gap: f64,
 }
 
 impl Linear {
@@ -33,39 +20,32 @@ impl Linear {
     pub fn new(space: Space, function: Function) -> Self {
         Self { space, function: Arc::new(function) }
     }
-}
 
-impl Ranker for Linear {
-    fn form(&self) -> &'static str {
-        FORM
-    }
-
-    fn space(&self) -> &Space {
+    /// The space of the function.
+    pub fn space(&self) -> &Space {
         &self.space
     }
 
-    fn stored(&self, _target: &Target<'_>) -> Option<Arc<Function>> {
-        Some(Arc::clone(&self.function))
+    /// The function.
+    pub fn function(&self) -> &Arc<Function> {
+        &self.function
     }
 
-    fn fit(&self, _features: &[f64], _control: &Control) -> Result<Function> {
-        Ok((*self.function).clone())
+    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+        encode_header(&(&self.space, &*self.function))
     }
 
-    fn encode(&self) -> Result<Encoded<'_>> {
-        let Function { weights, objective, gap } = (*self.function).clone();
-        let header = Header { space: self.space.clone(), weights, objective, gap };
-        Ok(Encoded { header: encode_header(&header)?, blocks: Vec::new() })
+    pub(super) fn decode(header: &[u8]) -> Result<Self> {
+        let (space, function): (Space, Function) = decode_header(header)?;
+        space.validate()?;
+        let dim = space.dim();
+        require(
+            "linear ranker",
+            &[
+                (function.weights.len() == dim, "as many weights as its space has"),
+                (function.is_finite(), "finite numbers"),
+            ],
+        )?;
+        Ok(Self::new(space, function))
     }
-}
-
-/// Reads the ranker, which has no blocks.
-pub(super) fn decode(header: &[u8], blocks: usize, _whole: bool) -> Result<Box<dyn Ranker>> {
-    let Header { space, weights, objective, gap } = decode_header(header)?;
-    let finite = weights.iter().chain([&objective, &gap]).all(|value| value.is_finite());
-    if finite && blocks == 0 && space.is_sound() && space.dim() == weights.len() {
-        return Ok(Box::new(Linear::new(space, Function { weights, objective, gap })));
-    }
-    let problem = "linear ranker: as many finite weights as its space has, and no blocks, are needed";
-    Err(Error::Corrupt(problem.to_owned()))
 }

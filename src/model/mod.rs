@@ -1,11 +1,12 @@
-//! A model: a fitted ranker with all it takes to use it, as one BLOB.
+//! A model: a fitted ranker and everything needed to use it, as one BLOB.
 //!
-//! The BLOB holds nothing volatile (no name, time or number of threads), so the same rows and options give the same
-//! bytes. It is untrusted when it comes back: `envelope` checks every byte, the decoders check every value.
+//! The BLOB holds nothing volatile (no name, time or number of threads): equal rows and options give equal bytes. Bytes
+//! from a file are untrusted: `envelope` checks the checksums, the decoders check every value.
 
 mod codec;
 mod envelope;
-mod factor;
+mod factored;
+mod json_text;
 mod linear;
 mod online;
 mod query_dependent;
@@ -15,35 +16,39 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::data::{Missing, Scaling};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
+use crate::fit::Loading;
+use crate::space::Space;
 
 pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
-pub use factor::{Factor, Factored, Folding, Labels, MOST_STEPS, User};
+pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
-pub use online::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
+pub use online::{LABEL_TIES_NAMES, LabelTies, Online, OnlineRules, OnlineState, UPDATE_ON_NAMES};
 pub use query_dependent::{QueryDependent, TrainingQueries};
-pub use ranker::{Capabilities, Decode, FORMS, Ranker, Target, decode};
+pub use ranker::{Capabilities, Ranker};
 
-use envelope::Place;
+use envelope::BlobSpan;
 
-/// What a model says of itself.
+/// What is known about a model besides its ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// Name of the algorithm.
     pub algorithm: String,
     /// Names of the document features, in the order of a vector.
     pub features: Vec<String>,
-    /// What a missing feature counts as, unless a call says otherwise.
+    /// How a missing feature is filled by default.
     pub missing: Missing,
     /// Mean of each feature over the training documents.
     pub means: Vec<f64>,
-    /// Whether its rows are documents at slots.
+    /// Whether its documents are matched to slots.
     pub slots: bool,
-    /// The recipe's choices, as JSON.
-    settings: String,
-    /// What training found, as JSON.
-    summary: String,
+    /// The settings of the training, a JSON object.
+    #[serde(with = "json_text")]
+    pub settings: Value,
+    /// The results of the training, a JSON object.
+    #[serde(with = "json_text")]
+    pub summary: Value,
     /// Objective and gap of each step of the training log.
     pub log: Vec<(f64, f64)>,
 }
@@ -51,216 +56,171 @@ pub struct Card {
 /// A model.
 #[derive(Debug)]
 pub struct Model {
-    /// What it says of itself.
+    /// What is known about it.
     pub card: Card,
     /// The scaling of document features.
     pub scaling: Scaling,
     /// What scores documents.
-    pub ranker: Box<dyn Ranker>,
-    /// Blocks of the bytes that it was read from.
-    index: Vec<Place>,
+    pub ranker: Ranker,
+    /// The blocks of the bytes that it was read from.
+    index: Vec<BlobSpan>,
 }
 
-/// The always-needed part of the BLOB.
+/// The part of the BLOB that every use needs.
 #[derive(Serialize, Deserialize)]
 struct Header {
     card: Card,
     scaling: Scaling,
-    form: String,
+    tag: String,
     ranker: Vec<u8>,
 }
 
-/// What [`Model::new`] needs besides the fit.
-#[derive(Debug)]
-pub struct Origin {
-    /// Name of the algorithm.
-    pub algorithm: String,
-    /// What it was told, as a JSON object.
-    pub settings: Value,
-    /// What a missing feature counts as.
-    pub missing: Missing,
-    /// Whether its rows are documents at slots.
-    pub slots: bool,
-    /// Names of the document features.
-    pub features: Vec<String>,
-    /// Mean of each feature.
-    pub means: Vec<f64>,
-    /// What training found; nothing volatile.
-    pub summary: Value,
-    /// Objective and gap of each step of the training log.
-    pub log: Vec<(f64, f64)>,
-}
-
 impl Model {
-    /// A model from a fit.
-    pub fn new(origin: Origin, scaling: Scaling, ranker: Box<dyn Ranker>) -> Self {
-        let Origin { algorithm, settings, missing, slots, features, means, summary, log } = origin;
-        let (settings, summary) = (settings.to_string(), summary.to_string());
-        let card = Card { algorithm, features, missing, means, slots, settings, summary, log };
-        Self { card, scaling, ranker, index: Vec::new() }
-    }
-
-    /// The model that has gone on from this one.
-    #[must_use]
-    pub fn continued(
-        &self,
-        means: Vec<f64>,
-        summary: &Value,
-        scaling: Scaling,
-        ranker: Box<dyn Ranker>,
-    ) -> Self {
-        let card = Card { means, summary: summary.to_string(), ..self.card.clone() };
+    /// A model of a ranker that was just fitted.
+    pub fn new(card: Card, scaling: Scaling, ranker: Ranker) -> Self {
         Self { card, scaling, ranker, index: Vec::new() }
     }
 
     /// What it can do.
     pub fn capabilities(&self) -> Capabilities {
         let ranker = self.ranker.capabilities();
-        let alone = self.scaling.pointwise() && !self.card.slots;
-        Capabilities { pointwise: ranker.pointwise && alone, ..ranker }
+        let pointwise = ranker.pointwise && self.scaling.pointwise() && !self.card.slots;
+        Capabilities { pointwise, ..ranker }
     }
 
-    /// Refuses a model that reads no features where they are asked for.
+    /// The space of its functions.
     ///
     /// # Errors
-    /// A model of users and items.
-    pub fn check_features(&self) -> Result<()> {
-        if self.ranker.capabilities().has_features {
-            return Ok(());
-        }
-        Err(Error::Unsupported("the model has no features; use ltr_rank or ltr_recommend".to_owned()))
+    /// A model of users and items, which has no features.
+    pub fn space(&self) -> Result<&Space> {
+        self.ranker.space().ok_or_else(|| Error::NotPointwise("the model has no features".to_owned()))
     }
 
-    /// Refuses to score a document without the rest of its query where the scaling needs it.
+    /// Refuses a model that cannot score a document without the other documents of its query.
     ///
     /// # Errors
-    /// A model that is not pointwise.
+    /// [`Error::NotPointwise`] with the reason.
     pub fn check_pointwise(&self) -> Result<()> {
-        self.check_features()?;
-        if self.capabilities().pointwise {
-            return Ok(());
-        }
-        if self.card.slots {
-            let reason = "the model matches all documents of a query to its slots; use ltr_rank";
-            return Err(Error::Unsupported(reason.to_owned()));
-        }
-        let what = if self.scaling.pointwise() {
-            "form \"ranking\"".to_owned()
+        let space = self.space()?;
+        let reason = if self.card.slots {
+            "the model matches all documents of a query to its slots".to_owned()
+        } else if !self.scaling.pointwise() {
+            format!("the model's scaling \"{}\" needs all documents of a query", self.scaling.kind().name())
+        } else if !space.pointwise() {
+            "the model's form \"ranking\" needs all documents of a query".to_owned()
         } else {
-            format!("scaling \"{}\"", self.scaling.kind().name())
+            return Ok(());
         };
-        Err(Error::Unsupported(format!("the model's {what} needs the whole query; use ltr_rank")))
-    }
-
-    /// The recipe's choices.
-    pub fn settings(&self) -> Value {
-        serde_json::from_str(&self.card.settings).unwrap_or(Value::Null)
-    }
-
-    /// What training found.
-    pub fn summary(&self) -> Value {
-        serde_json::from_str(&self.card.summary).unwrap_or(Value::Null)
+        Err(Error::NotPointwise(reason))
     }
 
     /// The BLOB.
     ///
     /// # Errors
-    /// More than the format can hold; what [`Model::from_bytes`] would refuse.
+    /// A header that is too long; values that [`Model::from_bytes`] would refuse.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if let Some(problem) = self.problem() {
-            return Err(Error::Data(format!(
-                "the model cannot be stored: {problem}; are features or grades too large?"
-            )));
-        }
+        self.validate().map_err(|error| self.cannot_be_stored(&error))?;
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
-        let form = self.ranker.form().to_owned();
-        let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), form, ranker };
+        let tag = self.ranker.tag().to_owned();
+        let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), tag, ranker };
         let bytes = envelope::seal(&encode_header(&header)?, &blocks)?;
-        self.check_readable(&bytes)?;
-        Ok(bytes)
+        // Blocks hold rows that were checked before the fit: the header is what can be wrong.
+        let end = header_end(&bytes, bytes.len() as u64)?;
+        match Self::from_header(&bytes[..end], bytes.len() as u64) {
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(self.cannot_be_stored(&error)),
+        }
     }
 
-    /// Refuses bytes that no one could read again. Blocks are rows and functions, which were checked before they were
-    /// fitted.
-    fn check_readable(&self, bytes: &[u8]) -> Result<()> {
-        let end = header_end(bytes, bytes.len() as u64)?;
-        Self::from_header(&bytes[..end], bytes.len() as u64).map(|_| ()).map_err(|error| {
-            let name = &self.card.algorithm;
-            Error::Data(format!(
-                "what '{name}' learned cannot be stored: {error}; are features or grades too large?"
-            ))
-        })
+    fn cannot_be_stored(&self, error: &Error) -> Error {
+        let name = &self.card.algorithm;
+        Error::Data(format!(
+            "the model of '{name}' cannot be stored: {error}; are features or grades too large?"
+        ))
     }
 
-    /// The model of a BLOB, every byte of it checked.
+    /// The model of a BLOB, with all its blocks loaded.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for anything that [`Model::to_bytes`] does not write.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let model = Self::open(bytes, bytes.len() as u64, true)?;
-        for (number, place) in model.index.iter().enumerate() {
-            let block = &bytes[place.offset..place.offset + place.length];
-            place.check(block)?;
-            model.ranker.receive_block(number, block)?;
+        let model = Self::open(bytes, bytes.len() as u64, Loading::All)?;
+        for number in 0..model.index.len() {
+            let span = &model.index[number];
+            model.load_block(number, &bytes[span.offset..span.offset + span.length])?;
         }
         Ok(model)
     }
 
-    /// The model of a BLOB of `length` bytes, from its bytes up to [`header_end`]. Blocks are read by [`Self::fetch`].
+    /// The model of a BLOB of `length` bytes, from its bytes up to [`header_end`]. [`Self::load_blocks`] reads the rest.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for anything that [`Model::to_bytes`] does not write.
     pub fn from_header(start: &[u8], length: u64) -> Result<Self> {
-        Self::open(start, length, false)
+        Self::open(start, length, Loading::OnDemand)
     }
 
-    fn open(start: &[u8], length: u64, whole: bool) -> Result<Self> {
+    fn open(start: &[u8], length: u64, loading: Loading) -> Result<Self> {
         let opened = envelope::open(start, length)?;
-        let Header { card, scaling, form, ranker } = decode_header(opened.header)?;
-        let ranker = ranker::decode(&form, &ranker, opened.index.len(), whole)?;
+        let Header { card, scaling, tag, ranker } = decode_header(opened.header)?;
+        let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
         let model = Self { ranker, card, scaling, index: opened.index };
-        model.problem().map_or(Ok(model), |problem| Err(Error::Corrupt(problem.to_owned())))
+        model.validate()?;
+        Ok(model)
     }
 
-    /// Reads these blocks and checks them. `read` gets a place in the BLOB and memory of the length to read.
+    /// Numbers of the blocks that must be loaded before functions for these query features are fitted.
+    pub fn missing_blocks(&self, targets: &[&[f64]]) -> Vec<usize> {
+        self.ranker.as_query_dependent().map_or_else(Vec::new, |ranker| ranker.missing_blocks(targets))
+    }
+
+    /// Loads these blocks. `read` gets an offset in the BLOB and a buffer to fill.
     ///
     /// # Errors
     /// Those of `read`; [`Error::Corrupt`] for bytes that are not the block.
-    pub fn fetch(
+    pub fn load_blocks(
         &self,
         blocks: &[usize],
         read: &mut dyn FnMut(usize, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
         let mut bytes = Vec::new();
         for &number in blocks {
-            let Some(place) = self.index.get(number) else {
-                return Err(Error::Internal(format!("block {number} has no place")));
+            let Some(span) = self.index.get(number) else {
+                return Err(Error::Internal(format!("block {number} is not in the index")));
             };
-            bytes.resize(place.length, 0);
-            read(place.offset, &mut bytes)?;
-            place.check(&bytes)?;
-            self.ranker.receive_block(number, &bytes)?;
+            bytes.resize(span.length, 0);
+            read(span.offset, &mut bytes)?;
+            self.load_block(number, &bytes)?;
         }
         Ok(())
     }
 
-    /// The first thing that does not fit together, if any.
-    fn problem(&self) -> Option<&'static str> {
-        let n = self.card.features.len();
-        let json = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
-        let checks = [
-            (
-                (n > 0) == self.ranker.capabilities().has_features && self.card.means.len() == n,
-                "number of features",
-            ),
-            (self.card.means.iter().all(|mean| mean.is_finite()), "a mean that is not finite"),
-            (self.scaling.features().is_none_or(|learned| learned == n), "number of scaled features"),
-            (self.scaling.is_sound(), "the scaling"),
-            (self.scaling.width(n) == self.ranker.space().width(), "number of weights"),
-            (self.ranker.query_rule().is_none_or(|rule| rule.is_sound(n)), "the query features"),
-            (json(&self.card.settings) && json(&self.card.summary), "settings or summary"),
-            (self.card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "the training log"),
-        ];
-        checks.into_iter().find(|(holds, _)| !holds).map(|(_, problem)| problem)
+    fn load_block(&self, number: usize, bytes: &[u8]) -> Result<()> {
+        self.index[number].check(bytes)?;
+        match self.ranker.as_query_dependent() {
+            Some(ranker) => ranker.load_block(number, bytes),
+            None => Err(Error::Corrupt(format!("there is no block {number}"))),
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        let Self { card, scaling, ranker, .. } = self;
+        let n = card.features.len();
+        let width = ranker.space().map_or(0, Space::width);
+        require(
+            "model",
+            &[
+                ((n > 0) == ranker.capabilities().has_features, "features, or factors without features"),
+                (
+                    card.means.len() == n && card.means.iter().all(|mean| mean.is_finite()),
+                    "a mean per feature",
+                ),
+                (scaling.features().is_none_or(|learned| learned == n), "a scaling of its features"),
+                (scaling.is_sound(), "a valid scaling"),
+                (scaling.width(n) == width, "a weight per scaled feature"),
+                (ranker.query_rule().is_none_or(|rule| rule.is_sound(n)), "valid query features"),
+                (card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "a finite training log"),
+            ],
+        )
     }
 }

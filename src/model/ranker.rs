@@ -1,37 +1,37 @@
-//! Fitted rankers: what a training leaves behind, and how each form is written to and read from bytes.
-//!
-//! A ranker gives, for a target query, a [`Function`] that scores documents. Some are stored ([`Ranker::stored`]), others
-//! are fitted when asked for ([`Ranker::fit`]); who keeps and shares them is the caller's affair.
+//! Fitted rankers: the four forms that training produces.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::codec::Encoded;
-use super::factor::Factored;
-use super::online::Online;
-use super::{factor, linear, online, query_dependent};
-use crate::control::Control;
-use crate::data::{Id, QueryFeatureRule};
+use super::factored::{self, Factored};
+use super::linear::{self, Linear};
+use super::online::{self, Online};
+use super::query_dependent::{self, QueryDependent};
+use crate::data::QueryFeatureRule;
 use crate::error::{Error, Result};
-use crate::fit::Neighbor;
+use crate::fit::Loading;
 use crate::space::{Function, Space};
 
-/// The query for which a function is wanted.
-#[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
-    /// Its id, if known.
-    pub id: Option<&'a Id>,
-    /// Its scaled query features; empty where the ranker asks for none.
-    pub features: &'a [f64],
+/// A fitted ranker.
+#[derive(Debug)]
+pub enum Ranker {
+    /// One function for all queries.
+    Linear(Linear),
+    /// One function for all queries, whose online training can continue.
+    Online(Online),
+    /// One function per query.
+    QueryDependent(Box<QueryDependent>),
+    /// Factors of users and items, scored by id.
+    Factored(Box<Factored>),
 }
 
 /// What a ranker can do.
 #[allow(clippy::struct_excessive_bools, reason = "four independent abilities")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It scores one document without the rest of its query.
+    /// It scores one document without the other documents of the query.
     pub pointwise: bool,
-    /// Its score is a weighted sum of (scaled) features.
+    /// Its score is a weighted sum of scaled features.
     pub linear: bool,
     /// It reads document features.
     pub has_features: bool,
@@ -39,105 +39,85 @@ pub struct Capabilities {
     pub query_dependent: bool,
 }
 
-/// A fitted ranker.
-pub trait Ranker: Send + Sync + Debug {
-    /// The name under which its bytes are decoded, one of [`FORMS`].
-    fn form(&self) -> &'static str;
-
-    /// The space of its functions.
-    fn space(&self) -> &Space;
-
-    /// True where its function depends on the query.
-    fn query_dependent(&self) -> bool {
-        false
-    }
-
-    /// What it can do, its scaling left aside.
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            pointwise: self.space().pointwise(),
-            linear: self.space().is_linear(),
-            has_features: true,
-            query_dependent: self.query_dependent(),
+impl Ranker {
+    /// The name of the form in a stored model.
+    pub fn tag(&self) -> &'static str {
+        match self {
+            Self::Linear(_) => linear::TAG,
+            Self::Online(_) => online::TAG,
+            Self::QueryDependent(_) => query_dependent::TAG,
+            Self::Factored(_) => factored::TAG,
         }
     }
 
-    /// How query features are formed, where it uses any.
-    fn query_rule(&self) -> Option<&QueryFeatureRule> {
-        None
+    /// The function of all queries, in the forms that have one.
+    pub fn global_function(&self) -> Option<&Arc<Function>> {
+        match self {
+            Self::Linear(linear) => Some(linear.function()),
+            Self::Online(online) => Some(online.linear().function()),
+            Self::QueryDependent(_) | Self::Factored(_) => None,
+        }
     }
 
-    /// The function for a target that needs no fitting.
-    fn stored(&self, target: &Target<'_>) -> Option<Arc<Function>>;
+    /// The ranker as one with a function per query.
+    pub fn as_query_dependent(&self) -> Option<&QueryDependent> {
+        if let Self::QueryDependent(ranker) = self { Some(ranker) } else { None }
+    }
 
-    /// Fits the function of a target with these query features.
+    /// The space of its functions; none without features.
+    pub fn space(&self) -> Option<&Space> {
+        match self {
+            Self::Linear(linear) => Some(linear.space()),
+            Self::Online(online) => Some(online.linear().space()),
+            Self::QueryDependent(ranker) => Some(ranker.space()),
+            Self::Factored(_) => None,
+        }
+    }
+
+    /// How query features are computed, in the form that uses any.
+    pub fn query_rule(&self) -> Option<&QueryFeatureRule> {
+        self.as_query_dependent().map(QueryDependent::query_rule)
+    }
+
+    /// What it can do before scaling is taken into account.
+    pub fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            pointwise: self.space().is_some_and(Space::pointwise),
+            linear: self.space().is_some_and(Space::is_linear),
+            has_features: self.space().is_some(),
+            query_dependent: self.global_function().is_none(),
+        }
+    }
+
+    /// The bytes of everything but the scaling.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when canceled.
-    fn fit(&self, features: &[f64], control: &Control) -> Result<Function>;
-
-    /// True where a target that is not stored has no function but 0.
-    fn knows_only_stored(&self) -> bool {
-        false
+    /// A header that is too long; training blocks that are not loaded.
+    pub fn encode(&self) -> Result<Encoded<'_>> {
+        let header = match self {
+            Self::Linear(linear) => linear.encode(),
+            Self::Online(online) => online.encode(),
+            Self::QueryDependent(ranker) => return ranker.encode(),
+            Self::Factored(factored) => factored.encode(),
+        };
+        Ok(Encoded { header: header?, blocks: Vec::new() })
     }
 
-    /// What an online algorithm goes on from, where one has learned it.
-    fn online(&self) -> Option<&Online> {
-        None
-    }
-
-    /// Users and items that are scored by their ids, where there are no features.
-    fn factored(&self) -> Option<&Factored> {
-        None
-    }
-
-    /// The training queries that a target with these features borrows from, nearest first.
-    fn neighbors(&self, _features: &[f64]) -> Vec<Neighbor> {
-        Vec::new()
-    }
-
-    /// Id of a training query, by its number in [`Neighbor`].
-    fn training_id(&self, _query: usize) -> Option<&Id> {
-        None
-    }
-
-    /// Numbers of the blocks that fits for targets with these features need and that must be received first.
-    fn missing_blocks(&self, _targets: &[&[f64]]) -> Vec<usize> {
-        Vec::new()
-    }
-
-    /// Takes a block of the model that it was read from.
+    /// Reads a ranker of the form `tag` that has this many blocks, none of them loaded yet.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are not that block.
-    fn receive_block(&self, block: usize, _bytes: &[u8]) -> Result<()> {
-        Err(Error::Corrupt(format!("there is no block {block}")))
+    /// [`Error::Corrupt`] for an unknown form and for bytes that [`Self::encode`] does not write.
+    pub fn decode(tag: &str, header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
+        if blocks > 0 && tag != query_dependent::TAG {
+            return Err(Error::Corrupt(format!("a ranker of the form '{tag}' with blocks")));
+        }
+        match tag {
+            linear::TAG => Linear::decode(header).map(Self::Linear),
+            online::TAG => Online::decode(header).map(Self::Online),
+            query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
+                .map(|ranker| Self::QueryDependent(Box::new(ranker))),
+            factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),
+            _ => Err(Error::Corrupt(format!("unknown form of ranker '{tag}'"))),
+        }
     }
-
-    /// Writes everything but the scaling.
-    ///
-    /// # Errors
-    /// More than the format can hold.
-    fn encode(&self) -> Result<Encoded<'_>>;
-}
-
-/// How a header becomes a ranker of one form again; told the number of blocks, and whether all of them will follow.
-pub type Decode = fn(&[u8], usize, bool) -> Result<Box<dyn Ranker>>;
-
-/// Every form of ranker.
-pub const FORMS: &[(&str, Decode)] = &[
-    (factor::FORM, factor::decode),
-    (linear::FORM, linear::decode),
-    (online::FORM, online::decode),
-    (query_dependent::FORM, query_dependent::decode),
-];
-
-/// Reads a ranker of the named form, whose blocks are still to be received; `whole`: all of them will be.
-///
-/// # Errors
-/// An unknown form; bytes that are not what the form writes.
-pub fn decode(form: &str, header: &[u8], blocks: usize, whole: bool) -> Result<Box<dyn Ranker>> {
-    let known = FORMS.iter().find(|(name, _)| *name == form);
-    let (_, decode) = known.ok_or_else(|| Error::Corrupt(format!("unknown form of ranker '{form}'")))?;
-    decode(header, blocks, whole)
 }

@@ -47,7 +47,7 @@ impl FunctionKind {
 }
 
 /// A ranking function: weights in a [`Space`], which turns them into scores.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Function {
     /// As many weights as the space has.
     pub weights: Vec<f64>,
@@ -55,6 +55,18 @@ pub struct Function {
     pub objective: f64,
     /// Certified distance of `objective` from the optimum.
     pub gap: f64,
+}
+
+impl Function {
+    /// The function 0, whose optimality is not certified.
+    pub fn zero(dim: usize) -> Self {
+        Self { weights: vec![0.0; dim], objective: 0.0, gap: 0.0 }
+    }
+
+    /// Whether all its numbers are finite.
+    pub fn is_finite(&self) -> bool {
+        self.weights.iter().chain([&self.objective, &self.gap]).all(|number| number.is_finite())
+    }
 }
 
 /// A space of functions of scaled documents.
@@ -387,8 +399,15 @@ impl Space {
         functions.map(by).collect()
     }
 
-    /// True where the stored parts fit together.
-    pub fn is_sound(&self) -> bool {
+    /// Checks a space that was read from bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] with the reason.
+    pub fn validate(&self) -> Result<()> {
+        if self.is_sound() { Ok(()) } else { Err(Error::Corrupt("the space".to_owned())) }
+    }
+
+    fn is_sound(&self) -> bool {
         let kernel_width = match &self.map {
             Map::Linear => self.width,
             Map::Documents(map) if map.is_sound() => map.basis().points().dim(),

@@ -288,7 +288,7 @@ impl ModelHandle {
     /// Blocks that are damaged, a model that is no longer in its row, those of the database.
     pub fn fetch(&self, connection: &Connection, targets: &[&[f64]]) -> Result<()> {
         let Some(location) = &self.location else { return Ok(()) };
-        let missing = self.model.ranker.missing_blocks(targets);
+        let missing = self.model.missing_blocks(targets);
         if missing.is_empty() {
             return Ok(());
         }
@@ -305,7 +305,7 @@ impl ModelHandle {
         if read_key(&start)? != self.key {
             return Err(gone());
         }
-        self.model.fetch(&missing, &mut |offset, bytes| read_at(&blob, offset, bytes))
+        self.model.load_blocks(&missing, &mut |offset, bytes| read_at(&blob, offset, bytes))
     }
 }
 

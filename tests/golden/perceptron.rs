@@ -7,10 +7,16 @@ use sqlite_ltr::algorithm::perceptron::Perceptron;
 use sqlite_ltr::data::{Documents, Matrix};
 use sqlite_ltr::loss::list::Active;
 use sqlite_ltr::metric::Ties;
-use sqlite_ltr::model::{LabelTies, Progress, Rules};
+use sqlite_ltr::model::{LabelTies, OnlineRules, OnlineState};
 
-fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> Rules {
-    Rules { measure: measure.to_owned(), eta, active, label_ties, average: true }
+fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> OnlineRules {
+    OnlineRules {
+        measure: measure.to_owned(),
+        learning_rate: eta,
+        update_on: active,
+        label_ties,
+        average: true,
+    }
 }
 
 fn measure_of(name: &str, k: &Value) -> String {
@@ -18,7 +24,7 @@ fn measure_of(name: &str, k: &Value) -> String {
 }
 
 /// The rules and the order of equal scores of a named run.
-fn run_of(name: &str, measure: &str) -> (Rules, Ties) {
+fn run_of(name: &str, measure: &str) -> (OnlineRules, Ties) {
     let (stable, average) = (LabelTies::Stable, LabelTies::Average);
     match name {
         "paper_eta1" => (rules(measure, 1.0, Active::Margin, stable), Ties::Worst),
@@ -51,7 +57,7 @@ fn every_run_has_the_trajectory_of_the_reference() {
             let what = format!("{measure}, {name}");
             let (rules, ties) = run_of(name, &measure);
             let expected = rows(&run["w"]);
-            let mut perceptron = Perceptron::new(rules, Progress::new(expected[0].len()), ties).unwrap();
+            let mut perceptron = Perceptron::new(rules, OnlineState::new(expected[0].len()), ties).unwrap();
             let mut mean = vec![0.0; expected[0].len()];
             for (t, (x, y)) in queries.iter().enumerate() {
                 assert_close(&perceptron.progress().weights, &expected[t], 1e-10, &what);

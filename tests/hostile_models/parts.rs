@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
 use sqlite_ltr::fit::FitSpec;
-use sqlite_ltr::model::{Progress, Rules, decode_header, encode_header};
+use sqlite_ltr::model::{OnlineRules, OnlineState, decode_header, encode_header};
 use sqlite_ltr::smoothing::Smoothing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -69,8 +69,8 @@ pub struct Sum {
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Online {
     pub space: Space,
-    pub rules: Rules,
-    pub progress: Progress,
+    pub rules: OnlineRules,
+    pub progress: OnlineState,
 }
 
 #[derive(Serialize, Deserialize, Clone)]

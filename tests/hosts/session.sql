@@ -33,7 +33,7 @@ SELECT count(*), sum(a.score = b.score) FROM ltr_rank('late', 'judgments') AS a 
 SELECT ltr_score(model, ltr_vec(0.9, 0.1)) > ltr_score(model, ltr_vec(0.1, 0.1)) FROM fitted WHERE name = 'curved';
 --> 1
 SELECT ltr_score(model, ltr_vec(0.9, 0.1), ltr_vec(0.9)) FROM fitted WHERE name = 'pairs';
---! ltr_score: the model's form "ranking" needs the whole query; use ltr_rank
+--! ltr_score: the model's form "ranking" needs all documents of a query; use ltr_rank
 DELETE FROM ltr_models WHERE name = 'late';
 
 -- Listwise losses, a model that goes on.

@@ -19,7 +19,7 @@ use super::{AlgorithmDef, Choice, LogStep, Recipe, Trained, TrainingSet, grid};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
-use crate::model::Linear;
+use crate::model::{Linear, Ranker};
 use crate::select::fold_numbers;
 use crate::space::{Function, Space};
 
@@ -82,7 +82,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     let lambda = best.lambda();
     let warnings = choice.warning(lambda).into_iter().collect();
     Ok(Trained {
-        ranker: Box::new(Linear::new(space, Function { weights, objective, gap: 0.0 })),
+        ranker: Ranker::Linear(Linear::new(space, Function { weights, objective, gap: 0.0 })),
         scaling: Scaling::None,
         lambda: Some(lambda),
         prior_lambda: None,

@@ -14,7 +14,7 @@ use super::biases::Biases;
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
-use crate::model::{Folding, MOST_STEPS};
+use crate::model::{FoldIn, MAX_STEPS};
 use crate::solve::{Factorization, Factors, HalfStep};
 
 /// What is fitted.
@@ -49,13 +49,13 @@ impl Session<'_> {
     ) -> Result<Fit> {
         let began = Instant::now();
         let choices = self.choices;
-        let folding = Folding {
+        let folding = FoldIn {
             loss: choices.loss.clone(),
-            labels: self.labels,
+            transform: self.labels,
             lambda: 1.0,
             tolerance: choices.tolerance,
         };
-        let labels = folding.labels(&ratings.values);
+        let labels = folding.targets(&ratings.values);
         let biases = self.biases(ratings);
         let scale = self.scale(ratings, &labels, &biases);
         let factors = Factors::new(ratings.n_users(), ratings.n_items, choices.rank, self.recipe.seed);
@@ -79,7 +79,7 @@ impl Session<'_> {
 
     /// Fits U and V once each; answers with the objective.
     fn epoch(&self, problem: &mut Factorization<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
-        let step = HalfStep { tolerance: self.choices.tolerance, most: MOST_STEPS };
+        let step = HalfStep { tolerance: self.choices.tolerance, most: MAX_STEPS };
         problem.fit_users(&mut fit.factors, lambda, step, self.control)?;
         problem.fit_items(&mut fit.factors, lambda, step, self.control)?;
         self.control.step();

@@ -19,7 +19,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Ratings, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss, Shape};
-use crate::model::{Factor, Factored, Folding, Labels};
+use crate::model::{Factored, FoldIn, Ranker, RatingTransform};
 use crate::param::Params;
 use crate::smoothing::Kind;
 
@@ -133,17 +133,17 @@ impl Choices {
     }
 
     /// What least squares and biases see: targets with a standard deviation of 1 within users.
-    fn labels(&self, ratings: &Ratings) -> Labels {
-        let raw = Labels { gain: self.gain, scale: 1.0 };
+    fn labels(&self, ratings: &Ratings) -> RatingTransform {
+        let raw = RatingTransform { gain: self.gain, scale: 1.0 };
         let mut squares = 0.0;
         for user in 0..ratings.n_users() {
             let targets: Vec<f64> =
-                ratings.values[ratings.of_user(user)].iter().map(|&rating| raw.of(rating)).collect();
+                ratings.values[ratings.of_user(user)].iter().map(|&rating| raw.apply(rating)).collect();
             let mean = targets.iter().sum::<f64>() / targets.len().max(1) as f64;
             squares += targets.iter().map(|target| (target - mean) * (target - mean)).sum::<f64>();
         }
         let deviation = (squares / ratings.len().max(1) as f64).sqrt();
-        Labels { scale: if deviation > 0.0 { deviation } else { 1.0 }, ..raw }
+        RatingTransform { scale: if deviation > 0.0 { deviation } else { 1.0 }, ..raw }
     }
 }
 
@@ -151,7 +151,7 @@ impl Choices {
 struct Session<'a> {
     recipe: &'a Recipe,
     choices: &'a Choices,
-    labels: Labels,
+    labels: RatingTransform,
     control: &'a Control,
 }
 
@@ -183,7 +183,7 @@ impl Session<'_> {
         if !self.choices.biases {
             return Biases::none(ratings);
         }
-        let targets: Vec<f64> = ratings.values.iter().map(|&rating| self.labels.of(rating)).collect();
+        let targets: Vec<f64> = ratings.values.iter().map(|&rating| self.labels.apply(rating)).collect();
         Biases::fit(ratings, &targets)
     }
 }
@@ -199,7 +199,7 @@ fn trained(
 ) -> Trained {
     let (users, items, ratings) = known;
     let Choices { loss, tolerance, .. } = session.choices;
-    let folding = Folding { loss: loss.clone(), labels: session.labels, lambda, tolerance: *tolerance };
+    let folding = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
     let log = fit.log.iter().map(|&(objective, seconds)| LogStep { objective, gap: 0.0, seconds }).collect();
     let lone = (0..ratings.n_users()).filter(|&user| ratings.of_user(user).len() < 2).count();
@@ -228,12 +228,12 @@ fn trained(
         item_biases,
         unknown_bias: unknown,
         scale: fit.scale,
-        seen_offsets: ratings.offsets,
-        seen: ratings.items,
-        folding,
+        rated_offsets: ratings.offsets,
+        rated: ratings.items,
+        fold_in: folding,
     };
     Trained {
-        ranker: Box::new(Factor::new(factored)),
+        ranker: Ranker::Factored(Box::new(factored)),
         scaling: Scaling::None,
         lambda: Some(lambda),
         prior_lambda: None,
@@ -265,7 +265,7 @@ fn check(data: &Dataset, choices: &Choices) -> Result<()> {
             data.query_ids[user], data.weights[user]
         )));
     }
-    let labels = Labels { gain: choices.gain, scale: 1.0 };
+    let labels = RatingTransform { gain: choices.gain, scale: 1.0 };
     for user in 0..data.n_queries() {
         for row in data.rows(user) {
             let whom = || format!("user {}, item {}", data.query_ids[user], data.doc_ids[row]);

@@ -350,19 +350,18 @@ impl<'a> Session<'a> {
         Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
     }
 
-    fn ranker(self, fitting: FitSpec, mut functions: Vec<Function>) -> (Box<dyn Ranker>, Scaling) {
-        let ranker: Box<dyn Ranker> = match self.rule {
+    fn ranker(self, fitting: FitSpec, mut functions: Vec<Function>) -> (Ranker, Scaling) {
+        let ranker = match self.rule {
             None => {
-                Box::new(Linear::new(self.neighborhood.blocks.space().fitted(), functions.swap_remove(0)))
+                let space = self.neighborhood.blocks.space().fitted();
+                Ranker::Linear(Linear::new(space, functions.swap_remove(0)))
             }
             Some(rule) => {
                 let ids = self.data.query_ids.clone();
                 let functions = functions.into_iter().map(Arc::new).collect();
-                Box::new(QueryDependent::new(
-                    self.neighborhood,
-                    fitting,
-                    TrainingQueries { rule, ids, functions },
-                ))
+                let training = TrainingQueries { rule, ids, functions };
+                let ranker = QueryDependent::new(self.neighborhood, fitting, training);
+                Ranker::QueryDependent(Box::new(ranker))
             }
         };
         (ranker, self.scaling)

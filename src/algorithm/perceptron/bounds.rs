@@ -46,13 +46,13 @@ pub(super) fn report(
     terms.sort_by(|a, b| compare(b.lead, a.lead));
     let square = dot(&direction, &direction);
     let size = progress.most_weighted as f64 * progress.largest_norm * progress.largest_norm;
-    let regret = least(&terms, square / (2.0 * rules.eta));
+    let regret = least(&terms, square / (2.0 * rules.learning_rate));
     let theorem = least(&terms, 2.0 * square * size * progress.largest_ratio);
     Ok(json!({
         "comparator": "averaged weights, best of scales",
         "regret": {
             "formula": "sum f_t(u) + |u|^2 / (2 eta) + eta / 2 sum |z_t|^2",
-            "value": regret.1 + 0.5 * rules.eta * progress.squared_steps,
+            "value": regret.1 + 0.5 * rules.learning_rate * progress.squared_steps,
             "scale": regret.0,
             "proved": true,
         },
@@ -60,7 +60,7 @@ pub(super) fn report(
             "formula": "2 sum f_t(u) + 4 |u|^2 m R_X^2 v_max",
             "value": 2.0 * theorem.1,
             "scale": theorem.0,
-            "proved": rules.active == Active::Misorder,
+            "proved": rules.update_on == Active::Misorder,
         },
     }))
 }

@@ -1,7 +1,7 @@
 //! The ranking perceptron (Chaudhuri & Tewari 2014, Algorithm 1): learns query by query, in the order of the rows, and
 //! goes on from where it stands.
 //!
-//! What is kept between rounds is `model::Progress`; a training that is cut between two queries and goes on later is the
+//! What is kept between rounds is `model::OnlineState`; a training that is cut between two queries and goes on later is the
 //! same, bit by bit, as one that was not. Documents are taken as they are unless the option `scale` asks for more: a
 //! scaling that is learned on the first rows would not be that of all rows.
 //!
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::loss::list::Active;
 use crate::math::random::Random;
 use crate::metric::Ties;
-use crate::model::{ACTIVE_NAMES, LABEL_TIES_NAMES, LabelTies, Online, Progress, Rules};
+use crate::model::{LABEL_TIES_NAMES, LabelTies, Online, OnlineRules, OnlineState, Ranker, UPDATE_ON_NAMES};
 use crate::param::Params;
 use crate::smoothing::Kind;
 
@@ -56,7 +56,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 /// The choices of one training.
 #[derive(Debug, Clone)]
 pub struct Choices {
-    rules: Rules,
+    rules: OnlineRules,
     epochs: usize,
     /// Whether each epoch has an order of its own.
     shuffle: bool,
@@ -69,10 +69,10 @@ impl Choices {
     /// A measure that SLAM does not bound.
     pub(super) fn new(options: &Params) -> Result<Self> {
         let last = |key: &str, names: &[&str]| options.text(key) == names.last().copied();
-        let rules = Rules {
+        let rules = OnlineRules {
             measure: options.text("measure").unwrap_or("ndcg@10").to_owned(),
-            eta: options.number("learning_rate").unwrap_or(1.0),
-            active: if last("update_on", ACTIVE_NAMES) { Active::Misorder } else { Active::Margin },
+            learning_rate: options.number("learning_rate").unwrap_or(1.0),
+            update_on: if last("update_on", UPDATE_ON_NAMES) { Active::Misorder } else { Active::Margin },
             label_ties: if last("label_ties", LABEL_TIES_NAMES) {
                 LabelTies::Stable
             } else {
@@ -92,11 +92,11 @@ impl Choices {
 
     /// The choices as JSON, for the model's card.
     pub(super) fn settings(&self) -> Value {
-        let Rules { measure, eta, active, label_ties, average } = &self.rules;
+        let OnlineRules { measure, learning_rate, update_on, label_ties, average } = &self.rules;
         json!({
             "measure": measure,
-            "learning_rate": eta,
-            "update_on": ACTIVE_NAMES[*active as usize],
+            "learning_rate": learning_rate,
+            "update_on": UPDATE_ON_NAMES[*update_on as usize],
             "label_ties": LABEL_TIES_NAMES[*label_ties as usize],
             "average": average,
             "epochs": self.epochs,
@@ -113,7 +113,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     check_weights(&data)?;
     let scaling = Scaling::fit(recipe.scale, &data, control)?;
     scale(&scaling, &mut data, control)?;
-    let progress = Progress { summaries, ..Progress::new(data.features.columns()) };
+    let progress = OnlineState { summaries, ..OnlineState::new(data.features.columns()) };
     let mut perceptron = Perceptron::new(rules, progress, Ties::Worst)?;
     control.expect(epochs.saturating_mul(data.n_queries()));
     let mut order: Vec<usize> = (0..data.n_queries()).collect();
@@ -133,14 +133,14 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
 
 /// One pass over more documents, from where an earlier training stopped.
 fn go_on(earlier: Earlier<'_>, set: TrainingSet, control: &Control) -> Result<Trained> {
-    let Some(online) = earlier.ranker.online() else {
+    let Ranker::Online(online) = earlier.ranker else {
         return Err(Error::Corrupt("a perceptron without what it goes on from".to_owned()));
     };
     let TrainingSet { mut data, summaries, .. } = set;
     check_weights(&data)?;
     let scaling = earlier.scaling.clone();
     scale(&scaling, &mut data, control)?;
-    let progress = Progress { summaries, ..online.progress().clone() };
+    let progress = OnlineState { summaries, ..online.state().clone() };
     let mut perceptron = Perceptron::new(online.rules().clone(), progress, Ties::Worst)?;
     control.expect(data.n_queries());
     let order: Vec<usize> = (0..data.n_queries()).collect();
@@ -190,7 +190,7 @@ fn trained(perceptron: Perceptron, scaling: Scaling) -> Trained {
         "most_weighted_documents": progress.most_weighted,
     });
     Trained {
-        ranker: Box::new(Online::new(rules, progress)),
+        ranker: Ranker::Online(Online::new(rules, progress)),
         scaling,
         lambda: None,
         prior_lambda: None,

@@ -10,7 +10,7 @@ use crate::loss::QueryLoss;
 use crate::loss::list::Slam;
 use crate::math::dense::{Element, dot};
 use crate::metric::{Metric, MetricOptions, Ties};
-use crate::model::{Progress, Rules};
+use crate::model::{OnlineRules, OnlineState};
 
 /// A loss up to this is rounding.
 const NO_LOSS: f64 = 1e-12;
@@ -20,8 +20,8 @@ const NO_LOSS: f64 = 1e-12;
 pub struct Perceptron {
     measure: Metric,
     surrogate: Slam,
-    rules: Rules,
-    progress: Progress,
+    rules: OnlineRules,
+    progress: OnlineState,
 }
 
 /// What happened in a round.
@@ -42,18 +42,18 @@ impl Perceptron {
     ///
     /// # Errors
     /// A measure that SLAM does not bound.
-    pub fn new(rules: Rules, progress: Progress, ties: Ties) -> Result<Self> {
+    pub fn new(rules: OnlineRules, progress: OnlineState, ties: Ties) -> Result<Self> {
         let measure = rules.metric()?.with_options(MetricOptions { ties, ..MetricOptions::default() })?;
         Ok(Self { measure, surrogate: rules.surrogate()?, rules, progress })
     }
 
     /// What has been learned so far.
-    pub fn progress(&self) -> &Progress {
+    pub fn progress(&self) -> &OnlineState {
         &self.progress
     }
 
     /// The rules and what has been learned.
-    pub fn into_parts(self) -> (Rules, Progress) {
+    pub fn into_parts(self) -> (OnlineRules, OnlineState) {
         (self.rules, self.progress)
     }
 
@@ -63,7 +63,7 @@ impl Perceptron {
     }
 
     /// The rules.
-    pub(super) fn rules(&self) -> &Rules {
+    pub(super) fn rules(&self) -> &OnlineRules {
         &self.rules
     }
 
@@ -96,7 +96,7 @@ impl Perceptron {
         if loss <= NO_LOSS {
             return Round { loss, surrogate: 0.0, updated: false, counted: Vec::new() };
         }
-        let query = self.surrogate.of(labels).with(self.rules.active);
+        let query = self.surrogate.of(labels).with(self.rules.update_on);
         let mut slope = vec![0.0; scores.len()];
         let surrogate = query.value_and_subgradient(scores, &mut slope);
         let rivals = query.rivals(scores);
@@ -114,7 +114,7 @@ impl Perceptron {
         let z = combination(documents, slope, self.progress.weights.len());
         self.progress.squared_steps += dot(&z, &z);
         for (weight, z) in self.progress.weights.iter_mut().zip(&z) {
-            *weight -= self.rules.eta * z;
+            *weight -= self.rules.learning_rate * z;
         }
     }
 

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, function_for, function_weights, parts};
+use crate::fit::Neighbor;
+use crate::model::QueryDependent;
 use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::state::ModelHandle;
@@ -29,9 +31,10 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
         let argument = call.context.get_raw(0);
         let ModelHandle { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state)?;
         let can = model.capabilities();
+        let query_dependent = model.ranker.as_query_dependent();
         let mut card = json!({
             "algorithm": model.card.algorithm,
-            "form": model.ranker.form(),
+            "form": model.ranker.tag(),
             "capabilities": {
                 "pointwise": can.pointwise,
                 "linear": can.linear,
@@ -39,9 +42,9 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
                 "query_dependent": can.query_dependent,
             },
             "feature_names": model.card.features,
-            "settings": model.settings(),
-            "training": model.summary(),
-            "novel_queries": if model.ranker.knows_only_stored() { "score 0" } else { "ranked" },
+            "settings": model.card.settings,
+            "training": model.card.summary,
+            "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
         if let ValueRef::Text(name) = argument {
             let (name, version, _) = Store::new(connection, None)?.report(&String::from_utf8_lossy(name))?;
@@ -153,19 +156,21 @@ impl TableFunction for Neighbors {
 
     fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
         let ModelHandle { model, .. } = handle(call)?;
-        model.check_features()?;
-        let Some(rule) = model.ranker.query_rule().filter(|_| !model.ranker.knows_only_stored()) else {
+        model.space()?;
+        let ranker = model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries());
+        let Some(ranker) = ranker else {
             let name = &model.card.algorithm;
             return Err(Error::Unsupported(format!(
                 "the model '{name}' does not borrow judgments from neighbors"
             )));
         };
-        let features = rule.scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
-        let row = |neighbor: crate::fit::Neighbor| {
-            let id = model.ranker.training_id(neighbor.query).cloned().unwrap_or_default();
+        let features =
+            ranker.query_rule().scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
+        let row = |neighbor: Neighbor| {
+            let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
             vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]
         };
-        Ok(ready(model.ranker.neighbors(&features).into_iter().map(row).collect()))
+        Ok(ready(ranker.neighbors(&features).into_iter().map(row).collect()))
     }
 }
 

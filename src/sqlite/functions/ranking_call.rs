@@ -4,7 +4,7 @@ use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
-use crate::evaluate::{Progress, Scored, Scoring};
+use crate::evaluate::{Scored, ScoringJob, Step};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::state::ModelHandle;
@@ -106,14 +106,14 @@ impl RankingCall {
     pub fn scored(&self, call: &Call<'_>, data: &Dataset) -> Result<Scored> {
         let ModelHandle { model, key, .. } = &self.handle;
         let fits = &call.state.fits;
-        let run = |control: &Control| Scoring::start(model, *key, data, fits, control);
+        let run = |control: &Control| ScoringJob::start(model, *key, data, fits, control);
         let mut progress = self.limits.run(call.connection, run)?;
         loop {
             progress = match progress {
-                Progress::Done(scored) => return Ok(scored),
-                Progress::Fit(scoring, queries) => {
-                    self.handle.fetch(call.connection, &scoring.targets(&queries))?;
-                    self.limits.run(call.connection, |control| scoring.go_on(&queries, control))?
+                Step::Done(scored) => return Ok(scored),
+                Step::NeedsFits(job, queries) => {
+                    self.handle.fetch(call.connection, &job.targets(&queries))?;
+                    self.limits.run(call.connection, |control| job.advance(&queries, control))?
                 }
             };
         }

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use crate::arrange::ListConstraint;
 use crate::data::{Id, RowOrder};
 use crate::error::{Error, Result};
-use crate::model::Model;
-use crate::model::{Factored, User};
+use crate::model::{Candidates, Factored, Model, Ranker, User};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
@@ -32,12 +31,13 @@ const MODEL: Parameter = Parameter { name: "model", required: true };
 const USUAL: usize = 10;
 
 fn factored(model: &Model) -> Result<&Factored> {
-    model.ranker.factored().ok_or_else(|| {
-        let name = &model.card.algorithm;
-        Error::Unsupported(format!(
-            "the model '{name}' knows no users and items; 'cofi_rank' trains one that does"
-        ))
-    })
+    if let Ranker::Factored(factored) = &model.ranker {
+        return Ok(factored);
+    }
+    let name = &model.card.algorithm;
+    Err(Error::Unsupported(format!(
+        "the model '{name}' has no users and items; 'cofi_rank' trains one that has"
+    )))
 }
 
 /// `ltr_recommend`.
@@ -70,7 +70,8 @@ impl TableFunction for Recommend {
             Some(ratings) => fold_in(factored, &ratings, &mut warnings),
             None => known(factored, &id_of(call.argument(1)), &mut warnings),
         };
-        let best = factored.best(&user, k, options.flag("include_seen"));
+        let candidates = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
+        let best = factored.best(&user, k, candidates);
         call.state.set_warnings(warnings);
         let row = |(place, (item, score)): (usize, (usize, f64))| {
             let id = Output::Id(factored.items[item].clone());
@@ -99,14 +100,14 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
 }
 
 fn known(factored: &Factored, id: &Id, warnings: &mut Vec<String>) -> User {
-    if factored.user_number(id).is_none() {
+    if factored.user_index(id).is_none() {
         warnings.push(format!("user {id} is not in the model and has no ratings; the biases of items rank"));
     }
     factored.user(id)
 }
 
 fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String>) -> User {
-    let number = |(id, rating): &(Id, f64)| Some((factored.item_number(id)? as u32, *rating));
+    let number = |(id, rating): &(Id, f64)| Some((factored.item_index(id)? as u32, *rating));
     let mut rated: Vec<(u32, f64)> = ratings.iter().filter_map(number).collect();
     if rated.len() < ratings.len() {
         let unknown = ratings.len() - rated.len();
@@ -137,7 +138,7 @@ fn ratings(call: &Call<'_>, options: &Params, factored: &Factored) -> Result<Opt
         Some(_) => Vec::new(),
     };
     for (id, rating) in &ratings {
-        factored.folding.labels.check(*rating, || format!("option 'ratings', item {id}"))?;
+        factored.fold_in.transform.check(*rating, || format!("option 'ratings', item {id}"))?;
     }
     ratings.sort_by(|a, b| a.0.cmp(&b.0));
     match ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -148,9 +149,9 @@ fn ratings(call: &Call<'_>, options: &Params, factored: &Factored) -> Result<Opt
 
 /// The item that a text names; one that is no item may stand for a whole number, as keys of an object are texts.
 fn of_text(text: &str, factored: &Factored) -> Id {
-    let whole = || text.parse().ok().map(Id::Integer).filter(|id| factored.item_number(id).is_some());
+    let whole = || text.parse().ok().map(Id::Integer).filter(|id| factored.item_index(id).is_some());
     let id = Id::text(text);
-    if factored.item_number(&id).is_some() { id } else { whole().unwrap_or(id) }
+    if factored.item_index(&id).is_some() { id } else { whole().unwrap_or(id) }
 }
 
 fn pair(entry: &Value, factored: &Factored) -> Result<(Id, f64)> {

@@ -16,7 +16,7 @@ use crate::algorithm::{self, AlgorithmDef, Recipe, TrainingSet, Validation};
 use crate::arrange::ListConstraint;
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
-use crate::model::{Model, Origin};
+use crate::model::{Card, Model};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -171,7 +171,7 @@ impl Request {
                 "log_seconds": log_seconds,
             }),
         );
-        let origin = Origin {
+        let card = Card {
             algorithm: self.algorithm.name.to_owned(),
             settings: recipe.settings(),
             missing: recipe.missing,
@@ -181,7 +181,7 @@ impl Request {
             summary,
             log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
         };
-        let bytes = Model::new(origin, trained.scaling, trained.ranker).to_bytes()?;
+        let bytes = Model::new(card, trained.scaling, trained.ranker).to_bytes()?;
         check_length(connection, bytes.len() as u64)?;
         Ok(Outcome { bytes, report })
     }

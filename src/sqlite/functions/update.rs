@@ -20,7 +20,7 @@ use crate::algorithm::report::{facts, found, merge, signs_of_leakage, training_w
 use crate::algorithm::{self, AlgorithmDef, Earlier, GoOn, TrainingSet};
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Card, Model, Ranker};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -101,7 +101,10 @@ impl Request<'_> {
     fn outcome(&self, connection: &Connection) -> Result<(Vec<u8>, Value)> {
         let model = self.model;
         let source = Source::resolve(connection, &self.source)?;
-        let before = model.ranker.online().map_or(&[][..], |online| &online.progress().summaries);
+        let before = match &model.ranker {
+            Ranker::Online(online) => &online.state().summaries[..],
+            _ => &[],
+        };
         let spec = ReadSpec {
             model: Some(model),
             before,
@@ -117,16 +120,16 @@ impl Request<'_> {
         let leakage = signs_of_leakage(&data);
         let go_on = self.go_on;
         let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
-        let earlier = Earlier { ranker: &*model.ranker, scaling: &model.scaling };
+        let earlier = Earlier { ranker: &model.ranker, scaling: &model.scaling };
         let trained = self.limits.run(connection, |control| go_on(earlier, set, control))?;
         let warnings = [training_warnings(&trained), leakage].concat();
-        let mut summary = together(&model.summary(), added.clone());
+        let mut summary = together(&model.card.summary, added.clone());
         merge(&mut summary, found(&trained));
         let mut report = json!({
             "algorithm": self.algorithm.name,
             "source": self.source,
             "roles": roles.report(&read_report.ignored),
-            "settings": model.settings(),
+            "settings": model.card.settings,
             "added": added,
         });
         merge(&mut report, summary.clone());
@@ -138,8 +141,8 @@ impl Request<'_> {
                 "seconds": { "reading": read_seconds, "all": self.limits.seconds() },
             }),
         );
-        let bytes =
-            model.continued(read_report.means, &summary, trained.scaling, trained.ranker).to_bytes()?;
+        let card = Card { means: read_report.means, summary, ..model.card.clone() };
+        let bytes = Model::new(card, trained.scaling, trained.ranker).to_bytes()?;
         check_length(connection, bytes.len() as u64)?;
         Ok((bytes, report))
     }

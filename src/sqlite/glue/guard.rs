@@ -24,5 +24,6 @@ fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
 
 /// The message of an error. Hosts end texts at a zero byte, and rusqlite would lose such a message whole.
 fn shown(name: &str, error: &Error) -> String {
-    format!("{name}: {error}").replace('\0', "\\0")
+    let advice = if matches!(error, Error::NotPointwise(_)) { "; use ltr_rank" } else { "" };
+    format!("{name}: {error}{advice}").replace('\0', "\\0")
 }

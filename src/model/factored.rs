@@ -1,0 +1,373 @@
+//! Factors of users and items, scored by id.
+//!
+//! ```text
+//! score(u, i) = scale b_i + v_i.u
+//! ```
+//!
+//! An unknown user has u = 0, so its items are ranked by their biases b. An unknown item has v = 0 and the bias of an item
+//! without ratings. The model keeps which items each user has rated: they are not recommended again.
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::{decode_header, encode_header};
+use crate::data::Id;
+use crate::error::{Error, Result, require};
+use crate::loss::{Loss, Shape};
+use crate::math::dense::dot;
+use crate::math::order::compare;
+use crate::solve::{Factors, HalfStep, UserLoss, gather};
+
+pub(super) const TAG: &str = "factor";
+
+/// Most iterations of one user's fit.
+pub const MAX_STEPS: usize = 60;
+
+/// How the ratings of a user are fitted to its factors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoldIn {
+    /// The loss.
+    pub loss: Loss,
+    /// What least squares makes of a rating.
+    pub transform: RatingTransform,
+    /// Weight of |u|^2 / 2.
+    pub lambda: f64,
+    /// Relative gap at which a fit ends.
+    pub tolerance: f64,
+}
+
+/// Maps a rating y to (y or 2^y - 1) / scale, the target of least squares. Other losses take y itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RatingTransform {
+    /// Use the gain 2^y - 1.
+    pub gain: bool,
+    /// > 0.
+    pub scale: f64,
+}
+
+/// Gains of higher ratings cannot be squared and summed.
+const MAX_RATING_WITH_GAIN: f64 = 100.0;
+/// Nor can larger ratings.
+const MAX_RATING: f64 = 1e100;
+
+impl RatingTransform {
+    /// The target for a rating.
+    pub fn apply(self, rating: f64) -> f64 {
+        (if self.gain { libm::exp2(rating) - 1.0 } else { rating }) / self.scale
+    }
+
+    /// Refuses a rating that is too large to compute with; `origin` says where it comes from.
+    ///
+    /// # Errors
+    /// [`Error::Data`] with the rating and what is allowed.
+    pub fn check(self, rating: f64, origin: impl FnOnce() -> String) -> Result<()> {
+        if rating.abs() <= MAX_RATING && (!self.gain || rating <= MAX_RATING_WITH_GAIN) {
+            return Ok(());
+        }
+        let problem = if self.gain && rating <= MAX_RATING && rating > 0.0 {
+            format!(
+                "is too large for the gain 2^y - 1; allowed are at most {MAX_RATING_WITH_GAIN}, or larger ones if the model is trained with \"target\": \"grade\""
+            )
+        } else {
+            format!("is too large; allowed are {MAX_RATING:e} and less on both sides of 0")
+        };
+        let rating = if rating.abs() < 1e15 { format!("{rating}") } else { format!("{rating:e}") };
+        Err(Error::Data(format!("{}: the rating {rating} {problem}", origin())))
+    }
+}
+
+impl FoldIn {
+    /// The targets of the loss for these ratings.
+    pub fn targets(&self, ratings: &[f64]) -> Vec<f64> {
+        match self.loss.shape() {
+            Shape::Quadratic => ratings.iter().map(|&rating| self.transform.apply(rating)).collect(),
+            _ => ratings.to_vec(),
+        }
+    }
+
+    /// When a user's fit ends.
+    pub fn step(&self) -> HalfStep {
+        HalfStep { tolerance: self.tolerance, most: MAX_STEPS }
+    }
+}
+
+/// Factors of users and items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Factored {
+    /// Ids of users, ascending.
+    pub users: Vec<Id>,
+    /// Ids of items, ascending.
+    pub items: Vec<Id>,
+    /// U and V.
+    pub factors: Factors,
+    /// a; no ranking depends on it, it is kept for display.
+    pub user_biases: Vec<f64>,
+    /// b.
+    pub item_biases: Vec<f64>,
+    /// b of an item without ratings.
+    pub unknown_bias: f64,
+    /// Factor of b in a score.
+    pub scale: f64,
+    /// User u has rated the items `rated[rated_offsets[u]..rated_offsets[u + 1]]`, ascending.
+    pub rated_offsets: Vec<usize>,
+    /// Indices of items.
+    pub rated: Vec<u32>,
+    /// How a new user is fitted.
+    pub fold_in: FoldIn,
+}
+
+/// A user to score items for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct User {
+    /// u (rank).
+    pub factors: Vec<f64>,
+    /// Indices of the items that it has rated, ascending.
+    pub rated: Vec<u32>,
+}
+
+/// Which items are recommended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidates {
+    /// All items.
+    All,
+    /// Items that the user has not rated.
+    Unrated,
+}
+
+impl Factored {
+    /// Index of a user.
+    pub fn user_index(&self, id: &Id) -> Option<usize> {
+        self.users.binary_search(id).ok()
+    }
+
+    /// Index of an item.
+    pub fn item_index(&self, id: &Id) -> Option<usize> {
+        self.items.binary_search(id).ok()
+    }
+
+    /// A user of the training; an unknown user has factors of 0 and has rated nothing.
+    pub fn user(&self, id: &Id) -> User {
+        let rank = self.factors.rank;
+        match self.user_index(id) {
+            None => User { factors: vec![0.0; rank], rated: Vec::new() },
+            Some(user) => User {
+                factors: self.factors.users[user * rank..][..rank].to_vec(),
+                rated: self.rated[self.rated_offsets[user]..self.rated_offsets[user + 1]].to_vec(),
+            },
+        }
+    }
+
+    /// A new user with these ratings of items (ascending indices), for fixed V.
+    pub fn fold_in(&self, ratings: &[(u32, f64)]) -> User {
+        let rank = self.factors.rank;
+        let (rated, ratings): (Vec<u32>, Vec<f64>) = ratings.iter().copied().unzip();
+        let start = vec![0.0; rank];
+        let factors = match UserLoss::new(&self.fold_in.loss, &self.fold_in.targets(&ratings)) {
+            None => start,
+            Some(loss) => {
+                let rows = gather(&self.factors.items, &rated, rank);
+                let offsets: Vec<f64> = rated.iter().map(|&item| self.offset(item as usize)).collect();
+                loss.user(&rows, &offsets, &start, self.fold_in.lambda, self.fold_in.step())
+            }
+        };
+        User { factors, rated }
+    }
+
+    fn offset(&self, item: usize) -> f64 {
+        self.scale * self.item_biases[item]
+    }
+
+    /// The score of an item, given by its index; `None` is an unknown item.
+    pub fn score(&self, user: &User, item: Option<usize>) -> f64 {
+        let rank = self.factors.rank;
+        match item {
+            Some(item) => self.offset(item) + dot(&user.factors, &self.factors.items[item * rank..][..rank]),
+            None => self.scale * self.unknown_bias,
+        }
+    }
+
+    /// The best `k` items with their scores, best first. Items with equal scores are ordered by id.
+    pub fn best(&self, user: &User, k: usize, candidates: Candidates) -> Vec<(usize, f64)> {
+        let is_candidate = |item: &usize| {
+            candidates == Candidates::All || user.rated.binary_search(&(*item as u32)).is_err()
+        };
+        let items = (0..self.items.len()).filter(is_candidate);
+        let mut scored: Vec<(usize, f64)> = items.map(|item| (item, self.score(user, Some(item)))).collect();
+        let before = |a: &(usize, f64), b: &(usize, f64)| compare(b.1, a.1).then(a.0.cmp(&b.0));
+        if k < scored.len() {
+            scored.select_nth_unstable_by(k, before);
+            scored.truncate(k);
+        }
+        scored.sort_unstable_by(before);
+        scored
+    }
+
+    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+        encode_header(self)
+    }
+
+    pub(super) fn decode(header: &[u8]) -> Result<Self> {
+        let factored: Self = decode_header(header)?;
+        factored.validate()?;
+        Ok(factored)
+    }
+
+    fn validate(&self) -> Result<()> {
+        let Factors { rank, users, items } = &self.factors;
+        let ascend = |ids: &[Id]| ids.windows(2).all(|pair| pair[0] < pair[1]);
+        let (n_users, n_items) = (self.users.len(), self.items.len());
+        let numbers = [&users[..], items, &self.user_biases, &self.item_biases];
+        let finite = numbers.iter().all(|list| list.iter().all(|number| number.is_finite()));
+        require(
+            "factors",
+            &[
+                (*rank > 0, "a rank above 0"),
+                (ascend(&self.users) && ascend(&self.items), "ids in order"),
+                (Some(users.len()) == rank.checked_mul(n_users), "a row of factors for each user"),
+                (Some(items.len()) == rank.checked_mul(n_items), "a row of factors for each item"),
+                (
+                    self.user_biases.len() == n_users && self.item_biases.len() == n_items,
+                    "a bias for each id",
+                ),
+                (finite && self.scale.is_finite() && self.unknown_bias.is_finite(), "finite numbers"),
+                (self.rated_items_are_valid(), "ascending indices of rated items"),
+            ],
+        )?;
+        self.fold_in.validate()
+    }
+
+    fn rated_items_are_valid(&self) -> bool {
+        let offsets = &self.rated_offsets;
+        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&self.rated.len());
+        let ascends = |pair: &[usize]| {
+            let rated = self.rated.get(pair[0]..pair[1]);
+            rated.is_some_and(|rated| rated.windows(2).all(|two| two[0] < two[1]))
+        };
+        ends && offsets.len() == self.users.len() + 1
+            && offsets.windows(2).all(ascends)
+            && self.rated.iter().all(|&item| (item as usize) < self.items.len())
+    }
+}
+
+impl FoldIn {
+    fn validate(&self) -> Result<()> {
+        let loss_is_valid = match &self.loss {
+            Loss::Pair(_) => true,
+            Loss::List(loss) => loss.is_sound(),
+        };
+        let positive = |number: f64| number > 0.0 && number.is_finite();
+        let numbers = [self.transform.scale, self.lambda, self.tolerance];
+        require(
+            "fit of new users",
+            &[
+                (loss_is_valid && self.loss.shape().is_convex(), "a convex loss"),
+                (numbers.into_iter().all(positive), "positive numbers"),
+            ],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ranker;
+    use super::*;
+    use crate::fit::Loading;
+    use crate::loss::find;
+    use crate::param::Params;
+
+    fn example() -> Factored {
+        let loss = (find("pair_squared").unwrap().make)(&Params::default()).unwrap();
+        Factored {
+            users: vec![Id::Integer(1), Id::Integer(2)],
+            items: vec![Id::text("a"), Id::text("b"), Id::text("c")],
+            factors: Factors {
+                rank: 2,
+                users: vec![1.0, 0.0, 0.0, 1.0],
+                items: vec![2.0, 0.0, 0.0, 2.0, 1.0, 1.0],
+            },
+            user_biases: vec![0.0; 2],
+            item_biases: vec![0.5, 0.0, 0.25],
+            unknown_bias: -0.5,
+            scale: 2.0,
+            rated_offsets: vec![0, 2, 3],
+            rated: vec![0, 2, 1],
+            fold_in: FoldIn {
+                loss,
+                transform: RatingTransform { gain: true, scale: 2.0 },
+                lambda: 1.0,
+                tolerance: 1e-3,
+            },
+        }
+    }
+
+    fn read(factored: &Factored) -> Result<Factored> {
+        Factored::decode(&factored.encode().unwrap())
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        assert_eq!(read(&example()).unwrap(), example());
+    }
+
+    type Change = (&'static str, fn(&mut Factored));
+
+    const WRONG: &[Change] = &[
+        ("no rank", |f| f.factors.rank = 0),
+        ("a rank that overflows", |f| f.factors.rank = usize::MAX),
+        ("users out of order", |f| f.users.reverse()),
+        ("an item twice", |f| f.items[1] = f.items[0].clone()),
+        ("a user too many", |f| f.users.push(Id::Integer(9))),
+        ("a number too few", |f| f.factors.items.truncate(5)),
+        ("a bias too few", |f| f.item_biases.truncate(2)),
+        ("a factor that is NaN", |f| f.factors.users[0] = f64::NAN),
+        ("an infinite bias", |f| f.item_biases[0] = f64::INFINITY),
+        ("an infinite scale", |f| f.scale = f64::INFINITY),
+        ("an unknown bias that is NaN", |f| f.unknown_bias = f64::NAN),
+        ("no offsets", |f| f.rated_offsets.clear()),
+        ("offsets that fall", |f| f.rated_offsets = vec![0, 9, 3]),
+        ("an offset too few", |f| f.rated_offsets = vec![0, 3]),
+        ("seen items out of order", |f| f.rated = vec![2, 0, 1]),
+        ("a seen item that is not there", |f| f.rated[1] = 3),
+        ("a lambda of 0", |f| f.fold_in.lambda = 0.0),
+        ("a tolerance that is NaN", |f| f.fold_in.tolerance = f64::NAN),
+        ("a scale of labels of 0", |f| f.fold_in.transform.scale = 0.0),
+        ("a loss that is not convex", |f| f.fold_in.loss = Loss::Pair(crate::loss::PairLoss::Psi)),
+    ];
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        for (what, change) in WRONG {
+            let mut factored = example();
+            change(&mut factored);
+            assert!(matches!(read(&factored), Err(Error::Corrupt(_))), "{what}");
+        }
+        let header = example().encode().unwrap();
+        assert!(Ranker::decode(TAG, &header, 1, Loading::All).is_err(), "a block");
+    }
+
+    #[test]
+    fn the_best_fresh_items_come_first() {
+        let factored = example();
+        let user = factored.user(&Id::Integer(2));
+        assert_eq!(factored.best(&user, 10, Candidates::Unrated), vec![(2, 1.5), (0, 1.0)]);
+        assert_eq!(factored.best(&user, 2, Candidates::All), vec![(1, 2.0), (2, 1.5)]);
+        let nobody = factored.user(&Id::Integer(7));
+        assert_eq!(factored.best(&nobody, 1, Candidates::Unrated), vec![(0, 1.0)]);
+        assert!((factored.score(&nobody, None) + 1.0).abs() < 1e-12);
+    }
+
+    /// The folded user is the minimum of its own problem: ridge on centered labels.
+    #[test]
+    fn a_new_user_is_fitted_to_its_ratings() {
+        let factored = example();
+        let user = factored.fold_in(&[(0, 2.0), (1, 1.0)]);
+        // Labels (1.5, 0.5), offsets (1, 0): centered differences to explain are (0, 0).
+        assert!(user.factors.iter().all(|value| value.abs() < 1e-12), "{:?}", user.factors);
+        let user = factored.fold_in(&[(0, 3.0), (1, 1.0)]);
+        // Labels (3.5, 0.5): residuals (1, -1) after centering; rows (1, -1), (-1, 1): u = 2 (1, -1) / (1 + 4).
+        assert!(
+            (user.factors[0] - 0.4).abs() < 1e-6 && (user.factors[1] + 0.4).abs() < 1e-6,
+            "{:?}",
+            user.factors
+        );
+    }
+}
