@@ -11,8 +11,10 @@ use std::time::Instant;
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
+use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::optim::Objective;
 use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{Gram, ListBlock, ListProblem, Rows, SolveOptions, find, list_path};
 
@@ -97,7 +99,7 @@ fn shortest(times: usize, mut work: impl FnMut()) -> f64 {
 
 fn problem<'a>(features: usize, loss: &'a ListLoss, blocks: &'a [ListBlock]) -> ListProblem<'a> {
     let weight = 1.0 / blocks.len() as f64;
-    ListProblem::new(features, loss, blocks.iter().map(|block| (block, weight)).collect(), 1.0).unwrap()
+    ListProblem::new(features, loss, blocks.iter().map(|block| (block, weight)).collect()).unwrap()
 }
 
 /// A pass with a cheap loss against memory.
@@ -115,7 +117,7 @@ fn passes(queries: usize) {
     let w: Vec<f64> = (0..136).map(|i| f64::from(i).sin()).collect();
     let mut gradient = vec![0.0; 136];
     let pass = shortest(9, || {
-        std::hint::black_box(problem.risk(&w, &mut gradient));
+        std::hint::black_box(problem.value(&w, &mut gradient));
     });
     let gigabytes = values.len() as f64 * 4e-9;
     println!(
@@ -145,8 +147,8 @@ fn gram(rows: usize, features: usize) {
     );
     let (solver, began) = (find("least_squares").unwrap(), Instant::now());
     let options = SolveOptions { solver, ..SolveOptions::default() };
-    let (_, report) = list_path(&problem, &[1e-4], &options, &|| false).unwrap().pop().unwrap();
-    println!("  least_squares {:.3} s, {:?}", began.elapsed().as_secs_f64(), report.stop);
+    let fits = list_path(&problem, &[1e-4], &options, &Control::default()).unwrap();
+    println!("  least_squares {:.3} s, {:?}", began.elapsed().as_secs_f64(), fits[0].report.stop);
 }
 
 fn solvers(queries: usize, features: usize, loss: &ListLoss) {
@@ -156,7 +158,8 @@ fn solvers(queries: usize, features: usize, loss: &ListLoss) {
         for (lambda, tolerance) in CASES {
             let options = SolveOptions { solver: find(name).unwrap(), tolerance, ..SolveOptions::default() };
             let (began, before) = (Instant::now(), processor_time());
-            let (_, report) = list_path(&problem, &[lambda], &options, &|| false).unwrap().pop().unwrap();
+            let fits = list_path(&problem, &[lambda], &options, &Control::default()).unwrap();
+            let report = &fits[0].report;
             println!(
                 "list_net {} x {features}, {name}, lambda {lambda:e}, gap {tolerance:e}: {:.3} s, {:.3} s of processors, {} iterations, {:?}",
                 queries * DOCUMENTS,

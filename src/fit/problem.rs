@@ -8,7 +8,7 @@ use crate::control::Control;
 use crate::error::{Error, Result, require};
 use crate::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::solve::{
-    self, Cut, ListProblem, PairProblem, QueryBlock, SolveOptions, SolveReport, SolverDef, Stop,
+    self, Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
 use crate::space::{Function, Space};
 
@@ -66,7 +66,7 @@ impl FitSpec {
         blocks: &[(Arc<QueryBlock>, f64)],
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        let (w, report) = self.solve(space, blocks, control)?;
+        let Solution { w, report } = self.solve(space, blocks, control)?;
         let weights = space.function(w)?;
         Ok((Function { weights, objective: report.objective, gap: report.gap }, report))
     }
@@ -80,11 +80,11 @@ impl FitSpec {
         space: &Space,
         blocks: &[(Arc<QueryBlock>, f64)],
         control: &Control,
-    ) -> Result<(Vec<f64>, SolveReport)> {
+    ) -> Result<Solution> {
         let lambda = self.solver_lambda(space, self.lambda);
         let fit = self.fits(space, blocks, &[lambda], control)?.pop();
-        let (w, report) = fit.ok_or_else(|| Error::Internal("a solver without an answer".to_owned()))?;
-        if report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok((w, report)) }
+        let fit = fit.ok_or_else(|| Error::Internal("a solver without an answer".to_owned()))?;
+        if fit.report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(fit) }
     }
 
     /// The functions for several lambdas (largest first), for a choice among them.
@@ -101,7 +101,7 @@ impl FitSpec {
         let lambdas: Vec<f64> = lambdas.iter().map(|lambda| self.solver_lambda(space, *lambda)).collect();
         let fits = self.fits(space, blocks, &lambdas, control)?;
         control.check()?;
-        fits.into_iter().map(|(weights, _)| space.function(weights)).collect()
+        fits.into_iter().map(|fit| space.function(fit.w)).collect()
     }
 
     /// The lambda with which a solver finds the function that the caller's lambda means.
@@ -118,19 +118,21 @@ impl FitSpec {
         blocks: &[(Arc<QueryBlock>, f64)],
         lambdas: &[f64],
         control: &Control,
-    ) -> Result<Vec<(Vec<f64>, SolveReport)>> {
-        let canceled = || control.is_canceled();
+    ) -> Result<Vec<Solution>> {
         match &self.loss {
             Loss::Pair(loss) => {
-                solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &canceled)
+                let canceled = || control.is_canceled();
+                let fits =
+                    solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &canceled)?;
+                Ok(fits.into_iter().map(|(w, report)| Solution { w, report }).collect())
             }
             Loss::List(loss) => {
                 let problem = self.lists(loss, space, blocks)?;
                 match self.penalty {
-                    Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), &canceled),
+                    Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), control),
                     Penalty::Threshold => solve::spectral_path(&problem, Cut::Threshold, lambdas, control),
                     Penalty::Components => solve::spectral_path(&problem, Cut::Components, lambdas, control),
-                    Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options(), &canceled),
+                    Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options().rule(), control),
                 }
             }
         }
@@ -165,7 +167,7 @@ impl FitSpec {
             QueryBlock::Pair(_) => Err(prepared_for_another()),
         };
         let blocks = blocks.iter().map(lists).collect::<Result<_>>()?;
-        let mut problem = ListProblem::new(space.dim(), loss, blocks, self.lambda)?;
+        let mut problem = ListProblem::new(space.dim(), loss, blocks)?;
         if let Some(start) = &self.start {
             problem = problem.with_start(start.clone())?;
         }

@@ -166,7 +166,7 @@ impl Factored {
             Some(loss) => {
                 let rows = gather(&self.factors.items, &rated, rank);
                 let offsets: Vec<f64> = rated.iter().map(|&item| self.offset(item as usize)).collect();
-                loss.user(&rows, &offsets, &start, self.fold_in.lambda, self.fold_in.step())
+                loss.fit_user(&rows, &offsets, &start, self.fold_in.lambda, self.fold_in.step())
             }
         };
         User { factors, rated }

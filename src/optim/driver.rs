@@ -29,7 +29,7 @@ pub trait Method {
 }
 
 /// Iterates the method that `start` creates until the stop rule or the caller ends the run.
-pub fn minimize<M: Method>(rule: &StopRule, control: &Control, start: impl FnOnce() -> M) -> Solution {
+pub fn iterate<M: Method>(rule: &StopRule, control: &Control, start: impl FnOnce() -> M) -> Solution {
     let began = Instant::now();
     let mut method = start();
     let scale = method.scale();

@@ -1,8 +1,25 @@
 //! Numerical optimization. These modules know functions of a vector only; queries, documents and losses are in `solve`.
+//!
+//! | module | method |
+//! |---|---|
+//! | `driver` | the loop of all methods: stop rule, record of steps, cancellation |
+//! | `objective` | the functions: a risk R(w) = F(X w + b), and R with a quadratic penalty |
+//! | `line_search` | steps by backtracking and by bisection |
+//! | `newton_cg`, `lbfgs` | smooth risks |
+//! | `cutting_planes` | convex risks |
+//! | `projected_gradient` | smooth risks over a ball |
 
+pub mod cutting_planes;
 mod driver;
+pub mod lbfgs;
+mod line_search;
+pub mod newton_cg;
+mod objective;
+pub mod projected_gradient;
+pub mod vector;
 
-pub use driver::{Method, minimize, solve_path};
+pub use driver::{Method, iterate, solve_path};
+pub use objective::{Objective, Point, Ridge};
 
 /// A point with the report of the run that found it.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,11 @@
-//! Solvers. Each states its optimization problem first, returns a point with a certified gap and says why it stopped.
+//! Solvers of learning problems. Each module states its problem and returns a solution, a certified duality gap and a stop
+//! reason. The methods are those of `optim`.
 
 mod factor;
 mod list;
 mod pair;
 
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss, Shape};
 
@@ -15,40 +17,51 @@ pub use list::{
 };
 pub use pair::{PairBlock, PairProblem, certificate, path, solve};
 
-/// One solver: what it does about pairwise losses, and what about listwise ones.
+/// A solver of problems with pairwise losses, with listwise losses, or with both.
 #[derive(Debug)]
 pub struct SolverDef {
-    /// The name in the option `solver`.
+    /// The value of the option `solver`.
     pub name: &'static str,
     /// One line for people.
     pub summary: &'static str,
-    /// Its work on a [`PairProblem`], where it takes one.
+    /// Solves a [`PairProblem`].
     pub pair: Option<PairWork>,
-    /// Its work on a [`ListProblem`], where it takes one.
+    /// Solves a [`ListProblem`].
     pub list: Option<ListWork>,
 }
 
-/// One way to solve a [`PairProblem`].
+/// A way to solve a [`PairProblem`].
 #[derive(Debug, Clone, Copy)]
 pub struct PairWork {
-    /// Losses that it solves; psi comes with the hinge ([`SolverDef::takes`]).
+    /// Supported losses. Psi is supported if the hinge is ([`SolverDef::takes`]).
     pub losses: &'static [PairLoss],
-    /// Solves the problem for each lambda, best given from large to small; the last argument is asked whether to stop.
-    /// One w with its report per lambda; an interrupted run ends with the interrupted fit.
+    /// Solves the problem for each lambda.
     pub path: PairPath,
 }
 
-/// One way to solve a [`ListProblem`].
+/// A way to solve a [`ListProblem`].
 #[derive(Debug, Clone, Copy)]
 pub struct ListWork {
-    /// Shapes of losses that it solves.
+    /// Shapes of supported losses.
     pub shapes: &'static [Shape],
-    /// As [`PairWork::path`].
+    /// Solves the problem for each lambda.
     pub path: ListPath,
 }
 
+/// Solves pairwise problems for each lambda, best ordered from large to small. The last argument tells whether to stop.
+/// An interrupted path ends with the interrupted solution.
+pub type PairPath =
+    fn(&PairProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
+
+/// Solves listwise problems for each lambda, best ordered from large to small. An interrupted path ends with the
+/// interrupted solution.
+pub type ListPath = fn(&ListProblem<'_>, &[f64], &StopRule, &Control) -> Vec<Solution>;
+
+/// Tells whether to stop.
+type Canceled<'a> = &'a (dyn Fn() -> bool + Sync);
+
 impl SolverDef {
-    /// Whether problems with this loss can be solved. Psi is solved by a sequence of hinge problems.
+    /// Whether the solver supports the loss. Psi is solved by a sequence of hinge problems.
     pub fn takes(&self, loss: &Loss) -> bool {
         match loss {
             Loss::Pair(PairLoss::Psi) => self.takes(&Loss::Pair(PairLoss::Hinge)),
@@ -57,54 +70,43 @@ impl SolverDef {
         }
     }
 
-    /// Refuses a loss that the solver does not take.
+    /// Refuses a loss that the solver does not support.
     ///
     /// # Errors
-    /// With the solvers that take it.
+    /// Names the solvers that support it.
     pub fn check(&self, loss: &Loss) -> Result<()> {
         if self.takes(loss) {
             return Ok(());
         }
-        let taking: Vec<&str> =
+        let supporting: Vec<&str> =
             SOLVERS.iter().filter(|solver| solver.takes(loss)).map(|solver| solver.name).collect();
         Err(Error::Unsupported(format!(
             "the solver '{}' does not take the loss '{}', which is taken by: {}",
             self.name,
             loss.def().name,
-            taking.join(", ")
+            supporting.join(", ")
         )))
     }
 
-    /// Its work on pairs; that of `auto` where it has none.
+    /// Its way to solve pairwise problems, or that of `auto`.
     fn pair_path(&self) -> PairPath {
         self.pair.map_or(pair::NEWTON_WORK.path, |work| work.path)
     }
 
-    /// Its work on lists; that of `auto` where it has none.
+    /// Its way to solve listwise problems, or that of `auto`.
     fn list_path(&self) -> ListPath {
         self.list.map_or(list::AUTO.path, |work| work.path)
     }
 }
 
-/// One query prepared for a loss.
+/// One query, prepared for a loss.
 #[derive(Debug)]
 pub enum QueryBlock {
-    /// For a pairwise one.
+    /// For a pairwise loss.
     Pair(PairBlock),
-    /// For a listwise one.
+    /// For a listwise loss.
     List(ListBlock),
 }
-
-/// Tells whether the work should stop; once true it stays true.
-type Canceled<'a> = &'a (dyn Fn() -> bool + Sync);
-
-/// The work of a solver on pairs.
-pub type PairPath =
-    fn(&PairProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
-
-/// The work of a solver on lists.
-pub type ListPath =
-    fn(&ListProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
 
 /// Chooses by the loss and the size of the problem.
 const AUTO: SolverDef = SolverDef {
@@ -114,7 +116,7 @@ const AUTO: SolverDef = SolverDef {
     list: Some(list::AUTO),
 };
 
-/// Every solver; the first is the default.
+/// All solvers. The first is the default.
 pub const SOLVERS: &[&SolverDef] = &[
     &AUTO,
     &pair::NEWTON,
@@ -128,40 +130,38 @@ pub const SOLVERS: &[&SolverDef] = &[
 ];
 
 /// Names of all solvers, in the order of [`SOLVERS`].
-pub const NAMES: &[&str] = &[
-    AUTO.name,
-    pair::NEWTON.name,
-    pair::DUAL_DESCENT.name,
-    pair::ADMM.name,
-    list::LBFGS.name,
-    list::BUNDLE.name,
-    list::LEAST_SQUARES.name,
-    list::STOCHASTIC.name,
-    list::CONSTRAINT_GENERATION.name,
-];
+pub const NAMES: &[&str] = &{
+    let mut names = [""; SOLVERS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = SOLVERS[index].name;
+        index += 1;
+    }
+    names
+};
 
 /// The solver of this name.
 ///
 /// # Errors
-/// An unknown name, with the known ones.
+/// An unknown name.
 pub fn find(name: &str) -> Result<&'static SolverDef> {
     let known = SOLVERS.iter().find(|solver| solver.name == name).copied();
     known.ok_or_else(|| Error::unknown("solver", name, NAMES.iter().copied()))
 }
 
-/// Which solver runs, and when it may stop.
+/// The solver and its stop rule.
 #[derive(Debug, Clone, Copy)]
 pub struct SolveOptions {
     /// The solver.
     pub solver: &'static SolverDef,
-    /// Gap to reach, relative to the objective.
+    /// Requested gap, relative to the objective.
     pub tolerance: f64,
     /// Largest number of iterations.
     pub max_iterations: u32,
 }
 
 impl SolveOptions {
-    /// Without the solver.
+    /// The stop rule.
     pub fn rule(&self) -> StopRule {
         StopRule { tolerance: self.tolerance, max_iterations: self.max_iterations }
     }

@@ -8,8 +8,9 @@ use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{Choice, MapOptions};
 use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::optim::{Solution, Stop, StopRule};
 use sqlite_ltr::param::Params;
-use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SolveOptions, Stop, ball_path};
+use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, ball_path};
 use sqlite_ltr::space::Space;
 
 fn loss(case: &Value) -> ListLoss {
@@ -50,10 +51,11 @@ fn optima_are_the_files() {
         let blocks: Vec<ListBlock> = queries.iter().zip(rows(&file["y"])).map(block).collect();
         let share = 1.0 / blocks.len() as f64;
         let weighted = blocks.iter().map(|block| (block, share)).collect();
-        let problem = ListProblem::new(space.dim(), &loss, weighted, 1.0).unwrap();
-        let options = SolveOptions { tolerance: 1e-10, max_iterations: 100_000, ..SolveOptions::default() };
+        let problem = ListProblem::new(space.dim(), &loss, weighted).unwrap();
+        let rule = StopRule { tolerance: 1e-10, max_iterations: 100_000 };
         let radius = case["ball_radius"].as_f64().unwrap();
-        let (theta, report) = ball_path(&problem, &[radius], &options, &|| false).unwrap().pop().unwrap();
+        let fits = ball_path(&problem, &[radius], &rule, &Control::default());
+        let Solution { w: theta, report } = fits.unwrap().pop().unwrap();
         let optimum = case["ball_optimum"].as_f64().unwrap();
         assert_eq!(report.stop, Stop::Converged, "{what}: {}", report.gap);
         assert_close(&[report.objective], &[optimum], 1e-7, what);

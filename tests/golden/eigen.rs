@@ -10,6 +10,7 @@ use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{FeatureMap, Kernel, MapOptions};
 use sqlite_ltr::loss::{ListLoss, Squared};
+use sqlite_ltr::optim::Solution;
 use sqlite_ltr::solve::{Cut, ListBlock, ListProblem, Rows, eigenpairs, spectral_path};
 
 const TOLERANCE: f64 = 1e-8;
@@ -96,7 +97,7 @@ fn phi(map: &FeatureMap, documents: &[Vec<f64>]) -> Vec<Vec<f64>> {
 
 fn problem(dim: usize, blocks: &[(ListBlock, f64)]) -> ListProblem<'_> {
     let blocks = blocks.iter().map(|(block, weight)| (block, *weight)).collect();
-    ListProblem::new(dim, &LOSS, blocks, 1.0).unwrap()
+    ListProblem::new(dim, &LOSS, blocks).unwrap()
 }
 
 /// The loss of pairs as the file has it.
@@ -130,7 +131,7 @@ fn eigenpairs_coefficients_and_scores() {
         };
         let scores = |w: &[f64], phi: &[Vec<f64>]| phi.iter().map(|phi| dot(phi, w)).collect::<Vec<_>>();
 
-        let (whole, report) = fit(Cut::Components, rank as f64);
+        let Solution { w: whole, report } = fit(Cut::Components, rank as f64);
         assert_eq!(report.iterations as usize, rank, "{what}");
         let vectors = pairs.vectors.chunks_exact(map.dim()).take(rank);
         let coefficients: Vec<f64> = vectors.map(|u| dot(u, &whole).abs()).collect();
@@ -144,7 +145,7 @@ fn eigenpairs_coefficients_and_scores() {
 
         for (components, expected) in case["fit_at"].as_object().unwrap() {
             let what = format!("{what}, {components} components");
-            let (w, report) = fit(Cut::Components, components.parse().unwrap());
+            let Solution { w, report } = fit(Cut::Components, components.parse().unwrap());
             let found = scores(&w, &train);
             let centered = numbers(&expected["train_scores_centred"]);
             assert_close(&less_mean(&found), &less_mean(&centered), TOLERANCE, &what);
@@ -158,7 +159,7 @@ fn eigenpairs_coefficients_and_scores() {
             assert_close(&[4.0 * report.objective], &loss, TOLERANCE, &what);
         }
 
-        let (w, report) = fit(Cut::Threshold, case["gamma_mid"].as_f64().unwrap());
+        let Solution { w, report } = fit(Cut::Threshold, case["gamma_mid"].as_f64().unwrap());
         assert_eq!(Some(u64::from(report.iterations)), case["kept_at_gamma_mid"].as_u64(), "{what}");
         assert_close(&scores(&w, &train), &numbers(&case["scores_at_gamma_mid"]), TOLERANCE, &what);
     }
@@ -181,8 +182,8 @@ fn cross_validated_losses() {
             let problem = problem(map.dim(), &blocks);
             let fits = spectral_path(&problem, Cut::Components, &components, &Control::default()).unwrap();
             let held = held.weighted(&phi(&map, &held.features), weighting);
-            for (loss, (w, _)) in losses.iter_mut().zip(fits) {
-                *loss += 0.5 * pair_loss(&held, &w);
+            for (loss, fit) in losses.iter_mut().zip(fits) {
+                *loss += 0.5 * pair_loss(&held, &fit.w);
             }
         }
         let what = format!("{} {} {}", case["kernel"], case["params"], case["weighting"]);

@@ -7,11 +7,13 @@ use crate::direct_options::direct;
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::Value;
+use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::loss::list::{Bound, Bounded, DirectQuery, Slam};
 use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::optim::{Solution, SolveReport, Stop};
 use sqlite_ltr::param::Params;
-use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, SolveReport, Stop, list_path};
+use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, list_path};
 
 /// The file's name of a loss, and that in the option `loss`.
 const LOSSES: &[(&str, &str)] = &[("listnet", "list_net"), ("listmle", "list_mle")];
@@ -46,7 +48,7 @@ impl Golden {
     fn problem(&self) -> ListProblem<'_> {
         let share = 1.0 / self.blocks.len() as f64;
         let queries = self.blocks.iter().map(|block| (block, share)).collect();
-        ListProblem::new(self.blocks[0].dim(), &self.loss, queries, self.lambda).unwrap()
+        ListProblem::new(self.blocks[0].dim(), &self.loss, queries).unwrap()
     }
 
     /// Mean loss.
@@ -67,11 +69,11 @@ impl Golden {
         let takes = SOLVERS.iter().filter(|solver| solver.takes(&whole) && solver.name != "stochastic");
         let answer = |solver| {
             let options = SolveOptions { solver, tolerance, max_iterations: 10_000 };
-            list_path(&self.problem(), &[self.lambda], &options, &|| false).unwrap().pop().unwrap()
+            list_path(&self.problem(), &[self.lambda], &options, &Control::default()).unwrap().pop().unwrap()
         };
         takes
             .map(|solver| (solver.name, answer(solver)))
-            .map(|(name, (w, report))| (name, w, report))
+            .map(|(name, Solution { w, report })| (name, w, report))
             .collect()
     }
 
@@ -177,7 +179,8 @@ fn rounds_of_direct_optimization() {
         assert_close(&[risk], &[case["nonconvex_risk_at_optimum"].as_f64().unwrap()], 1e-6, &what);
         let problem = golden.problem().with_start(numbers(&case["dc_start"])).unwrap();
         let options = SolveOptions { tolerance: 1e-9, max_iterations: 10_000, ..SolveOptions::default() };
-        let (w, report) = list_path(&problem, &[golden.lambda], &options, &|| false).unwrap().pop().unwrap();
+        let Solution { w, report } =
+            list_path(&problem, &[golden.lambda], &options, &Control::default()).unwrap().pop().unwrap();
         let expected = numbers(&case["dc_objectives"]);
         assert_close(&[golden.objective(&numbers(&case["dc_start"]))], &expected[..1], 1e-10, &what);
         assert!(report.steps.windows(2).all(|pair| pair[1].objective <= pair[0].objective), "{what}");

@@ -320,7 +320,7 @@ impl<'a> Session<'a> {
         let neighborhood = neighborhood.uniform(&anchor.loss)?;
         let blocks = neighborhood.weighted_blocks(&neighborhood.neighbors(&[]), self.control)?;
         let fitting = self.plain(anchor, tolerance);
-        fitting.solve(self.space(), &blocks, self.control).map(|(w, _)| w)
+        fitting.solve(self.space(), &blocks, self.control).map(|fit| fit.w)
     }
 
     /// One function for all queries, or one for each training query; none where they are fitted when asked for.

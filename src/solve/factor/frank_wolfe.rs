@@ -20,8 +20,10 @@
 use rayon::prelude::*;
 
 use super::cuts::{Cut, Cuts};
-use super::{Factorization, HalfStep, add};
+use super::{Factorization, HalfStep};
+use crate::control::Control;
 use crate::math::dense::dot;
+use crate::optim::vector::{axpy, difference};
 
 /// Users whose planes are found at once.
 const BATCH: usize = 32;
@@ -65,13 +67,13 @@ pub(super) struct Search<'a, 'p> {
 
 impl Search<'_, '_> {
     /// V with a gap of about `step.tolerance`, or after so many passes; a batch is the last after `canceled`.
-    pub(super) fn run(&mut self, step: HalfStep, canceled: &dyn Fn() -> bool) -> Vec<f64> {
+    pub(super) fn run(&mut self, step: HalfStep, control: &Control) -> Vec<f64> {
         let mut items = self.problem.to_items(&self.planes.slopes, self.users, self.rank);
         items.iter_mut().for_each(|value| *value /= -self.lambda);
         for _ in 0..PASSES.min(step.most) {
-            let gap = self.pass(&mut items, canceled);
+            let gap = self.pass(&mut items, control);
             let bound = self.planes.at_zero(self.problem) - 0.5 * self.lambda * dot(&items, &items);
-            if gap <= step.tolerance * bound || canceled() {
+            if gap <= step.tolerance * bound || control.is_canceled() {
                 break;
             }
             for _ in 0..CHEAP_PASSES {
@@ -82,7 +84,7 @@ impl Search<'_, '_> {
     }
 
     /// One step for each user towards a plane that touches its loss; answers with the sum of gaps.
-    fn pass(&mut self, items: &mut [f64], canceled: &dyn Fn() -> bool) -> f64 {
+    fn pass(&mut self, items: &mut [f64], control: &Control) -> f64 {
         let numbers: Vec<usize> = (0..self.problem.losses.len()).collect();
         let mut gap = 0.0;
         for batch in numbers.chunks(BATCH) {
@@ -93,7 +95,7 @@ impl Search<'_, '_> {
                 gap += self.go(items, user, &scores, &cut);
                 self.cuts[user].push(cut);
             }
-            if canceled() {
+            if control.is_canceled() {
                 break;
             }
         }
@@ -130,7 +132,7 @@ impl Search<'_, '_> {
         let row = &self.users[user * self.rank..][..self.rank];
         let range = self.problem.ratings.of_user(user);
         let slopes = &mut self.planes.slopes[range.clone()];
-        let direction: Vec<f64> = cut.slopes.iter().zip(&*slopes).map(|(new, old)| new - old).collect();
+        let direction = difference(&cut.slopes, slopes);
         let rise = cut.offset - self.planes.offsets[user];
         let gap = dot(&direction, scores) + rise;
         if gap <= 0.0 {
@@ -138,10 +140,10 @@ impl Search<'_, '_> {
         }
         let square = dot(&direction, &direction) * dot(row, row);
         let t = if square > 0.0 { (self.lambda * gap / square).min(1.0) } else { 1.0 };
-        add(slopes, t, &direction);
+        axpy(t, &direction, slopes);
         self.planes.offsets[user] += t * rise;
         for (&item, slope) in self.problem.ratings.items[range].iter().zip(&direction) {
-            add(&mut items[item as usize * self.rank..][..self.rank], -t * slope / self.lambda, row);
+            axpy(-t * slope / self.lambda, row, &mut items[item as usize * self.rank..][..self.rank]);
         }
         gap
     }

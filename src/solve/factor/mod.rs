@@ -5,18 +5,16 @@
 //! min over U, V   lambda_u / 2 |U|^2 + lambda_v / 2 |V|^2 + sum_u w_u l_u(V_u u + b_u)
 //! ```
 //!
-//! V_u are the rows of V of the items that user u has rated, b_u offsets that stay as they are. Only rated items count:
-//! a rating of 0 is a rating. A user with fewer than two ratings costs nothing. For V fixed the problems of the users
-//! are convex and apart from one another; for U fixed that of V is one convex problem. Both are solved in turn
-//! (`minimize`, and `frank_wolfe` for V where the loss has corners), and what is worse than before is not taken, so the
-//! objective never rises.
+//! V_u are the rows of V for the items that user u rated, and b_u fixed offsets. Only rated items count: a rating of 0 is
+//! a rating. Users with fewer than two ratings have no loss. For fixed V each user has a convex problem of its own. For
+//! fixed U all items have one convex problem. Half steps solve them in turn: smooth losses by Newton-CG, others by cutting
+//! planes (`cuts`) for U and by Frank-Wolfe (`frank_wolfe`) for V. The objective never increases.
 //!
-//! w_u is 1, but for least squares the number that makes a sum of squares of the mean: there is no reason why a rating
-//! of a user with many should count less.
+//! w_u is 1, except for least squares: there it turns sums of squares into means, so that a rating of a user with many
+//! ratings has the same weight as others.
 
 mod cuts;
 mod frank_wolfe;
-mod minimize;
 mod risk;
 
 use rayon::prelude::*;
@@ -31,6 +29,8 @@ use crate::error::Result;
 use crate::loss::{Loss, PairDef, QueryLoss, Shape};
 use crate::math::dense::dot;
 use crate::math::random::Random;
+use crate::optim::vector::axpy;
+use crate::optim::{Objective, Ridge, newton_cg};
 
 /// U and V, row by row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,8 +124,8 @@ impl UserLoss {
         product.iter_mut().for_each(|value| *value *= self.weight);
     }
 
-    /// u for the factors of the rated items (N rows) and offsets (N), from `start` on.
-    pub fn user(
+    /// Fits u to the rows of the rated items (N rows) and their offsets (N), from `start`.
+    pub fn fit_user(
         &self,
         rows: &[f64],
         offsets: &[f64],
@@ -133,24 +133,31 @@ impl UserLoss {
         lambda: f64,
         step: HalfStep,
     ) -> Vec<f64> {
-        self.user_with(rows, offsets, start, (lambda, step), &mut Cuts::default())
+        let (mut cuts, control) = (Cuts::default(), Control::default());
+        self.fit_user_with(rows, offsets, start, (lambda, step), (&mut cuts, &control))
     }
 
-    fn user_with(
+    fn fit_user_with(
         &self,
         rows: &[f64],
         offsets: &[f64],
         start: &[f64],
         (lambda, step): (f64, HalfStep),
-        cuts: &mut Cuts,
+        (cuts, control): (&mut Cuts, &Control),
     ) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
+        let objective = half_ridge(&risk, lambda);
         if self.smooth {
-            minimize::newton(&risk, start, lambda, step, &|| false)
+            newton_cg::minimize_roughly(&objective, start.to_vec(), step.tolerance, step.most, control)
         } else {
-            minimize::cutting_planes(&risk, start, lambda, step, cuts)
+            cuts::minimize(&objective, start, step, cuts)
         }
     }
+}
+
+/// The risk with the penalty lambda / 2 |w|^2.
+fn half_ridge(risk: &dyn Objective, lambda: f64) -> Ridge<'_> {
+    Ridge { risk, lambda: 0.5 * lambda, center: None }
 }
 
 /// A pairwise loss as a function of a user's scores.
@@ -210,7 +217,7 @@ impl<'a> Factorization<'a> {
 
     /// sum_u w_u l_u at these scores, one per rating.
     pub fn loss(&self, scores: &[f64]) -> f64 {
-        self.slopes(scores, &mut vec![0.0; scores.len()])
+        self.value_at(scores, &mut vec![0.0; scores.len()])
     }
 
     /// The objective.
@@ -225,16 +232,16 @@ impl<'a> Factorization<'a> {
     pub fn gradients(&self, factors: &Factors, lambdas: [f64; 2]) -> (Vec<f64>, Vec<f64>) {
         let scores = self.scores(&factors.users, &factors.items, factors.rank);
         let mut slopes = vec![0.0; scores.len()];
-        self.slopes(&scores, &mut slopes);
+        self.value_at(&scores, &mut slopes);
         let mut items = self.to_items(&slopes, &factors.users, factors.rank);
         let mut users: Vec<f64> = factors.users.iter().map(|value| lambdas[0] * value).collect();
         for (user, row) in users.chunks_mut(factors.rank).enumerate() {
             for rating in self.ratings.of_user(user) {
                 let item = self.ratings.items[rating] as usize;
-                add(row, slopes[rating], &factors.items[item * factors.rank..][..factors.rank]);
+                axpy(slopes[rating], &factors.items[item * factors.rank..][..factors.rank], row);
             }
         }
-        add(&mut items, lambdas[1], &factors.items);
+        axpy(lambdas[1], &factors.items, &mut items);
         (users, items)
     }
 
@@ -264,12 +271,13 @@ impl<'a> Factorization<'a> {
             };
             let rated = &self.ratings.items[range.clone()];
             let rows = gather(items, rated, rank);
-            let fitted = loss.user_with(&rows, &self.offsets[range], row, (lambda, step), cuts);
+            let fitted =
+                loss.fit_user_with(&rows, &self.offsets[range], row, (lambda, step), (cuts, control));
             row.copy_from_slice(&fitted);
             Ok(())
         });
         self.cuts = all_cuts;
-        fitted
+        fitted.and_then(|()| control.check())
     }
 
     /// Fits V to U.
@@ -284,17 +292,17 @@ impl<'a> Factorization<'a> {
         control: &Control,
     ) -> Result<()> {
         let Factors { rank, users, items } = factors;
-        let canceled = || control.is_canceled();
         if self.smooth {
             let risk = OfItems { problem: self, users, rank: *rank };
-            *items = minimize::newton(&risk, items, lambda, step, &canceled);
+            let (objective, start) = (half_ridge(&risk, lambda), std::mem::take(items));
+            *items = newton_cg::minimize_roughly(&objective, start, step.tolerance, step.most, control);
             return control.check();
         }
         let mut planes = std::mem::replace(&mut self.planes, Planes::new(0, 0));
         let mut cuts = std::mem::take(&mut self.cuts);
         let (problem, rank) = (&*self, *rank);
         let mut search = Search { problem, planes: &mut planes, cuts: &mut cuts, users, rank, lambda };
-        let found = search.run(step, &canceled);
+        let found = search.run(step, control);
         (self.planes, self.cuts) = (planes, cuts);
         let of_items =
             |items: &[f64]| 0.5 * lambda * dot(items, items) + self.loss(&self.scores(users, items, rank));
@@ -315,7 +323,7 @@ impl<'a> Factorization<'a> {
     /// V_u u + b_u, one per rating.
     fn scores(&self, users: &[f64], items: &[f64], rank: usize) -> Vec<f64> {
         let mut scores = self.products(users, items, rank);
-        scores.iter_mut().zip(&self.offsets).for_each(|(score, offset)| *score += offset);
+        axpy(1.0, &self.offsets, &mut scores);
         scores
     }
 
@@ -329,7 +337,7 @@ impl<'a> Factorization<'a> {
     }
 
     /// The loss at these scores; writes its slopes. Users are summed in their order, whatever the threads.
-    fn slopes(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
+    fn value_at(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
         let values: Vec<f64> = split(slopes, &self.ratings.offsets)
             .into_par_iter()
             .enumerate()
@@ -346,7 +354,7 @@ impl<'a> Factorization<'a> {
         let mut items = vec![0.0; self.ratings.n_items * rank];
         items.par_chunks_mut(rank).enumerate().for_each(|(item, row)| {
             for &(user, rating) in &self.by_item[self.item_offsets[item]..self.item_offsets[item + 1]] {
-                add(row, slopes[rating as usize], &users[user as usize * rank..][..rank]);
+                axpy(slopes[rating as usize], &users[user as usize * rank..][..rank], row);
             }
         });
         items
@@ -374,11 +382,6 @@ fn by_item(ratings: &Ratings) -> (Vec<usize>, Vec<(u32, u32)>) {
 /// The rows of some items.
 pub fn gather(items: &[f64], rated: &[u32], rank: usize) -> Vec<f64> {
     rated.iter().flat_map(|&item| &items[item as usize * rank..][..rank]).copied().collect()
-}
-
-/// row += factor * other
-fn add(row: &mut [f64], factor: f64, other: &[f64]) {
-    row.iter_mut().zip(other).for_each(|(value, other)| *value += factor * other);
 }
 
 /// A slice cut at these places, of which the first is 0.

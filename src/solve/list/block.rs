@@ -1,4 +1,4 @@
-//! One query's documents and its loss, prepared once and shared by every problem that uses the query.
+//! The documents and the loss of one query. They are prepared once for all problems that use the query.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::loss::{ListLoss, QueryLoss};
 pub enum Rows {
     /// All rows of a matrix.
     Own(Matrix),
-    /// Some rows of a data set, not copied.
+    /// Some rows of a data set, without a copy.
     Of(Arc<Dataset>, Range<usize>),
 }
 
@@ -42,30 +42,23 @@ impl Rows {
 }
 
 impl ListBlock {
-    /// Prepares the documents of one query with a label each, and with a row group each where the loss asks for groups.
+    /// Prepares the documents of one query with a label each, and a row group each if the loss needs them.
     ///
     /// # Errors
-    /// When the sizes do not agree, a number is not finite, or the loss refuses the labels or row groups.
+    /// Sizes that differ, a number that is not finite, labels or row groups that the loss refuses.
     pub fn new(rows: Rows, labels: &[f64], row_groups: &[RowGroup], loss: &ListLoss) -> Result<Self> {
         let (matrix, range) = rows.matrix();
         let (n, dim) = (range.len(), matrix.columns());
-        if n != labels.len() {
-            let what = "labels of a query".to_owned();
-            return Err(Error::Shape { what, found: labels.len(), expected: n });
+        check_size("labels of a query", labels.len(), n)?;
+        if loss.constraint() != ListConstraint::None {
+            check_size("row groups of a query", row_groups.len(), n)?;
         }
-        // A row-major matrix has its rows side by side; any other is copied into one that has.
+        // Products need contiguous rows. A matrix in another order is copied.
         let rows = if matrix.slice(range.clone()).is_some() {
             rows
         } else {
             Rows::Own(Matrix::F64(shaped(n, dim, matrix.rows_f64(range))))
         };
-        if loss.constraint() != ListConstraint::None && row_groups.len() != n {
-            return Err(Error::Shape {
-                what: "row groups of a query".to_owned(),
-                found: row_groups.len(),
-                expected: n,
-            });
-        }
         let finite = match rows.slice() {
             Slice::F32(values) => values.iter().all(|value| value.is_finite()),
             Slice::F64(values) => values.iter().all(|value| value.is_finite()),
@@ -87,6 +80,10 @@ impl ListBlock {
         self.dim
     }
 
+    pub(super) fn check_dim(&self, dim: usize) -> Result<()> {
+        check_size("number of features of a query", self.dim, dim)
+    }
+
     /// The loss.
     pub fn loss(&self) -> &dyn QueryLoss {
         &*self.loss
@@ -103,4 +100,11 @@ impl ListBlock {
     pub(super) fn slice(&self) -> Slice<'_> {
         self.rows.slice()
     }
+}
+
+fn check_size(what: &str, found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Shape { what: what.to_owned(), found, expected })
 }

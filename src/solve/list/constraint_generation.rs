@@ -1,50 +1,49 @@
 //! Constraint generation (Le, Smola, Chapelle & Teo, section 4.5; Tsochantaridis et al. 2005), for convex losses.
 //!
-//! Every query has planes of its own, g_k.u + o_k <= L_q at w = w0 + u, and the plane 0. The problem with the largest
-//! plane of each query in the place of its loss has the dual
+//! Each query q has planes of its own, g_k.u + o_k <= L_q at w = w0 + u, and the plane 0. If the maximum of its planes
+//! replaces the loss of each query, the problem has the dual
 //!
 //! ```text
 //! max over a_q >= 0, sum a_q <= 1 of  sum_q c_q o_q.a_q - lambda |u|^2,     u = -sum_q c_q G_q'a_q / (2 lambda)
 //! ```
 //!
-//! which is a lower bound of min P whatever a is. A round adds to every query the plane of its loss at w, then goes
-//! through the queries several times and moves weight from the lowest plane that has any to the highest one, as far as
-//! the dual rises. Planes without weight for [`IDLE`] rounds are dropped. Memory is that of the planes, b numbers each:
-//! `bundle` has far fewer of them, one for all queries at a time.
+//! This is a lower bound of min P for every a. A round adds to each query the plane of its loss at w. Then it visits the
+//! queries several times and moves weight from the lowest plane that has any to the highest one, to the maximum of the
+//! dual. Each plane takes b numbers of memory, and there is one per query and round; `bundle` has one per round.
 
-use std::time::Instant;
-
-use super::{ListProblem, Report, along};
+use super::ListProblem;
+use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::optim::vector::{axpy, difference};
+use crate::optim::{Method, Ridge, iterate, solve_path};
+use crate::solve::{ListWork, SolverDef};
 
-/// Most times that a round goes through the queries.
-const SWEEPS: usize = 30;
-/// The working set is solved to this share of the gap.
-const INNER: f64 = 0.1;
-/// Most moves of weight within a query at a time.
-const MOVES: usize = 5;
-/// Rounds without weight after which a plane is dropped.
-const IDLE: u32 = 50;
+/// Most visits of all queries in a round.
+const MOST_SWEEPS: usize = 30;
+/// Accuracy of the dual in a round, relative to the gap.
+const INNER_ACCURACY: f64 = 0.1;
+/// Most moves of weight in one visit of a query.
+const MOST_MOVES: usize = 5;
+/// A plane is dropped after this many rounds without weight.
+const MOST_IDLE_ROUNDS: u32 = 50;
 
 /// The definition.
 pub const CONSTRAINT_GENERATION: SolverDef = SolverDef {
     name: "constraint_generation",
     summary: "cutting planes for each query and coordinate ascent on their dual, for convex listwise losses",
     pair: None,
-    list: Some(ListWork { shapes: &[Shape::Convex], path }),
+    list: Some(ListWork {
+        shapes: &[Shape::Convex],
+        path: |problem, lambdas, rule, control| {
+            let mut sets: Vec<WorkingSet> =
+                problem.blocks().iter().map(|(_, c)| WorkingSet::new(*c)).collect();
+            solve_path(lambdas, |lambda, _| {
+                iterate(rule, control, || Run::new(problem, problem.ridge(lambda), &mut sets))
+            })
+        },
+    }),
 };
-
-fn path(
-    problem: &ListProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    canceled: &(dyn Fn() -> bool + Sync),
-) -> Vec<Report> {
-    let mut sets: Vec<WorkingSet> = problem.blocks().iter().map(|(_, c)| WorkingSet::new(*c)).collect();
-    along(lambdas, |lambda, _| Run::new(problem, lambda, &mut sets).run(options, canceled))
-}
 
 /// g.u + o with its weight a.
 struct Plane {
@@ -60,158 +59,154 @@ impl Plane {
     }
 }
 
-/// The planes of a query; the weight of the plane 0 is what is left of 1.
+/// The planes of a query.
 struct WorkingSet {
     c: f64,
     planes: Vec<Plane>,
-    left: f64,
+    /// Weight of the plane 0: 1 minus the weights of the planes.
+    zero_weight: f64,
 }
 
-/// A plane among those of a query; `None` is the plane 0.
-type Choice = Option<usize>;
+/// A plane of a query; `None` is the plane 0.
+type PlaneIndex = Option<usize>;
 
 impl WorkingSet {
     fn new(c: f64) -> Self {
-        Self { c, planes: Vec::new(), left: 1.0 }
+        Self { c, planes: Vec::new(), zero_weight: 1.0 }
     }
 
     /// The highest plane and the lowest one with weight, with their heights.
-    fn extremes(&self, u: &[f64]) -> ((Choice, f64), (Choice, f64)) {
+    fn extremes(&self, u: &[f64]) -> ((PlaneIndex, f64), (PlaneIndex, f64)) {
         let mut highest = (None, 0.0);
-        let mut lowest = (None, if self.left > 0.0 { 0.0 } else { f64::INFINITY });
-        for (place, plane) in self.planes.iter().enumerate() {
+        let mut lowest = (None, if self.zero_weight > 0.0 { 0.0 } else { f64::INFINITY });
+        for (index, plane) in self.planes.iter().enumerate() {
             let height = plane.height(u);
             if height > highest.1 {
-                highest = (Some(place), height);
+                highest = (Some(index), height);
             }
             if plane.weight > 0.0 && height < lowest.1 {
-                lowest = (Some(place), height);
+                lowest = (Some(index), height);
             }
         }
         (highest, lowest)
     }
 
-    fn weight(&mut self, choice: Choice) -> &mut f64 {
-        match choice {
-            None => &mut self.left,
-            Some(place) => &mut self.planes[place].weight,
+    fn weight(&mut self, index: PlaneIndex) -> &mut f64 {
+        match index {
+            None => &mut self.zero_weight,
+            Some(index) => &mut self.planes[index].weight,
         }
     }
 
-    /// Moves weight to the highest plane; u follows. Answers how much higher it was than the lowest with weight.
+    /// Moves weight from the lowest plane to the highest one and updates u. Returns their difference in height before.
     fn ascend(&mut self, lambda: f64, u: &mut [f64]) -> f64 {
         let ((to, high), (from, low)) = self.extremes(u);
         if high <= low {
             return 0.0;
         }
         let zero = vec![0.0; u.len()];
-        let normal = |choice: Choice| choice.map_or(&*zero, |place| &*self.planes[place].normal);
-        let change: Vec<f64> = normal(to).iter().zip(normal(from)).map(|(to, from)| to - from).collect();
+        let normal = |index: PlaneIndex| index.map_or(&*zero, |index| &*self.planes[index].normal);
+        let change = difference(normal(to), normal(from));
+        // The dual is a parabola in the moved weight.
         let curvature = self.c * dot(&change, &change) / (2.0 * lambda);
         let most = *self.weight(from);
-        let share = if curvature > 0.0 { ((high - low) / curvature).min(most) } else { most };
-        *self.weight(from) -= share;
-        *self.weight(to) += share;
-        let step = self.c * share / (2.0 * lambda);
-        u.iter_mut().zip(&change).for_each(|(u, change)| *u -= step * change);
+        let moved = if curvature > 0.0 { ((high - low) / curvature).min(most) } else { most };
+        *self.weight(from) -= moved;
+        *self.weight(to) += moved;
+        axpy(-(self.c * moved / (2.0 * lambda)), &change, u);
         high - low
+    }
+
+    /// Drops idle planes, then adds the plane of the loss at u if it is higher than all others.
+    fn update(&mut self, u: &[f64], value: f64, normal: Vec<f64>) {
+        self.planes.retain(|plane| plane.weight > 0.0 || plane.idle <= MOST_IDLE_ROUNDS);
+        self.planes.iter_mut().for_each(|p| p.idle = if p.weight > 0.0 { 0 } else { p.idle + 1 });
+        if self.c > 0.0 && value > self.extremes(u).0.1 {
+            let offset = value - dot(&normal, u);
+            self.planes.push(Plane { normal, offset, weight: 0.0, idle: 0 });
+        }
     }
 }
 
 /// The state of one fit.
-struct Run<'p, 'a> {
+struct Run<'p, 'a, 's> {
     problem: &'p ListProblem<'a>,
-    lambda: f64,
-    sets: &'p mut [WorkingSet],
+    objective: Ridge<'p>,
+    sets: &'s mut [WorkingSet],
     u: Vec<f64>,
+    /// The best point and P there.
     best: (Vec<f64>, f64),
     bound: f64,
 }
 
-impl<'p, 'a> Run<'p, 'a> {
-    fn new(problem: &'p ListProblem<'a>, lambda: f64, sets: &'p mut [WorkingSet]) -> Self {
-        let (u, best) = (vec![0.0; problem.dim()], (problem.beginning(), f64::INFINITY));
-        Self { problem, lambda, sets, u, best, bound: 0.0 }
+impl<'p, 'a, 's> Run<'p, 'a, 's> {
+    fn new(problem: &'p ListProblem<'a>, objective: Ridge<'p>, sets: &'s mut [WorkingSet]) -> Self {
+        let (u, best) = (vec![0.0; problem.dim()], (problem.start(), f64::INFINITY));
+        let mut run = Self { problem, objective, sets, u, best, bound: 0.0 };
+        run.add_planes();
+        run
     }
 
-    fn run(mut self, options: &SolveOptions, canceled: Canceled<'_>) -> Report {
-        let began = Instant::now();
-        let mut steps: Vec<Step> = Vec::new();
-        let mut loss_at_start = None;
-        let stop = loop {
-            self.bound_by_weights();
-            self.look_and_cut();
-            let objective = self.best.1;
-            let gap = self.gap();
-            steps.push(Step { objective, gap, seconds: began.elapsed().as_secs_f64() });
-            if gap <= options.allowed_gap(objective, *loss_at_start.get_or_insert(objective)) {
-                break Stop::Converged;
+    /// Adds to each query the plane of its loss at the u of the weights.
+    fn add_planes(&mut self) {
+        // 1. u and the dual from the weights, because updates of u accumulate rounding.
+        self.u.fill(0.0);
+        let mut dual = 0.0;
+        for set in &*self.sets {
+            for plane in set.planes.iter().filter(|plane| plane.weight > 0.0) {
+                dual += set.c * plane.weight * plane.offset;
+                axpy(-(set.c * plane.weight / (2.0 * self.objective.lambda)), &plane.normal, &mut self.u);
             }
-            if canceled() {
-                break Stop::Interrupted;
+        }
+        self.bound = self.bound.max(dual - self.objective.lambda * dot(&self.u, &self.u));
+        // 2. P and the planes at u.
+        let w = self.objective.to_point(&self.u);
+        let mut risk = 0.0;
+        for (set, (value, normal)) in self.sets.iter_mut().zip(self.problem.query_planes(&w)) {
+            risk += set.c * value;
+            set.update(&self.u, value, normal);
+        }
+        let objective = risk + self.objective.penalty(&w);
+        if objective < self.best.1 {
+            self.best = (w, objective);
+        }
+    }
+
+    /// Maximizes the dual until the gap of the current planes is at most `accuracy`.
+    fn maximize_dual(&mut self, accuracy: f64) {
+        for _ in 0..MOST_SWEEPS {
+            let mut gap = 0.0;
+            for set in self.sets.iter_mut().filter(|set| !set.planes.is_empty()) {
+                gap += set.c * set.ascend(self.objective.lambda, &mut self.u);
+                for _ in 1..MOST_MOVES {
+                    if set.ascend(self.objective.lambda, &mut self.u) <= 0.0 {
+                        break;
+                    }
+                }
             }
-            if steps.len() > options.max_iterations as usize {
-                break Stop::IterationLimit;
+            if gap <= accuracy {
+                break;
             }
-            self.ascend(INNER * gap);
-        };
-        let (iterations, gap) = (steps.len() as u32 - 1, self.gap());
-        let (w, objective) = self.best;
-        (w, SolveReport { stop, iterations, objective, gap, steps })
+        }
+    }
+}
+
+impl Method for Run<'_, '_, '_> {
+    fn objective(&self) -> f64 {
+        self.best.1
     }
 
     fn gap(&self) -> f64 {
         (self.best.1 - self.bound).max(0.0)
     }
 
-    /// Computes u and the dual from the weights, without what rounding has added up.
-    fn bound_by_weights(&mut self) {
-        self.u.fill(0.0);
-        let mut dual = 0.0;
-        for set in &*self.sets {
-            for plane in set.planes.iter().filter(|plane| plane.weight > 0.0) {
-                dual += set.c * plane.weight * plane.offset;
-                let step = set.c * plane.weight / (2.0 * self.lambda);
-                self.u.iter_mut().zip(&plane.normal).for_each(|(u, g)| *u -= step * g);
-            }
-        }
-        self.bound = self.bound.max(dual - self.lambda * dot(&self.u, &self.u));
+    fn advance(&mut self, _control: &Control) -> bool {
+        self.maximize_dual(INNER_ACCURACY * self.gap());
+        self.add_planes();
+        true
     }
 
-    /// P at u; adds to every query the plane of its loss there where it is higher than all it has.
-    fn look_and_cut(&mut self) {
-        let w = self.problem.to_point(&self.u);
-        let mut risk = 0.0;
-        for (set, (value, normal)) in self.sets.iter_mut().zip(self.problem.query_planes(&w)) {
-            risk += set.c * value;
-            set.planes.retain(|plane| plane.weight > 0.0 || plane.idle <= IDLE);
-            set.planes.iter_mut().for_each(|p| p.idle = if p.weight > 0.0 { 0 } else { p.idle + 1 });
-            if set.c > 0.0 && value > set.extremes(&self.u).0.1 {
-                let offset = value - dot(&normal, &self.u);
-                set.planes.push(Plane { normal, offset, weight: 0.0, idle: 0 });
-            }
-        }
-        let objective = risk + self.lambda * self.problem.distance2(&w);
-        if objective < self.best.1 {
-            self.best = (w, objective);
-        }
-    }
-
-    /// Ascends on the dual until the planes' own gap is at most this.
-    fn ascend(&mut self, enough: f64) {
-        for _ in 0..SWEEPS {
-            let mut missing = 0.0;
-            for set in self.sets.iter_mut().filter(|set| !set.planes.is_empty()) {
-                missing += set.c * set.ascend(self.lambda, &mut self.u);
-                for _ in 1..MOVES {
-                    if set.ascend(self.lambda, &mut self.u) <= 0.0 {
-                        break;
-                    }
-                }
-            }
-            if missing <= enough {
-                break;
-            }
-        }
+    fn into_point(self) -> Vec<f64> {
+        self.best.0
     }
 }

@@ -241,10 +241,7 @@ pub(super) fn scaled_rows(
     weight: f64,
     dim: usize,
 ) -> Result<Vec<f64>> {
-    if block.dim() != dim {
-        let what = "number of features of a query".to_owned();
-        return Err(Error::Shape { what, found: block.dim(), expected: dim });
-    }
+    block.check_dim(dim)?;
     let Some(quadratic) = loss.quadratic() else {
         return Err(Error::Unsupported("least squares for a loss that is not quadratic".to_owned()));
     };

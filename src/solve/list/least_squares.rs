@@ -1,25 +1,24 @@
-//! Least squares by its linear system, for quadratic losses.
+//! Least squares by a linear system, for quadratic losses.
 //!
 //! ```text
 //! (A + 2 lambda I) w = b + 2 lambda w0                              A = Z'Z (`gram`)
-//! (A + 2 lambda I)^-1 g = (g - Z'(Z Z' + 2 lambda I)^-1 Z g) / (2 lambda)    where documents are fewer than features
+//! (A + 2 lambda I)^-1 g = (g - Z'(Z Z' + 2 lambda I)^-1 Z g) / (2 lambda)    if documents are fewer than features
 //! ```
 //!
-//! The documents are read once for the matrix; every lambda takes a factor of it and a pass, whose gradient g certifies
-//! the answer by |g|^2 / (4 lambda). Where that is not enough, w less (A + 2 lambda I)^-1 g is the next answer. Where the
+//! One pass over the documents computes the matrix. Each lambda needs a factor of it and a pass, whose gradient g certifies
+//! the solution by |g|^2 / (4 lambda). If the gap is too large, w - (A + 2 lambda I)^-1 g is the next solution. If the
 //! matrix has no factor in double precision, L-BFGS solves the problem.
 
-use std::time::Instant;
-
+use super::ListProblem;
 use super::gram::{Gram, Outer, scaled_rows};
-use super::lbfgs::LBFGS;
-use super::{ListProblem, Report};
+use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::optim::vector::{axpy, difference};
+use crate::optim::{Method, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path};
+use crate::solve::{ListWork, SolverDef};
 
-/// Most corrections of one answer.
-const CORRECTIONS: usize = 5;
+const MOST_CORRECTIONS: usize = 5;
 
 /// The definition.
 pub const LEAST_SQUARES: SolverDef = SolverDef {
@@ -29,7 +28,22 @@ pub const LEAST_SQUARES: SolverDef = SolverDef {
     list: Some(ListWork { shapes: &[Shape::Quadratic], path }),
 };
 
-/// The system in its smaller form.
+fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
+    let mut system = System::new(problem);
+    let mut start = problem.start();
+    solve_path(lambdas, |lambda, _| {
+        let direct = system.as_ref().and_then(|system| solve(problem, system, lambda, rule, control));
+        direct.unwrap_or_else(|| {
+            // Smaller lambdas would have no factor either.
+            system = None;
+            let solution = lbfgs::minimize(&problem.ridge(lambda), start.clone(), rule, control);
+            start.clone_from(&solution.w);
+            solution
+        })
+    })
+}
+
+/// The smaller of both systems.
 enum System {
     /// Over features.
     Features(Gram),
@@ -37,39 +51,13 @@ enum System {
     Documents(Outer, Vec<f64>),
 }
 
-fn path(
-    problem: &ListProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    canceled: &(dyn Fn() -> bool + Sync),
-) -> Vec<Report> {
-    let Some(system) = System::new(problem) else {
-        return LBFGS.list_path()(problem, lambdas, options, canceled);
-    };
-    let mut fits = Vec::with_capacity(lambdas.len());
-    for &lambda in lambdas {
-        let Some(fit) = solve(problem, &system, lambda, options, canceled) else {
-            let rest = &lambdas[fits.len()..];
-            fits.extend(LBFGS.list_path()(problem, rest, options, canceled));
-            break;
-        };
-        let stop = fit.1.stop;
-        fits.push(fit);
-        if stop == Stop::Interrupted {
-            break;
-        }
-    }
-    fits
-}
-
 impl System {
-    /// `None` where the loss is not quadratic.
+    /// `None` if the loss is not quadratic.
     fn new(problem: &ListProblem<'_>) -> Option<Self> {
-        let documents: usize = problem.blocks().iter().map(|(block, _)| block.n_docs()).sum();
-        if documents >= problem.dim() {
-            return Gram::of(problem.dim(), problem.blocks()).ok().map(Self::Features);
+        let (dim, documents) = (problem.dim(), problem.documents());
+        if documents >= dim {
+            return Gram::of(dim, problem.blocks()).ok().map(Self::Features);
         }
-        let dim = problem.dim();
         let mut columns = vec![0.0; dim * documents];
         let mut document = 0;
         for (block, weight) in problem.blocks() {
@@ -83,11 +71,11 @@ impl System {
         Some(Self::Documents(outer, columns))
     }
 
-    /// The first answer, at best the last one.
+    /// The first solution.
     fn first(&self, problem: &ListProblem<'_>, lambda: f64) -> Option<Vec<f64>> {
         match self {
             Self::Features(gram) => gram.solve(lambda, problem.center()),
-            Self::Documents(..) => Some(problem.beginning()),
+            Self::Documents(..) => Some(problem.start()),
         }
     }
 
@@ -100,49 +88,71 @@ impl System {
         let documents = columns.len() / g.len();
         let mut scores = vec![0.0; documents];
         for (column, g) in columns.chunks_exact(documents).zip(g) {
-            scores.iter_mut().zip(column).for_each(|(score, z)| *score += g * z);
+            axpy(*g, column, &mut scores);
         }
-        let shares = outer.solve(2.0 * lambda, &scores)?;
-        let back = columns.chunks_exact(documents).map(|column| dot(column, &shares));
+        let dual = outer.solve(2.0 * lambda, &scores)?;
+        let back = columns.chunks_exact(documents).map(|column| dot(column, &dual));
         Some(g.iter().zip(back).map(|(g, back)| (g - back) / (2.0 * lambda)).collect())
     }
 }
 
-/// One lambda; `None` where its matrix has no factor.
+/// Solves for one lambda. `None` if the matrix has no factor.
 fn solve(
     problem: &ListProblem<'_>,
     system: &System,
     lambda: f64,
-    options: &SolveOptions,
-    canceled: Canceled<'_>,
-) -> Option<Report> {
-    let began = Instant::now();
-    let mut w = system.first(problem, lambda)?;
-    let mut gradient = vec![0.0; problem.dim()];
-    let mut objective = problem.objective(lambda, &w, &mut gradient);
-    let scale = objective;
-    let mut steps = Vec::new();
-    let stop = loop {
-        let gap = dot(&gradient, &gradient) / (4.0 * lambda);
-        steps.push(Step { objective, gap, seconds: began.elapsed().as_secs_f64() });
-        if gap <= options.allowed_gap(objective, scale) {
-            break Stop::Converged;
+    rule: &StopRule,
+    control: &Control,
+) -> Option<Solution> {
+    let (first, objective) = (system.first(problem, lambda)?, problem.ridge(lambda));
+    let mut factor_exists = true;
+    let solution = iterate(rule, control, || Refinement {
+        objective,
+        system,
+        point: objective.at(first),
+        corrections: 0,
+        factor_exists: &mut factor_exists,
+    });
+    factor_exists.then_some(solution)
+}
+
+/// Iterative refinement of a solution.
+struct Refinement<'p> {
+    objective: Ridge<'p>,
+    system: &'p System,
+    point: Point,
+    corrections: usize,
+    factor_exists: &'p mut bool,
+}
+
+impl Method for Refinement<'_> {
+    fn objective(&self) -> f64 {
+        self.point.value
+    }
+
+    fn gap(&self) -> f64 {
+        self.objective.gap(&self.point.gradient)
+    }
+
+    fn advance(&mut self, _control: &Control) -> bool {
+        self.corrections += 1;
+        if self.corrections > MOST_CORRECTIONS {
+            return false;
         }
-        if canceled() {
-            break Stop::Interrupted;
+        let Some(change) = self.system.inverse_times(self.objective.lambda, &self.point.gradient) else {
+            *self.factor_exists = false;
+            return false;
+        };
+        let next = self.objective.at(difference(&self.point.w, &change));
+        let size = |point: &Point| dot(&point.gradient, &point.gradient);
+        let improves = size(&next) < size(&self.point);
+        if improves {
+            self.point = next;
         }
-        if steps.len() > CORRECTIONS {
-            break Stop::Stalled;
-        }
-        let change = system.inverse_times(lambda, &gradient)?;
-        let next: Vec<f64> = w.iter().zip(change).map(|(w, change)| w - change).collect();
-        let mut next_gradient = vec![0.0; problem.dim()];
-        let next_objective = problem.objective(lambda, &next, &mut next_gradient);
-        if dot(&next_gradient, &next_gradient) >= dot(&gradient, &gradient) {
-            break Stop::Stalled;
-        }
-        (w, gradient, objective) = (next, next_gradient, next_objective);
-    };
-    let gap = dot(&gradient, &gradient) / (4.0 * lambda);
-    Some((w, SolveReport { stop, iterations: steps.len() as u32 - 1, objective, gap, steps }))
+        improves
+    }
+
+    fn into_point(self) -> Vec<f64> {
+        self.point.w
+    }
 }

@@ -7,35 +7,36 @@
 //! w = sum over kept i of c_i u_i         c_i = S_i / lambda_i with S_i = u_i.b
 //! ```
 //!
-//! Kept are the eigenvalues from a threshold, or so many leading ones, and those equal (to 1e-8) to the last of them.
-//! Eigenvalues below 1e-12 of the largest are rounding and never kept. There is no other penalty; one set of eigenpairs
-//! serves every threshold.
+//! Kept are the eigenvalues above a threshold or a number of leading ones, and those equal to the last of them (to 1e-8).
+//! Eigenvalues below 1e-12 of the largest are rounding and are never kept. There is no other penalty. One set of
+//! eigenpairs serves each threshold.
 
 use std::time::Instant;
 
-use super::{Gram, ListProblem, Report};
+use super::{Gram, ListProblem};
 use crate::control::Control;
 use crate::error::Result;
 use crate::math::dense::dot;
 use crate::math::eigen::{self, Eigen};
-use crate::solve::{SolveReport, Step, Stop};
+use crate::optim::vector::axpy;
+use crate::optim::{Solution, SolveReport, Step, Stop};
 
-/// Eigenvalues below this share of the largest are rounding.
+/// Eigenvalues below this fraction of the largest are rounding.
 const ROUNDING: f64 = 1e-12;
-/// Eigenvalues that differ by less than this share are equal.
+/// Eigenvalues that differ by less than this, relative, are equal.
 const CLUSTER: f64 = 1e-8;
 
-/// What the parameters of a path are.
+/// The meaning of the parameters of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// The smallest eigenvalue that is kept.
+    /// The smallest kept eigenvalue.
     Threshold,
-    /// The number of eigenvalues that are kept.
+    /// The number of kept eigenvalues.
     Components,
 }
 
-/// The least-squares functions for each parameter. The `iterations` of a report are the components that were kept; the
-/// gap is 0 because nothing is iterated.
+/// The least-squares function for each parameter. `iterations` of a report is the number of kept components. The gap is 0
+/// because nothing is iterated.
 ///
 /// # Errors
 /// A loss that is not quadratic; an interruption.
@@ -44,42 +45,43 @@ pub fn path(
     cut: Cut,
     parameters: &[f64],
     control: &Control,
-) -> Result<Vec<Report>> {
+) -> Result<Vec<Solution>> {
     let began = Instant::now();
     let gram = Gram::of(problem.dim(), problem.blocks())?;
     let pairs = eigen::symmetric(gram.matrix(), gram.dim(), control)?;
     let b = gram.right();
-    let shares: Vec<f64> = pairs.vectors.chunks_exact(gram.dim()).map(|u| dot(u, &b)).collect();
+    let projections: Vec<f64> = pairs.vectors.chunks_exact(gram.dim()).map(|u| dot(u, &b)).collect();
     let fit = |parameter: &f64| {
         let kept = kept(&pairs.values, cut, *parameter);
         let mut w = vec![0.0; gram.dim()];
         let mut explained = 0.0;
         let vectors = pairs.vectors.chunks_exact(gram.dim());
-        for ((u, value), share) in vectors.zip(&pairs.values).zip(&shares).take(kept) {
-            let c = share / value;
-            explained += c * share;
-            w.iter_mut().zip(u).for_each(|(w, u)| *w += c * u);
+        for ((u, value), projection) in vectors.zip(&pairs.values).zip(&projections).take(kept) {
+            let c = projection / value;
+            explained += c * projection;
+            axpy(c, u, &mut w);
         }
         let objective = (0.5 * (gram.square() - explained)).max(0.0);
         let step = Step { objective, gap: 0.0, seconds: began.elapsed().as_secs_f64() };
         let stop = if kept == 0 { Stop::Empty } else { Stop::Converged };
-        (w, SolveReport { stop, iterations: kept as u32, objective, gap: 0.0, steps: vec![step] })
+        let report = SolveReport { stop, iterations: kept as u32, objective, gap: 0.0, steps: vec![step] };
+        Solution { w, report }
     };
     Ok(parameters.iter().map(fit).collect())
 }
 
-/// How many of these eigenvalues (largest first) are kept.
+/// The number of kept eigenvalues. The largest is first.
 fn kept(values: &[f64], cut: Cut, parameter: f64) -> usize {
     let largest = values.first().copied().unwrap_or(0.0).max(0.0);
-    let sound = values.iter().take_while(|value| **value > ROUNDING * largest).count();
+    let significant = values.iter().take_while(|value| **value > ROUNDING * largest).count();
     let mut kept = match cut {
         Cut::Threshold => values.iter().take_while(|value| **value >= parameter).count(),
         Cut::Components => parameter as usize,
     };
-    while kept > 0 && kept < sound && values[kept - 1] - values[kept] < CLUSTER * values[kept - 1] {
+    while kept > 0 && kept < significant && values[kept - 1] - values[kept] < CLUSTER * values[kept - 1] {
         kept += 1;
     }
-    kept.min(sound)
+    kept.min(significant)
 }
 
 /// The eigenpairs of the empirical ranking operator of a problem, largest eigenvalue first.

@@ -2,30 +2,29 @@
 //!
 //! ```text
 //! u' = u - (n c_q g_q + 2 lambda u) / (2 lambda (t + n))     g_q a subgradient of L_q(X_q w), w = w0 + u; n queries
-//! v' = v + 4 (u' - v) / (t + 3)                              the average, late points counting more
+//! v' = v + 4 (u' - v) / (t + 3)                              the average, with more weight on late points
 //! ```
 //!
-//! The paper's step 1 / (t + c) leaves lambda out; 2 lambda is the strong convexity of P, and with the average (Shamir
-//! & Zhang 2013, eta = 3) P falls to its minimum as 1 / t. Queries come in a new order in every epoch, always the same
-//! orders. After an epoch P is computed at v in one pass.
+//! The paper's step 1 / (t + c) omits lambda; 2 lambda is the strong convexity of P. With the average (Shamir & Zhang
+//! 2013, eta = 3) P converges as 1 / t. The order of the queries changes with each epoch, in the same way in each run.
+//! After an epoch one pass computes P at v.
 //!
-//! **Certificate.** The planes g_q at the points of an epoch, one for every query, sum up to a plane below R, and so
-//! does any average of those sums; a plane g.u + o below R gives P >= o - |g|^2 / (4 lambda). That of the average is the
-//! lower bound, or P(v) - |g|^2 / (4 lambda) with g of the pass where it is higher. It falls as slowly as P does: small
-//! gaps are for other solvers, and the limit of [`EPOCHS`] ends a fit that asks for one.
+//! **Certificate.** The planes g_q at the points of an epoch sum to a plane below R, and averages over epochs are below R
+//! too. A plane g.u + o below R gives P >= o - |g|^2 / (4 lambda). The lower bound is that of the average, or P(v) - |g|^2
+//! / (4 lambda) with g of the pass if that is larger. It converges as slowly as P, so small gaps need another solver.
 
-use std::time::Instant;
-
+use super::ListProblem;
 use super::product::{add_columns_times, rows_times};
-use super::{ListProblem, Report, along};
+use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::math::random::Random;
-use crate::solve::{Canceled, ListWork, SolveOptions, SolveReport, SolverDef, Step, Stop};
+use crate::optim::vector::axpy;
+use crate::optim::{Method, Ridge, StopRule, iterate, solve_path};
+use crate::solve::{ListWork, SolverDef};
 
-/// Most epochs.
-const EPOCHS: u32 = 100;
-/// How much more late points count.
+const MOST_EPOCHS: u32 = 100;
+/// Weight of late points in averages.
 const LATE: f64 = 3.0;
 
 /// The definition.
@@ -33,116 +32,95 @@ pub const STOCHASTIC: SolverDef = SolverDef {
     name: "stochastic",
     summary: "averaged stochastic subgradients, for a rough solution of convex listwise losses in few passes",
     pair: None,
-    list: Some(ListWork { shapes: &[Shape::Smooth, Shape::Convex], path }),
+    list: Some(ListWork {
+        shapes: &[Shape::Smooth, Shape::Convex],
+        path: |problem, lambdas, rule, control| {
+            let rule = StopRule { max_iterations: rule.max_iterations.min(MOST_EPOCHS), ..*rule };
+            solve_path(lambdas, |lambda, previous| {
+                let start = previous.map_or_else(|| problem.start(), |solution| solution.w.clone());
+                iterate(&rule, control, || Run::new(problem, lambda, start))
+            })
+        },
+    }),
 };
 
-fn path(
-    problem: &ListProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    canceled: &(dyn Fn() -> bool + Sync),
-) -> Vec<Report> {
-    along(lambdas, |lambda, before| {
-        let w = before.map_or_else(|| problem.beginning(), |(w, _)| w.clone());
-        Run::new(problem, lambda, w).run(options, canceled)
-    })
-}
-
-/// g.u + o.
-#[derive(Debug, Clone)]
+/// g.u + o
 struct Plane {
     normal: Vec<f64>,
     offset: f64,
 }
 
+impl Plane {
+    fn zero(dim: usize) -> Self {
+        Self { normal: vec![0.0; dim], offset: 0.0 }
+    }
+}
+
 /// The state of one fit.
 struct Run<'p, 'a> {
     problem: &'p ListProblem<'a>,
-    lambda: f64,
+    objective: Ridge<'p>,
     u: Vec<f64>,
+    /// v
     average: Vec<f64>,
-    steps_made: f64,
+    /// t
+    steps: f64,
+    epochs: f64,
     /// The average of the planes of the epochs.
     plane: Plane,
+    /// Queries with a positive weight, in the order of the last epoch.
     order: Vec<usize>,
     random: Random,
+    /// The best point and P there.
     best: (Vec<f64>, f64),
     bound: f64,
-    loss_at_start: f64,
 }
 
 impl<'p, 'a> Run<'p, 'a> {
     fn new(problem: &'p ListProblem<'a>, lambda: f64, w: Vec<f64>) -> Self {
-        let u = problem.less_center(&w);
+        let objective = problem.ridge(lambda);
+        let u = objective.from_center(&w);
         let order = (0..problem.blocks().len()).filter(|&query| problem.blocks()[query].1 > 0.0).collect();
-        let plane = Plane { normal: vec![0.0; u.len()], offset: 0.0 };
-        let (steps_made, random, bound) = (0.0, Random::new(0), 0.0);
         let mut run = Self {
             problem,
-            lambda,
+            objective,
             average: u.clone(),
+            steps: 0.0,
+            epochs: 0.0,
+            plane: Plane::zero(u.len()),
             u,
-            steps_made,
-            plane,
             order,
-            random,
+            random: Random::new(0),
             best: (w.clone(), f64::INFINITY),
-            bound,
-            loss_at_start: 0.0,
+            bound: 0.0,
         };
-        run.look(w);
-        run.loss_at_start = run.best.1;
+        run.evaluate(w);
         run
     }
 
-    fn run(mut self, options: &SolveOptions, canceled: Canceled<'_>) -> Report {
-        let began = Instant::now();
-        let mut steps = Vec::new();
-        let stop = loop {
-            let (objective, gap) = (self.best.1, self.gap());
-            steps.push(Step { objective, gap, seconds: began.elapsed().as_secs_f64() });
-            if gap <= options.allowed_gap(objective, self.loss_at_start) {
-                break Stop::Converged;
-            }
-            if canceled() {
-                break Stop::Interrupted;
-            }
-            if steps.len() as u32 > EPOCHS.min(options.max_iterations) {
-                break Stop::IterationLimit;
-            }
-            self.epoch(steps.len() as f64);
-            self.look(self.problem.to_point(&self.average));
-        };
-        let (iterations, gap) = (steps.len() as u32 - 1, self.gap());
-        let (w, objective) = self.best;
-        (w, SolveReport { stop, iterations, objective, gap, steps })
-    }
-
-    fn gap(&self) -> f64 {
-        (self.best.1 - self.bound).max(0.0)
-    }
-
-    /// One step for every query; `number` counts epochs from 1.
-    fn epoch(&mut self, number: f64) {
-        let mut plane = Plane { normal: vec![0.0; self.u.len()], offset: 0.0 };
+    /// One step for each query.
+    fn epoch(&mut self) {
+        // 1. The steps, in a new order. Their planes sum to a plane below R.
+        let mut plane = Plane::zero(self.u.len());
         let mut order = std::mem::take(&mut self.order);
         self.random.shuffle(&mut order);
-        let mut w = self.problem.to_point(&self.u);
+        let mut w = self.objective.to_point(&self.u);
         for &query in &order {
             self.step(query, order.len() as f64, &mut w, &mut plane);
         }
         self.order = order;
-        let share = (LATE + 1.0) / (number + LATE);
-        let towards = |value: &mut f64, target: f64| *value += share * (target - *value);
-        self.plane.normal.iter_mut().zip(plane.normal).for_each(|(mean, g)| towards(mean, g));
-        towards(&mut self.plane.offset, plane.offset);
-        self.bound = self
-            .bound
-            .max(self.plane.offset - dot(&self.plane.normal, &self.plane.normal) / (4.0 * self.lambda));
+        // 2. The average of the planes of all epochs gives a lower bound.
+        self.epochs += 1.0;
+        let rate = (LATE + 1.0) / (self.epochs + LATE);
+        let average = |value: &mut f64, new: f64| *value += rate * (new - *value);
+        self.plane.normal.iter_mut().zip(plane.normal).for_each(|(mean, g)| average(mean, g));
+        average(&mut self.plane.offset, plane.offset);
+        self.bound = self.bound.max(self.plane.offset - self.objective.gap(&self.plane.normal));
     }
 
-    /// One step from w = w0 + u, which follows; adds the query's plane.
+    /// One step from w = w0 + u. Updates w too, and adds the plane of the query.
     fn step(&mut self, query: usize, queries: f64, w: &mut [f64], plane: &mut Plane) {
+        // 1. A subgradient of the weighted loss.
         let (block, weight) = self.problem.blocks()[query];
         let mut scores = vec![0.0; block.n_docs()];
         let mut slope = vec![0.0; block.n_docs()];
@@ -151,26 +129,48 @@ impl<'p, 'a> Run<'p, 'a> {
         let value = self.problem.loss_of(query).value_and_subgradient(&scores, &mut slope);
         slope.iter_mut().for_each(|slope| *slope *= weight);
         add_columns_times(block.slice(), &slope, &mut g);
+        // 2. Its plane.
         plane.offset += weight * value - dot(&g, &self.u);
-        plane.normal.iter_mut().zip(&g).for_each(|(sum, g)| *sum += g);
-        self.steps_made += 1.0;
-        let rate = 1.0 / (2.0 * self.lambda * (self.steps_made + queries));
-        let share = (LATE + 1.0) / (self.steps_made + LATE);
-        for (place, g) in g.iter().enumerate() {
-            let change = rate * (queries * g + 2.0 * self.lambda * self.u[place]);
-            self.u[place] -= change;
-            w[place] -= change;
-            self.average[place] += share * (self.u[place] - self.average[place]);
+        axpy(1.0, &g, &mut plane.normal);
+        // 3. The step, for u, w and the average.
+        self.steps += 1.0;
+        let lambda = self.objective.lambda;
+        let rate = 1.0 / (2.0 * lambda * (self.steps + queries));
+        let average_rate = (LATE + 1.0) / (self.steps + LATE);
+        for (index, g) in g.iter().enumerate() {
+            let change = rate * (queries * g + 2.0 * lambda * self.u[index]);
+            self.u[index] -= change;
+            w[index] -= change;
+            self.average[index] += average_rate * (self.u[index] - self.average[index]);
         }
     }
 
-    /// P at w.
-    fn look(&mut self, w: Vec<f64>) {
-        let mut gradient = vec![0.0; w.len()];
-        let objective = self.problem.objective(self.lambda, &w, &mut gradient);
-        self.bound = self.bound.max(objective - dot(&gradient, &gradient) / (4.0 * self.lambda));
-        if objective < self.best.1 {
-            self.best = (w, objective);
+    /// Evaluates P at w for the best point and the lower bound.
+    fn evaluate(&mut self, w: Vec<f64>) {
+        let point = self.objective.at(w);
+        self.bound = self.bound.max(point.value - self.objective.gap(&point.gradient));
+        if point.value < self.best.1 {
+            self.best = (point.w, point.value);
         }
+    }
+}
+
+impl Method for Run<'_, '_> {
+    fn objective(&self) -> f64 {
+        self.best.1
+    }
+
+    fn gap(&self) -> f64 {
+        (self.best.1 - self.bound).max(0.0)
+    }
+
+    fn advance(&mut self, _control: &Control) -> bool {
+        self.epoch();
+        self.evaluate(self.objective.to_point(&self.average));
+        true
+    }
+
+    fn into_point(self) -> Vec<f64> {
+        self.best.0
     }
 }

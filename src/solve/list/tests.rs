@@ -12,7 +12,8 @@ use crate::data::Matrix;
 use crate::loss::list::{ListNet, Squared};
 use crate::loss::{ListLoss, QueryLoss, Shape};
 use crate::math::random::Random;
-use crate::solve::{SOLVERS, SolverDef, Stop};
+use crate::optim::{Objective, SolveReport, Stop, StopRule};
+use crate::solve::{SOLVERS, SolverDef};
 
 /// Queries with random documents and grades.
 struct Case {
@@ -44,7 +45,7 @@ impl Case {
 
     fn problem(&self) -> ListProblem<'_> {
         let blocks = self.blocks.iter().zip(self.weights.iter().copied()).collect();
-        ListProblem::new(self.dim, &self.loss, blocks, 1.0).unwrap()
+        ListProblem::new(self.dim, &self.loss, blocks).unwrap()
     }
 
     /// The problem with a loss of these tests.
@@ -54,8 +55,18 @@ impl Case {
     }
 }
 
-fn options(solver: &'static SolverDef, tolerance: f64) -> SolveOptions {
-    SolveOptions { solver, tolerance, max_iterations: 20_000 }
+fn rule(tolerance: f64) -> StopRule {
+    StopRule { tolerance, max_iterations: 20_000 }
+}
+
+/// P at w.
+fn value(problem: &ListProblem<'_>, lambda: f64, w: &[f64]) -> f64 {
+    problem.ridge(lambda).at(w.to_vec()).value
+}
+
+/// R at w.
+fn risk(problem: &ListProblem<'_>, w: &[f64]) -> f64 {
+    problem.value(w, &mut vec![0.0; w.len()])
 }
 
 /// The fits of a solver, whatever losses it takes.
@@ -64,8 +75,8 @@ fn fits(
     lambdas: &[f64],
     solver: &'static SolverDef,
     tolerance: f64,
-) -> Vec<(Vec<f64>, SolveReport)> {
-    solver.list_path()(problem, lambdas, &options(solver, tolerance), &|| false)
+) -> Vec<Solution> {
+    solver.list_path()(problem, lambdas, &rule(tolerance), &Control::default())
 }
 
 /// The solvers that take a shape.
@@ -92,9 +103,9 @@ fn the_number_of_threads_changes_no_bit() {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| fits(problem, &[0.01], solver, 1e-5)).pop().unwrap()
             };
-            let (w, report) = with(1);
+            let Solution { w, report } = with(1);
             for threads in [2, 5] {
-                let (other, again) = with(threads);
+                let Solution { w: other, report: again } = with(threads);
                 assert_eq!(w, other, "{}", solver.name);
                 let bits = |report: &SolveReport| (report.gap.to_bits(), report.iterations);
                 assert_eq!(bits(&report), bits(&again), "{}", solver.name);

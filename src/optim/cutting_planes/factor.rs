@@ -2,7 +2,7 @@
 
 use crate::math::dense::dot;
 
-/// A row whose pivot is below this share of its diagonal entry depends on the others.
+/// A row depends on the others if its pivot is below this fraction of its diagonal entry.
 const DEPENDENT: f64 = 1e-11;
 
 /// L by rows, each up to its diagonal.
@@ -15,8 +15,8 @@ impl Factor {
         self.0.len()
     }
 
-    /// Adds the row k of K, whose last number is the diagonal entry; false, with nothing changed, where it depends on
-    /// the others. A first row has no others, though it overflows.
+    /// Adds the row k of K, which ends with the diagonal entry. If the row depends on the others, returns false and
+    /// changes nothing. A first row is always added.
     pub(super) fn push(&mut self, mut k: Vec<f64>) -> bool {
         let n = self.len();
         self.forward(&mut k[..n]);
@@ -29,10 +29,10 @@ impl Factor {
         true
     }
 
-    /// Takes row and column `place` out of K, by rotations of columns.
-    pub(super) fn remove(&mut self, place: usize) {
-        self.0.remove(place);
-        for column in place..self.len() {
+    /// Removes row and column `index` of K. Rotations of columns restore the triangle.
+    pub(super) fn remove(&mut self, index: usize) {
+        self.0.remove(index);
+        for column in index..self.len() {
             let (x, y) = (self.0[column][column], self.0[column][column + 1]);
             let size = (x * x + y * y).sqrt();
             let (cos, sin) = (x / size, y / size);
@@ -86,9 +86,9 @@ mod tests {
             rows.push(i);
             assert!(factor.push(rows.iter().map(|&j| entry(i, j)).collect()));
         }
-        for place in [3, 0, 6, 4] {
-            rows.remove(place);
-            factor.remove(place);
+        for index in [3, 0, 6, 4] {
+            rows.remove(index);
+            factor.remove(index);
             let b: Vec<f64> = (0..rows.len()).map(|i| i as f64 - 1.5).collect();
             let mut x = b.clone();
             factor.solve(&mut x);

@@ -1,0 +1,146 @@
+//! Cutting planes with a line search (Teo et al. 2010; Le, Smola, Chapelle & Teo, algorithm 3), for convex risks R >= 0.
+//!
+//! A subgradient g of R at v gives a plane below R: R(w) >= g.w + o with o = R(v) - g.v. The plane 0 is below R too.
+//! With u = w - w0 and offsets o + g.w0 the minimum of the model
+//!
+//! ```text
+//! min_u  max_i (g_i.u + o_i) + lambda |u|^2
+//!     =  max over the simplex  o.a - |G'a|^2 / (4 lambda),     u = -G'a / (2 lambda)
+//! ```
+//!
+//! is a lower bound of min P for every a (`planes`). The least P found minus the largest bound is the certified gap.
+//!
+//! **Line search** (Franc & Sonnenburg 2009, OCAS). The minimum w' of the model may be far from any good point. The next
+//! best point minimizes P between the best point and w' (`line`). The next plane touches R a tenth of the way from there
+//! to w'. Planes do not depend on lambda and are kept along a path of lambdas.
+
+mod factor;
+mod line;
+mod planes;
+
+use self::line::Line;
+pub use self::planes::{Model, Planes};
+use super::{Method, Objective, Ridge, Solution, StopRule, iterate, solve_path};
+use crate::control::Control;
+use crate::math::dense::dot;
+
+/// Position of the next plane between the best point and the minimum of the model.
+const CUT: f64 = 0.1;
+/// Accuracy of the minimum of the model, relative to the gap.
+const MODEL_ACCURACY: f64 = 1e-3;
+
+/// Minimizes P for each lambda, first from w, then from the previous solution.
+pub fn minimize_path(
+    risk: &dyn Objective,
+    center: Option<&[f64]>,
+    w: &[f64],
+    lambdas: &[f64],
+    rule: &StopRule,
+    control: &Control,
+) -> Vec<Solution> {
+    let mut bundle = None;
+    solve_path(lambdas, |lambda, _| {
+        let objective = Ridge { risk, lambda, center };
+        iterate(rule, control, || {
+            Run::new(objective, bundle.get_or_insert_with(|| Bundle::new(&objective, w.to_vec())))
+        })
+    })
+}
+
+/// A point with its image and risk.
+struct Sample {
+    w: Vec<f64>,
+    image: Vec<f64>,
+    risk: f64,
+}
+
+/// What is kept from one lambda to the next.
+struct Bundle {
+    planes: Planes,
+    best: Sample,
+    /// Space for the slopes of a plane.
+    slopes: Vec<f64>,
+    risk_at_start: f64,
+}
+
+impl Bundle {
+    fn new(objective: &Ridge<'_>, w: Vec<f64>) -> Self {
+        let image = objective.risk.image(&w);
+        let (planes, slopes) = (Planes::new(w.len()), vec![0.0; image.len()]);
+        let mut bundle = Self { planes, best: Sample { w, image, risk: 0.0 }, slopes, risk_at_start: 0.0 };
+        let Sample { w, image, .. } = &bundle.best;
+        bundle.risk_at_start = cut(objective, w, image, &mut bundle.slopes, &mut bundle.planes);
+        bundle.best.risk = bundle.risk_at_start;
+        bundle
+    }
+}
+
+/// Adds the plane that touches R at w. Returns R(w).
+fn cut(objective: &Ridge<'_>, w: &[f64], image: &[f64], slopes: &mut [f64], planes: &mut Planes) -> f64 {
+    let risk = objective.risk.value_at(image, slopes);
+    let g = objective.risk.transposed(slopes);
+    let offset = risk - dot(&g, &objective.from_center(w));
+    planes.add(g, offset);
+    risk
+}
+
+/// The run for one lambda.
+struct Run<'r, 'b> {
+    objective: Ridge<'r>,
+    bundle: &'b mut Bundle,
+    /// The minimum of the model.
+    u: Vec<f64>,
+    bound: f64,
+    gap: f64,
+}
+
+impl<'r, 'b> Run<'r, 'b> {
+    fn new(objective: Ridge<'r>, bundle: &'b mut Bundle) -> Self {
+        let mut run = Self { objective, bundle, u: Vec::new(), bound: 0.0, gap: f64::INFINITY };
+        run.minimize_model();
+        run
+    }
+
+    fn minimize_model(&mut self) {
+        let scale = if self.gap.is_finite() { self.gap } else { self.bundle.risk_at_start };
+        let model = self.bundle.planes.minimum(self.objective.lambda, MODEL_ACCURACY * scale);
+        self.bound = model.bound.max(self.bound);
+        self.gap = self.gap.min(self.objective() - self.bound).max(0.0);
+        self.u = model.u;
+    }
+}
+
+impl Method for Run<'_, '_> {
+    const PATIENCE: usize = 100;
+
+    fn objective(&self) -> f64 {
+        self.bundle.best.risk + self.objective.penalty(&self.bundle.best.w)
+    }
+
+    fn gap(&self) -> f64 {
+        self.gap
+    }
+
+    fn scale(&self) -> f64 {
+        self.bundle.risk_at_start
+    }
+
+    fn advance(&mut self, _control: &Control) -> bool {
+        let Bundle { planes, best, slopes, .. } = &mut *self.bundle;
+        let w = self.objective.to_point(&self.u);
+        let line = Line::new(&self.objective, best, &w);
+        let (t, risk) = line.minimum();
+        let next = line.sample(t + CUT * (1.0 - t));
+        let better = (t > 0.0).then(|| Sample { risk, ..line.sample(t) });
+        cut(&self.objective, &next.w, &next.image, slopes, planes);
+        if let Some(better) = better {
+            *best = better;
+        }
+        self.minimize_model();
+        true
+    }
+
+    fn into_point(self) -> Vec<f64> {
+        self.bundle.best.w.clone()
+    }
+}
