@@ -2,6 +2,7 @@
 
 pub mod algorithm;
 pub mod arrange;
+mod cache;
 pub mod control;
 pub mod data;
 pub mod error;

@@ -7,6 +7,7 @@ const ROOMS: &[&str] = &[
     "error",
     "param",
     "control",
+    "cache",
     "run",
     "math",
     "metric",

@@ -1,76 +1,42 @@
-//! Functions fitted for novel queries, kept for the next call. Bounded: the oldest go first.
+//! Functions fitted for new queries, cached for the next call.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use crate::cache::BoundedCache;
 use crate::model::Key;
 use crate::space::Function;
 
-/// Which function: that of a model for a target with these query features (their bits).
-type Place = (Key, Vec<u64>);
-
-/// The cache.
+/// The cache: functions by the key of their model and the bits of the query features.
 #[derive(Debug)]
-pub struct FitCache {
-    bytes_allowed: usize,
-    kept: Mutex<Kept>,
-}
+pub struct FitCache(BoundedCache<(Key, Vec<u64>), Arc<Function>>);
 
-#[derive(Debug, Default)]
-struct Kept {
-    functions: HashMap<Place, Arc<Function>>,
-    order: VecDeque<Place>,
-    bytes: usize,
-}
-
-fn place(model: Key, features: &[f64]) -> Place {
-    (model, features.iter().map(|value| value.to_bits()).collect())
-}
-
-fn bytes(place: &Place, function: &Function) -> usize {
-    8 * (2 * place.1.len() + function.weights.len()) + 256
+fn bits(features: &[f64]) -> Vec<u64> {
+    features.iter().map(|value| value.to_bits()).collect()
 }
 
 impl FitCache {
-    /// A cache that holds functions of about this many bytes.
-    pub fn new(bytes_allowed: usize) -> Self {
-        Self { bytes_allowed, kept: Mutex::default() }
+    /// A cache of functions that take about this many bytes at most.
+    pub fn new(max_bytes: usize) -> Self {
+        Self(BoundedCache::new(max_bytes))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The function of a model for these query features, if it is kept.
+    /// The function of a model for these query features.
     pub fn get(&self, model: Key, features: &[f64]) -> Option<Arc<Function>> {
-        self.kept().functions.get(&place(model, features)).cloned()
+        self.0.get(&(model, bits(features)))
     }
 
-    /// Keeps a function.
+    /// Adds a function.
     pub fn put(&self, model: Key, features: &[f64], function: &Arc<Function>) {
-        let place = place(model, features);
-        let mut kept = self.kept();
-        let size = bytes(&place, function);
-        if size > self.bytes_allowed || kept.functions.contains_key(&place) {
-            return;
-        }
-        kept.bytes += size;
-        kept.order.push_back(place.clone());
-        kept.functions.insert(place, Arc::clone(function));
-        while kept.bytes > self.bytes_allowed {
-            let Some(oldest) = kept.order.pop_front() else { return };
-            if let Some(function) = kept.functions.remove(&oldest) {
-                kept.bytes -= bytes(&oldest, &function);
-            }
-        }
+        let bytes = 8 * (features.len() + function.weights.len()) + 256;
+        self.0.put((model, bits(features)), Arc::clone(function), bytes);
     }
 
-    /// Number of functions kept.
+    /// Number of functions.
     pub fn len(&self) -> usize {
-        self.kept().functions.len()
+        self.0.len()
     }
 
-    /// True where none is kept.
+    /// Whether there is no function.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -81,9 +47,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_function_goes_when_the_cache_is_full() {
+    fn functions_belong_to_one_model_and_query() {
         let cache = FitCache::new(1000);
-        let function = Arc::new(Function { weights: vec![0.0; 10], objective: 0.0, gap: 0.0 });
+        let function = Arc::new(Function::zero(10));
         for target in 0..5 {
             cache.put(1, &[f64::from(target)], &function);
         }

@@ -1,10 +1,10 @@
-//! Fitting functions: which judgments count for a function, how much, and how the problem that they make is solved.
+//! Fitting functions: which training queries are used, with which weights, and how the problem is solved.
 
 mod blocks;
+mod judgments;
 mod neighborhood;
-mod numbers;
 mod problem;
 
-pub use blocks::{Loading, Neighbor, TrainingBlocks};
-pub use neighborhood::Neighborhood;
+pub use blocks::{Loading, TrainingBlocks};
+pub use neighborhood::{Neighbor, Neighborhood};
 pub use problem::{FitSpec, Penalty};

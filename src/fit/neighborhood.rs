@@ -1,11 +1,11 @@
-//! Which training queries count for a target, and the problem that they make.
+//! Which training queries are used for a query, with which weights, and the fit on their data.
 
 use std::sync::Arc;
 
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::blocks::{Neighbor, TrainingBlocks};
+use super::blocks::TrainingBlocks;
 use super::problem::FitSpec;
 use crate::control::Control;
 use crate::error::Result;
@@ -15,52 +15,62 @@ use crate::smoothing::{Kind, Smoothing};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
 
-/// What decides which judgments count for a target, and how much.
+/// A training query that is used for another query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbor {
+    /// Index of the training query.
+    pub query: usize,
+    /// Distance between the query features of the two.
+    pub distance: f64,
+    /// Its weight pi.
+    pub weight: f64,
+}
+
+impl Neighbor {
+    fn with_full_weight(query: usize) -> Self {
+        Self { query, distance: 0.0, weight: 1.0 }
+    }
+}
+
+/// The training queries and how their weights are computed.
 #[derive(Debug, Clone)]
 pub struct Neighborhood {
     /// Weights from distances.
     pub smoothing: Smoothing,
-    /// Scaled features of the training queries (`n_queries`, p).
+    /// Scaled query features (`n_queries`, p).
     pub features: Arc<Array2<f64>>,
-    /// Weight omega of each training query (`n_queries`), > 0.
+    /// Weight omega of each query in the training data (`n_queries`), > 0.
     pub weights: Arc<Vec<f64>>,
-    /// Their judgments.
+    /// The judgments.
     pub blocks: Arc<TrainingBlocks>,
-    /// True for training queries held out for validation (`n_queries`): they do not count at all.
+    /// Queries held out for validation, which are not used (`n_queries`).
     pub held_out: Arc<Vec<bool>>,
 }
 
 impl Neighborhood {
-    /// Training queries that count for a target with these features, nearest first.
+    /// Training queries used for a query with these scaled features, nearest first.
     pub fn neighbors(&self, features: &[f64]) -> Vec<Neighbor> {
-        if !self.smoothing.kind.uses_distance() {
-            let uniform = self.smoothing.kind == Kind::Uniform;
-            return self.present().filter(|_| uniform).map(Neighbor::with_full_weight).collect();
+        match self.smoothing.kind {
+            Kind::Uniform => return self.not_held_out().map(Neighbor::with_full_weight).collect(),
+            Kind::Individual => return Vec::new(),
+            _ => {}
         }
-        let distances: Vec<(usize, f64)> = self
-            .present()
-            .map(|query| {
-                let row = self.features.row(query);
-                let to = |row: &[f64]| distance(row, features);
-                (query, row.as_slice().map_or_else(|| to(&row.to_vec()), to))
-            })
-            .collect();
-        let all: Vec<f64> = distances.iter().map(|(_, distance)| *distance).collect();
-        let h = self.smoothing.bandwidth(&all);
-        let candidates: Vec<Option<f64>> =
-            distances.iter().map(|&(query, d)| self.blocks.is_informative(query).then_some(d)).collect();
-        self.smoothing
-            .weights(&candidates, h)
-            .into_iter()
-            .map(|(index, weight)| Neighbor {
-                query: distances[index].0,
-                distance: distances[index].1,
-                weight,
-            })
+        // The bandwidth is computed from all queries, the neighbors are informative ones.
+        let (queries, distances): (Vec<usize>, Vec<f64>) = self
+            .not_held_out()
+            .map(|query| (query, distance(&self.features.row(query).to_vec(), features)))
+            .unzip();
+        let h = self.smoothing.bandwidth(&distances);
+        let candidate =
+            |(query, distance): (&usize, &f64)| self.blocks.is_informative(*query).then_some(*distance);
+        let candidates: Vec<Option<f64>> = queries.iter().zip(&distances).map(candidate).collect();
+        let weights = self.smoothing.weights(&candidates, h).into_iter();
+        weights
+            .map(|(index, weight)| Neighbor { query: queries[index], distance: distances[index], weight })
             .collect()
     }
 
-    /// The neighbors of a training query, whose own judgments may be all that counts.
+    /// Training queries used for a training query.
     pub fn neighbors_of(&self, query: usize) -> Vec<Neighbor> {
         match self.smoothing.kind {
             Kind::Individual => vec![Neighbor::with_full_weight(query)],
@@ -68,10 +78,10 @@ impl Neighborhood {
         }
     }
 
-    /// The same judgments for one function of all queries with this loss.
+    /// The same data for one function of all queries with this loss.
     ///
     /// # Errors
-    /// Judgments of a model, with another loss than its own.
+    /// Judgments of a model, for another loss than its own.
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
         let mut neighborhood = self.clone();
         neighborhood.smoothing.kind = Kind::Uniform;
@@ -81,46 +91,47 @@ impl Neighborhood {
         Ok(neighborhood)
     }
 
-    /// Training queries that are not held out.
-    fn present(&self) -> impl Iterator<Item = usize> {
+    fn not_held_out(&self) -> impl Iterator<Item = usize> {
         (0..self.blocks.len()).filter(|query| !self.held_out[*query])
     }
 
-    /// The neighbors' documents with the weight c of their losses; in the order of the training queries.
+    /// The documents of the neighbors with the weights of their losses, in the order of the training queries.
     ///
     /// # Errors
-    /// Judgments that are not at hand; an interruption.
+    /// A block that is not loaded; an interruption.
     pub fn weighted_blocks(
         &self,
         neighbors: &[Neighbor],
         control: &Control,
     ) -> Result<Vec<(Arc<QueryBlock>, f64)>> {
-        let n = if self.smoothing.kind == Kind::Individual { 1.0 } else { self.present().count() as f64 };
+        let Self { blocks, weights, smoothing, .. } = self;
+        let n = if smoothing.kind == Kind::Individual { 1.0 } else { self.not_held_out().count() as f64 };
         let mut neighbors: Vec<Neighbor> =
-            neighbors.iter().copied().filter(|neighbor| self.blocks.is_informative(neighbor.query)).collect();
+            neighbors.iter().copied().filter(|neighbor| blocks.is_informative(neighbor.query)).collect();
         neighbors.sort_by_key(|neighbor| neighbor.query);
-        // One function for all queries uses each of them once, so nothing is worth keeping.
-        let once = self.smoothing.kind == Kind::Uniform;
         let weighted = |neighbor: &Neighbor| {
             let query = neighbor.query;
-            let weight = neighbor.weight * self.weights[query] * self.blocks.share(query) / n;
-            let block =
-                if once { self.blocks.block_once(query, control) } else { self.blocks.block(query, control) };
-            Ok((block?, weight))
+            let weight = neighbor.weight * weights[query] * blocks.normalizer(query) / n;
+            // One function of all queries uses each query once: caching them would only take memory.
+            let block = match smoothing.kind {
+                Kind::Uniform => blocks.prepare(query, control)?,
+                _ => blocks.prepare_cached(query, control)?,
+            };
+            Ok((block, weight))
         };
         neighbors.par_iter().map(weighted).collect()
     }
 
-    /// Fits the function that these neighbors support.
+    /// Fits the function of these neighbors.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when canceled; judgments that are not at hand.
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when canceled; a block that is not loaded.
     pub fn fit(
         &self,
         neighbors: &[Neighbor],
-        fitting: &FitSpec,
+        spec: &FitSpec,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        fitting.fit(self.blocks.space(), &self.weighted_blocks(neighbors, control)?, control)
+        spec.fit(self.blocks.space(), &self.weighted_blocks(neighbors, control)?, control)
     }
 }

@@ -1,15 +1,15 @@
 //! What one connection keeps between calls: decoded models and fitted functions. Dropped with the connection.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::cache::BoundedCache;
 use crate::error::{Error, Result};
 use crate::evaluate::FitCache;
 use crate::model::{Key, Model};
 
 /// At most this many decoded models are kept.
-const MOST_MODELS: usize = 16;
+const MAX_MODELS: usize = 16;
 
 /// At most about this many bytes of fitted functions are kept.
 const FIT_BYTES: usize = 64 << 20;
@@ -34,19 +34,12 @@ pub struct BlobLocation {
     pub row: i64,
 }
 
-/// A model that is kept.
-#[derive(Debug)]
-struct Kept {
-    model: Arc<Model>,
-    key: Key,
-}
-
 /// The state of one connection.
 #[derive(Debug)]
 pub struct State {
     /// Functions of novel queries.
     pub fits: FitCache,
-    models: Mutex<VecDeque<Kept>>,
+    models: BoundedCache<Key, Arc<Model>>,
     warnings: Mutex<Vec<String>>,
     training: AtomicBool,
 }
@@ -60,42 +53,28 @@ impl State {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             fits: FitCache::new(FIT_BYTES),
-            models: Mutex::default(),
+            models: BoundedCache::new(MAX_MODELS),
             warnings: Mutex::default(),
             training: AtomicBool::new(false),
         })
     }
 
-    /// The model with this key, decoded by `decode` unless it is kept.
+    /// The model with this key, decoded by `decode` unless it is cached.
     ///
     /// # Errors
     /// Those of `decode`.
     pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Arc<Model>> {
-        if let Some(model) = self.kept(key) {
+        if let Some(model) = self.models.get(&key) {
             return Ok(model);
         }
         let model = Arc::new(decode()?);
-        let mut models = lock(&self.models);
-        models.push_back(Kept { model: Arc::clone(&model), key });
-        if models.len() > MOST_MODELS {
-            models.pop_front();
-        }
+        self.models.put(key, Arc::clone(&model), 1);
         Ok(model)
     }
 
-    /// A model that is kept; it becomes the last to be dropped.
-    fn kept(&self, key: Key) -> Option<Arc<Model>> {
-        let mut models = lock(&self.models);
-        let place = models.iter().position(|kept| kept.key == key)?;
-        let kept = models.remove(place)?;
-        let model = Arc::clone(&kept.model);
-        models.push_back(kept);
-        Some(model)
-    }
-
-    /// Number of models kept.
+    /// Number of cached models.
     pub fn models_kept(&self) -> usize {
-        lock(&self.models).len()
+        self.models.len()
     }
 
     /// Remembers what the last ranking or evaluation had to say.

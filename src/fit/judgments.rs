@@ -1,0 +1,124 @@
+//! The judgments of one query and their bytes in a model: labels, row groups if the loss needs them, and the features row by
+//! row. Numbers are little-endian.
+
+use std::ops::Range;
+
+use ndarray::s;
+
+use crate::arrange::RowGroup;
+use crate::data::{Matrix, shaped};
+use crate::error::{Error, Result, require};
+
+/// Bytes of a row group: two numbers of 4 bytes.
+const ROW_GROUP_BYTES: usize = 8;
+
+/// Labels, row groups and documents of one query.
+#[derive(Debug)]
+pub(super) struct Judgments {
+    pub labels: Vec<f64>,
+    /// Empty if the loss needs none.
+    pub row_groups: Vec<RowGroup>,
+    pub features: Matrix,
+}
+
+/// What the bytes of a block depend on besides its number of documents.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockLayout {
+    /// Features of a document.
+    pub width: usize,
+    /// Bytes of a feature: 4 or 8.
+    pub element_bytes: u8,
+    pub has_row_groups: bool,
+}
+
+impl BlockLayout {
+    fn row_group_bytes(self) -> usize {
+        if self.has_row_groups { ROW_GROUP_BYTES } else { 0 }
+    }
+
+    /// Length of a block; `None` if it overflows.
+    pub fn block_bytes(self, documents: usize) -> Option<usize> {
+        let features = self.width.checked_mul(usize::from(self.element_bytes))?;
+        features.checked_add(8 + self.row_group_bytes())?.checked_mul(documents)
+    }
+
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for bytes of another length, row groups out of range and numbers that are not finite.
+    pub fn read(self, documents: usize, bytes: &[u8]) -> Result<Judgments> {
+        if self.block_bytes(documents) != Some(bytes.len()) {
+            let problem = format!("block of {} bytes for {documents} documents", bytes.len());
+            return Err(Error::Corrupt(problem));
+        }
+        let (labels, rest) = bytes.split_at(8 * documents);
+        let (row_groups, features) = rest.split_at(self.row_group_bytes() * documents);
+        let labels = read_f64(labels);
+        let row_groups = read_row_groups(row_groups);
+        let features = match self.element_bytes {
+            4 => Matrix::F32(shaped(documents, self.width, read_f32(features))),
+            _ => Matrix::F64(shaped(documents, self.width, read_f64(features))),
+        };
+        let in_range = |row: &RowGroup| (row.document.max(row.group) as usize) < documents;
+        require(
+            "block",
+            &[
+                (row_groups.iter().all(in_range), "row groups of its documents"),
+                (labels.iter().all(|label| label.is_finite()) && features.is_finite(), "finite numbers"),
+            ],
+        )?;
+        Ok(Judgments { labels, row_groups, features })
+    }
+
+    /// Appends a block of documents, which are rows of a matrix.
+    pub fn write(
+        self,
+        labels: &[f64],
+        row_groups: &[RowGroup],
+        (features, rows): (&Matrix, Range<usize>),
+        out: &mut Vec<u8>,
+    ) {
+        write_elements(labels.iter(), f64::to_le_bytes, out);
+        if self.has_row_groups {
+            for row_group in row_groups {
+                out.extend(row_group.document.to_le_bytes());
+                out.extend(row_group.group.to_le_bytes());
+            }
+        }
+        match features {
+            Matrix::F32(array) => write_elements(array.slice(s![rows, ..]).iter(), f32::to_le_bytes, out),
+            Matrix::F64(array) => write_elements(array.slice(s![rows, ..]).iter(), f64::to_le_bytes, out),
+        }
+    }
+}
+
+fn read_row_groups(bytes: &[u8]) -> Vec<RowGroup> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    let (pairs, _) = numbers.as_chunks::<2>();
+    let row_group = |[document, group]: &[[u8; 4]; 2]| RowGroup {
+        document: u32::from_le_bytes(*document),
+        group: u32::from_le_bytes(*group),
+    };
+    pairs.iter().map(row_group).collect()
+}
+
+/// Appends N bytes of each element.
+fn write_elements<'a, T: Copy + 'a, const N: usize>(
+    values: impl ExactSizeIterator<Item = &'a T>,
+    bytes: impl Fn(T) -> [u8; N],
+    out: &mut Vec<u8>,
+) {
+    let start = out.len();
+    out.resize(start + N * values.len(), 0);
+    for (chunk, value) in out[start..].as_chunks_mut::<N>().0.iter_mut().zip(values) {
+        *chunk = bytes(*value);
+    }
+}
+
+fn read_f64(bytes: &[u8]) -> Vec<f64> {
+    bytes.as_chunks::<8>().0.iter().map(|chunk| f64::from_le_bytes(*chunk)).collect()
+}
+
+fn read_f32(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()
+}
