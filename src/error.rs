@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A name that no table of this crate knows (algorithm, option, metric, ...).
-    #[error("unknown {what} '{name}'{}; known: {known}", hint(nearest.as_deref()))]
+    #[error("unknown {what} '{name}'{}", hint(nearest.as_deref(), known))]
     Unknown {
         /// Kind of thing that was named.
         what: &'static str,
@@ -110,8 +110,9 @@ pub fn shorten(text: &str) -> String {
     text.chars().take(LONGEST).chain("...".chars()).collect()
 }
 
-fn hint(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!(", did you mean '{name}'?"))
+/// The nearest name, or all names if none is near.
+fn hint(nearest: Option<&str>, known: &str) -> String {
+    nearest.map_or_else(|| format!("; known: {known}"), |name| format!(", did you mean '{name}'?"))
 }
 
 /// Requires all conditions of stored data, each with what it needs.
@@ -154,7 +155,7 @@ mod tests {
         let error = Error::unknown("option", "lamda", ["lambda", "kernel"]);
         assert_eq!(
             error.to_string(),
-            "unknown option 'lamda', did you mean 'lambda'?; known: lambda, kernel"
+            "unknown option 'lamda', did you mean 'lambda'?"
         );
         let error = Error::unknown("option", "xyzzy", ["lambda", "kernel"]);
         assert_eq!(error.to_string(), "unknown option 'xyzzy'; known: lambda, kernel");

@@ -125,3 +125,16 @@ fn functions_missing_on_the_reference_page_are_listed() {
         documented.len()
     );
 }
+
+#[test]
+fn the_architecture_page_names_every_module() {
+    let pages = pages();
+    let page = pages.iter().find(|page| page.path == "ARCHITECTURE.md").expect("the page");
+    let entries = std::fs::read_dir(root().join("src")).expect("the folder src");
+    for entry in entries.map(|entry| entry.expect("an entry")) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_folder = entry.path().is_dir();
+        let path = if is_folder { format!("`src/{name}/`") } else { format!("`src/{name}`") };
+        assert!(name == "lib.rs" || page.text.contains(&path), "ARCHITECTURE.md does not name {path}");
+    }
+}

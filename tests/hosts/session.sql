@@ -109,15 +109,15 @@ SELECT json_valid(ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance, fea
 
 -- Errors.
 SELECT ltr_train('q_svn', 'judgments');
---! ltr_train: unknown algorithm 'q_svn', did you mean 'q_svm'?; known: q_svm, knn_svm, rank_svm, indv_svm, regression, list_net, list_mle, cs_list_mle, slam, direct, smooth_grad, matching, eigen_rank, auto, perceptron, cofi_rank
+--! ltr_train: unknown algorithm 'q_svn', did you mean 'q_svm'?
 SELECT ltr_train('q_svm', 'judgements');
 --! ltr_train: source 'judgements': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'DELETE FROM judgments');
 --! ltr_train: source 'DELETE FROM judgments': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');
---! ltr_train: unknown option 'lamda', did you mean 'lambda'?; known: name, schema, keep_versions, params, columns, missing, query_features, query_scale, scale, kernel, landmarks, smoothing, neighbors, bandwidth, prior, form, solver, loss, centering, weighting, target, label_order, cost_weights, truncation, measure, margin, label_ties, penalty, components, radius, learning_rate, update_on, average, epochs, max_rounds, factors, biases, shuffle, decoder, decoder_power, bound, neutral_grade, half_life, lambda, lambda_scope, fit_at, metric, validation, undefined, seed, threads, max_memory, time_limit, tolerance, progress, diversify_by
+--! ltr_train: unknown option 'lamda', did you mean 'lambda'?
 SELECT ltr_fit('rank_svm', 'judgments', '{"kernel": "gausian"}');
---! ltr_fit: unknown kernel 'gausian', did you mean 'gaussian'?; known: linear, polynomial, gaussian, laplace, laplace_l1, tanh
+--! ltr_fit: unknown kernel 'gausian', did you mean 'gaussian'?
 SELECT ltr_fit('rank_svm', 'judgments', '{"loss": "logistic", "solver": "admm"}');
 --! ltr_fit: option 'solver': the solver 'admm' does not take the loss 'logistic', which is taken by: auto, newton
 SELECT ltr_train('q_svm', 'judgments') FROM judgments;
@@ -127,9 +127,9 @@ SELECT * FROM ltr_rank('nobody', 'candidates');
 SELECT * FROM ltr_rank('q_svm');
 --! ltr_rank: argument 'source' is missing; the arguments are (model, source, options)
 SELECT * FROM ltr_rank('q_svm' || char(0), 'candidates');
---! ltr_rank: unknown model 'q_svm\0', did you mean 'q_svm'?; known: knn_svm, letor, q_svm, uniform
+--! ltr_rank: unknown model 'q_svm\0', did you mean 'q_svm'?
 SELECT ltr_info('q_svm' || char(0));
---! ltr_info: unknown model 'q_svm\0', did you mean 'q_svm'?; known: knn_svm, letor, q_svm, uniform
+--! ltr_info: unknown model 'q_svm\0', did you mean 'q_svm'?
 SELECT ltr_score(x'00', x'00');
 --! ltr_score: model is damaged or not a model: 1 bytes that do not begin like a model
 

@@ -102,9 +102,18 @@ fn added(list: &str) -> Vec<String> {
     listed(&connection, list).difference(&before).cloned().collect()
 }
 
+/// Aggregates of metrics may come in addition: a metric is one file and one line of a table.
 #[test]
 fn the_functions_are_exactly_these() {
-    assert_eq!(added(LIST_FUNCTIONS), FUNCTIONS);
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("registration");
+    let aggregates = listed(&connection, "SELECT function FROM ltr_metrics");
+    let is_pinned = |function: &String| {
+        let name = function.split('/').next().unwrap_or_default();
+        FUNCTIONS.contains(&function.as_str()) || !aggregates.contains(name)
+    };
+    let found: Vec<String> = added(LIST_FUNCTIONS).into_iter().filter(is_pinned).collect();
+    assert_eq!(found, FUNCTIONS);
 }
 
 #[test]
