@@ -153,10 +153,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest_one() {
         let error = Error::unknown("option", "lamda", ["lambda", "kernel"]);
-        assert_eq!(
-            error.to_string(),
-            "unknown option 'lamda', did you mean 'lambda'?"
-        );
+        assert_eq!(error.to_string(), "unknown option 'lamda', did you mean 'lambda'?");
         let error = Error::unknown("option", "xyzzy", ["lambda", "kernel"]);
         assert_eq!(error.to_string(), "unknown option 'xyzzy'; known: lambda, kernel");
     }

@@ -157,9 +157,6 @@ mod tests {
     #[test]
     fn an_unknown_algorithm_is_answered_with_the_nearest() {
         let error = find("qsvm").unwrap_err().to_string();
-        assert!(
-            error.starts_with("unknown algorithm 'qsvm', did you mean 'q_svm'?"),
-            "{error}"
-        );
+        assert!(error.starts_with("unknown algorithm 'qsvm', did you mean 'q_svm'?"), "{error}");
     }
 }

@@ -211,10 +211,7 @@ mod tests {
                 "option 'kernel': got {\"gaussian\":1}, allowed is the name of a kernel",
             ),
             (json!({"gaussian": {}, "tanh": {}}), "option 'kernel': got"),
-            (
-                json!("laplace_l2"),
-                "unknown kernel 'laplace_l2', did you mean 'laplace_l1'?",
-            ),
+            (json!("laplace_l2"), "unknown kernel 'laplace_l2', did you mean 'laplace_l1'?"),
             (
                 json!({"gaussian": {"gama": 1}}),
                 "unknown parameter of the kernel 'gama', did you mean 'gamma'?",

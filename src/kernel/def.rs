@@ -225,10 +225,7 @@ mod tests {
         let names: Vec<&str> = KERNELS.iter().map(|def| def.name).collect();
         assert_eq!(names, NAMES);
         let error = find("gausian").unwrap_err().to_string();
-        assert!(
-            error.starts_with("unknown kernel 'gausian', did you mean 'gaussian'?"),
-            "{error}"
-        );
+        assert!(error.starts_with("unknown kernel 'gausian', did you mean 'gaussian'?"), "{error}");
     }
 
     #[test]

@@ -166,9 +166,7 @@ mod tests {
 
     #[test]
     fn refusals_say_what_is_allowed() {
-        assert!(
-            refusal("ndgc@10").starts_with("unknown metric 'ndgc', did you mean 'ndcg'?")
-        );
+        assert!(refusal("ndgc@10").starts_with("unknown metric 'ndgc', did you mean 'ndcg'?"));
         let allowed = "allowed is a whole number from 1, as in 'ndcg@10', or none";
         for cutoff in ["", "0", "-1", "+1", "1.5", "ten", "99999999999999999999999"] {
             let expected = format!("cutoff of the metric 'ndcg': got '{cutoff}', {allowed}");

@@ -146,10 +146,7 @@ mod tests {
             assert_eq!(gain.name(), name);
         }
         let error = Ties::parse("expect").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "unknown ties 'expect', did you mean 'expected'?"
-        );
+        assert_eq!(error, "unknown ties 'expect', did you mean 'expected'?");
     }
 
     #[test]
