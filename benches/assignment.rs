@@ -9,7 +9,8 @@
 use std::cell::Cell;
 
 use divan::{Bencher, black_box};
-use sqlite_ltr::loss::list::{Bound, Decoder, Direct, ListLoss, Measure};
+use sqlite_ltr::loss::ListwiseLoss;
+use sqlite_ltr::loss::list::{Bound, Decoder, Direct, Measure};
 use sqlite_ltr::math::assignment::{Ranking, Workspace, maximize};
 use sqlite_ltr::math::random::Random;
 
@@ -106,7 +107,7 @@ fn dense(bencher: Bencher, documents: usize) {
 #[divan::bench(args = [50, 120, 1000])]
 fn loss(bencher: Bencher, documents: usize) {
     let data = data(documents);
-    let loss = ListLoss::Direct(direct(Some(10), Decoder::Linear(10))).prepare(&data.labels, &[]);
+    let loss = direct(Some(10), Decoder::Linear(10)).prepare(&data.labels, &[]);
     let mut subgradient = vec![0.0; documents];
     each(bencher, &data, |scores| loss.value_and_subgradient(scores, &mut subgradient));
 }

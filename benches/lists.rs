@@ -15,7 +15,6 @@ use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::loss::{self, ListLoss, Loss};
 use sqlite_ltr::optim::Objective;
-use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{Gram, ListBlock, ListProblem, Rows, SolveOptions, find, list_path};
 
 const DOCUMENTS: usize = 120;
@@ -38,7 +37,7 @@ impl Numbers {
 
 fn list_loss(name: &str, options: &Value) -> ListLoss {
     let given: Map<String, Value> = options.as_object().unwrap().clone();
-    match (loss::find(name).unwrap().make)(&Params::from(given)).unwrap() {
+    match loss::find(name).unwrap().make(&given.into()).unwrap() {
         Loss::List(loss) => loss,
         Loss::Pair(_) => unreachable!("a listwise loss"),
     }

@@ -10,7 +10,7 @@ mod pairs;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pairs::{DIM, Normal, dot, least_flops};
-use sqlite_ltr::loss::{PAIR_LOSSES, PairLoss};
+use sqlite_ltr::loss::{LossKind, find};
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, path, solve};
 
 fn main() {
@@ -132,7 +132,7 @@ fn rank_svm(bencher: Bencher, lambda: f64) {
 #[divan::bench(args = ["hinge", "psi", "logistic", "squared_hinge"])]
 fn losses(bencher: Bencher, name: &str) {
     let blocks = neighborhood(100);
-    let loss: PairLoss = PAIR_LOSSES.iter().find(|loss| loss.def.name == name).expect("a known loss").pair;
+    let LossKind::Pairwise(loss) = find(name).expect("a known loss").kind else { unreachable!() };
     bench(bencher, &problem(&blocks, 1e-5).with_loss(loss), 1e-4);
 }
 

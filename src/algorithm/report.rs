@@ -14,7 +14,7 @@ pub fn merge(report: &mut Value, more: Value) {
 
 /// What is known of the training set; nothing volatile.
 pub fn facts(data: &Dataset) -> Value {
-    let pairs: u64 = (0..data.n_queries()).map(|query| crate::loss::pairs(data.labels(query))).sum();
+    let pairs: u64 = (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query))).sum();
     json!({
         "queries": data.n_queries(),
         "documents": data.n_docs(),

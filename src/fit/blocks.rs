@@ -72,7 +72,7 @@ impl TrainingBlocks {
     pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
         let size = |query: usize| {
             let labels = data.labels(query);
-            if loss.teaches(labels) { labels.len() as u32 } else { 0 }
+            if loss.is_informative(labels) { labels.len() as u32 } else { 0 }
         };
         let sizes = (0..data.n_queries()).map(size).collect();
         let element_bytes = data.features.element_bytes() as u8;
@@ -143,7 +143,7 @@ impl TrainingBlocks {
 
     /// Factor of each term in the query's loss, which makes the loss a mean; 0 if the query is not informative.
     pub fn normalizer(&self, query: usize) -> f64 {
-        if self.is_informative(query) { self.loss.share(self.sizes[query] as usize) } else { 0.0 }
+        if self.is_informative(query) { self.loss.normalizer(self.sizes[query] as usize) } else { 0.0 }
     }
 
     /// Bytes of a feature: 4 or 8.

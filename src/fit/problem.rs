@@ -190,16 +190,11 @@ impl FitSpec {
         let fits = |w: &Option<Vec<f64>>| {
             w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))
         };
-        let loss_is_valid = match &self.loss {
-            Loss::Pair(_) => true,
-            Loss::List(loss) => loss.is_sound(),
-        };
         let quadratic = self.loss.shape() == Shape::Quadratic;
         require(
             "fit",
             &[
                 (positive(self.lambda) && positive(self.tolerance), "a positive lambda and tolerance"),
-                (loss_is_valid, "a valid loss"),
                 (self.solver.takes(&self.loss), "a solver of its loss"),
                 (self.penalty == Penalty::Ridge || quadratic, "a penalty for its loss"),
                 (fits(&self.center) && fits(&self.start), "as many finite weights as its space has"),

@@ -39,7 +39,7 @@ use super::sample::sample;
 use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::loss::pairs;
+use crate::loss::pair_count;
 use crate::math::pivoted::{self, Gram};
 use crate::math::tile::TILE;
 
@@ -326,7 +326,7 @@ pub fn as_documents(mut psi: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
 /// Rows of the two documents of the candidates: all pairs, or a sample where they are many.
 fn sampled_pairs(offsets: &[usize], labels: &[f64], options: &MapOptions) -> Vec<(usize, usize)> {
     let counts: Vec<usize> =
-        offsets.windows(2).map(|bounds| pairs(&labels[bounds[0]..bounds[1]]) as usize).collect();
+        offsets.windows(2).map(|bounds| pair_count(&labels[bounds[0]..bounds[1]]) as usize).collect();
     let chosen = sample(counts.iter().sum(), options.candidates(), options.seed);
     let mut rest = &chosen[..];
     let mut found = Vec::with_capacity(chosen.len());
@@ -464,7 +464,7 @@ mod tests {
             assert!(labels[j] > labels[l] && (j < 20) == (l < 20) && j != 20 && l != 20);
         }
         let all = sampled_pairs(&offsets, &labels, &MapOptions::default());
-        assert_eq!(all.len() as u64, pairs(&labels[..20]) + pairs(&labels[21..]));
+        assert_eq!(all.len() as u64, pair_count(&labels[..20]) + pair_count(&labels[21..]));
         assert!(chosen.iter().all(|pair| all.contains(pair)));
     }
 

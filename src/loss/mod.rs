@@ -1,67 +1,28 @@
-//! Losses: what a ranking of one query costs, in score space.
+//! Losses: the cost of a ranking of one query, as a function of its scores.
 //!
-//! A loss sees the labels and scores of one query, some also the groups of its documents ([`crate::arrange::RowGroup`]), and nothing else:
-//! no features, weights or threads. `pair` holds those
-//! that are sums over pairs of documents, whose solvers know the pairs; `list` those of a whole list, whose solvers
-//! know values and subgradients only. To add one, write its file and add it to [`LOSSES`].
+//! A loss depends on the labels and scores of one query, and with a [`ListConstraint`] on its row groups. It does not
+//! depend on features, weights or threads. `pair` has the pairwise losses, which solvers know by name. `list` has the
+//! listwise losses, of which solvers use values and subgradients only. A new listwise loss is one file and one line of
+//! [`LOSSES`].
 
+mod def;
 pub mod list;
 pub mod pair;
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::arrange::ListConstraint;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shorten};
 use crate::param::Params;
 
-pub use list::{ListLoss, QueryLoss, Squared};
-pub use pair::{HINGE, LOGISTIC, PAIR_LOSSES, PSI, PairDef, PairLoss, SQUARED_HINGE, pair_share, pairs};
-
-/// A loss with its parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Loss {
-    /// A sum over pairs.
-    Pair(PairLoss),
-    /// A loss of the whole list.
-    List(ListLoss),
-}
-
-/// What solvers can make use of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// A convex quadratic function of the scores.
-    Quadratic,
-    /// Convex with a continuous gradient.
-    Smooth,
-    /// Convex.
-    Convex,
-    /// A difference of convex functions, with a convex majorant at every point.
-    Difference,
-    /// Neither, but the limit of smooth functions.
-    Annealed,
-}
-
-impl Shape {
-    /// True where a minimum is the minimum.
-    pub fn is_convex(self) -> bool {
-        matches!(self, Self::Quadratic | Self::Smooth | Self::Convex)
-    }
-}
-
-/// What the registry knows of one loss.
-#[derive(Debug)]
-pub struct LossDef {
-    /// The name in the option `loss`.
-    pub name: &'static str,
-    /// One line for people.
-    pub summary: &'static str,
-    /// What solvers can make use of, with default parameters.
-    pub shape: Shape,
-    /// Options that are its parameters.
-    pub parameters: &'static [&'static str],
-    /// The loss with the parameters among these options.
-    pub make: fn(&Params) -> Result<Loss>,
-}
+pub use def::{
+    ListwiseLoss, LossDef, LossKind, MakeListwise, PairDef, PairLoss, Quadratic, QueryLoss, Shape,
+};
+pub use pair::{HINGE, LOGISTIC, PSI, SQUARED_HINGE, pair_count, pair_normalizer};
 
 /// Every loss; the first is the default.
 pub const LOSSES: &[&LossDef] = &[
@@ -80,33 +41,108 @@ pub const LOSSES: &[&LossDef] = &[
     &list::MATCHING,
 ];
 
-/// Names of all losses, in the order of [`LOSSES`].
-pub const NAMES: &[&str] = &names();
+/// An option of every training that losses may read too.
+const SEED: &str = "seed";
 
-const fn names() -> [&'static str; LOSSES.len()] {
+/// Names of all losses, in the order of [`LOSSES`].
+pub const NAMES: &[&str] = &{
     let mut names = [""; LOSSES.len()];
-    let mut place = 0;
-    while place < names.len() {
-        names[place] = LOSSES[place].name;
-        place += 1;
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = LOSSES[index].name;
+        index += 1;
     }
     names
-}
+};
 
 /// The loss of this name.
 ///
 /// # Errors
 /// An unknown name, with the known ones.
 pub fn find(name: &str) -> Result<&'static LossDef> {
-    LOSSES
-        .iter()
-        .find(|loss| loss.name == name)
-        .copied()
-        .ok_or_else(|| Error::unknown("loss", name, NAMES.iter().copied()))
+    let known = LOSSES.iter().find(|loss| loss.name == name).copied();
+    known.ok_or_else(|| Error::unknown("loss", name, NAMES.iter().copied()))
+}
+
+/// Least squares on the labels, with default parameters.
+pub fn least_squares() -> ListLoss {
+    ListLoss::new(&list::SQUARED, Params::default(), Arc::new(list::Squared::DEFAULT))
+}
+
+/// A loss with its parameters. A model stores its name and its parameters as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "StoredLoss", try_from = "StoredLoss")]
+pub enum Loss {
+    /// A sum over pairs.
+    Pair(PairLoss),
+    /// A function of all scores of a query.
+    List(ListLoss),
+}
+
+/// A listwise loss with its parameters.
+#[derive(Debug, Clone)]
+pub struct ListLoss {
+    def: &'static LossDef,
+    parameters: Params,
+    implementation: Arc<dyn ListwiseLoss>,
+}
+
+impl PartialEq for ListLoss {
+    fn eq(&self, other: &Self) -> bool {
+        self.def.name == other.def.name && self.parameters == other.parameters
+    }
+}
+
+impl Deref for ListLoss {
+    type Target = dyn ListwiseLoss;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.implementation
+    }
+}
+
+impl ListLoss {
+    /// The loss that `def` makes of these parameters.
+    pub fn new(def: &'static LossDef, parameters: Params, implementation: Arc<dyn ListwiseLoss>) -> Self {
+        Self { def, parameters, implementation }
+    }
+
+    /// Its declaration.
+    pub fn def(&self) -> &'static LossDef {
+        self.def
+    }
+
+    /// The properties that solvers rely on.
+    pub fn shape(&self) -> Shape {
+        self.implementation.shape().unwrap_or(self.def.shape)
+    }
+}
+
+impl LossDef {
+    fn reads(&self, option: &str) -> bool {
+        self.parameters.contains(&option) || option == SEED
+    }
+
+    /// The loss with its parameters among these options.
+    ///
+    /// # Errors
+    /// Parameters that are out of range or contradict each other.
+    pub fn make(&'static self, options: &Params) -> Result<Loss> {
+        let make = match self.kind {
+            LossKind::Pairwise(loss) => return Ok(Loss::Pair(loss)),
+            LossKind::Listwise(make) => make,
+        };
+        let own = options.given().iter().filter(|(key, _)| self.reads(key));
+        let parameters =
+            Params::from(own.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>());
+        let implementation = make(&parameters)?;
+        implementation.validate()?;
+        Ok(Loss::List(ListLoss::new(self, parameters, implementation)))
+    }
 }
 
 impl Loss {
-    /// What the registry knows of it.
+    /// Its declaration.
     pub fn def(&self) -> &'static LossDef {
         match self {
             Self::Pair(loss) => &loss.def().def,
@@ -114,7 +150,7 @@ impl Loss {
         }
     }
 
-    /// What solvers can make use of.
+    /// The properties that solvers rely on.
     pub fn shape(&self) -> Shape {
         match self {
             Self::Pair(_) => self.def().shape,
@@ -122,15 +158,15 @@ impl Loss {
         }
     }
 
-    /// Whether a query with these labels teaches anything.
-    pub fn teaches(&self, labels: &[f64]) -> bool {
+    /// True if a query with these labels influences a fit.
+    pub fn is_informative(&self, labels: &[f64]) -> bool {
         match self {
-            Self::Pair(_) => pairs(labels) > 0,
-            Self::List(loss) => loss.teaches(labels),
+            Self::Pair(_) => pair_count(labels) > 0,
+            Self::List(loss) => loss.is_informative(labels),
         }
     }
 
-    /// The groups of documents that it asks for.
+    /// The constraint on the lists that it ranks.
     pub fn constraint(&self) -> ListConstraint {
         match self {
             Self::Pair(_) => ListConstraint::None,
@@ -138,15 +174,16 @@ impl Loss {
         }
     }
 
-    /// What solvers multiply the loss of a query of so many documents with, to get the mean of its terms.
-    pub fn share(&self, documents: usize) -> f64 {
+    /// The factor that turns the sum over the pairs of a query into the mean over all pairs of so many documents; 1 for
+    /// listwise losses.
+    pub fn normalizer(&self, documents: usize) -> f64 {
         match self {
-            Self::Pair(_) => pair_share(documents),
+            Self::Pair(_) => pair_normalizer(documents),
             Self::List(_) => 1.0,
         }
     }
 
-    /// The penalty is this times lambda |f|^2: the convention of the papers that the losses come from.
+    /// The penalty is this factor times lambda |f|^2, by the convention of the papers.
     pub fn ridge(&self) -> f64 {
         match self {
             Self::Pair(_) => 1.0,
@@ -155,15 +192,71 @@ impl Loss {
     }
 }
 
+/// A loss in a model.
+#[derive(Serialize, Deserialize)]
+struct StoredLoss {
+    name: String,
+    /// A JSON object. Numbers keep their bits (`float_roundtrip` of serde_json).
+    parameters: String,
+}
+
+impl From<Loss> for StoredLoss {
+    fn from(loss: Loss) -> Self {
+        let parameters = match &loss {
+            Loss::Pair(_) => Map::new(),
+            Loss::List(loss) => loss.parameters.given().clone(),
+        };
+        Self { name: loss.def().name.to_owned(), parameters: Value::Object(parameters).to_string() }
+    }
+}
+
+impl TryFrom<StoredLoss> for Loss {
+    type Error = Error;
+
+    fn try_from(stored: StoredLoss) -> Result<Self> {
+        let def = find(&stored.name)?;
+        let damaged =
+            |problem: String| Error::Corrupt(format!("parameters of the loss '{}': {problem}", def.name));
+        let parameters: Map<String, Value> =
+            serde_json::from_str(&stored.parameters).map_err(|problem| damaged(problem.to_string()))?;
+        if let Some(key) = parameters.keys().find(|key| !def.reads(key)) {
+            return Err(damaged(format!("unknown '{}'", shorten(key))));
+        }
+        def.make(&parameters.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_loss_stands_under_its_own_name_and_makes_itself() {
-        for (loss, name) in LOSSES.iter().zip(NAMES) {
-            assert_eq!(loss.name, *name);
-            assert_eq!((find(name).unwrap().make)(&Params::default()).unwrap().def().name, *name);
+    fn every_loss_has_its_own_name_and_makes_itself() {
+        for (def, name) in LOSSES.iter().zip(NAMES) {
+            let loss = def.make(&Params::default()).unwrap();
+            assert_eq!((def.name, loss.def().name), (*name, *name));
+            assert!(def.constraints.contains(&loss.constraint()), "{name}");
+        }
+    }
+
+    #[test]
+    fn stored_losses_are_checked() {
+        let stored = |name: &str, parameters: &str| {
+            Loss::try_from(StoredLoss { name: name.to_owned(), parameters: parameters.to_owned() })
+        };
+        let loss = stored("slam", r#"{"margin":0.1,"measure":"ndcg@3"}"#).unwrap();
+        assert_eq!(serde_json::from_str::<Loss>(&serde_json::to_string(&loss).unwrap()).unwrap(), loss);
+        assert_ne!(stored("slam", "{}").unwrap(), loss);
+        for (name, parameters) in [
+            ("unknown", "{}"),
+            ("slam", ""),
+            ("slam", "[]"),
+            ("slam", r#"{"truncation":3}"#),
+            ("slam", r#"{"margin":1e999}"#),
+            ("slam", r#"{"label_ties":"other"}"#),
+            ("hinge", r#"{"margin":1}"#),
+        ] {
+            assert!(stored(name, parameters).is_err(), "{name} {parameters}");
         }
     }
 }

@@ -250,16 +250,12 @@ impl Factored {
 
 impl FoldIn {
     fn validate(&self) -> Result<()> {
-        let loss_is_valid = match &self.loss {
-            Loss::Pair(_) => true,
-            Loss::List(loss) => loss.is_sound(),
-        };
         let positive = |number: f64| number > 0.0 && number.is_finite();
         let numbers = [self.transform.scale, self.lambda, self.tolerance];
         require(
             "fit of new users",
             &[
-                (loss_is_valid && self.loss.shape().is_convex(), "a convex loss"),
+                (self.loss.shape().is_convex(), "a convex loss"),
                 (numbers.into_iter().all(positive), "positive numbers"),
             ],
         )
@@ -275,7 +271,7 @@ mod tests {
     use crate::param::Params;
 
     fn example() -> Factored {
-        let loss = (find("pair_squared").unwrap().make)(&Params::default()).unwrap();
+        let loss = find("pair_squared").unwrap().make(&Params::default()).unwrap();
         Factored {
             users: vec![Id::Integer(1), Id::Integer(2)],
             items: vec![Id::text("a"), Id::text("b"), Id::text("c")],

@@ -221,7 +221,7 @@ impl Space {
         let rows: u64 = match &self.map {
             Map::Linear | Map::Sum(_) => 0,
             Map::Documents(_) | Map::Fitted(_) => data.n_docs() as u64,
-            Map::Pairs(_) => (0..data.n_queries()).map(|query| loss::pairs(data.labels(query))).sum(),
+            Map::Pairs(_) => (0..data.n_queries()).map(|query| loss::pair_count(data.labels(query))).sum(),
         };
         rows * 8 * self.dim() as u64
     }

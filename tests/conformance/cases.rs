@@ -3,9 +3,10 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Recipe, find};
+use sqlite_ltr::arrange::ListConstraint;
 use sqlite_ltr::data::RowOrder;
 use sqlite_ltr::options::{self, OPTIONS, Use};
-use sqlite_ltr::param::Rule;
+use sqlite_ltr::param::{Params, Rule};
 use sqlite_ltr::space::FUNCTION_KIND_NAMES;
 use sqlite_ltr::{kernel, loss, smoothing, solve};
 
@@ -32,7 +33,7 @@ pub const COLUMNS: &str = "query_id, doc_id, relevance, a, b, c, q_mood";
 
 /// Whether a loss is of documents at slots, which have rows of their own in `tests/sql/matching.rs`.
 fn has_slots(loss: &str) -> bool {
-    loss == "matching"
+    loss::find(loss).is_ok_and(|loss| loss.constraints == [ListConstraint::Slots])
 }
 
 /// The losses of ranked documents.
@@ -140,9 +141,7 @@ fn choices_of(key: &str) -> &'static [&'static str] {
 /// A loss that a solver takes, and not the same for all solvers.
 fn loss_of(solver: &str, place: usize) -> &'static str {
     let solver = solve::find(solver).expect("a solver");
-    let made = |name: &str| {
-        (loss::find(name).expect("a loss").make)(&sqlite_ltr::param::Params::default()).expect("a loss")
-    };
+    let made = |name: &str| loss::find(name).expect("a loss").make(&Params::default()).expect("a loss");
     let taken: Vec<&str> = losses().filter(|name| solver.takes(&made(name))).collect();
     taken[place % taken.len()]
 }

@@ -4,8 +4,8 @@
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
 use sqlite_ltr::arrange::{RowGroup, Slots, select_diverse};
-use sqlite_ltr::loss::QueryLoss;
-use sqlite_ltr::loss::list::{Bound, Decoder, Direct, DirectQuery, ListLoss, MatchingQuery, Measure};
+use sqlite_ltr::loss::list::{Bound, Decoder, Direct, DirectQuery, MatchingQuery, Measure};
+use sqlite_ltr::loss::{ListwiseLoss, QueryLoss};
 use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};
 
 fn whole(value: &Value) -> Vec<u32> {
@@ -48,9 +48,9 @@ fn losses_and_lists_of_blocks_are_the_files() {
         let value = query.bound(&s, &reference, &mut g);
         assert_close(&[value], &[case["convex"].as_f64().unwrap()], 1e-10, "convex");
         assert_close(&g, &numbers(&case["convex_grad_s"]), 1e-10, "its subgradient");
-        let convex = ListLoss::Direct(direct).prepare(&y, &row_groups).value_and_subgradient(&s, &mut g);
+        let convex = direct.prepare(&y, &row_groups).value_and_subgradient(&s, &mut g);
         let nonconvex = Direct { bound: Bound::Nonconvex, ..direct };
-        let tight = ListLoss::Direct(nonconvex).prepare(&y, &row_groups).value_and_subgradient(&s, &mut g);
+        let tight = nonconvex.prepare(&y, &row_groups).value_and_subgradient(&s, &mut g);
         assert!(
             regret <= tight + 1e-12 && tight <= convex.min(value) + 1e-12,
             "regret <= nonconvex <= convex"

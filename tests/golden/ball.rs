@@ -1,26 +1,20 @@
 //! The ball of kernel ListMLE against the `ball_*` fields of `tests/golden/listwise/cs_listmle_kernel.json`: coefficients
 //! of all training documents of length 1 at most.
 
-use crate::support::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{Choice, MapOptions};
-use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::loss::ListLoss;
 use sqlite_ltr::optim::{Solution, Stop, StopRule};
-use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, ball_path};
 use sqlite_ltr::space::Space;
 
 fn loss(case: &Value) -> ListLoss {
     let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });
-    match (loss::find("cs_list_mle").unwrap().make)(&Params::from(options.as_object().unwrap().clone()))
-        .unwrap()
-    {
-        Loss::List(loss) => loss,
-        Loss::Pair(_) => unreachable!(),
-    }
+    list_loss("cs_list_mle", &options)
 }
 
 fn kernel(case: &Value) -> Choice {

@@ -3,18 +3,20 @@
 //! Normalizations stand in the `about` of the file. Its loss of pairs is four times that of the library, 1 / 4 of the
 //! mean over ordered pairs of ((s_i - s_j) - (y_i - y_j))^2.
 
-use crate::support::{assert_close, numbers, read_listwise, rows};
+use std::sync::LazyLock;
+
+use crate::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use ndarray::Array2;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{FeatureMap, Kernel, MapOptions};
-use sqlite_ltr::loss::{ListLoss, Squared};
+use sqlite_ltr::loss::ListLoss;
 use sqlite_ltr::optim::Solution;
 use sqlite_ltr::solve::{Cut, ListBlock, ListProblem, Rows, eigenpairs, spectral_path};
 
 const TOLERANCE: f64 = 1e-8;
-const LOSS: ListLoss = ListLoss::Squared(Squared::PAIRS);
+static LOSS: LazyLock<ListLoss> = LazyLock::new(|| list_loss("pair_squared", &json!({})));
 
 fn matrix(rows: &[Vec<f64>]) -> Matrix {
     Matrix::F64(Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap())

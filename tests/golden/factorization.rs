@@ -1,17 +1,16 @@
 //! The objective of a factorization and its gradients against golden vectors.
 
-use crate::support::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use serde_json::{Value, json};
 use sqlite_ltr::data::Ratings;
-use sqlite_ltr::loss::{self, Loss};
-use sqlite_ltr::param::Params;
+use sqlite_ltr::loss::Loss;
 use sqlite_ltr::solve::{Factorization, Factors};
 
 /// The convex bound of NDCG@3 with decoder weights i^-0.25.
 fn loss() -> Loss {
     let options =
         json!({ "measure": "ndcg@3", "bound": "convex", "decoder": "power", "decoder_power": 0.25 });
-    (loss::find("direct").unwrap().make)(&Params::from(options.as_object().unwrap().clone())).unwrap()
+    Loss::List(list_loss("direct", &options))
 }
 
 fn ratings(case: &Value, n_items: usize) -> Ratings {

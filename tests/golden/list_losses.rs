@@ -1,13 +1,12 @@
 //! Listwise losses against an independent implementation (`tests/golden/listwise`): values, gradients, Hessians and
 //! weights. Numbers are equal to 1e-10 relative to the largest of their kind, those through a kernel to 1e-9.
 
-use crate::support::{numbers, read_listwise, rows};
+use crate::support::{list_loss, numbers, read_listwise, rows};
 use serde_json::{Value, json};
+use sqlite_ltr::loss::QueryLoss;
 use sqlite_ltr::loss::list::cs_list_mle::{Costs, Scheme};
 use sqlite_ltr::loss::list::{Bounded, Slam};
-use sqlite_ltr::loss::{Loss, QueryLoss, find};
 use sqlite_ltr::math::dense::{distance, dot};
-use sqlite_ltr::param::Params;
 
 const TOLERANCE: f64 = 1e-10;
 
@@ -17,10 +16,7 @@ fn cases(file: &str) -> Vec<Value> {
 
 /// The loss of a query with these options.
 fn prepare(name: &str, options: &Value, labels: &[f64]) -> Box<dyn QueryLoss> {
-    match (find(name).unwrap().make)(&Params::from(options.as_object().unwrap().clone())).unwrap() {
-        Loss::List(loss) => loss.prepare(labels, &[]),
-        Loss::Pair(_) => panic!("{name} is a loss of pairs"),
-    }
+    list_loss(name, options).prepare(labels, &[])
 }
 
 fn evaluate(loss: &dyn QueryLoss, scores: &[f64]) -> (f64, Vec<f64>) {

@@ -4,13 +4,15 @@
 //! The files have lambda / 2 |w|^2, the library lambda |w|^2; losses are means over queries.
 
 use crate::direct_options::direct;
-use crate::support::{assert_close, numbers, read_listwise, rows};
+use crate::support::{assert_close, list_loss, numbers, read_listwise, rows};
+use std::sync::Arc;
+
 use ndarray::Array2;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
-use sqlite_ltr::loss::list::{Bound, Bounded, DirectQuery, Slam};
-use sqlite_ltr::loss::{self, ListLoss, Loss};
+use sqlite_ltr::loss::list::{Bound, Bounded, DIRECT, DirectQuery, SLAM, Slam};
+use sqlite_ltr::loss::{ListLoss, Loss};
 use sqlite_ltr::optim::{Solution, SolveReport, Stop};
 use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, list_path};
@@ -18,11 +20,9 @@ use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, lis
 /// The file's name of a loss, and that in the option `loss`.
 const LOSSES: &[(&str, &str)] = &[("listnet", "list_net"), ("listmle", "list_mle")];
 
-fn list_loss(name: &str) -> ListLoss {
-    match (loss::find(name).unwrap().make)(&Params::default()).unwrap() {
-        Loss::List(loss) => loss,
-        Loss::Pair(_) => panic!("{name} is a loss of pairs"),
-    }
+/// A loss with parameters that no options have.
+fn direct_loss(case: &Value, bound: Bound) -> ListLoss {
+    ListLoss::new(&DIRECT, Params::default(), Arc::new(direct(case, bound, NEUTRAL)))
 }
 
 /// The queries of a file or a case, with a loss.
@@ -103,7 +103,7 @@ fn smooth_losses() {
     let file = read_listwise("listnet_listmle_optimum.json");
     for case in cases(&file) {
         let (_, name) = LOSSES.iter().find(|(golden, _)| case["loss"] == *golden).unwrap();
-        let golden = Golden::new(&file, &case["lam"], list_loss(name));
+        let golden = Golden::new(&file, &case["lam"], list_loss(name, &json!({})));
         let solvers = golden.check(case["optimum"].as_f64().unwrap(), &numbers(&case["w"]), name);
         assert!(solvers >= 4, "{name}: {solvers}");
     }
@@ -116,7 +116,8 @@ fn slam() {
     for case in cases(&file) {
         let k = case["k"].as_u64().map(|k| k as usize);
         let measure = if case["measure"] == "map" { Bounded::Map } else { Bounded::Ndcg(k) };
-        let loss = ListLoss::Slam(Slam { measure, margin: 1.0, average: false });
+        let loss =
+            ListLoss::new(&SLAM, Params::default(), Arc::new(Slam { measure, margin: 1.0, average: false }));
         let golden = Golden::new(case, &case["lam"], loss);
         let what = format!("{} {k:?} {}", case["measure"], case["lam"]);
         let solvers = golden.check(case["optimum"].as_f64().unwrap(), &numbers(&case["w"]), &what);
@@ -147,7 +148,7 @@ fn convex_bounds_of_direct_optimization() {
     let file = read_listwise("dorm_optimum.json");
     let mut checked = 0;
     for case in cases(&file) {
-        let golden = Golden::new(case, &case["lam"], ListLoss::Direct(direct(case, Bound::Convex, NEUTRAL)));
+        let golden = Golden::new(case, &case["lam"], direct_loss(case, Bound::Convex));
         let what = format!("{} {}", case["measure"], case["c_kind"]);
         let (optimum, w) = (case["optimum"].as_f64().unwrap(), numbers(&case["w"]));
         if has_flat_query(case) {
@@ -172,8 +173,7 @@ fn rounds_of_direct_optimization() {
     let file = read_listwise("dorm_optimum.json");
     let mut checked = 0;
     for case in cases(&file).iter().filter(|case| case["dc_start"].is_array()) {
-        let golden =
-            Golden::new(case, &case["lam"], ListLoss::Direct(direct(case, Bound::Nonconvex, NEUTRAL)));
+        let golden = Golden::new(case, &case["lam"], direct_loss(case, Bound::Nonconvex));
         let what = format!("{} {}", case["measure"], case["c_kind"]);
         let risk = golden.risk(&numbers(&case["w"]));
         assert_close(&[risk], &[case["nonconvex_risk_at_optimum"].as_f64().unwrap()], 1e-6, &what);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
+use sqlite_ltr::loss::{ListLoss, Loss, find};
 
 /// The text of a file of `tests/golden/qsvm`.
 pub fn read(name: &str) -> String {
@@ -34,5 +35,13 @@ pub fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str)
     assert_eq!(found.len(), expected.len(), "{what}");
     for (x, y) in found.iter().zip(expected) {
         assert!((x - y).abs() <= tolerance, "{what}: found {x}, expected {y}");
+    }
+}
+
+/// A listwise loss with the parameters among these options.
+pub fn list_loss(name: &str, options: &Value) -> ListLoss {
+    match find(name).unwrap().make(&options.as_object().unwrap().clone().into()).unwrap() {
+        Loss::List(loss) => loss,
+        Loss::Pair(_) => panic!("{name} is a loss of pairs"),
     }
 }

@@ -2,37 +2,29 @@
 
 use sqlite_ltr::data::Scaling;
 use sqlite_ltr::fit::Penalty;
-use sqlite_ltr::loss::list::cs_list_mle::{Scheme, Tables};
-use sqlite_ltr::loss::list::{
-    Bound, Bounded, CsListMle, Decoder, Direct, ListLoss, Measure, Slam, SmoothGrad,
-};
-use sqlite_ltr::loss::{Loss, PairLoss};
 use sqlite_ltr::model::encode_header;
-use sqlite_ltr::solve;
 
-use super::parts::{Change, Dependent, Opened, Sum};
+use super::parts::{Change, Dependent, Opened, StoredLoss, Sum};
 use super::{connect, fit, refusal, use_it};
 
-fn slam(d: &mut Dependent, margin: f64, measure: Bounded) {
-    d.fitting.loss = Loss::List(ListLoss::Slam(Slam { measure, margin, average: true }));
+fn loss(d: &mut Dependent, name: &str, parameters: &str) {
+    d.fitting.loss = StoredLoss { name: name.to_owned(), parameters: parameters.to_owned() };
 }
 
-fn direct(d: &mut Dependent, measure: Measure, decoder: Decoder) {
-    d.fitting.loss =
-        Loss::List(ListLoss::Direct(Direct { measure, decoder, bound: Bound::Convex, diverse: false }));
+fn slam(d: &mut Dependent, margin: &str, measure: &str) {
+    loss(d, "slam", &format!(r#"{{"margin": {margin}, "measure": "{measure}"}}"#));
 }
 
-fn eru(half_life: f64, neutral: f64) -> Measure {
-    Measure::Eru { neutral, half_life, normalized: false }
+fn smooth(d: &mut Dependent, measure: &str) {
+    loss(d, "smooth_grad", &format!(r#"{{"measure": "{measure}"}}"#));
 }
 
-fn smooth(d: &mut Dependent, measure: Measure) {
-    d.fitting.loss = Loss::List(ListLoss::SmoothGrad(SmoothGrad { measure }));
+fn direct(d: &mut Dependent, parameters: &str) {
+    loss(d, "direct", &format!(r#"{{"bound": "convex", {parameters}}}"#));
 }
 
-fn tables(d: &mut Dependent, pair: Vec<Vec<f64>>, document: Vec<f64>) {
-    let scheme = Scheme::Tables(Tables { pair, document });
-    d.fitting.loss = Loss::List(ListLoss::CsListMle(CsListMle { scheme, truncation: None }));
+fn tables(d: &mut Dependent, pair: &str, document: &str) {
+    loss(d, "cs_list_mle", &format!(r#"{{"cost_weights": {{"pair": {pair}, "document": {document}}}}}"#));
 }
 
 /// Changes of a query-dependent ranker with the loss slam that make it wrong.
@@ -41,46 +33,56 @@ const WRONG: &[Change<Dependent>] = &[
     ("a start that is NaN", |d| d.fitting.start = Some(vec![f64::NAN, 0.0])),
     ("a center of another length", |d| d.fitting.center = Some(Vec::new())),
     ("a center that is infinite", |d| d.fitting.center = Some(vec![0.0, f64::INFINITY])),
-    ("a solver of pairs", |d| d.fitting.solver = solve::find("admm").expect("a solver")),
-    ("a solver of other lists", |d| d.fitting.solver = solve::find("least_squares").expect("a solver")),
+    ("a solver of pairs", |d| d.fitting.solver = "admm".to_owned()),
+    ("a solver of other lists", |d| d.fitting.solver = "least_squares".to_owned()),
     ("a solver of lists for pairs", |d| {
-        d.fitting.loss = Loss::Pair(PairLoss::Hinge);
-        d.fitting.solver = solve::find("bundle").expect("a solver");
+        loss(d, "hinge", "{}");
+        d.fitting.solver = "bundle".to_owned();
     }),
     ("eigenfunctions without least squares", |d| d.fitting.penalty = Penalty::Components),
     ("eigenvalues without least squares", |d| d.fitting.penalty = Penalty::Threshold),
-    ("a margin of 0", |d| slam(d, 0.0, Bounded::Map)),
-    ("a negative margin", |d| slam(d, -1.0, Bounded::Map)),
-    ("a margin that is NaN", |d| slam(d, f64::NAN, Bounded::Map)),
-    ("an infinite margin", |d| slam(d, f64::INFINITY, Bounded::Map)),
-    ("no document that counts", |d| slam(d, 1.0, Bounded::Ndcg(Some(0)))),
-    ("no place that counts", |d| smooth(d, Measure::Precision(0))),
-    ("a measure of other losses", |d| smooth(d, eru(5.0, 0.0))),
-    ("no first place", |d| direct(d, Measure::Precision(0), Decoder::Log)),
-    ("a half-life of 1", |d| direct(d, eru(1.0, 0.0), Decoder::Log)),
-    ("a half-life that is NaN", |d| direct(d, eru(f64::NAN, 0.0), Decoder::Log)),
-    ("a neutral grade that is infinite", |d| direct(d, eru(5.0, f64::INFINITY), Decoder::Log)),
-    ("a decoder of no depth", |d| direct(d, Measure::Wta, Decoder::Linear(0))),
-    ("a decoder that rises", |d| direct(d, Measure::Wta, Decoder::Power(-1.0))),
-    ("a decoder that is NaN", |d| direct(d, Measure::Wta, Decoder::Power(f64::NAN))),
-    ("tables of no grade", |d| tables(d, Vec::new(), Vec::new())),
-    ("a table that is not square", |d| tables(d, vec![vec![0.0; 2], vec![0.0]], vec![0.0; 2])),
-    ("a weight too few", |d| tables(d, vec![vec![0.0; 2]; 2], vec![0.0])),
-    ("a negative weight", |d| tables(d, vec![vec![-1.0; 2]; 2], vec![0.0; 2])),
-    ("a weight that is NaN", |d| tables(d, vec![vec![1.0; 2]; 2], vec![f64::NAN; 2])),
+    ("a margin of 0", |d| slam(d, "0", "map")),
+    ("a negative margin", |d| slam(d, "-1", "map")),
+    ("a margin that is NaN", |d| slam(d, "NaN", "map")),
+    ("an infinite margin", |d| slam(d, "1e999", "map")),
+    ("no document that counts", |d| slam(d, "1", "ndcg@0")),
+    ("no place that counts", |d| smooth(d, "precision@0")),
+    ("a measure of other losses", |d| smooth(d, "eru")),
+    ("no first place", |d| direct(d, r#""measure": "precision@0", "decoder": "log""#)),
+    ("a half-life of 1", |d| direct(d, r#""measure": "eru", "half_life": 1"#)),
+    ("a half-life that is NaN", |d| direct(d, r#""measure": "eru", "half_life": NaN"#)),
+    ("a neutral grade that is infinite", |d| direct(d, r#""measure": "eru", "neutral_grade": 1e999"#)),
+    ("an unknown decoder", |d| direct(d, r#""decoder": "square""#)),
+    ("a decoder that rises", |d| direct(d, r#""decoder": "power", "decoder_power": -1"#)),
+    ("a decoder that is NaN", |d| direct(d, r#""decoder": "power", "decoder_power": NaN"#)),
+    ("tables of no grade", |d| tables(d, "[]", "[]")),
+    ("a table that is not square", |d| tables(d, "[[0, 0], [0]]", "[0, 0]")),
+    ("a weight too few", |d| tables(d, "[[0, 0], [0, 0]]", "[0]")),
+    ("a negative weight", |d| tables(d, "[[-1, -1], [-1, -1]]", "[0, 0]")),
+    ("a weight that is NaN", |d| tables(d, "[[1, 1], [1, 1]]", "[NaN, NaN]")),
+    ("an unknown loss", |d| loss(d, "slum", "{}")),
+    ("a loss without a name", |d| loss(d, "", "{}")),
+    ("no parameters", |d| loss(d, "slam", "")),
+    ("parameters that are no object", |d| loss(d, "slam", "[1]")),
+    ("parameters of another loss", |d| loss(d, "slam", r#"{"truncation": 3}"#)),
+    ("parameters without end", |d| loss(d, "slam", &"[".repeat(100_000))),
+    ("a word that is no tie rule", |d| loss(d, "slam", r#"{"label_ties": "random"}"#)),
 ];
 
 /// Allowed, but extreme.
 const EXTREME: &[Change<Dependent>] = &[
-    ("a huge margin", |d| slam(d, 1.7e308, Bounded::Map)),
-    ("a tiny margin", |d| slam(d, 5e-324, Bounded::Ndcg(Some(usize::MAX)))),
+    ("a huge margin", |d| slam(d, "1.7e308", "map")),
+    ("a tiny margin", |d| slam(d, "5e-324", &format!("ndcg@{}", usize::MAX))),
     ("a huge start", |d| d.fitting.start = Some(vec![1.7e308, -1.7e308])),
     ("a huge center", |d| d.fitting.center = Some(vec![1.7e308, -1.7e308])),
-    ("tables of fewer grades", |d| tables(d, vec![vec![0.0]], vec![1.0])),
-    ("huge cutoffs", |d| smooth(d, Measure::Precision(usize::MAX))),
-    ("a deep decoder", |d| direct(d, Measure::Precision(usize::MAX), Decoder::Linear(usize::MAX))),
-    ("a steep decoder", |d| direct(d, eru(1.0 + f64::EPSILON, -1.7e308), Decoder::Power(1.7e308))),
-    ("another loss", |d| d.fitting.loss = Loss::Pair(PairLoss::Logistic)),
+    ("tables of fewer grades", |d| tables(d, "[[0]]", "[1]")),
+    ("huge cutoffs", |d| smooth(d, &format!("precision@{}", usize::MAX))),
+    ("a deep decoder", |d| direct(d, &format!(r#""measure": "precision@{}""#, usize::MAX))),
+    ("a steep decoder", |d| {
+        let eru = r#""measure": "eru", "half_life": 1.0000000000000002, "neutral_grade": -1.7e308"#;
+        direct(d, &format!(r#"{eru}, "decoder": "power", "decoder_power": 1.7e308"#));
+    }),
+    ("another loss", |d| loss(d, "logistic", "{}")),
 ];
 
 fn with(opened: &Opened, change: fn(&mut Dependent)) -> Vec<u8> {

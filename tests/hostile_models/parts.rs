@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
-use sqlite_ltr::fit::FitSpec;
+use sqlite_ltr::fit::Penalty;
 use sqlite_ltr::model::{OnlineRules, OnlineState, decode_header, encode_header};
 use sqlite_ltr::smoothing::Smoothing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -81,10 +81,28 @@ pub struct Rule {
     pub scale: Vec<(f64, f64)>,
 }
 
+/// A loss: its name, and its parameters as JSON.
+#[derive(Serialize, Deserialize, Clone)]
+pub struct StoredLoss {
+    pub name: String,
+    pub parameters: String,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+pub struct Fitting {
+    pub lambda: f64,
+    pub tolerance: f64,
+    pub loss: StoredLoss,
+    pub penalty: Penalty,
+    pub solver: String,
+    pub center: Option<Vec<f64>>,
+    pub start: Option<Vec<f64>>,
+}
+
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Dependent {
     pub smoothing: Smoothing,
-    pub fitting: FitSpec,
+    pub fitting: Fitting,
     pub space: Space,
     pub rule: Rule,
     pub ids: Vec<Id>,

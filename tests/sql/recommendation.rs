@@ -7,7 +7,6 @@ use sqlite_ltr::data::Ratings;
 use sqlite_ltr::loss::{self, Loss};
 use sqlite_ltr::math::random::Random;
 use sqlite_ltr::model::Model;
-use sqlite_ltr::param::Params;
 use sqlite_ltr::solve::{Factorization, Factors, HalfStep};
 
 /// 40 users of two tastes with 10 of 24 items each.
@@ -54,8 +53,8 @@ const LOSSES: &[(&str, &str)] = &[
 ];
 
 fn loss(name: &str, options: &str) -> Loss {
-    let options: serde_json::Value = serde_json::from_str(options).unwrap();
-    (loss::find(name).unwrap().make)(&Params::from(options.as_object().unwrap().clone())).unwrap()
+    let options: serde_json::Map<_, _> = serde_json::from_str(options).unwrap();
+    loss::find(name).unwrap().make(&options.into()).unwrap()
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
 
 /// True for queries with documents of different relevance (`n_queries`).
 fn judged_queries(data: &Dataset) -> Vec<bool> {
-    (0..data.n_queries()).map(|query| crate::loss::pairs(data.labels(query)) > 0).collect()
+    (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query)) > 0).collect()
 }
 
 /// As [`judged_queries`].

@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
 use crate::kernel::{self, MapOptions};
-use crate::loss::{ListLoss, Loss, Squared};
+use crate::loss::{Loss, least_squares};
 use crate::metric::Mean;
 use crate::select::{argmax_smoothed, fold_numbers, smoothed};
 use crate::solve::{Gram, ListBlock, Rows};
@@ -25,9 +25,6 @@ use crate::space::{FunctionKind, Space};
 const FOLDS: usize = 5;
 /// Dealings.
 const DEALINGS: usize = 2;
-
-/// The least-squares loss of every candidate.
-pub(super) const LOSS: ListLoss = ListLoss::Squared(Squared::CENTRED);
 
 /// Which query is held out when.
 pub(super) struct Cells {
@@ -129,7 +126,7 @@ pub(super) fn block(
     } else {
         Rows::Own(space.rows(&data.features, range, control)?)
     };
-    Ok((ListBlock::new(rows, data.labels(query), &[], &LOSS)?, n))
+    Ok((ListBlock::new(rows, data.labels(query), &[], &least_squares())?, n))
 }
 
 /// Cross-validates a candidate.
@@ -154,7 +151,7 @@ pub(super) fn run(
         Gram::of(space.dim(), &queries)
     };
     let grams: Vec<Gram> = cells.iter().map(gram).collect::<Result<_>>()?;
-    let lambdas = auto_grid(&Loss::List(LOSS), space.is_linear(), false);
+    let lambdas = auto_grid(&Loss::List(least_squares()), space.is_linear(), false);
     let folds: Vec<(usize, usize)> =
         (0..DEALINGS).flat_map(|dealing| (0..FOLDS).map(move |fold| (dealing, fold))).collect();
     let fold = |&(dealing, fold): &(usize, usize)| {

@@ -93,7 +93,7 @@ impl Choices {
         }
         let gain = options.text("target") != Some("grade");
         given.insert("target".to_owned(), json!(if gain { "gain" } else { "grade" }));
-        let loss = (loss::find(name)?.make)(&Params::from(given))?;
+        let loss = loss::find(name)?.make(&given.into())?;
         if loss.constraint() != ListConstraint::None {
             let problem =
                 format!("option 'loss': '{name}' is for documents at slots, not for ratings of items");
@@ -273,7 +273,7 @@ fn check(data: &Dataset, choices: &Choices) -> Result<()> {
         }
         if let Loss::List(loss) = &choices.loss {
             let problem = |error| Error::Data(format!("user {}: {error}", data.query_ids[user]));
-            loss.check(data.labels(user), &[]).map_err(problem)?;
+            loss.check_query(data.labels(user), &[]).map_err(problem)?;
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ pub(super) fn memory(space: &Space, data: &Dataset, allowed: Option<u64>) -> Res
 /// Refuses queries whose pairs would take too long: a fit goes through all of them many times.
 pub(super) fn pairs(data: &Dataset) -> Result<()> {
     for query in 0..data.n_queries() {
-        let pairs = loss::pairs(data.labels(query));
+        let pairs = loss::pair_count(data.labels(query));
         if pairs > MOST_PAIRS {
             return Err(Error::Data(format!(
                 "query {} has {} documents with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
@@ -43,19 +43,20 @@ pub(super) fn pairs(data: &Dataset) -> Result<()> {
     Ok(())
 }
 
-/// Refuses judgments that teach nothing.
-pub(super) fn teaches(loss: &Loss, data: &Dataset) -> Result<()> {
-    let any =
-        |teaches: &dyn Fn(&[f64]) -> bool| (0..data.n_queries()).any(|query| teaches(data.labels(query)));
-    if !any(&|labels| loss::pairs(labels) > 0) {
+/// Refuses training sets without an informative query.
+pub(super) fn informative(loss: &Loss, data: &Dataset) -> Result<()> {
+    let any = |is_informative: &dyn Fn(&[f64]) -> bool| {
+        (0..data.n_queries()).any(|query| is_informative(data.labels(query)))
+    };
+    if !any(&|labels| loss::pair_count(labels) > 0) {
         return Err(nothing_to_learn(data.n_queries()));
     }
-    if any(&|labels| loss.teaches(labels)) {
+    if any(&|labels| loss.is_informative(labels)) {
         return Ok(());
     }
     Err(Error::Data(format!(
-        "nothing to learn: to the loss '{}' with its options all documents of a query are alike, in each of the {} queries \
-         (to many losses relevance of 0 and less is one and the same)",
+        "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({} queries read; most \
+         losses treat relevance below 0 as 0)",
         loss.def().name,
         data.n_queries()
     )))
@@ -64,8 +65,7 @@ pub(super) fn teaches(loss: &Loss, data: &Dataset) -> Result<()> {
 /// An error for training sets without documents to tell apart.
 pub(in crate::algorithm) fn nothing_to_learn(queries: usize) -> Error {
     Error::Data(format!(
-        "nothing to learn: none of the {queries} queries has two documents of different relevance; \
-         a ranking is learnt from pairs of documents of one query whose relevance differs"
+        "no query has two documents with different relevance, so there is nothing to learn ({queries} queries read)"
     ))
 }
 

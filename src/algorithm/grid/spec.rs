@@ -148,7 +148,7 @@ impl Recipe {
         let loss_parameters = options.given().iter().filter(|(key, _)| is_parameter(key));
         let loss_parameters = loss_parameters.map(|(key, value)| (key.clone(), value.clone())).collect();
         let factorization = (!algorithm.features).then(|| cofi_rank::Choices::new(options)).transpose()?;
-        let make = || (loss.make)(options);
+        let make = || loss.make(options);
         let loss = factorization.as_ref().map_or_else(make, |choices| Ok(choices.loss.clone()))?;
         let tolerance = options.number("tolerance").unwrap_or(match loss {
             Loss::Pair(_) => 1e-6,
@@ -308,7 +308,7 @@ impl Recipe {
             return 0;
         }
         let columns = data.features.columns() * if self.scale == ScalingKind::QuantileMinmax { 2 } else { 1 };
-        let lends = |query: &usize| self.loss.teaches(data.labels(*query));
+        let lends = |query: &usize| self.loss.is_informative(data.labels(*query));
         let documents: usize = (0..data.n_queries()).filter(lends).map(|query| data.rows(query).len()).sum();
         let kept = if self.smoothing.kind == Kind::Individual { 0 } else { documents };
         let fitted = if self.fits_at_query_time || !self.kernel.is_linear() { 0 } else { data.n_queries() };

@@ -23,9 +23,8 @@ use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{FitSpec, Neighbor, Neighborhood, Penalty, TrainingBlocks};
 use crate::kernel::MapOptions;
-use crate::loss::{self, Loss, Shape};
+use crate::loss::{Loss, Shape, least_squares};
 use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
-use crate::param::Params;
 use crate::smoothing::Kind;
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Space};
@@ -203,7 +202,7 @@ impl<'a> Session<'a> {
         if matches!(recipe.loss, Loss::Pair(_)) {
             checks::pairs(&data)?;
         }
-        checks::teaches(&recipe.loss, &data)?;
+        checks::informative(&recipe.loss, &data)?;
         let scaling = Scaling::fit(recipe.scale, &data, control)?;
         let rule = if recipe.smoothing.kind == Kind::Uniform {
             None
@@ -271,11 +270,11 @@ impl<'a> Session<'a> {
     /// The function of all queries that others are pulled to or begin at, where the recipe wants one.
     fn anchor(&self, rounds: &[Round], warnings: &mut Vec<String>) -> Result<Option<Anchor>> {
         let recipe = self.recipe;
-        let regression = || loss::find("squared").and_then(|loss| (loss.make)(&Params::default()));
+        let regression = || Loss::List(least_squares());
         let loss = match recipe.prior {
             Prior::Global => recipe.loss.clone(),
-            Prior::Regression => regression()?,
-            Prior::Zero if self.begins_elsewhere() => regression()?,
+            Prior::Regression => regression(),
+            Prior::Zero if self.begins_elsewhere() => regression(),
             Prior::Zero => return Ok(None),
         };
         let rounds = rounds.iter().map(|round| round.uniform(&loss)).collect::<Result<Vec<Round>>>()?;

@@ -1,63 +1,70 @@
 //! ListMLE (Xia et al. 2008): minus the logarithm of the probability of the ideal order, drawn without replacement.
 //!
 //! ```text
-//! L(y, s)  = sum_i (E_i - s_(i)),   E_i = log sum_{j >= i} exp(s_(j)),   s_(i) the score at place i of the ideal order
+//! L(y, s)  = sum_i (E_i - s_(i)),   E_i = log sum_{j >= i} exp(s_(j)),   s_(i) the score at position i of the ideal order
 //! dL/ds_(j) = exp(s_(j) - E_j) B_j - 1,                  B_j = sum_{i <= j} exp(E_j - E_i)
 //! (H d)_(j) = exp(s_(j) - E_j) (B_j d_(j) - C_j),        C_j = sum_{i <= j} exp(E_j - E_i) mu_i
 //! mu_i     = sum_{j >= i} exp(s_(j) - E_i) d_(j)
 //! ```
 //!
-//! Each of E, mu, B and C follows from its neighbor, all exponents are at most 0 but those of E, whose largest is taken
-//! out: O(N), and no overflow. Olinto & Fokoue (2018) print the inner sum from j = 1 on, which is no probability.
+//! E, mu, B and C are recursive sums, so a pass costs O(N). All exponents are at most 0, except those of E, of which the
+//! largest is factored out: nothing overflows. Olinto & Fokoue (2018) print the inner sum from j = 1, which is not a
+//! probability.
 //!
-//! The ideal order is by decreasing grade; that of equal grades is arbitrary, and the loss teaches it as if it were not:
-//! it is the order of the documents (`label_order` "stable", the default), or one that the seed decides ("random").
-//! Queries whose grades are all equal teach nothing.
+//! The ideal order is by decreasing grade. Equal grades keep the order of the documents (`label_order` "stable", the
+//! default), or get an order drawn with the seed ("random"). The loss fits this order too, except in queries whose grades
+//! are all equal: they are not informative.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
+use super::options::{differ, named};
 use super::scratch::with_scratch;
-use super::{ListLoss, QueryLoss};
-use crate::loss::{Loss, LossDef, Shape};
+use crate::arrange::RowGroup;
+use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::compare;
 use crate::math::random::Random;
 
-/// The definition.
+/// The declaration.
 pub const LIST_MLE: LossDef = LossDef {
-    name: "list_mle",
-    summary: "minus the log likelihood of the order of the grades: sum_i log sum_{j not before i} exp(s_j - s_i)",
-    shape: Shape::Smooth,
     parameters: &["label_order"],
-    make: |given| {
-        let random = given.text("label_order") == Some("random");
-        let seed = random.then(|| given.count("seed").unwrap_or(0) as u64);
-        Ok(Loss::List(ListLoss::ListMle(ListMle { seed })))
-    },
+    ..LossDef::listwise(
+        "list_mle",
+        "minus the log likelihood of the order of the grades: sum_i log sum_{j not before i} exp(s_j - s_i)",
+        Shape::Smooth,
+        |params| {
+            let random = named(params, "label_order", &[("stable", false), ("random", true)])?;
+            Ok(Arc::new(ListMle { seed: random.then(|| params.count("seed").unwrap_or(0) as u64) }))
+        },
+    )
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListMle {
-    /// What decides the order of equal grades; that of the documents where absent.
-    pub seed: Option<u64>,
+#[derive(Debug)]
+struct ListMle {
+    /// The seed of the order of equal grades; without one they keep the order of the documents.
+    seed: Option<u64>,
 }
 
 /// The loss of one query: its documents in ideal order.
 #[derive(Debug)]
-struct OfQuery(Vec<usize>);
+struct ListMleQuery(Vec<usize>);
 
-impl ListMle {
-    pub(super) fn of(self, labels: &[f64]) -> impl QueryLoss + use<> {
+impl ListwiseLoss for ListMle {
+    fn is_informative(&self, labels: &[f64]) -> bool {
+        differ(labels)
+    }
+
+    fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let mut order: Vec<usize> = (0..labels.len()).collect();
         if let Some(seed) = self.seed {
             Random::new(seed).shuffle(&mut order);
         }
         order.sort_by(|&a, &b| compare(labels[b], labels[a]));
-        OfQuery(order)
+        Box::new(ListMleQuery(order))
     }
 }
 
-/// The sum of exponentials of the scores met so far is exp(largest) times `sum`.
+/// A sum of exponentials as exp(largest) times `sum`.
 struct LogSum {
     largest: f64,
     sum: f64,
@@ -66,7 +73,7 @@ struct LogSum {
 impl LogSum {
     const EMPTY: Self = Self { largest: f64::NEG_INFINITY, sum: 0.0 };
 
-    /// Adds exp(score); answers the logarithm of the sum.
+    /// Adds exp(score); returns the logarithm of the sum.
     fn add(&mut self, score: f64) -> f64 {
         if score > self.largest {
             self.sum *= libm::exp(self.largest - score);
@@ -77,14 +84,16 @@ impl LogSum {
     }
 }
 
-impl QueryLoss for OfQuery {
+impl QueryLoss for ListMleQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        // From the last document to the first: E, kept in `subgradient`.
         let mut value = 0.0;
         let mut rest = LogSum::EMPTY;
         for &document in self.0.iter().rev() {
             subgradient[document] = rest.add(scores[document]);
             value += subgradient[document] - scores[document];
         }
+        // From the first to the last: B.
         let (mut before, mut b) = (f64::INFINITY, 0.0);
         for &document in &self.0 {
             let e = subgradient[document];
@@ -97,6 +106,7 @@ impl QueryLoss for OfQuery {
 
     fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) -> bool {
         with_scratch(scores.len(), |sums| {
+            // From the last document to the first: E in `sums`, mu in `product`.
             let mut rest = LogSum::EMPTY;
             let (mut behind, mut mean) = (f64::NEG_INFINITY, 0.0);
             for &document in self.0.iter().rev() {
@@ -105,6 +115,7 @@ impl QueryLoss for OfQuery {
                 (sums[document], product[document]) = (e, mean);
                 behind = e;
             }
+            // From the first to the last: B and C.
             let (mut before, mut b, mut c) = (f64::INFINITY, 0.0, 0.0);
             for &document in &self.0 {
                 let e = sums[document];
@@ -130,7 +141,7 @@ mod tests {
         for code in 0..256usize {
             let labels: Vec<f64> = (0..4).map(|place| ((code >> (2 * place)) % 4) as f64).collect();
             if (0..4).all(|grade| labels.iter().any(|label| (label - f64::from(grade)).abs() < 0.5)) {
-                let loss = ListMle { seed: None }.of(&labels);
+                let loss = ListMle { seed: None }.prepare(&labels, &[]);
                 total += libm::exp(-loss.value_and_subgradient(&scores, &mut g));
             }
         }
@@ -141,8 +152,9 @@ mod tests {
     fn the_seed_decides_the_order_of_equal_grades_only() {
         let labels = [1.0, 0.0, 1.0, 1.0, 0.0, 2.0, 1.0, 1.0];
         let scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
-        let value =
-            |labels: &[f64], seed| ListMle { seed }.of(labels).value_and_subgradient(&scores, &mut [0.0; 8]);
+        let value = |labels: &[f64], seed| {
+            ListMle { seed }.prepare(labels, &[]).value_and_subgradient(&scores, &mut [0.0; 8])
+        };
         let values: Vec<f64> = (0..5).map(|seed| value(&labels, Some(seed))).collect();
         assert!(values.iter().any(|other| (other - values[0]).abs() > 1e-3));
         assert_eq!(value(&labels, Some(3)).to_bits(), values[3].to_bits());
@@ -154,7 +166,7 @@ mod tests {
     fn nothing_overflows() {
         let scores = [-1000.0, 1000.0, -1000.5, 999.0];
         let (mut g, mut h) = ([0.0; 4], [0.0; 4]);
-        let loss = ListMle { seed: None }.of(&[3.0, 2.0, 1.0, 0.0]);
+        let loss = ListMle { seed: None }.prepare(&[3.0, 2.0, 1.0, 0.0], &[]);
         let value = loss.value_and_subgradient(&scores, &mut g);
         assert!((value - 2000.0 - 1999.5 - 2.0 * libm::log1p(libm::exp(-1.0))).abs() < 1e-9, "{value}");
         assert!(loss.hessian_times(&scores, &[1.0, -1.0, 2.0, 0.5], &mut h));

@@ -5,55 +5,62 @@
 //! dL/ds   = p - t,   p = softmax(s);   Hessian diag(p) - p p'
 //! ```
 //!
-//! With all labels equal it pulls the scores together; its minimum is then log N, not 0.
+//! With equal labels the minimum is log N, at equal scores.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-use super::gains::check_gains;
-use super::{ListLoss, QueryLoss};
+use super::options::{check_gains, named};
+use crate::arrange::RowGroup;
 use crate::error::Result;
-use crate::loss::{Loss, LossDef, Shape};
+use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 
-/// The definition.
+/// The declaration.
 pub const LIST_NET: LossDef = LossDef {
-    name: "list_net",
-    summary: "cross entropy of the top-one probabilities softmax(y), or softmax(2^y - 1), and softmax(s)",
-    shape: Shape::Smooth,
     parameters: &["target"],
-    make: |given| {
-        Ok(Loss::List(ListLoss::ListNet(ListNet { of_gains: given.text("target") == Some("gain") })))
-    },
+    ..LossDef::listwise(
+        "list_net",
+        "cross entropy of the top-one probabilities softmax(y), or softmax(2^y - 1), and softmax(s)",
+        Shape::Smooth,
+        |params| {
+            let of_gains = named(params, "target", &[("grade", false), ("gain", true)])?;
+            Ok(Arc::new(ListNet { of_gains }))
+        },
+    )
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListNet {
-    /// Whether the target is made of gains, not grades.
-    pub of_gains: bool,
+#[derive(Debug)]
+struct ListNet {
+    /// True if the targets are probabilities of gains, not of grades.
+    of_gains: bool,
 }
 
 /// The loss of one query.
 #[derive(Debug)]
-struct OfQuery {
+struct ListNetQuery {
     targets: Vec<f64>,
 }
 
-impl ListNet {
-    pub(super) fn check(self, labels: &[f64]) -> Result<()> {
+impl ListwiseLoss for ListNet {
+    fn is_informative(&self, labels: &[f64]) -> bool {
+        labels.len() > 1
+    }
+
+    fn check_query(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Result<()> {
         if self.of_gains { check_gains(labels, LIST_NET.name) } else { Ok(()) }
     }
 
-    pub(super) fn of(self, labels: &[f64]) -> impl QueryLoss + use<> {
+    fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let mut targets = labels.to_vec();
         if self.of_gains {
             targets.iter_mut().for_each(|label| *label = libm::exp2(*label) - 1.0);
         }
         softmax(&mut targets);
-        OfQuery { targets }
+        Box::new(ListNetQuery { targets })
     }
 }
 
-/// Replaces values by their softmax; answers the logarithm of the sum of exponentials.
+/// Replaces values by their softmax; returns the logarithm of the sum of exponentials.
 fn softmax(values: &mut [f64]) -> f64 {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut sum = 0.0;
@@ -65,7 +72,7 @@ fn softmax(values: &mut [f64]) -> f64 {
     largest + libm::log(sum)
 }
 
-impl QueryLoss for OfQuery {
+impl QueryLoss for ListNetQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.copy_from_slice(scores);
         let mut value = softmax(subgradient);

@@ -11,26 +11,27 @@
 //! A slot to which no document belongs takes no part, unless every document has a place, so that it stays empty. The
 //! subgradient is 1 at the rows of the maximizer and -1 at those of pi*.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-use super::{ListLoss, QueryLoss};
-use crate::arrange::{RowGroup, Slots};
+use crate::arrange::{ListConstraint, RowGroup, Slots};
 use crate::error::{Error, Result};
-use crate::loss::{Loss, LossDef, Shape};
+use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::assignment::Workspace;
 
-/// The definition.
+/// The declaration.
 pub const MATCHING: LossDef = LossDef {
-    name: "matching",
-    summary: "bound of the share of slots that get another document than the one that belongs there",
-    shape: Shape::Convex,
-    parameters: &[],
-    make: |_| Ok(Loss::List(ListLoss::Matching(Matching))),
+    constraints: &[ListConstraint::Slots],
+    ..LossDef::listwise(
+        "matching",
+        "bound of the fraction of slots that get another document than the one that belongs there",
+        Shape::Convex,
+        |_| Ok(Arc::new(Matching)),
+    )
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Matching;
+#[derive(Debug)]
+struct Matching;
 
 /// The loss of one query.
 #[derive(Debug)]
@@ -45,18 +46,22 @@ pub struct MatchingQuery {
     cost: Vec<f64>,
 }
 
-impl Matching {
-    /// Whether a row says where its document belongs, and another is there to be mistaken for it.
-    pub(super) fn teaches(labels: &[f64]) -> bool {
+impl ListwiseLoss for Matching {
+    fn constraint(&self) -> ListConstraint {
+        ListConstraint::Slots
+    }
+
+    /// True if a document belongs to a slot and another row competes with it.
+    fn is_informative(&self, labels: &[f64]) -> bool {
         labels.len() > 1 && labels.iter().any(|&label| label > 0.0)
     }
 
     /// Refuses two documents that belong to one slot, a document that belongs to two, and slots that cannot be filled.
-    pub(super) fn check(labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
+    fn check_query(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
         let target: Vec<RowGroup> = targets(labels).map(|row| row_groups[row as usize]).collect();
-        for (at, row_group) in target.iter().enumerate() {
-            let problem = match target[..at].iter().find_map(|other| {
-                Some((other.document == row_group.document, other.group == row_group.group))
+        for (index, row) in target.iter().enumerate() {
+            let problem = match target[..index].iter().find_map(|other| {
+                Some((other.document == row.document, other.group == row.group))
                     .filter(|same| same.0 || same.1)
             }) {
                 None => continue,
@@ -71,14 +76,12 @@ impl Matching {
         MatchingQuery::rows_of(labels, row_groups).1.map(|_| ()).map_err(Error::Data)
     }
 
-    /// The loss of a query that `check` lets pass.
-    pub(super) fn of(labels: &[f64], row_groups: &[RowGroup]) -> MatchingQuery {
+    fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let (rows, slots) = MatchingQuery::rows_of(labels, row_groups);
         let target: Vec<u32> = targets(labels).collect();
-        let share = 1.0 / target.len().max(1) as f64;
-        let mut cost = vec![share; labels.len()];
+        let mut cost = vec![1.0 / target.len().max(1) as f64; labels.len()];
         target.iter().for_each(|&row| cost[row as usize] = 0.0);
-        MatchingQuery { slots: slots.ok(), rows, target, cost }
+        Box::new(MatchingQuery { slots: slots.ok(), rows, target, cost })
     }
 }
 
@@ -176,7 +179,7 @@ mod tests {
             let slots = 1 + random.below(3) as u32;
             let (labels, row_groups) = query(slots + random.below(3) as u32, slots);
             let n = labels.len();
-            let loss = Matching::of(&labels, &row_groups);
+            let loss = Matching.prepare(&labels, &row_groups);
             let mut draw = || -> Vec<f64> { (0..n).map(|_| random.symmetric()).collect() };
             let (s, t) = (draw(), draw());
             let (mut g, mut unused) = (vec![0.0; n], vec![0.0; n]);
@@ -195,7 +198,7 @@ mod tests {
         let (mut labels, row_groups) = query(3, 3);
         labels[8] = 0.0;
         let mut g = vec![0.0; 9];
-        let loss = Matching::of(&labels, &row_groups);
+        let loss = Matching.prepare(&labels, &row_groups);
         let value = loss.value_and_subgradient(&[0.0; 9], &mut g);
         assert!((value - 1.0).abs() < 1e-12, "two slots, each as good as wrong");
         assert!((0..3).all(|document| g[3 * document + 2] == 0.0));
@@ -204,7 +207,7 @@ mod tests {
     #[test]
     fn a_document_of_its_own_place_is_kept_from_empty_slots() {
         let (labels, row_groups) = query(2, 3);
-        let loss = Matching::of(&labels, &row_groups);
+        let loss = Matching.prepare(&labels, &row_groups);
         let mut g = vec![0.0; 6];
         let value = loss.value_and_subgradient(&[0.0, 0.0, 5.0, 0.0, 0.0, 0.0], &mut g);
         assert!(
@@ -217,14 +220,14 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         let (mut labels, row_groups) = query(3, 2);
-        assert!(Matching::check(&labels, &row_groups).is_ok());
+        assert!(Matching.check_query(&labels, &row_groups).is_ok());
         labels[2] = 1.0;
-        let error = Matching::check(&labels, &row_groups).unwrap_err().to_string();
+        let error = Matching.check_query(&labels, &row_groups).unwrap_err().to_string();
         assert!(error.starts_with("two documents belong to one slot"), "{error}");
         let mut labels = query(3, 2).0;
         labels[1] = 1.0;
         labels[3] = 0.0;
-        let error = Matching::check(&labels, &row_groups).unwrap_err().to_string();
+        let error = Matching.check_query(&labels, &row_groups).unwrap_err().to_string();
         assert!(error.starts_with("a document belongs to two slots"), "{error}");
     }
 }

@@ -13,15 +13,13 @@
 //! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
 //! form. Grades below 0 gain 0.
 
-use serde::{Deserialize, Serialize};
-
-use super::gains::RELEVANT;
+use super::options::{RELEVANT, in_range};
 use crate::error::{Error, Result};
 use crate::math::order::descending;
 use crate::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
 
 /// A measure that losses follow; cutoffs are numbers of positions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
     /// Winner takes all.
     Wta,
@@ -47,32 +45,29 @@ pub enum Measure {
 /// The highest grade whose gain and sums of gains are finite numbers for certain.
 const HIGHEST_GRADE: f64 = 1000.0;
 
-/// Names of the measures, for messages.
-const NAMES: &str = "wta, mrr, dcg, dcg@k, ndcg, ndcg@k, precision@k, eru or neru";
-
 /// 1 for relevant documents, 0 for others.
 fn relevance(labels: &[f64]) -> Vec<f64> {
     labels.iter().map(|&y| f64::from(u8::from(y >= RELEVANT))).collect()
 }
 
 impl Measure {
-    /// The measure of this name, as metrics are written; `neutral_grade` and `half_life` belong to `eru`.
+    /// The measure of this name, as metrics are written; `neutral` and `half_life` are parameters of `eru` and `neru`.
+    /// `None` for other metrics.
     ///
     /// # Errors
-    /// An unknown name, a wrong cutoff, a metric that is not of the form.
-    pub fn parse(text: &str, neutral: f64, half_life: f64) -> Result<Self> {
+    /// An unknown name or a wrong cutoff.
+    pub fn parse(text: &str, neutral: f64, half_life: f64) -> Result<Option<Self>> {
         if text == "neru" {
-            return Ok(Self::Eru { neutral, half_life, normalized: true });
+            return Ok(Some(Self::Eru { neutral, half_life, normalized: true }));
         }
         let metric = Metric::parse(text)?;
         if metric.def().name == "eru" {
-            return Ok(Self::Eru { neutral, half_life, normalized: false });
+            return Ok(Some(Self::Eru { neutral, half_life, normalized: false }));
         }
-        let unknown = || Error::value("measure of the loss 'direct'", format!("'{text}'"), NAMES);
-        Self::of(&metric).ok_or_else(unknown)
+        Ok(Self::of(&metric))
     }
 
-    /// The measure that a metric is, where that needs no parameters.
+    /// The measure of a metric without parameters; `None` for others.
     pub fn of(metric: &Metric) -> Option<Self> {
         match (metric.def().name, metric.cutoff()) {
             ("wta", _) => Some(Self::Wta),
@@ -84,14 +79,14 @@ impl Measure {
         }
     }
 
-    /// True where the numbers are in their ranges.
-    pub fn is_sound(self) -> bool {
-        match self {
-            Self::Eru { neutral, half_life, .. } => {
-                neutral.is_finite() && half_life.is_finite() && half_life > 1.0
-            }
-            _ => self.cutoff() != Some(0),
-        }
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// The parameter and its range.
+    pub fn validate(self) -> Result<()> {
+        let Self::Eru { neutral, half_life, .. } = self else { return Ok(()) };
+        in_range(neutral.is_finite(), "neutral_grade", neutral, "a finite number")?;
+        in_range(half_life.is_finite() && half_life > 1.0, "half_life", half_life, "a number above 1")
     }
 
     /// Number of positions that count, if not all.
@@ -147,10 +142,10 @@ impl Measure {
     }
 
     /// a and b for documents with these labels.
-    pub fn weights(self, labels: &[f64]) -> PlaceWeights {
+    pub fn weights(self, labels: &[f64]) -> PositionWeights {
         let mut places = self.position_weights(labels.len());
         places.truncate(places.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1));
-        PlaceWeights { places, documents: self.label_weights(labels) }
+        PositionWeights { places, documents: self.label_weights(labels) }
     }
 
     /// Refuses the labels of a query that the measure is not for.
@@ -178,14 +173,14 @@ impl Measure {
 
 /// A measure for the documents of one query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlaceWeights {
+pub struct PositionWeights {
     /// a (l <= N), without zeros at its end.
     pub places: Vec<f64>,
     /// b (N), at least 0, in the order of the documents.
     pub documents: Vec<f64>,
 }
 
-impl PlaceWeights {
+impl PositionWeights {
     /// M of the documents in this order, the first at the first place.
     pub fn of_order(&self, order: impl Iterator<Item = usize>) -> f64 {
         self.places.iter().zip(order).map(|(a, document)| a * self.documents[document]).sum()
@@ -216,7 +211,7 @@ mod tests {
             let scores: Vec<f64> = rows.iter().map(|row| row.1).collect();
             for name in NAMES {
                 let metric = Metric::parse(name).unwrap();
-                let weights = Measure::parse(name, 0.0, 5.0).unwrap().weights(&labels);
+                let weights = Measure::parse(name, 0.0, 5.0).unwrap().unwrap().weights(&labels);
                 let expected = metric.value(&labels, &scores).unwrap_or(0.0);
                 let found = weights.of_order(descending(&scores).into_iter());
                 proptest::prop_assert!((found - expected).abs() < 1e-12, "{name}: {found}, {expected}");

@@ -1,202 +1,38 @@
 //! Listwise losses: functions of all scores of a query.
 //!
-//! A [`ListLoss`] with its parameters is made ready for the labels of one query ([`ListLoss::prepare`]); the
-//! [`QueryLoss`] then gives value and subgradient at any scores. Objectives are means over queries plus
-//! lambda / 2 |f|^2. Losses do not change when a constant is added to all scores, unless a file says otherwise.
+//! A [`ListwiseLoss`] holds the parameters. Its `prepare` takes the labels of one query and returns a [`QueryLoss`], which
+//! gives value and subgradient at any scores. Objectives are means over queries plus lambda / 2 |f|^2. A constant added
+//! to all scores of a query does not change its loss, unless a file states otherwise.
 
 pub mod cs_list_mle;
 mod direct;
-mod gains;
 mod list_mle;
 mod list_net;
 mod matching;
 mod measure;
+mod options;
 mod scratch;
 mod slam;
 mod smooth_grad;
 mod squared;
 
-use std::fmt::Debug;
-
-use serde::{Deserialize, Serialize};
-
-use super::{LossDef, Shape};
-use crate::arrange::{ListConstraint, RowGroup};
-use crate::error::Result;
-use crate::math::order::compare;
-
-pub use cs_list_mle::{CS_LIST_MLE, CsListMle};
-pub use list_mle::{LIST_MLE, ListMle};
-
+pub use super::def::{ListwiseLoss, QueryLoss};
+pub use cs_list_mle::CS_LIST_MLE;
 pub use direct::{BOUNDS, Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery};
-pub use list_net::{LIST_NET, ListNet};
-pub use matching::{MATCHING, Matching, MatchingQuery};
-pub use measure::{Measure, PlaceWeights};
+pub use list_mle::LIST_MLE;
+pub use list_net::LIST_NET;
+pub use matching::{MATCHING, MatchingQuery};
+pub use measure::{Measure, PositionWeights};
 pub use slam::{Active, Bounded, SLAM, Slam, SlamQuery};
-pub use smooth_grad::{SMOOTH_GRAD, SmoothGrad};
-pub use squared::{PAIR_SQUARED, SQUARED, Squared};
-
-/// A listwise loss with its parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum ListLoss {
-    /// Least squares on the labels.
-    Squared(Squared),
-    /// Cross entropy of top-one probabilities.
-    ListNet(ListNet),
-    /// Likelihood of the ideal order.
-    ListMle(ListMle),
-    /// The same with weights of documents and pairs.
-    CsListMle(CsListMle),
-    /// A large-margin bound of a measure.
-    Slam(Slam),
-    /// A measure with smoothed places.
-    SmoothGrad(SmoothGrad),
-    /// A bound of the regret in a measure.
-    Direct(Direct),
-    /// A bound of the share of slots that get another document.
-    Matching(Matching),
-}
-
-/// A loss of the scores of one query, whose labels it knows.
-pub trait QueryLoss: Debug + Send + Sync {
-    /// The value at these scores (N); writes a subgradient with respect to them into the last argument (N, overwritten).
-    ///
-    /// Scores are finite. The same scores give the same bits.
-    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64;
-
-    /// For [`Shape::Quadratic`] and [`Shape::Smooth`]: the Hessian at these scores times a direction (N), written into
-    /// the last argument (N, overwritten). False where the loss has none.
-    fn hessian_times(&self, _scores: &[f64], _direction: &[f64], _product: &mut [f64]) -> bool {
-        false
-    }
-
-    /// For [`Shape::Quadratic`]: what it is made of.
-    fn quadratic(&self) -> Option<Quadratic<'_>> {
-        None
-    }
-
-    /// For [`Shape::Difference`]: a convex loss that is nowhere below this one and equal to it at these scores.
-    fn majorant(&self, _scores: &[f64]) -> Option<Box<dyn QueryLoss>> {
-        None
-    }
-
-    /// For [`Shape::Annealed`]: the smooth loss of width sigma > 0, which tends to this one as sigma falls to 0.
-    fn smoothed(&self, _sigma: f64) -> Option<Box<dyn QueryLoss>> {
-        None
-    }
-}
-
-/// factor / 2 sum_j (s_j - t_j)^2, of scores s and targets t less their means where `centered`.
-#[derive(Debug, Clone, Copy)]
-pub struct Quadratic<'a> {
-    /// t (N).
-    pub targets: &'a [f64],
-    /// Whether means are subtracted.
-    pub centered: bool,
-    /// What the sum is multiplied with.
-    pub factor: f64,
-}
-
-impl ListLoss {
-    /// What the registry knows of it.
-    pub fn def(&self) -> &'static LossDef {
-        match self {
-            Self::Squared(loss) if loss.of_pairs => &PAIR_SQUARED,
-            Self::Squared(_) => &SQUARED,
-            Self::ListNet(_) => &LIST_NET,
-            Self::ListMle(_) => &LIST_MLE,
-            Self::CsListMle(_) => &CS_LIST_MLE,
-            Self::Slam(_) => &SLAM,
-            Self::SmoothGrad(_) => &SMOOTH_GRAD,
-            Self::Direct(_) => &DIRECT,
-            Self::Matching(_) => &MATCHING,
-        }
-    }
-
-    /// What solvers can make use of.
-    pub fn shape(&self) -> Shape {
-        match self {
-            Self::Direct(loss) => loss.shape(),
-            _ => self.def().shape,
-        }
-    }
-
-    /// Whether a query with these labels teaches anything.
-    pub fn teaches(&self, labels: &[f64]) -> bool {
-        match self {
-            Self::Squared(loss) => loss.teaches(labels),
-            Self::ListNet(_) => labels.len() > 1,
-            Self::ListMle(_) => differ(labels),
-            Self::CsListMle(loss) => loss.teaches(labels),
-            Self::Slam(loss) => loss.teaches(labels),
-            Self::SmoothGrad(loss) => loss.teaches(labels),
-            Self::Direct(loss) => loss.teaches(labels),
-            Self::Matching(_) => Matching::teaches(labels),
-        }
-    }
-
-    /// True where the parameters are in their ranges, which those of a model's bytes may not be.
-    pub fn is_sound(&self) -> bool {
-        match self {
-            Self::Squared(_) | Self::ListNet(_) | Self::ListMle(_) | Self::Matching(_) => true,
-            Self::CsListMle(loss) => loss.is_sound(),
-            Self::Slam(loss) => loss.is_sound(),
-            Self::SmoothGrad(loss) => loss.is_sound(),
-            Self::Direct(loss) => loss.is_sound(),
-        }
-    }
-
-    /// The groups of documents that it asks for.
-    pub fn constraint(&self) -> ListConstraint {
-        match self {
-            Self::Direct(loss) if loss.diverse => ListConstraint::Diversity,
-            Self::Matching(_) => ListConstraint::Slots,
-            _ => ListConstraint::None,
-        }
-    }
-
-    /// Refuses finite labels and row_groups of a query that the loss has no value for.
-    ///
-    /// # Errors
-    /// With what was found, and what is allowed.
-    pub fn check(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
-        match self {
-            Self::ListNet(loss) => loss.check(labels),
-            Self::CsListMle(loss) => loss.check(labels),
-            Self::SmoothGrad(_) => SmoothGrad::check(labels),
-            Self::Direct(loss) => loss.check(labels, row_groups),
-            Self::Matching(_) => Matching::check(labels, row_groups),
-            Self::Squared(_) | Self::ListMle(_) | Self::Slam(_) => Ok(()),
-        }
-    }
-
-    /// The loss of a query with these labels (N >= 1, finite, not refused by `check`), in the order of its documents,
-    /// and their row_groups (N), which may be left out where [`Self::constraint`] asks for none.
-    pub fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
-        match self {
-            Self::Squared(loss) => Box::new(loss.of(labels)),
-            Self::ListNet(loss) => Box::new(loss.of(labels)),
-            Self::ListMle(loss) => Box::new(loss.of(labels)),
-            Self::CsListMle(loss) => Box::new(loss.of(labels)),
-            Self::Slam(loss) => Box::new(loss.of(labels)),
-            Self::SmoothGrad(loss) => Box::new(loss.of(labels)),
-            Self::Direct(loss) => loss.of(labels, row_groups),
-            Self::Matching(_) => Box::new(Matching::of(labels, row_groups)),
-        }
-    }
-}
-
-/// Whether two of the labels differ.
-fn differ(labels: &[f64]) -> bool {
-    labels.windows(2).any(|pair| compare(pair[0], pair[1]).is_ne())
-}
+pub use smooth_grad::SMOOTH_GRAD;
+pub(super) use squared::Squared;
+pub use squared::{PAIR_SQUARED, SQUARED};
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::loss::{LOSSES, Loss};
+    use crate::arrange::{ListConstraint, RowGroup};
+    use crate::loss::{LOSSES, ListLoss, Loss, LossDef, Shape};
     use crate::math::dense::dot;
-    use crate::param::Params;
 
     /// Parameters other than the defaults.
     const OTHERS: &[(&str, &str)] = &[
@@ -219,8 +55,8 @@ mod tests {
     ];
 
     fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {
-        let options: serde_json::Value = serde_json::from_str(options).unwrap();
-        match (def.make)(&Params::from(options.as_object().unwrap().clone())).unwrap() {
+        let options: serde_json::Map<_, _> = serde_json::from_str(options).unwrap();
+        match def.make(&options.into()).unwrap() {
             Loss::List(loss) => Some((def, loss)),
             Loss::Pair(_) => None,
         }
@@ -364,12 +200,12 @@ mod tests {
             }
         }
 
-        /// What teaches nothing has a subgradient of 0, but for losses that pull equal grades together or apart.
+        /// The subgradient of an uninformative query is 0, except for losses that move equal grades together or apart.
         #[test]
-        fn what_teaches_nothing_has_no_slope(rows in rows()) {
+        fn uninformative_queries_have_no_slope(rows in rows()) {
             let (labels, scores, _) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
-            for (def, loss) in every().filter(|(def, loss)| def.name != "list_mle" && !loss.teaches(&labels)) {
+            for (def, loss) in every().filter(|(def, loss)| def.name != "list_mle" && !loss.is_informative(&labels)) {
                 loss.prepare(&labels, &row_groups(labels.len())).value_and_subgradient(&scores, &mut g);
                 proptest::prop_assert!(g.iter().all(|g| g.abs() < 1e-12), "{}", def.name);
             }

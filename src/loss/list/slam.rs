@@ -21,33 +21,38 @@
 //! Of several j with the largest score, k is the first document; an inner value of exactly 0 has no part in the
 //! subgradient. A pass over the grades from low to high keeps k: O(m).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::gains::{RELEVANT, largest_dcg, measure, unknown_measure};
-use super::{ListLoss, QueryLoss, differ};
+use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, named, unknown_measure};
+use crate::arrange::RowGroup;
 use crate::error::Result;
-use crate::loss::{Loss, LossDef, Shape};
+use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::{compare, descending};
 use crate::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 use crate::param::Params;
 
-/// The definition.
+/// The declaration.
 pub const SLAM: LossDef = LossDef {
-    name: "slam",
-    summary: "listwise hinge that bounds 1 - ndcg, ndcg@k or map: sum_i v_i max(0, max over worse j of (margin + s_j - s_i))",
-    shape: Shape::Convex,
     parameters: &["measure", "margin", "label_ties"],
-    make: |params| Ok(Loss::List(ListLoss::Slam(Slam::new(params)?))),
+    measures: &["ndcg", "ndcg@k", "map"],
+    ..LossDef::listwise(
+        "slam",
+        "listwise hinge that bounds 1 - ndcg, ndcg@k or map: sum_i v_i max(0, max over worse j of (margin + s_j - s_i))",
+        Shape::Convex,
+        |params| Ok(Arc::new(Slam::new(params)?)),
+    )
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy)]
 pub struct Slam {
-    /// What is bounded.
+    /// The measure that it bounds.
     pub measure: Bounded,
     /// Delta > 0.
     pub margin: f64,
-    /// Whether weights of equal grades are replaced by their mean.
+    /// True if the weights of equal grades are replaced by their mean.
     pub average: bool,
 }
 
@@ -97,19 +102,9 @@ pub struct SlamQuery {
 impl Slam {
     fn new(params: &Params) -> Result<Self> {
         let metric = measure(params, "ndcg")?;
-        let unknown = || unknown_measure(&metric, SLAM.name, "ndcg, ndcg@k or map");
-        let measure = Bounded::of(&metric).ok_or_else(unknown)?;
-        let average = params.text("label_ties") != Some("stable");
+        let measure = Bounded::of(&metric).ok_or_else(|| unknown_measure(&metric.name(), &SLAM))?;
+        let average = named(params, "label_ties", &[("average", true), ("stable", false)])?;
         Ok(Self { measure, margin: params.number("margin").unwrap_or(1.0), average })
-    }
-
-    pub(super) fn is_sound(self) -> bool {
-        self.margin.is_finite() && self.margin > 0.0 && self.measure != Bounded::Ndcg(Some(0))
-    }
-
-    pub(super) fn teaches(self, labels: &[f64]) -> bool {
-        let grades = self.grades(labels);
-        differ(&grades) && grades.iter().any(|grade| *grade > 0.0)
     }
 
     /// The loss of a query with these labels (m >= 1, finite), of all documents that violate the margin.
@@ -147,6 +142,21 @@ impl Slam {
         let mut weights = vec![0.0; grades.len()];
         ideal.iter().zip(by_place).for_each(|(document, v)| weights[*document] = v);
         weights
+    }
+}
+
+impl ListwiseLoss for Slam {
+    fn validate(&self) -> Result<()> {
+        in_range(self.margin.is_finite() && self.margin > 0.0, "margin", self.margin, "a number above 0")
+    }
+
+    fn is_informative(&self, labels: &[f64]) -> bool {
+        let grades = self.grades(labels);
+        differ(&grades) && grades.iter().any(|grade| *grade > 0.0)
+    }
+
+    fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
+        Box::new(self.of(labels))
     }
 }
 
@@ -284,7 +294,7 @@ mod tests {
                 let expected = by_definition(slam, query.weights(), &labels, &scores);
                 proptest::prop_assert!((value - expected).abs() < 1e-12);
                 proptest::prop_assert!(query.weights().iter().sum::<f64>() <= 1.0 + 1e-12);
-                proptest::prop_assert!(slam.teaches(&labels) || value <= 0.0);
+                proptest::prop_assert!(slam.is_informative(&labels) || value <= 0.0);
             }
         }
 
@@ -331,8 +341,7 @@ mod tests {
     fn other_measures_are_refused() {
         for name in ["map@3", "dcg", "mrr"] {
             let options = serde_json::json!({ "measure": name });
-            let error =
-                (SLAM.make)(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
+            let error = SLAM.make(&options.as_object().unwrap().clone().into()).unwrap_err().to_string();
             let allowed = "ndcg, ndcg@k or map with the loss 'slam'";
             assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
         }

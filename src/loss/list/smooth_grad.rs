@@ -16,87 +16,77 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::gains::{check_gains, measure, unknown_measure};
-use super::measure::{Measure, PlaceWeights};
+use super::measure::{Measure, PositionWeights};
+use super::options::{check_gains, measure, unknown_measure};
 use super::scratch::with_scratch;
-use super::{ListLoss, QueryLoss};
+use crate::arrange::RowGroup;
 use crate::error::Result;
-use crate::loss::{Loss, LossDef, Shape};
+use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::descending;
 use crate::param::Params;
 
-/// The definition.
+/// The declaration.
 pub const SMOOTH_GRAD: LossDef = LossDef {
-    name: "smooth_grad",
-    summary: "best value less value of ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with smoothed places",
-    shape: Shape::Annealed,
     parameters: &["measure"],
-    make: |params| Ok(Loss::List(ListLoss::SmoothGrad(SmoothGrad::new(params)?))),
+    measures: &["ndcg", "ndcg@k", "dcg", "dcg@k", "precision@k", "wta"],
+    ..LossDef::listwise(
+        "smooth_grad",
+        "best value less value of ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with smoothed positions",
+        Shape::Annealed,
+        |params| Ok(Arc::new(SmoothGrad::new(params)?)),
+    )
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SmoothGrad {
-    /// What is maximized.
-    pub measure: Measure,
+#[derive(Debug)]
+struct SmoothGrad {
+    /// The measure that it maximizes.
+    measure: Measure,
 }
 
 /// The loss of one query.
 #[derive(Debug)]
-struct OfQuery {
-    weights: Arc<PlaceWeights>,
+struct SmoothGradQuery {
+    weights: Arc<PositionWeights>,
     largest: f64,
 }
 
 /// The smoothed loss of one query.
 #[derive(Debug)]
 struct Smoothed {
-    weights: Arc<PlaceWeights>,
+    weights: Arc<PositionWeights>,
     largest: f64,
     sigma: f64,
 }
 
 impl SmoothGrad {
+    /// The reciprocal rank needs queries with one relevant document, and `eru` has parameters of its own.
     fn new(params: &Params) -> Result<Self> {
         let metric = measure(params, "ndcg@10")?;
         match Measure::of(&metric) {
-            Some(measure) if Self::takes(measure) => Ok(Self { measure }),
-            _ => Err(unknown_measure(
-                &metric,
-                SMOOTH_GRAD.name,
-                "ndcg, ndcg@k, dcg, dcg@k, precision@k or wta",
-            )),
+            Some(measure) if !matches!(measure, Measure::Mrr(_)) => Ok(Self { measure }),
+            _ => Err(unknown_measure(&metric.name(), &SMOOTH_GRAD)),
         }
     }
+}
 
-    /// The reciprocal rank needs queries with one relevant document, and utilities have parameters of their own.
-    fn takes(measure: Measure) -> bool {
-        !matches!(measure, Measure::Mrr(_) | Measure::Eru { .. })
-    }
-
-    /// True where a measure that it takes has its numbers in their ranges.
-    pub(super) fn is_sound(self) -> bool {
-        Self::takes(self.measure) && self.measure.is_sound()
-    }
-
-    pub(super) fn check(labels: &[f64]) -> Result<()> {
-        check_gains(labels, SMOOTH_GRAD.name)
-    }
-
-    pub(super) fn teaches(self, labels: &[f64]) -> bool {
+impl ListwiseLoss for SmoothGrad {
+    fn is_informative(&self, labels: &[f64]) -> bool {
         let weights = self.measure.weights(labels);
         weights.largest() > weights.smallest()
     }
 
-    pub(super) fn of(self, labels: &[f64]) -> impl QueryLoss + use<> {
+    fn check_query(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Result<()> {
+        check_gains(labels, SMOOTH_GRAD.name)
+    }
+
+    fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let weights = Arc::new(self.measure.weights(labels));
-        OfQuery { largest: weights.largest(), weights }
+        Box::new(SmoothGradQuery { largest: weights.largest(), weights })
     }
 }
 
-impl QueryLoss for OfQuery {
+impl QueryLoss for SmoothGradQuery {
     /// The subgradient is 0, the derivative wherever there is one.
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
@@ -152,7 +142,7 @@ mod tests {
 
     fn of(name: &str, labels: &[f64]) -> Box<dyn QueryLoss> {
         let measure = Measure::of(&Metric::parse(name).unwrap()).unwrap();
-        Box::new(SmoothGrad { measure }.of(labels))
+        SmoothGrad { measure }.prepare(labels, &[])
     }
 
     proptest::proptest! {
@@ -186,7 +176,7 @@ mod tests {
         for name in ["map", "mrr", "precision", "err", "eru"] {
             let options = serde_json::json!({ "measure": name });
             let error =
-                SmoothGrad::new(&Params::from(options.as_object().unwrap().clone())).unwrap_err().to_string();
+                SmoothGrad::new(&options.as_object().unwrap().clone().into()).unwrap_err().to_string();
             let allowed = "ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with the loss 'smooth_grad'";
             assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
         }

@@ -4,51 +4,51 @@
 //! L(y, s) = 1 / (2 N) sum_j (s_j - y_j)^2
 //! ```
 //!
-//! With `centering` "query", the default, scores and labels stand for their differences from their means in the query;
-//! then N L = 1 / (4 N) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2: least squares on pairs. With "none" the loss changes
-//! when a constant is added to all scores. `pair_squared` divides by N - 1 in place of N, so that it is the mean over the
-//! ordered pairs of different documents.
+//! With `centering` "query", the default, the means in the query are subtracted from scores and labels. Then
+//! N L = 1 / (4 N) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2, which is least squares on pairs. With "none" a constant
+//! added to all scores changes the loss. `pair_squared` divides by N - 1 in place of N, so it is the mean over the ordered
+//! pairs of different documents.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-use super::{ListLoss, Quadratic, QueryLoss};
-use crate::loss::{Loss, LossDef, Shape};
+use super::options::named;
+use crate::arrange::RowGroup;
+use crate::loss::def::{ListwiseLoss, LossDef, Quadratic, QueryLoss, Shape};
 
-/// The definition.
+/// The declaration.
 pub const SQUARED: LossDef = LossDef {
-    name: "squared",
-    summary: "least squares: mean of (s_j - y_j)^2 / 2, scores and grades less their means in the query unless centering is none",
-    shape: Shape::Quadratic,
     parameters: &["centering"],
-    make: |given| {
-        Ok(Loss::List(ListLoss::Squared(Squared {
-            centered: given.text("centering") != Some("none"),
-            of_pairs: false,
-        })))
-    },
+    ..LossDef::listwise(
+        "squared",
+        "least squares: mean of (s_j - y_j)^2 / 2, scores and grades less their means in the query unless centering is none",
+        Shape::Quadratic,
+        |params| {
+            let centered = named(params, "centering", &[("query", true), ("none", false)])?;
+            Ok(Arc::new(Squared { centered, over_pairs: false }))
+        },
+    )
 };
 
-/// The same as a mean over pairs of documents.
-pub const PAIR_SQUARED: LossDef = LossDef {
-    name: "pair_squared",
-    summary: "least squares on pairs: mean of ((s_j - s_l) - (y_j - y_l))^2 / 4 over all ordered pairs of documents",
-    shape: Shape::Quadratic,
-    parameters: &[],
-    make: |_| Ok(Loss::List(ListLoss::Squared(Squared::PAIRS))),
-};
+/// The declaration of the mean over pairs of documents.
+pub const PAIR_SQUARED: LossDef = LossDef::listwise(
+    "pair_squared",
+    "least squares on pairs: mean of ((s_j - s_l) - (y_j - y_l))^2 / 4 over all ordered pairs of documents",
+    Shape::Quadratic,
+    |_| Ok(Arc::new(Squared { centered: true, over_pairs: true })),
+);
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Squared {
-    /// Whether means are subtracted.
-    pub centered: bool,
-    /// Whether it is a mean over the N (N - 1) ordered pairs, not over the N documents.
-    pub of_pairs: bool,
+#[derive(Debug)]
+pub(in crate::loss) struct Squared {
+    /// True if means are subtracted.
+    centered: bool,
+    /// True for the mean over the N (N - 1) ordered pairs, false for the mean over the N documents.
+    over_pairs: bool,
 }
 
 /// The loss of one query.
 #[derive(Debug)]
-struct OfQuery {
+struct SquaredQuery {
     labels: Vec<f64>,
     centered: bool,
     /// 1 / N or 1 / (N - 1).
@@ -56,18 +56,19 @@ struct OfQuery {
 }
 
 impl Squared {
-    /// Least squares on documents, less their means in the query.
-    pub const CENTRED: Self = Self { centered: true, of_pairs: false };
-    /// Least squares on pairs.
-    pub const PAIRS: Self = Self { centered: true, of_pairs: true };
+    /// Least squares on documents, with the default parameters.
+    pub(in crate::loss) const DEFAULT: Self = Self { centered: true, over_pairs: false };
+}
 
-    pub(super) fn teaches(self, labels: &[f64]) -> bool {
+impl ListwiseLoss for Squared {
+    fn is_informative(&self, labels: &[f64]) -> bool {
         !self.centered || labels.len() > 1
     }
 
-    pub(super) fn of(self, labels: &[f64]) -> impl QueryLoss + use<> {
-        let terms = if self.of_pairs { labels.len() - 1 } else { labels.len() };
-        OfQuery { labels: labels.to_vec(), centered: self.centered, factor: 1.0 / terms.max(1) as f64 }
+    fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
+        let terms = if self.over_pairs { labels.len() - 1 } else { labels.len() };
+        let factor = 1.0 / terms.max(1) as f64;
+        Box::new(SquaredQuery { labels: labels.to_vec(), centered: self.centered, factor })
     }
 }
 
@@ -76,7 +77,7 @@ fn center(values: &mut [f64]) {
     values.iter_mut().for_each(|value| *value -= mean);
 }
 
-impl QueryLoss for OfQuery {
+impl QueryLoss for SquaredQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         for ((g, s), y) in subgradient.iter_mut().zip(scores).zip(&self.labels) {
             *g = s - y;

@@ -1,16 +1,15 @@
 //! Pairwise logistic loss (Burges et al. 2005, RankNet): log(1 + exp(-m)) for a pair of margin m.
 
-use super::{Loss, PairDef, PairLoss, Shape, entry};
+use crate::loss::def::{LossDef, PairDef, PairLoss, Shape};
 
-/// The definition.
+/// The declaration.
 pub const LOGISTIC: PairDef = PairDef {
-    def: entry(
+    def: LossDef::pairwise(
         "logistic",
         "pairwise logistic: log(1 + exp(-(s_j - s_l))) for each pair with y_j > y_l, mean over all pairs",
         Shape::Smooth,
-        |_| Ok(Loss::Pair(PairLoss::Logistic)),
+        PairLoss::Logistic,
     ),
-    pair: PairLoss::Logistic,
     value: |margin| (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs())),
     slope,
 };

@@ -2,37 +2,23 @@
 //!
 //!   L(y, s) = 2 / (N (N - 1)) sum over pairs with y_j > y_l of value(s_j - s_l)
 //!
-//! for its N documents; pairs with equal labels cost nothing. A file states the value of one pair.
+//! with N documents. Pairs with equal labels are not counted. Each file has the value and slope of one pair.
 
 mod hinge;
 mod logistic;
 mod psi;
 mod squared_hinge;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Loss, LossDef, Shape};
+use super::def::{PairDef, PairLoss};
+use crate::math::order::compare;
 
 pub use hinge::HINGE;
 pub use logistic::LOGISTIC;
 pub use psi::PSI;
 pub use squared_hinge::SQUARED_HINGE;
 
-/// What a pair costs, as a function of its margin `s_j - s_l` with `y_j > y_l`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PairLoss {
-    /// max(0, 1 - margin).
-    Hinge,
-    /// min(1, max(0, 1 - margin)), which is not convex.
-    Psi,
-    /// log(1 + exp(-margin)).
-    Logistic,
-    /// max(0, 1 - margin)^2.
-    SquaredHinge,
-}
-
 impl PairLoss {
-    /// The definition of the loss.
+    /// The declaration.
     pub fn def(self) -> &'static PairDef {
         match self {
             Self::Hinge => &HINGE,
@@ -43,36 +29,12 @@ impl PairLoss {
     }
 }
 
-/// One pairwise loss.
-#[derive(Debug)]
-pub struct PairDef {
-    /// What the registry knows of it.
-    pub def: LossDef,
-    /// What solvers know it as.
-    pub pair: PairLoss,
-    /// Cost of a pair with this margin.
-    pub value: fn(f64) -> f64,
-    /// A subgradient of the value at this margin, never above 0; for a loss that is not convex, a slope of one side.
-    pub slope: fn(f64) -> f64,
-}
-
-/// The entry of a pairwise loss in the registry.
-const fn entry(
-    name: &'static str,
-    summary: &'static str,
-    shape: Shape,
-    make: fn(&crate::param::Params) -> crate::error::Result<Loss>,
-) -> LossDef {
-    LossDef { name, summary, shape, parameters: &[], make }
-}
-
 impl PairDef {
-    /// Value for one query; writes a subgradient with respect to the scores into the last argument. Cost O(N^2).
-    ///
-    /// Arguments: labels (N), scores (N), subgradient (N, overwritten).
+    /// The value for one query with these labels (N) and scores (N), in O(N^2). Writes a subgradient with respect to the
+    /// scores into the last argument (N, overwritten).
     pub fn value_and_subgradient(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
-        let weight = pair_share(labels.len());
+        let weight = pair_normalizer(labels.len());
         let mut value = 0.0;
         for j in 0..labels.len() {
             for l in 0..labels.len() {
@@ -89,22 +51,19 @@ impl PairDef {
     }
 }
 
-/// Every pairwise loss.
-pub const PAIR_LOSSES: &[&PairDef] = &[&HINGE, &PSI, &LOGISTIC, &SQUARED_HINGE];
-
-/// 2 / (N (N - 1)) for N documents: what one pair weighs in the mean over all pairs of a query; 0 without pairs.
-pub fn pair_share(documents: usize) -> f64 {
+/// 2 / (N (N - 1)), the weight of one pair in the mean over all pairs of N documents; 0 without pairs.
+pub fn pair_normalizer(documents: usize) -> f64 {
     let n = documents as f64;
     if documents < 2 { 0.0 } else { 2.0 / (n * (n - 1.0)) }
 }
 
-/// The number of pairs of one query that a pairwise loss counts: those with different labels.
-pub fn pairs(labels: &[f64]) -> u64 {
+/// The number of pairs of documents with different labels.
+pub fn pair_count(labels: &[f64]) -> u64 {
     let mut sorted = labels.to_vec();
-    sorted.sort_by(|a, b| crate::math::order::compare(*a, *b));
+    sorted.sort_by(|a, b| compare(*a, *b));
     let n = sorted.len() as u64;
     let same: u64 = sorted
-        .chunk_by(|a, b| crate::math::order::compare(*a, *b).is_eq())
+        .chunk_by(|a, b| compare(*a, *b).is_eq())
         .map(|tie| (tie.len() as u64) * (tie.len() as u64 - 1) / 2)
         .sum();
     n * n.saturating_sub(1) / 2 - same
@@ -114,6 +73,8 @@ pub fn pairs(labels: &[f64]) -> u64 {
 mod tests {
     use super::*;
     use crate::math::dense::dot;
+
+    const LOSSES: [PairDef; 4] = [HINGE, PSI, LOGISTIC, SQUARED_HINGE];
 
     /// Labels and two lists of scores, of equal length.
     type Rows = Vec<(u8, f64, f64)>;
@@ -133,7 +94,7 @@ mod tests {
         fn the_subgradient_inequality_holds(rows in rows()) {
             let (labels, a, b) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
-            for loss in PAIR_LOSSES.iter().filter(|loss| loss.pair != PairLoss::Psi) {
+            for loss in LOSSES.iter().filter(|loss| loss.def.name != "psi") {
                 let at_b = loss.value_and_subgradient(&labels, &b, &mut g);
                 let at_a = loss.value_and_subgradient(&labels, &a, &mut g);
                 let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
@@ -146,7 +107,7 @@ mod tests {
         fn a_slope_is_that_of_differences(margin in -40.0f64..40.0) {
             let h = 1e-5;
             let smooth = (margin - 1.0).abs() > 2.0 * h && margin.abs() > 2.0 * h;
-            for loss in PAIR_LOSSES.iter().filter(|_| smooth) {
+            for loss in LOSSES.iter().filter(|_| smooth) {
                 let difference = ((loss.value)(margin + h) - (loss.value)(margin - h)) / (2.0 * h);
                 let error = (difference - (loss.slope)(margin)).abs();
                 proptest::prop_assert!(error < 1e-8 * (1.0 + margin.abs()), "{}: {error}", loss.def.name);
@@ -179,8 +140,8 @@ mod tests {
 
     #[test]
     fn pairs_of_equal_labels_are_not_counted() {
-        assert_eq!(pairs(&[2.0, 0.0, 0.0, 1.0]), 5);
-        assert_eq!(pairs(&[1.0, 1.0]), 0);
-        assert_eq!(pairs(&[]), 0);
+        assert_eq!(pair_count(&[2.0, 0.0, 0.0, 1.0]), 5);
+        assert_eq!(pair_count(&[1.0, 1.0]), 0);
+        assert_eq!(pair_count(&[]), 0);
     }
 }

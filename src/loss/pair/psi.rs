@@ -3,17 +3,16 @@
 //! It is the hinge, cut at 1: a pair in the wrong order costs 1, however wrong it is, so that outliers lose their pull.
 //! It is not convex; psi(m) = max(0, 1 - m) - max(0, -m).
 
-use super::{Loss, PairDef, PairLoss, Shape, entry};
+use crate::loss::def::{LossDef, PairDef, PairLoss, Shape};
 
-/// The definition.
+/// The declaration.
 pub const PSI: PairDef = PairDef {
-    def: entry(
+    def: LossDef::pairwise(
         "psi",
         "pairwise psi: the hinge, at most 1 for each pair; not convex, ignores gross outliers",
         Shape::Difference,
-        |_| Ok(Loss::Pair(PairLoss::Psi)),
+        PairLoss::Psi,
     ),
-    pair: PairLoss::Psi,
     value: |margin| (1.0 - margin).clamp(0.0, 1.0),
     slope: |margin| if (0.0..1.0).contains(&margin) { -1.0 } else { 0.0 },
 };

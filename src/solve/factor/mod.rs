@@ -99,7 +99,7 @@ pub struct UserLoss {
 impl UserLoss {
     /// The loss of a user with these ratings; none for fewer than two, or where they teach nothing.
     pub fn new(loss: &Loss, ratings: &[f64]) -> Option<Self> {
-        if ratings.len() < 2 || !loss.teaches(ratings) {
+        if ratings.len() < 2 || !loss.is_informative(ratings) {
             return None;
         }
         let query: Box<dyn QueryLoss> = match loss {

@@ -37,7 +37,7 @@ pub fn path(
 mod tests {
     use super::*;
     use crate::data::{Matrix, shaped};
-    use crate::loss::{ListLoss, Squared};
+    use crate::loss::{ListLoss, least_squares};
     use crate::optim::vector::norm;
     use crate::optim::{Objective, Stop};
     use crate::solve::{ListBlock, Rows, SolveOptions};
@@ -51,7 +51,7 @@ mod tests {
     /// On the sphere -g is w times the factor of its ridge; inside g is 0.
     #[test]
     fn the_answer_is_that_of_the_conditions_of_optimality() {
-        let loss = ListLoss::Squared(Squared::CENTRED);
+        let loss = least_squares();
         let block = block(&loss);
         let problem = ListProblem::new(2, &loss, vec![(&block, 1.0)]).unwrap();
         let rule = StopRule { tolerance: 1e-12, max_iterations: 1000 };
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn radii_and_losses_that_it_does_not_take_are_refused() {
-        let loss = ListLoss::Squared(Squared::CENTRED);
+        let loss = least_squares();
         let block = block(&loss);
         let problem = ListProblem::new(2, &loss, vec![(&block, 1.0)]).unwrap();
         let rule = SolveOptions::default().rule();

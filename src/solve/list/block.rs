@@ -66,7 +66,7 @@ impl ListBlock {
         if !(finite && labels.iter().all(|label| label.is_finite())) {
             return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
         }
-        loss.check(labels, row_groups)?;
+        loss.check_query(labels, row_groups)?;
         Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups) })
     }
 

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::block::ListBlock;
 use crate::data::Slice;
 use crate::error::{Error, Result};
-use crate::loss::list::{Quadratic, QueryLoss};
+use crate::loss::{Quadratic, QueryLoss};
 use crate::math::cholesky;
 use crate::math::dense::Element;
 use crate::math::lanes::{self, LANES, Lanes};

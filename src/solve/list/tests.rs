@@ -9,10 +9,10 @@ use ndarray::Array2;
 use self::losses::{Largest, Ramp, Swapped};
 use super::*;
 use crate::data::Matrix;
-use crate::loss::list::{ListNet, Squared};
-use crate::loss::{ListLoss, QueryLoss, Shape};
+use crate::loss::{ListLoss, Loss, QueryLoss, Shape, find};
 use crate::math::random::Random;
 use crate::optim::{Objective, SolveReport, Stop, StopRule};
+use crate::param::Params;
 use crate::solve::{SOLVERS, SolverDef};
 
 /// Queries with random documents and grades.
@@ -24,11 +24,12 @@ struct Case {
     weights: Vec<f64>,
 }
 
-const SQUARED: ListLoss = ListLoss::Squared(Squared::CENTRED);
-const LIST_NET: ListLoss = ListLoss::ListNet(ListNet { of_gains: false });
+const SQUARED: &str = "squared";
+const LIST_NET: &str = "list_net";
 
 impl Case {
-    fn new(seed: u64, queries: usize, dim: usize, loss: ListLoss) -> Self {
+    fn new(seed: u64, queries: usize, dim: usize, loss: &str) -> Self {
+        let Loss::List(loss) = find(loss).unwrap().make(&Params::default()).unwrap() else { unreachable!() };
         let mut random = Random::new(seed);
         let (mut labels, mut blocks, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..queries {

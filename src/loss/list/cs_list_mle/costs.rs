@@ -12,10 +12,10 @@
 //! without truncation): log2(1 + x) >= x on 0..1 for `swap`, the weights of SLAM for `unit`, and for `rank`
 //! D(j) - D(j + u) = D(j) D(j + u) log2(1 + u / (j + 1)).
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::loss::list::gains::largest_dcg;
+use crate::loss::list::options::largest_dcg;
 use crate::math::order::{compare, descending};
 use crate::metric::{Gain, gains, gains_for_ratios, logarithmic};
 
@@ -23,7 +23,7 @@ use crate::metric::{Gain, gains, gains_for_ratios, logarithmic};
 const MOST_WEIGHT: f64 = 1e9;
 
 /// Where alpha and beta come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Scheme {
     /// What the exchange of two documents costs.
     Swap,
@@ -36,7 +36,7 @@ pub enum Scheme {
 }
 
 /// Weights by grade, at least 0 and finite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Tables {
     /// alpha of a document of grade j with one of grade t, row j.
     pub pair: Vec<Vec<f64>>,
@@ -73,15 +73,15 @@ fn grade(label: f64, grades: usize) -> Option<usize> {
 }
 
 impl Tables {
-    /// Refuses grades that are not in the tables.
-    /// True where there are as many rows, columns and numbers, all in their range.
-    pub(super) fn is_sound(&self) -> bool {
+    /// True if the tables have as many rows and columns as there are grades, and all weights are in their range.
+    pub(super) fn is_valid(&self) -> bool {
         let grades = self.document.len();
         let square = self.pair.len() == grades && self.pair.iter().all(|row| row.len() == grades);
         let mut weights = self.pair.iter().flatten().chain(&self.document);
         grades > 0 && square && weights.all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
     }
 
+    /// Refuses grades that are not in the tables.
     pub(super) fn check(&self, labels: &[f64]) -> Result<()> {
         let grades = self.document.len();
         match labels.iter().find(|label| grade(**label, grades).is_none()) {
@@ -96,7 +96,7 @@ impl Tables {
 }
 
 impl Costs {
-    /// The weights of a query with these labels; those of tables are their grades ([`crate::loss::ListLoss::check`]).
+    /// The weights of a query with these labels; those of tables are their grades (`check_query`).
     pub fn of(scheme: &Scheme, truncation: Option<usize>, labels: &[f64]) -> Self {
         let order = descending(labels);
         let by_place = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };

@@ -16,38 +16,42 @@
 
 mod costs;
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use super::options::in_range;
 use super::scratch::with_scratch;
-use super::{ListLoss, QueryLoss};
-use crate::error::{Error, Result};
-use crate::loss::{Loss, LossDef, Shape};
+use crate::arrange::RowGroup;
+use crate::error::{Error, Result, shorten};
+use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::param::Params;
 
 pub use costs::{Costs, Scheme, Tables};
 
-/// The definition.
+/// The declaration.
 pub const CS_LIST_MLE: LossDef = LossDef {
-    name: "cs_list_mle",
-    summary: "cost-sensitive ListMLE: (1/Z) sum_j beta_j log2(1 + sum over worse t of alpha_jt exp(s_t - s_j)), bounds 1 - ndcg@k",
-    shape: Shape::Smooth,
     parameters: &["cost_weights", "truncation"],
-    make: |params| Ok(Loss::List(ListLoss::CsListMle(CsListMle::new(params)?))),
+    ..LossDef::listwise(
+        "cs_list_mle",
+        "cost-sensitive ListMLE: (1/Z) sum_j beta_j log2(1 + sum over worse t of alpha_jt exp(s_t - s_j)), bounds 1 - ndcg@k",
+        Shape::Smooth,
+        |params| Ok(Arc::new(CsListMle::new(params)?)),
+    )
 };
 
 /// The loss.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CsListMle {
-    /// Where alpha and beta come from.
-    pub scheme: Scheme,
-    /// k >= 1; all places where absent.
-    pub truncation: Option<usize>,
+#[derive(Debug)]
+struct CsListMle {
+    /// The source of alpha and beta.
+    scheme: Scheme,
+    /// k >= 1; all positions if absent.
+    truncation: Option<usize>,
 }
 
 /// The loss of one query.
 #[derive(Debug)]
-pub(super) struct OfQuery {
+struct CsListMleQuery {
     costs: Costs,
     blocks: Vec<Block>,
 }
@@ -82,26 +86,7 @@ impl CsListMle {
         Ok(Self { scheme, truncation })
     }
 
-    pub(super) fn is_sound(&self) -> bool {
-        let tables = match &self.scheme {
-            Scheme::Tables(tables) => tables.is_sound(),
-            Scheme::Swap | Scheme::Unit | Scheme::Rank => true,
-        };
-        tables && self.truncation != Some(0)
-    }
-
-    pub(super) fn check(&self, labels: &[f64]) -> Result<()> {
-        match &self.scheme {
-            Scheme::Tables(tables) => tables.check(labels),
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn teaches(&self, labels: &[f64]) -> bool {
-        !self.of(labels).blocks.is_empty()
-    }
-
-    pub(super) fn of(&self, labels: &[f64]) -> OfQuery {
+    fn of(&self, labels: &[f64]) -> CsListMleQuery {
         let mut costs = Costs::of(&self.scheme, self.truncation, labels);
         let n = labels.len();
         let mut blocks: Vec<Block> = Vec::new();
@@ -114,7 +99,28 @@ impl CsListMle {
                 _ => blocks.push(Block { start: j, end: j + 1, lower }),
             }
         }
-        OfQuery { costs, blocks }
+        CsListMleQuery { costs, blocks }
+    }
+}
+
+impl ListwiseLoss for CsListMle {
+    fn validate(&self) -> Result<()> {
+        in_range(self.truncation != Some(0), "truncation", 0, "a whole number from 1")
+    }
+
+    fn is_informative(&self, labels: &[f64]) -> bool {
+        !self.of(labels).blocks.is_empty()
+    }
+
+    fn check_query(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Result<()> {
+        match &self.scheme {
+            Scheme::Tables(tables) => tables.check(labels),
+            Scheme::Swap | Scheme::Unit | Scheme::Rank => Ok(()),
+        }
+    }
+
+    fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
+        Box::new(self.of(labels))
     }
 }
 
@@ -126,10 +132,10 @@ fn unknown_weights(got: &str) -> Error {
 
 /// The tables of an object.
 fn parse_tables(given: &Value) -> Result<Tables> {
-    let wrong = || unknown_weights(&crate::error::shorten(&given.to_string()));
+    let wrong = || unknown_weights(&shorten(&given.to_string()));
     let tables: Tables = serde_json::from_value(given.clone()).map_err(|_| wrong())?;
     let keys = given.as_object().map_or(0, serde_json::Map::len);
-    if keys == 2 && tables.is_sound() { Ok(tables) } else { Err(wrong()) }
+    if keys == 2 && tables.is_valid() { Ok(tables) } else { Err(wrong()) }
 }
 
 /// Writes exp(s_t - largest) of the places from the first lower one of the block; answers the largest score of those
@@ -164,7 +170,7 @@ fn softplus(u: f64) -> (f64, f64, f64) {
     }
 }
 
-impl OfQuery {
+impl CsListMleQuery {
     /// Calls `work` for every block with its r by place and log sum_t alpha_jt exp(s_t).
     fn each_block(&self, scores: &[f64], mut work: impl FnMut(&Block, &[f64], f64)) {
         let n = scores.len();
@@ -183,7 +189,7 @@ impl OfQuery {
     }
 }
 
-impl QueryLoss for OfQuery {
+impl QueryLoss for CsListMleQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         let Costs { order, beta, .. } = &self.costs;
         let mut value = 0.0;
@@ -233,8 +239,8 @@ mod tests {
     use crate::metric::{Metric, MetricOptions, Ties};
 
     fn make(options: &str) -> Result<CsListMle> {
-        let options: Value = serde_json::from_str(options).unwrap();
-        CsListMle::new(&Params::from(options.as_object().unwrap().clone()))
+        let options: serde_json::Map<_, _> = serde_json::from_str(options).unwrap();
+        CsListMle::new(&options.into())
     }
 
     proptest::proptest! {
@@ -253,7 +259,7 @@ mod tests {
                         let loss = CsListMle { scheme, truncation: k };
                         let value = loss.of(&labels).value_and_subgradient(&scores, &mut g);
                         proptest::prop_assert!(value >= lost - 1e-12, "{loss:?}: {value}, {lost}");
-                        proptest::prop_assert!(loss.teaches(&labels) || value <= 0.0);
+                        proptest::prop_assert!(loss.is_informative(&labels) || value <= 0.0);
                     }
                 }
             }
@@ -305,9 +311,9 @@ mod tests {
             assert!(error.starts_with("option 'cost_weights': got "), "{error}");
         }
         let tables = make(r#"{"cost_weights": {"pair": [[0,0],[1,0]], "document": [0,1]}}"#).unwrap();
-        assert!(tables.check(&[0.0, 1.0]).is_ok());
+        assert!(tables.check_query(&[0.0, 1.0], &[]).is_ok());
         for label in [2.0, 0.5, -1.0] {
-            let error = tables.check(&[label]).unwrap_err().to_string();
+            let error = tables.check_query(&[label], &[]).unwrap_err().to_string();
             assert!(
                 error.ends_with("allowed is a whole number from 0 to 1, as the tables have 2 grades"),
                 "{error}"

@@ -2,14 +2,13 @@
 //!
 //! They never rise, or the bounds would not hold. Their size is not normalized: c times t is w divided by t.
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 use crate::loss::list::measure::Measure;
+use crate::loss::list::options::in_range;
 use crate::metric::logarithmic;
 
 /// The weight of position p, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decoder {
     /// max(k + 1 - p, 0) for this k.
     Linear(usize),
@@ -46,13 +45,13 @@ impl Decoder {
         }
     }
 
-    /// True where the number is in its range.
-    pub fn is_sound(self) -> bool {
-        match self {
-            Self::Linear(depth) => depth > 0,
-            Self::Power(power) => power.is_finite() && power > 0.0,
-            Self::Log | Self::LogLog | Self::Metric => true,
-        }
+    /// Checks the parameter.
+    ///
+    /// # Errors
+    /// Its range.
+    pub fn validate(self) -> Result<()> {
+        let Self::Power(power) = self else { return Ok(()) };
+        in_range(power.is_finite() && power > 0.0, "decoder_power", power, "a number above 0")
     }
 
     /// c of the first so many positions.

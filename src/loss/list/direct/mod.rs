@@ -26,24 +26,21 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use super::measure::Measure;
-use super::{ListLoss, QueryLoss};
-use crate::arrange::RowGroup;
+use super::options::{named, unknown_measure};
+use crate::arrange::{ListConstraint, RowGroup};
 use crate::error::{Error, Result};
-use crate::loss::{Loss, LossDef, Shape};
+use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::metric::MetricOptions;
 use crate::param::Params;
 
 pub use decoder::{DECODERS, Decoder};
 pub use query::DirectQuery;
 
-/// The definition.
+/// The declaration.
 pub const DIRECT: LossDef = LossDef {
-    name: "direct",
-    summary: "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
-    shape: Shape::Difference,
     parameters: &[
         "measure",
         "decoder",
@@ -53,24 +50,31 @@ pub const DIRECT: LossDef = LossDef {
         "half_life",
         "diversify_by",
     ],
-    make: |params| Ok(Loss::List(ListLoss::Direct(Direct::of_options(params)?))),
+    measures: &["wta", "mrr", "dcg", "dcg@k", "ndcg", "ndcg@k", "precision@k", "eru", "neru"],
+    constraints: &[ListConstraint::None, ListConstraint::Diversity],
+    ..LossDef::listwise(
+        "direct",
+        "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
+        Shape::Difference,
+        |params| Ok(Arc::new(Direct::new(params)?)),
+    )
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Direct {
     /// The measure.
     pub measure: Measure,
-    /// What makes a ranking of scores.
+    /// The weights of positions by which scores are decoded into a ranking.
     pub decoder: Decoder,
-    /// Which bound.
+    /// The bound of the regret.
     pub bound: Bound,
-    /// Whether a list shows at most one document of each block.
+    /// True if a list has at most one document of each group.
     pub diverse: bool,
 }
 
 /// Which bound of the regret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Equation 20.
     Convex,
@@ -82,51 +86,53 @@ pub enum Bound {
 pub const BOUNDS: &[&str] = &["convex", "nonconvex"];
 
 impl Direct {
-    /// The loss with the parameters among these options; NDCG@10, linear, nonconvex unless they say otherwise.
-    fn of_options(params: &Params) -> Result<Self> {
+    fn new(params: &Params) -> Result<Self> {
         let defaults = MetricOptions::default();
-        let measure = Measure::parse(
-            params.text("measure").unwrap_or("ndcg@10"),
-            params.number("neutral_grade").unwrap_or(defaults.neutral),
-            params.number("half_life").unwrap_or(defaults.half_life),
-        )?;
+        let name = params.text("measure").unwrap_or("ndcg@10");
+        let neutral = params.number("neutral_grade").unwrap_or(defaults.neutral);
+        let half_life = params.number("half_life").unwrap_or(defaults.half_life);
+        let measure =
+            Measure::parse(name, neutral, half_life)?.ok_or_else(|| unknown_measure(name, &DIRECT))?;
         let power = params.number("decoder_power").unwrap_or(0.25);
-        let decoder = Decoder::parse(params.text("decoder").unwrap_or("linear"), measure, power)?;
+        let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
         check_unused(params, measure, decoder)?;
-        let convex = params.text("bound") == Some("convex");
-        let bound = if convex { Bound::Convex } else { Bound::Nonconvex };
-        Ok(Self { measure, decoder, bound, diverse: params.text("diversify_by").is_some() })
+        let bound = named(params, "bound", &[(BOUNDS[1], Bound::Nonconvex), (BOUNDS[0], Bound::Convex)])?;
+        Ok(Self { measure, decoder, bound, diverse: params.has("diversify_by") })
+    }
+}
+
+impl ListwiseLoss for Direct {
+    fn shape(&self) -> Option<Shape> {
+        (self.bound == Bound::Convex).then_some(Shape::Convex)
     }
 
-    pub(super) fn shape(&self) -> Shape {
-        match self.bound {
-            Bound::Convex => Shape::Convex,
-            Bound::Nonconvex => Shape::Difference,
-        }
+    fn constraint(&self) -> ListConstraint {
+        if self.diverse { ListConstraint::Diversity } else { ListConstraint::None }
     }
 
-    pub(super) fn is_sound(&self) -> bool {
-        self.measure.is_sound() && self.decoder.is_sound()
+    fn validate(&self) -> Result<()> {
+        self.measure.validate()?;
+        self.decoder.validate()
     }
 
-    /// Refuses labels that the measure is not for, and blocks whose numbers have gaps.
-    pub(super) fn check(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
+    fn is_informative(&self, labels: &[f64]) -> bool {
+        !query::flat(&self.measure.label_weights(labels))
+    }
+
+    /// Refuses labels that the measure does not accept, and group numbers with gaps.
+    fn check_query(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
         if self.diverse {
             let mut groups: Vec<u32> = row_groups.iter().map(|row| row.group).collect();
             groups.sort_unstable();
             groups.dedup();
             if groups.iter().zip(0..).any(|(&group, number)| group != number) {
-                return Err(Error::Data("a block without a document".to_owned()));
+                return Err(Error::Data("a group without a document".to_owned()));
             }
         }
         self.measure.check(labels)
     }
 
-    pub(super) fn teaches(&self, labels: &[f64]) -> bool {
-        !query::flat(&self.measure.label_weights(labels))
-    }
-
-    pub(super) fn of(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
+    fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let query = if self.diverse {
             DirectQuery::diverse(self, labels, row_groups)
         } else {

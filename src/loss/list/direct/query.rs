@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Direct;
 use crate::arrange::{RowGroup, select_diverse};
-use crate::loss::list::QueryLoss;
+use crate::loss::def::QueryLoss;
 use crate::math::assignment::{BlockRanking, Ranking, Workspace, best};
 use crate::math::order;
 

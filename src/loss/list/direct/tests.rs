@@ -1,7 +1,7 @@
 //! The laws of the bounds on small queries with many ties.
 
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::math::dense::dot;
@@ -85,7 +85,7 @@ proptest! {
     ) {
         let [labels, _, scores] = columns(&rows);
         let bound = if nonconvex { Bound::Nonconvex } else { Bound::Convex };
-        let loss = Direct { measure, decoder, bound, diverse: false }.of(&labels, &[]);
+        let loss = Direct { measure, decoder, bound, diverse: false }.prepare(&labels, &[]);
         let at = |scores: &[f64]| {
             let mut g = vec![0.0; labels.len()];
             (loss.value_and_subgradient(scores, &mut g), g)
@@ -110,7 +110,7 @@ proptest! {
         rows in rows(9), measure in measures(), decoder in decoders()
     ) {
         let [labels, at, other] = columns(&rows);
-        let loss = Direct { measure, decoder, bound: Bound::Nonconvex, diverse: false }.of(&labels, &[]);
+        let loss = Direct { measure, decoder, bound: Bound::Nonconvex, diverse: false }.prepare(&labels, &[]);
         let majorant = loss.majorant(&at).unwrap();
         let (mut g, mut unused) = (vec![0.0; labels.len()], vec![0.0; labels.len()]);
         let value = majorant.value_and_subgradient(&at, &mut g);
@@ -124,11 +124,7 @@ proptest! {
 }
 
 fn made(options: &Value) -> Result<Direct> {
-    let empty = Map::new();
-    match (DIRECT.make)(&Params::from(options.as_object().unwrap_or(&empty).clone()))? {
-        Loss::List(ListLoss::Direct(loss)) => Ok(loss),
-        other => panic!("{other:?}"),
-    }
+    Direct::new(&options.as_object().unwrap().clone().into())
 }
 
 #[test]
@@ -147,7 +143,7 @@ fn options_make_the_loss() {
     assert_eq!(loss.measure, Measure::Eru { neutral: 2.0, half_life: 4.0, normalized: true });
     assert_eq!(loss.decoder, Decoder::Power(2.0));
     let nonconvex = made(&json!({"bound": "nonconvex"})).unwrap();
-    assert_eq!(ListLoss::Direct(nonconvex).shape(), Shape::Difference);
+    assert_eq!((nonconvex.bound, nonconvex.shape()), (Bound::Nonconvex, None));
     for (name, decoder) in [("log", Decoder::Log), ("loglog", Decoder::LogLog), ("metric", Decoder::Metric)] {
         assert_eq!(made(&json!({"decoder": name})).unwrap().decoder, decoder);
     }
@@ -160,7 +156,7 @@ fn measures_of_another_form_are_refused() {
         assert_eq!(
             error,
             format!(
-                "measure of the loss 'direct': got '{name}', allowed is wta, mrr, dcg, dcg@k, ndcg, ndcg@k, precision@k, eru or neru"
+                "option 'measure': got '{name}', allowed is wta, mrr, dcg, dcg@k, ndcg, ndcg@k, precision@k, eru or neru with the loss 'direct'"
             )
         );
     }
@@ -169,19 +165,17 @@ fn measures_of_another_form_are_refused() {
 
 #[test]
 fn reciprocal_rank_takes_one_relevant_document() {
-    let loss = |measure| {
-        ListLoss::Direct(Direct { measure, decoder: Decoder::Metric, bound: Bound::Convex, diverse: false })
-    };
+    let loss = |measure| Direct { measure, decoder: Decoder::Metric, bound: Bound::Convex, diverse: false };
     let mrr = loss(Measure::Mrr(None));
-    assert!(mrr.check(&[0.0, 2.0, 0.5], &[]).is_ok());
+    assert!(mrr.check_query(&[0.0, 2.0, 0.5], &[]).is_ok());
     assert_eq!(
-        mrr.check(&[1.0, 2.0], &[]).unwrap_err().to_string(),
+        mrr.check_query(&[1.0, 2.0], &[]).unwrap_err().to_string(),
         "the measure 'mrr' of the loss 'direct' needs queries with exactly one relevant document, found 2; use 'ndcg@10' or 'precision@k'"
     );
-    assert!(mrr.check(&[0.0], &[]).is_err());
-    assert!(loss(Measure::Wta).check(&[1.0, 2.0], &[]).is_ok());
-    assert!(loss(Measure::Dcg(None)).check(&[1.0, 2000.0], &[]).is_err());
-    assert!(loss(Measure::Ndcg(None)).check(&[1.0, 2000.0], &[]).is_ok());
+    assert!(mrr.check_query(&[0.0], &[]).is_err());
+    assert!(loss(Measure::Wta).check_query(&[1.0, 2.0], &[]).is_ok());
+    assert!(loss(Measure::Dcg(None)).check_query(&[1.0, 2000.0], &[]).is_err());
+    assert!(loss(Measure::Ndcg(None)).check_query(&[1.0, 2000.0], &[]).is_ok());
 }
 
 #[test]
@@ -192,9 +186,9 @@ fn queries_without_an_order_cost_nothing() {
                 Direct { measure: Measure::Ndcg(None), decoder: Decoder::Linear(10), bound, diverse: false };
             let mut g = vec![1.0; labels.len()];
             let scores: Vec<f64> = (0..labels.len()).map(|j| j as f64).collect();
-            assert!(direct.of(labels, &[]).value_and_subgradient(&scores, &mut g).abs() < 1e-15);
+            assert!(direct.prepare(labels, &[]).value_and_subgradient(&scores, &mut g).abs() < 1e-15);
             assert!(g.iter().all(|g| g.abs() < 1e-15));
-            assert!(!direct.teaches(labels));
+            assert!(!direct.is_informative(labels));
         }
     }
 }
@@ -215,6 +209,6 @@ fn huge_grades_stay_finite() {
         diverse: false,
     };
     let mut g = [0.0; 3];
-    let value = loss.of(&[5000.0, 4999.0, -3.0], &[]).value_and_subgradient(&[0.0, 1.0, 2.0], &mut g);
+    let value = loss.prepare(&[5000.0, 4999.0, -3.0], &[]).value_and_subgradient(&[0.0, 1.0, 2.0], &mut g);
     assert!(value.is_finite() && g.iter().all(|g| g.is_finite()));
 }
