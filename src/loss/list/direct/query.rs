@@ -29,6 +29,8 @@ pub struct DirectQuery {
     best: f64,
     /// Whether all orders have one M.
     flat: bool,
+    /// Largest |s| for which F and M are finite. Scores of a damaged model can be larger.
+    max_score: f64,
     lists: Lists,
 }
 
@@ -69,7 +71,10 @@ impl DirectQuery {
 
     fn of_lists([a, b, c]: [Vec<f64>; 3], lists: Lists) -> Self {
         let decoded = c.iter().take_while(|&&weight| weight > 0.0).count();
-        let mut query = Self { decoded, flat: flat(&b), best: 0.0, a, b, c, lists };
+        let largest = |weights: &[f64]| weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let max_score =
+            (f64::MAX / (4.0 * c.len() as f64) - largest(&a) * largest(&b)) / largest(&c).max(1.0);
+        let mut query = Self { decoded, flat: flat(&b), max_score, best: 0.0, a, b, c, lists };
         query.best = query.metric(&query.ideal_order());
         query
     }
@@ -133,6 +138,9 @@ impl DirectQuery {
         subgradient.fill(0.0);
         if self.flat {
             return 0.0;
+        }
+        if !scores.iter().all(|score| score.abs() <= self.max_score) {
+            return f64::INFINITY;
         }
         WORKSPACE.with_borrow_mut(|workspace| {
             let augmented = self.lists.maximize(scores, workspace);
