@@ -1,19 +1,46 @@
-//! How rows become a data set: their order, what missing values count as, and what is counted of features.
+//! From all rows of a source to a [`Dataset`]: numeric columns, order of rows, missing values.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::builder::Missing;
-use crate::error::Result;
+use super::builder::{DatasetBuilder, Values};
+use super::dataset::{Dataset, row_groups};
+use super::id::Id;
+use super::matrix::{Matrix, shaped};
+use crate::error::{Error, Result};
 use crate::math::dense::Element;
+use crate::math::order::compare;
 
 /// The order of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowOrder {
-    /// Queries by id, documents by (id, features, relevance): the same whatever the order of rows was.
+    /// Queries by id, documents by (id, features, relevance). Does not depend on the order of the rows.
     Canonical,
     /// Queries by first appearance, the documents of each in the order of their rows.
     Stream,
+}
+
+/// What a missing feature counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Missing {
+    /// An error.
+    Error,
+    /// 0.
+    Zero,
+    /// The mean of the training documents.
+    Mean,
+}
+
+/// What happens to columns without any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextColumns {
+    /// They are no features.
+    Ignore,
+    /// They are an error: a model needs these columns.
+    Refuse,
 }
 
 /// Sum and number of the values of one feature that are not missing.
@@ -32,37 +59,280 @@ impl ColumnSummary {
     }
 }
 
-/// How [`DatasetBuilder::finish`] settles the rows.
+/// How [`DatasetBuilder::finish`] treats the rows.
 #[derive(Debug, Clone, Copy)]
 pub struct FinishOptions<'a> {
     /// What a missing feature counts as.
     pub missing: Missing,
-    /// Whether every column must be numeric (ranking); otherwise columns without any number are left out.
-    pub required: bool,
-    /// What missing values become under [`Missing::Mean`]; the means of these rows unless given.
+    /// What happens to columns of text.
+    pub text_columns: TextColumns,
+    /// Replacements of missing values under [`Missing::Mean`]; by default the means of these rows.
     pub means: Option<&'a [f64]>,
     /// The order of the data set.
     pub order: RowOrder,
-    /// Tallies of rows that came before, one per feature; empty where there are none.
-    pub before: &'a [ColumnSummary],
+    /// Summaries of the rows of earlier calls, one per feature; may be empty.
+    pub previous: &'a [ColumnSummary],
 }
 
-/// The values of each column that are not missing, added in this order of rows to those before.
-pub(super) fn summarize_columns<T: Element>(
+/// What was found besides the data.
+#[derive(Debug, Default)]
+pub struct ReadReport {
+    /// Columns that were ignored because they hold no number.
+    pub ignored: Vec<String>,
+    /// Number of missing features that were replaced.
+    pub imputed: usize,
+    /// Summary of each feature, rows of earlier calls included.
+    pub summaries: Vec<ColumnSummary>,
+    /// Mean of each feature over the rows that have it.
+    pub means: Vec<f64>,
+}
+
+impl DatasetBuilder {
+    /// Turns the rows into a data set. Calls `check_interrupt` for every row in every pass; its error ends the work.
+    ///
+    /// # Errors
+    /// Text in a column of numbers, missing values under [`Missing::Error`], infinities, feature names that are not unique.
+    pub fn finish(
+        mut self,
+        options: FinishOptions<'_>,
+        check_interrupt: &dyn Fn() -> Result<()>,
+    ) -> Result<(Dataset, ReadReport)> {
+        // 1. Features: the numeric columns, or the numbered values of vectors.
+        let vector = self.names.is_empty();
+        if vector {
+            self.names = (1..=self.width.unwrap_or(0)).map(|number| number.to_string()).collect();
+        }
+        let mut report = ReadReport::default();
+        let kept = self.numeric_columns(options.text_columns, &mut report.ignored)?;
+        self.check_missing(options.missing, &kept, vector)?;
+        let matrix = self.take_matrix();
+        let matrix = if kept.len() == matrix.columns() { matrix } else { matrix.select_columns(&kept) };
+        self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
+        self.check_names()?;
+        // 2. Order of queries and rows.
+        let rank = self.query_ranks(options.order);
+        let order = match options.order {
+            RowOrder::Canonical => self.canonical_rows(&matrix, &rank),
+            RowOrder::Stream => self.stream_rows(),
+        };
+        // 3. Summaries are sums of floating-point numbers, so they are taken in that order.
+        report.summaries = match &matrix {
+            Matrix::F32(array) => summarize_columns(array, &order, options.previous, check_interrupt)?,
+            Matrix::F64(array) => summarize_columns(array, &order, options.previous, check_interrupt)?,
+        };
+        report.means = report.summaries.iter().map(ColumnSummary::mean).collect();
+        // 4. Missing values.
+        let means = match options.missing {
+            Missing::Mean => Some(options.means.unwrap_or(&report.means)),
+            _ => None,
+        };
+        let (matrix, imputed) = self.impute(matrix, means, check_interrupt)?;
+        report.imputed = imputed;
+        Ok((self.in_order(matrix, &rank, &order, check_interrupt)?, report))
+    }
+
+    fn numeric_columns(&self, text_columns: TextColumns, ignored: &mut Vec<String>) -> Result<Vec<usize>> {
+        let mut kept = Vec::with_capacity(self.names.len());
+        for (index, name) in self.names.iter().enumerate() {
+            let column = self.columns.get(index).cloned().unwrap_or_default();
+            match column.first_other {
+                Some((row, found)) if column.numeric || text_columns == TextColumns::Refuse => {
+                    let allowed = "allowed are numbers and text that is a well-formed number";
+                    return Err(self.context(row).error(name, format!("{found} is not a number; {allowed}")));
+                }
+                Some(_) => ignored.push(name.clone()),
+                None => kept.push(index),
+            }
+        }
+        if kept.is_empty() && !ignored.is_empty() {
+            let names = ignored.join(", ");
+            return Err(self.source_error(format!("no column is left for features: {names} hold no number")));
+        }
+        Ok(kept)
+    }
+
+    /// Ranking finds features by name, so names must be unique.
+    fn check_names(&self) -> Result<()> {
+        let mut seen = HashSet::new();
+        match self.names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
+            None => Ok(()),
+            Some(name) => Err(self.source_error(format!(
+                "two feature columns are named \"{name}\"; give one another name with AS"
+            ))),
+        }
+    }
+
+    fn source_error(&self, problem: String) -> Error {
+        Error::Source { source_text: self.source.clone(), problem }
+    }
+
+    fn check_missing(&self, missing: Missing, kept: &[usize], vector: bool) -> Result<()> {
+        let first =
+            kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
+        let Some((row, index)) = first.filter(|_| missing == Missing::Error) else { return Ok(()) };
+        let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
+        let context = self.context(row);
+        Err(match vector {
+            true => context.error("features", format!("value {} is null; {advice}", index + 1)),
+            false => context.error(&self.names[index], format!("NULL; {advice}")),
+        })
+    }
+
+    fn take_matrix(&mut self) -> Matrix {
+        let (rows, columns) = (self.n_rows(), self.width.unwrap_or(0));
+        match std::mem::replace(&mut self.values, Values::F64(Vec::new())) {
+            Values::F32(values) => Matrix::F32(shaped(rows, columns, values)),
+            Values::F64(values) => Matrix::F64(shaped(rows, columns, values)),
+        }
+    }
+
+    /// Replaces missing values by these means (by default 0), counts them, and refuses infinite values.
+    fn impute(
+        &self,
+        mut matrix: Matrix,
+        means: Option<&[f64]>,
+        check_interrupt: &dyn Fn() -> Result<()>,
+    ) -> Result<(Matrix, usize)> {
+        let mut imputed = 0;
+        let Matrix::F64(array) = &mut matrix else { return Ok((matrix, imputed)) };
+        for (row, mut values) in array.rows_mut().into_iter().enumerate() {
+            check_interrupt()?;
+            for (column, value) in values.iter_mut().enumerate() {
+                if value.is_nan() {
+                    *value = means.map_or(0.0, |means| means[column]);
+                    imputed += 1;
+                } else if value.is_infinite() {
+                    let problem = format!("{value}; allowed are finite numbers");
+                    return Err(self.context(row).error(&self.names[column], problem));
+                }
+            }
+        }
+        Ok((matrix, imputed))
+    }
+
+    fn in_order(
+        self,
+        matrix: Matrix,
+        rank: &[usize],
+        order: &[usize],
+        check_interrupt: &dyn Fn() -> Result<()>,
+    ) -> Result<Dataset> {
+        let duplicates = self.duplicates(order);
+        let mut queries: Vec<usize> = (0..self.query_ids.len()).collect();
+        queries.sort_by_key(|&query| rank[query]);
+        let mut offsets = vec![0];
+        for &query in &queries {
+            offsets.push(offsets[offsets.len() - 1] + self.query_sizes[query] as usize);
+        }
+        let doc_ids: Vec<Id> = order.iter().map(|&row| self.row_doc[row].clone()).collect();
+        let groups: Vec<Id> = order.iter().filter_map(|&row| self.row_group.get(row).cloned()).collect();
+        let per_query = self.query_features.first().map_or(0, Vec::len);
+        let query_values: Vec<f64> =
+            queries.iter().flat_map(|&query| self.query_features[query].iter().copied()).collect();
+        let query_names = if self.query_names.len() == per_query {
+            self.query_names
+        } else {
+            (1..=per_query).map(|number| format!("query_features[{number}]")).collect()
+        };
+        Ok(Dataset {
+            names: self.names,
+            features: match order.is_sorted() {
+                true => matrix,
+                false => matrix.try_select_rows(order, check_interrupt)?,
+            },
+            query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
+            row_groups: row_groups(&doc_ids, &groups, &offsets),
+            doc_ids,
+            groups,
+            relevance: order.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            weights: queries.iter().map(|&query| self.weights[query]).collect(),
+            query_names,
+            query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
+                .unwrap_or_default(),
+            offsets,
+            duplicates,
+        })
+    }
+
+    /// Number of rows that repeat a (query, document), or a (query, document, group) of rows with groups.
+    fn duplicates(&self, order: &[usize]) -> usize {
+        if !self.has_docs {
+            return 0;
+        }
+        let in_query = |rows: &[usize]| {
+            let mut documents: Vec<(&Id, Option<&Id>)> =
+                rows.iter().map(|&row| (&self.row_doc[row], self.row_group.get(row))).collect();
+            if !documents.is_sorted() {
+                documents.sort_unstable();
+            }
+            documents.windows(2).filter(|pair| pair[0] == pair[1]).count()
+        };
+        order.chunk_by(|&a, &b| self.row_query[a] == self.row_query[b]).map(in_query).sum()
+    }
+
+    /// The rank of each query in the order of ids, or of first appearance.
+    fn query_ranks(&self, order: RowOrder) -> Vec<usize> {
+        let mut by_id: Vec<usize> = (0..self.query_ids.len()).collect();
+        if order == RowOrder::Stream {
+            return by_id;
+        }
+        by_id.sort_by(|&a, &b| self.query_ids[a].cmp(&self.query_ids[b]));
+        let mut ranks = vec![0; by_id.len()];
+        for (rank, query) in by_id.into_iter().enumerate() {
+            ranks[query] = rank;
+        }
+        ranks
+    }
+
+    /// Row numbers by first appearance of their query.
+    fn stream_rows(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.n_rows()).collect();
+        order.sort_by_key(|&row| self.row_query[row]);
+        order
+    }
+
+    /// Row numbers in the order (query, document, group, features, relevance).
+    ///
+    /// Documents without ids are ordered by features and relevance alone, so their order does not depend on that of the
+    /// rows.
+    fn canonical_rows(&self, matrix: &Matrix, rank: &[usize]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.n_rows()).collect();
+        let by_features = |a: usize, b: usize| {
+            (0..matrix.columns())
+                .map(|column| compare(matrix.at(a, column), matrix.at(b, column)))
+                .find(|ordering| ordering.is_ne())
+                .unwrap_or(Ordering::Equal)
+        };
+        let relevance = |row: usize| self.relevance.get(row).copied().unwrap_or(0.0);
+        order.sort_by(|&a, &b| {
+            let docs = || if self.has_docs { self.row_doc[a].cmp(&self.row_doc[b]) } else { Ordering::Equal };
+            rank[self.row_query[a]]
+                .cmp(&rank[self.row_query[b]])
+                .then_with(docs)
+                .then_with(|| self.row_group.get(a).cmp(&self.row_group.get(b)))
+                .then_with(|| by_features(a, b))
+                .then_with(|| compare(relevance(a), relevance(b)))
+        });
+        order
+    }
+}
+
+/// Adds the values of each column that are not missing, in this order of rows, to the previous summaries.
+fn summarize_columns<T: Element>(
     array: &Array2<T>,
     order: &[usize],
-    before: &[ColumnSummary],
+    previous: &[ColumnSummary],
     check_interrupt: &dyn Fn() -> Result<()>,
 ) -> Result<Vec<ColumnSummary>> {
-    let mut summaries = before.to_vec();
+    let mut summaries = previous.to_vec();
     summaries.resize(array.ncols(), ColumnSummary::default());
     for &row in order {
         check_interrupt()?;
-        for (tally, value) in summaries.iter_mut().zip(array.row(row)) {
+        for (summary, value) in summaries.iter_mut().zip(array.row(row)) {
             let value = value.to_f64();
             if !value.is_nan() {
-                tally.sum += value;
-                tally.count = tally.count.saturating_add(1);
+                summary.sum += value;
+                summary.count = summary.count.saturating_add(1);
             }
         }
     }

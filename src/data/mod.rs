@@ -11,9 +11,9 @@ mod query_features;
 mod ratings;
 mod scaling;
 
-pub use builder::{Cell, DatasetBuilder, Missing, QueryValues, ReadReport};
+pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext};
 pub use dataset::{Dataset, Documents};
-pub use finish::{ColumnSummary, FinishOptions, RowOrder};
+pub use finish::{ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns};
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};

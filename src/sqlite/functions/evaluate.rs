@@ -15,7 +15,7 @@ use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::sqlite::source::reader::SourceRows;
+use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
 /// The metrics unless the option `metric` names others.
 const USUAL: &[&str] = &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];
@@ -41,7 +41,9 @@ impl TableFunction for Evaluate {
         let metrics = metrics(&request.options)?;
         let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
         let constraint = request.constraint()?;
-        let SourceRows { data, .. } = request.read_source(call, true, constraint)?;
+        let spec =
+            ReadSpec { relevance: true, query: true, ..ReadSpec::ranked(&request.handle.model, constraint) };
+        let SourceRows { data, .. } = request.read_source(call, spec)?;
         if data.n_docs() == 0 {
             return Err(request.source.error("0 rows; there is nothing to evaluate"));
         }

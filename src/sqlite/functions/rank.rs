@@ -23,7 +23,7 @@ use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::sqlite::source::reader::SourceRows;
+use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
 /// The function.
 pub struct Rank;
@@ -67,7 +67,9 @@ impl TableFunction for Rank {
     fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
         let request = RankingCall::new(call, Use::Rank)?;
         let constraint = request.constraint()?;
-        let SourceRows { data, roles, .. } = request.read_source(call, false, constraint)?;
+        let spec =
+            ReadSpec { only: call.only.as_ref(), ..ReadSpec::ranked(&request.handle.model, constraint) };
+        let SourceRows { data, roles, .. } = request.read_source(call, spec)?;
         if call.only.is_some() && roles.query.is_none() {
             // Without a query column every query_id is NULL, which equals nothing.
             return Ok(Box::new(std::iter::empty()));

@@ -2,7 +2,7 @@
 
 use crate::arrange::ListConstraint;
 use crate::control::Control;
-use crate::data::{Dataset, RowOrder};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::{Scored, ScoringJob, Step};
 use crate::options::{self, Use};
@@ -74,28 +74,11 @@ impl RankingCall {
         }
     }
 
-    /// The rows of the source with the features that the model needs and these groups; `judged`: with relevance and
-    /// query.
+    /// Reads the source.
     ///
     /// # Errors
     /// Those of [`read`].
-    pub fn read_source(
-        &self,
-        call: &Call<'_>,
-        judged: bool,
-        constraint: ListConstraint,
-    ) -> Result<SourceRows> {
-        let model = Some(&*self.handle.model);
-        let spec = ReadSpec {
-            model,
-            relevance: judged,
-            query: judged,
-            features: self.handle.model.capabilities().has_features,
-            only: call.only.as_ref(),
-            constraint,
-            order: RowOrder::Canonical,
-            before: &[],
-        };
+    pub fn read_source(&self, call: &Call<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
         read(call.connection, &self.source, spec, &self.options, &self.limits)
     }
 

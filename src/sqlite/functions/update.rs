@@ -101,13 +101,13 @@ impl Request<'_> {
     fn outcome(&self, connection: &Connection) -> Result<(Vec<u8>, Value)> {
         let model = self.model;
         let source = Source::resolve(connection, &self.source)?;
-        let before = match &model.ranker {
+        let previous = match &model.ranker {
             Ranker::Online(online) => &online.state().summaries[..],
             _ => &[],
         };
         let spec = ReadSpec {
             model: Some(model),
-            before,
+            previous,
             ..ReadSpec::judged(ListConstraint::None, self.algorithm.order, true)
         };
         let SourceRows { data, roles, read_report } =

@@ -6,6 +6,7 @@
 //! 3. Else text whose first word is SELECT, WITH or VALUES: one statement, nothing behind it, read-only.
 //! 4. Names are quoted as identifiers, never pasted.
 
+mod params;
 pub mod reader;
 pub mod roles;
 
@@ -22,7 +23,7 @@ pub struct Source {
     pub shown: String,
     /// The statement that reads all its rows.
     pub select: String,
-    /// The statement with `WHERE <column> = ...` in front of its end, made by [`Source::of_query`].
+    /// The statement with `WHERE <column> = ...` in front of its end, made by [`Source::with_query`].
     from: String,
     /// True for tables with a rowid, whose rows then come in that order.
     by_rowid: bool,
@@ -33,7 +34,7 @@ pub fn quote(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }
 
-/// The name of the parameter that [`Source::of_query`] binds.
+/// The name of the parameter that [`Source::with_query`] binds.
 pub const QUERY_PARAMETER: &str = ":ltr_query_id";
 
 impl Source {
@@ -95,7 +96,7 @@ impl Source {
     }
 
     /// The statement that reads the rows of one query only, its id bound to [`QUERY_PARAMETER`].
-    pub fn of_query(&self, query_column: &str) -> String {
+    pub fn with_query(&self, query_column: &str) -> String {
         let order = if self.by_rowid { " ORDER BY rowid" } else { "" };
         let column = quote(query_column);
         // Ids compare BINARY, whatever the column's own collation.

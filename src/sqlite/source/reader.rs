@@ -1,58 +1,52 @@
-//! Reading a source into a data set.
+//! Reads a source into a data set.
 //!
-//! Contract (numbers):
-//! 1. REAL, INTEGER and JSON features stay f64, BLOBs are f32; TEXT that is a well-formed number counts as one.
-//! 2. A NULL feature is missing: an error unless the option `missing` allows it.
-//! 3. NaN, infinities, a BLOB whose length is no multiple of 4 or differs between rows, a NULL relevance: errors that
-//!    name source, row (query and document) and column. Never a silent skip.
-//! 4. Ranking a table matches columns by name: missing ones are an error that lists them, extra ones are ignored. A
-//!    vector is matched by position and length.
+//! Rules (docs/reference/rules.md, 3):
+//! * 3.1: REAL, INTEGER and JSON features stay f64, BLOBs are f32. TEXT that is a well-formed number is a number.
+//! * 3.3: A NULL feature is missing: an error unless the option `missing` allows it.
+//! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
+//! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 use serde_json::Value;
 
+use super::Source;
+use super::params::bind;
 use super::roles::{FeatureColumns, Roles, absent};
-use super::{QUERY_PARAMETER, Source};
 use crate::arrange::ListConstraint;
 use crate::data::{
-    Cell, ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, QueryValues, ReadReport,
-    RowOrder,
+    ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind,
+    QueryValues, ReadReport, RowOrder, TextColumns,
 };
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
-use crate::sqlite::glue::value::{describe, id_of, id_value, number_of, vector_argument};
+use crate::sqlite::glue::value::{describe, id_of, number_of, vector_argument};
 use crate::sqlite::glue::work::RunLimits;
 
 /// What to read from a source.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadSpec<'a> {
-    /// The model whose features are needed; none while training.
+    /// The model whose features are needed; `None` in training.
     pub model: Option<&'a Model>,
     /// Whether relevance is needed.
     pub relevance: bool,
     /// Whether a query column is needed.
     pub query: bool,
-    /// Whether features are needed; without, documents are known by their ids.
+    /// Whether features are needed. Without them documents need ids.
     pub features: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
-    /// The groups of documents that are needed.
+    /// The constraint whose groups are read.
     pub constraint: ListConstraint,
     /// The order of the data set.
     pub order: RowOrder,
-    /// What was counted of features before these rows; empty where nothing was.
-    pub before: &'a [ColumnSummary],
+    /// Summaries of the features in the rows of earlier calls; may be empty.
+    pub previous: &'a [ColumnSummary],
 }
 
-impl ReadSpec<'_> {
-    /// Whether documents are known by their ids, or have a row for each slot.
-    fn by_ids(&self) -> bool {
-        !self.features || self.constraint == ListConstraint::Slots
-    }
-
-    /// Judged rows of a training.
+impl<'a> ReadSpec<'a> {
+    /// Judged rows for training.
     pub fn judged(constraint: ListConstraint, order: RowOrder, features: bool) -> Self {
         Self {
             model: None,
@@ -62,8 +56,20 @@ impl ReadSpec<'_> {
             only: None,
             constraint,
             order,
-            before: &[],
+            previous: &[],
         }
+    }
+
+    /// Rows to be ranked by a model.
+    pub fn ranked(model: &'a Model, constraint: ListConstraint) -> Self {
+        let features = model.capabilities().has_features;
+        let judged = Self::judged(constraint, RowOrder::Canonical, features);
+        Self { model: Some(model), relevance: false, query: false, ..judged }
+    }
+
+    /// Whether every row needs a document id: without features, and if a document has one row per slot.
+    fn needs_doc_ids(&self) -> bool {
+        !self.features || self.constraint == ListConstraint::Slots
     }
 }
 
@@ -78,24 +84,10 @@ pub struct SourceRows {
     pub read_report: ReadReport,
 }
 
-/// A column of features: its number and, for wide tables, its place among the features.
-type WideColumn = (usize, usize);
-
-/// One pass over a source.
-struct Reader<'a> {
-    source: &'a Source,
-    roles: &'a Roles,
-    spec: ReadSpec<'a>,
-    wide: Option<Vec<WideColumn>>,
-    query_features: Option<FeatureColumns>,
-    max_memory: Option<u64>,
-    limits: &'a RunLimits,
-}
-
 /// Reads a source.
 ///
 /// # Errors
-/// Everything of the contract above and of `source` and `roles`; more bytes than `max_memory`; the time limit.
+/// A value that the rules do not allow; more bytes than `max_memory`; the time limit.
 pub fn read(
     connection: &Connection,
     source: &Source,
@@ -103,34 +95,33 @@ pub fn read(
     options: &Params,
     limits: &RunLimits,
 ) -> Result<SourceRows> {
+    // 1. Roles: the statement is prepared to get the names of its columns.
     let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec.constraint, options)?;
     let roles = if spec.features { roles } else { roles.without_features() };
-    let pushed = spec.only.zip(roles.query);
-    if let Some((_, column)) = pushed {
-        let select = source.of_query(&roles.names[column]);
+    // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
+    let only = spec.only.zip(roles.query);
+    if let Some((_, column)) = only {
+        let select = source.with_query(&roles.names[column]);
         statement = connection.prepare(&select).map_err(|error| source.host_error(&error))?;
     }
-    bind(&mut statement, source, options, pushed.map(|(id, _)| id))?;
-    let missing = missing(options, spec.model);
-    let (data, read_report) = {
-        let reader = Reader::new(source, &roles, spec, options, limits)?;
-        let builder = reader.rows(&mut statement)?;
-        let settling = FinishOptions {
-            missing,
-            required: spec.model.is_some(),
-            means: spec.model.map(|model| &model.card.means[..]),
-            order: spec.order,
-            before: spec.before,
-        };
-        builder.finish(settling, &limits.interrupt_checker(connection))?
+    bind(&mut statement, source, options, only.map(|(id, _)| id))?;
+    // 3. Rows, then what depends on all of them.
+    let builder = Reader::new(source, &roles, spec, options, limits)?.read_all(&mut statement)?;
+    let finish = FinishOptions {
+        missing: missing(options, spec.model),
+        text_columns: if spec.model.is_some() { TextColumns::Refuse } else { TextColumns::Ignore },
+        means: spec.model.map(|model| &model.card.means[..]),
+        order: spec.order,
+        previous: spec.previous,
     };
+    let (data, read_report) = builder.finish(finish, &limits.interrupt_checker(connection))?;
     check_width(source, &data, spec.model)?;
     Ok(SourceRows { data, roles, read_report })
 }
 
-/// Refuses vectors of another length than those that the model was trained on.
+/// Refuses vectors of another length than in training (rule 3.7).
 fn check_width(source: &Source, data: &Dataset, model: Option<&Model>) -> Result<()> {
     let found = data.features.columns();
     match model.map(|model| model.card.features.len()) {
@@ -141,7 +132,7 @@ fn check_width(source: &Source, data: &Dataset, model: Option<&Model>) -> Result
     }
 }
 
-/// What a missing feature counts as: as the call says, else as in training.
+/// What a missing feature counts as: by the option, by default as in training (rule 3.3).
 fn missing(options: &Params, model: Option<&Model>) -> Missing {
     match model {
         Some(model) if !options.has("missing") => model.card.missing,
@@ -149,72 +140,18 @@ fn missing(options: &Params, model: Option<&Model>) -> Missing {
     }
 }
 
-/// Binds the option `params` and, where only one query is read, its id.
-fn bind(statement: &mut Statement<'_>, source: &Source, options: &Params, only: Option<&Id>) -> Result<()> {
-    let host = |error: rusqlite::Error| source.error(format!("option 'params': {error}"));
-    let query_index = statement.parameter_index(QUERY_PARAMETER).map_err(host)?;
-    let expected = statement.parameter_count() - usize::from(query_index.is_some());
-    match options.get("params") {
-        None if expected == 0 => {}
-        None => {
-            let problem = format!(
-                "the statement has parameters ({expected}); give their values with the option 'params'"
-            );
-            return Err(source.error(problem));
-        }
-        Some(Value::Array(values)) => {
-            if values.len() != expected {
-                let problem = wrong_number(values.len(), expected);
-                return Err(source.error(problem));
-            }
-            for (index, value) in values.iter().enumerate() {
-                statement.raw_bind_parameter(index + 1, sql_value(value)?).map_err(host)?;
-            }
-        }
-        Some(Value::Object(values)) => {
-            for (name, value) in values {
-                let bare = name.trim_start_matches([':', '@', '$']);
-                let index = [":", "@", "$"]
-                    .iter()
-                    .find_map(|sign| statement.parameter_index(&format!("{sign}{bare}")).ok().flatten());
-                let index =
-                    index.ok_or_else(|| source.error(format!("option 'params': no parameter :{bare}")))?;
-                statement.raw_bind_parameter(index, sql_value(value)?).map_err(host)?;
-            }
-            if values.len() != expected {
-                let problem = wrong_number(values.len(), expected);
-                return Err(source.error(problem));
-            }
-        }
-        Some(_) => {}
-    }
-    if let (Some(index), Some(id)) = (query_index, only) {
-        let value = rusqlite::types::ToSqlOutput::Borrowed(id_value(id));
-        statement.raw_bind_parameter(index, value).map_err(host)?;
-    }
-    Ok(())
-}
+/// Builds the error about a value in a column of the row that is read.
+type Refuse<'a> = dyn Fn(usize, String) -> Error + 'a;
 
-fn wrong_number(given: usize, expected: usize) -> String {
-    format!(
-        "number of values in the option 'params': got {given}, the statement has parameters for {expected}"
-    )
-}
-
-fn sql_value(value: &Value) -> Result<rusqlite::types::Value> {
-    use rusqlite::types::Value as Sql;
-    Ok(match value {
-        Value::Null => Sql::Null,
-        Value::Bool(flag) => Sql::Integer(i64::from(*flag)),
-        Value::Number(number) => {
-            number.as_i64().map_or_else(|| Sql::Real(number.as_f64().unwrap_or(0.0)), Sql::Integer)
-        }
-        Value::String(text) => Sql::Text(text.clone()),
-        other => {
-            let allowed = "numbers, texts, true, false and null";
-            return Err(Error::value("a value in the option 'params'", other.to_string(), allowed));
-        }
-    })
+/// One pass over a source.
+struct Reader<'a> {
+    source: &'a Source,
+    roles: &'a Roles,
+    spec: ReadSpec<'a>,
+    features: FeatureColumns,
+    query_features: Option<FeatureColumns>,
+    max_memory: Option<u64>,
+    limits: &'a RunLimits,
 }
 
 impl<'a> Reader<'a> {
@@ -225,60 +162,65 @@ impl<'a> Reader<'a> {
         options: &Params,
         limits: &'a RunLimits,
     ) -> Result<Self> {
-        let absent = |role: &str, names: &str| absent(source, &roles.names, role, names);
-        if spec.query && roles.query.is_none() {
-            return Err(absent("query", "one query_id, qid, query, user_id or user"));
+        // 1. Roles that are needed (rule 2.4).
+        let needed = [
+            (spec.query, roles.query, "query", "one query_id, qid, query, user_id or user"),
+            (spec.relevance, roles.relevance, "relevance", "one relevance, label, rel, grade or rating"),
+            (
+                spec.needs_doc_ids(),
+                roles.doc,
+                "doc",
+                "one doc_id, docid, document_id, document, item_id or item",
+            ),
+        ];
+        for (needed, column, role, names) in needed {
+            if needed && column.is_none() {
+                return Err(absent(source, &roles.names, role, names));
+            }
         }
-        if spec.relevance && roles.relevance.is_none() {
-            return Err(absent("relevance", "one relevance, label, rel, grade or rating"));
-        }
-        if spec.by_ids() && roles.doc.is_none() {
-            return Err(absent("doc", "one doc_id, docid, document_id, document, item_id or item"));
-        }
-        let wide = match &roles.features {
-            FeatureColumns::Vector(_) => None,
-            FeatureColumns::Wide(columns) => Some(match spec.model {
-                None => columns.iter().enumerate().map(|(place, column)| (*column, place)).collect(),
-                Some(model) => by_name(source, roles, &model.card.features, "feature")?,
-            }),
+        // 2. Features: in training all, later those of the model.
+        let features = match (&roles.features, spec.model) {
+            (FeatureColumns::Wide(_), Some(model)) => {
+                FeatureColumns::Wide(by_name(source, roles, &model.card.features, "feature")?)
+            }
+            (columns, _) => columns.clone(),
         };
-        if spec.features && wide.as_ref().is_some_and(Vec::is_empty) {
-            return Err(source.error("no column is left for features".to_owned()));
+        if spec.features && features == FeatureColumns::Wide(Vec::new()) {
+            return Err(source.error("no column is left for features"));
         }
-        let query_features = match spec.model.map(|model| model.ranker.query_rule()) {
+        // 3. Query features: a model needs them only if they are named ones.
+        let query_features = match spec.model {
             None => roles.query_features.clone(),
-            Some(rule) => match rule.filter(|rule| rule.kind == crate::data::QueryFeatureKind::Named) {
-                None => None,
-                Some(rule) => Some(match &roles.query_features {
-                    Some(vector @ FeatureColumns::Vector(_)) => vector.clone(),
-                    _ => FeatureColumns::Wide(
-                        by_name(source, roles, &rule.names, "query feature")?
-                            .into_iter()
-                            .map(|(column, _)| column)
-                            .collect(),
-                    ),
-                }),
-            },
+            Some(model) => {
+                let rule = model.ranker.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named);
+                let columns = rule.map(|rule| match &roles.query_features {
+                    Some(vector @ FeatureColumns::Vector(_)) => Ok(vector.clone()),
+                    _ => by_name(source, roles, &rule.names, "query feature").map(FeatureColumns::Wide),
+                });
+                columns.transpose()?
+            }
         };
         let max_memory = options.get("max_memory").and_then(Value::as_u64);
-        Ok(Self { source, roles, spec, wide, query_features, max_memory, limits })
+        Ok(Self { source, roles, spec, features, query_features, max_memory, limits })
     }
 
-    fn rows(&self, statement: &mut Statement<'_>) -> Result<DatasetBuilder> {
-        let name = |column: usize| self.roles.names[column].clone();
-        let names = self.wide.as_ref().map(|wide| match self.spec.model {
-            Some(model) => model.card.features.clone(),
-            None => wide.iter().map(|(column, _)| name(*column)).collect(),
-        });
+    fn read_all(&self, statement: &mut Statement<'_>) -> Result<DatasetBuilder> {
+        let names_of =
+            |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
+        let names = match (&self.features, self.spec.model) {
+            (FeatureColumns::Vector(_), _) => None,
+            (FeatureColumns::Wide(_), Some(model)) => Some(model.card.features.clone()),
+            (FeatureColumns::Wide(columns), None) => Some(names_of(columns)),
+        };
         let query_names = match &self.query_features {
-            Some(FeatureColumns::Wide(columns)) => columns.iter().map(|column| name(*column)).collect(),
+            Some(FeatureColumns::Wide(columns)) => names_of(columns),
             _ => Vec::new(),
         };
         let mut builder = DatasetBuilder::new(&self.source.shown, names, query_names);
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
-            self.row(row, &mut builder)?;
-            if builder.rows().is_multiple_of(256) {
+            self.read_row(row, &mut builder)?;
+            if builder.n_rows().is_multiple_of(256) {
                 self.check_limits(&builder)?;
             }
         }
@@ -290,165 +232,149 @@ impl<'a> Reader<'a> {
         self.limits.check_time()?;
         match self.max_memory {
             Some(allowed) if builder.bytes() > allowed => {
-                let what = format!("reading {} rows of source {}", builder.rows(), self.source.shown);
+                let what = format!("reading {} rows of source {}", builder.n_rows(), self.source.shown);
                 Err(Error::Memory { what, needed: builder.bytes(), allowed })
             }
             _ => Ok(()),
         }
     }
 
-    fn row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
-        let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
-        let query = self.roles.query.map_or(Ok(Id::Null), |column| at(column).map(id_of))?;
-        let doc = self.roles.doc.map(|column| at(column).map(id_of)).transpose()?;
-        let unknown_doc = doc == Some(Id::Null) && self.spec.by_ids();
-        let unknown_query = self.roles.query.is_some() && query == Id::Null;
-        let relevance = match self.roles.relevance.filter(|_| self.spec.relevance) {
-            None => None,
-            Some(column) => Some(at(column)?),
+    fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
+        let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(id_of)).transpose();
+        let (query, doc, group) = (id(self.roles.query)?, id(self.roles.doc)?, id(self.roles.group)?);
+        // 1. Every value is checked before the row is added; an error names the row by its ids.
+        let ids = [query.as_ref(), doc.as_ref(), group.as_ref()];
+        let shown = query.as_ref().unwrap_or(&Id::Null);
+        let refuse = |column: usize, problem: String| {
+            builder.next_context(shown, doc.as_ref()).error(&self.roles.names[column], problem)
         };
-        let number = relevance.and_then(number_of).filter(|value| value.is_finite());
-        let of_query = self.of_query(row).map_err(|problem| match problem {
-            OfQueryProblem::Host(error) => error,
-            OfQueryProblem::Column(column, problem) => {
-                let document = doc.as_ref().map_or_else(String::new, |doc| format!(", document {doc}"));
-                let row = format!("row {} (query {query}{document})", builder.rows() + 1);
-                let column = self.roles.names[column].clone();
-                Error::Row { source_text: self.source.shown.clone(), row, column, problem }
-            }
-        })?;
-        builder.begin(query, doc, relevance.map(|_| number.unwrap_or(0.0)), of_query)?;
-        let group = self.roles.group.map(|column| at(column).map(id_of)).transpose()?;
-        group.iter().for_each(|group| builder.group(group.clone()));
-        let here = |column: Option<usize>, problem: String| {
-            let name = column.map_or("", |column| &self.roles.names[column]);
-            Err(builder.row_error(builder.rows() - 1, name, problem))
-        };
-        if group == Some(Id::Null) {
-            let problem = match self.spec.constraint {
-                ListConstraint::Slots => "NULL; every row needs its slot",
-                _ => {
-                    "NULL; every row needs its block (coalesce with the document's id makes it a block of its own)"
-                }
-            };
-            return here(self.roles.group, problem.to_owned());
-        }
-        if unknown_doc {
-            return here(self.roles.doc, "NULL; every row needs the id of its document or item".to_owned());
-        }
-        if unknown_query {
-            return here(self.roles.query, "NULL; every row needs a query id".to_owned());
-        }
-        if let (Some(found), None) = (relevance, number) {
-            let advice = match found {
-                ValueRef::Null if self.spec.features => {
-                    " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
-                }
-                ValueRef::Null => " (leave the row out where there is no rating)",
-                _ => "",
-            };
-            return here(
-                self.roles.relevance,
-                format!("{}; allowed are finite numbers{advice}", describe(found)),
-            );
-        }
-        self.features(row, builder)
+        let query_values = self.query_values(row, &refuse)?;
+        self.check_ids(ids, &refuse)?;
+        let relevance = self.relevance(row, &refuse)?;
+        // 2. Features go straight into the builder, which checks them.
+        let query = query.unwrap_or_default();
+        builder.begin(NewRow { query, doc, relevance, group, query_values })?;
+        self.read_features(row, builder)
     }
 
-    fn features(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
-        let at = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
-        let Some(wide) = &self.wide else {
-            let FeatureColumns::Vector(column) = self.roles.features else { return Ok(()) };
-            return match at(column)? {
-                ValueRef::Blob(bytes) => builder.blob(bytes),
-                ValueRef::Text(bytes) => builder.json(&String::from_utf8_lossy(bytes)),
-                other => {
-                    let problem =
-                        format!("{}; allowed are a BLOB of f32 values or a JSON array", describe(other));
-                    Err(builder.row_error(builder.rows() - 1, &self.roles.names[column], problem))
-                }
-            };
+    fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
+        row.get_ref(column).map_err(|error| self.source.host_error(&error))
+    }
+
+    /// Refuses NULL as the id of a query, a document that needs one, or a group.
+    fn check_ids(&self, [query, doc, group]: [Option<&Id>; 3], refuse: &Refuse<'_>) -> Result<()> {
+        let group_advice = match self.spec.constraint {
+            ListConstraint::Slots => "its slot",
+            _ => "a value to diversify by (coalesce with the document's id makes it a value of its own)",
         };
-        for &(column, place) in wide {
-            match at(column)? {
-                ValueRef::Real(value) => builder.cell(place, Cell::Number(value)),
-                ValueRef::Null => builder.cell(place, Cell::Missing),
-                other => match number_of(other) {
-                    Some(value) => builder.cell(place, Cell::Number(value)),
-                    None => builder.no_number(place, || describe(other)),
-                },
+        let doc = doc.filter(|_| self.spec.needs_doc_ids());
+        let checks = [
+            (self.roles.group, group, group_advice),
+            (self.roles.doc, doc, "the id of its document or item"),
+            (self.roles.query, query, "a query id"),
+        ];
+        for (column, id, needed) in checks {
+            if let (Some(column), Some(Id::Null)) = (column, id) {
+                return Err(refuse(column, format!("NULL; every row needs {needed}")));
             }
         }
         Ok(())
     }
 
-    fn of_query(&self, row: &Row<'_>) -> Result<QueryValues, OfQueryProblem> {
-        let at = |column: usize| {
-            row.get_ref(column).map_err(|error| OfQueryProblem::Host(self.source.host_error(&error)))
-        };
+    fn relevance(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<Option<f64>> {
+        let Some(column) = self.roles.relevance.filter(|_| self.spec.relevance) else { return Ok(None) };
+        let found = self.value(row, column)?;
+        let number = number_of(found).filter(|value| value.is_finite());
+        number.map(Some).ok_or_else(|| {
+            let advice = match found {
+                ValueRef::Null if self.spec.features => {
+                    " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
+                }
+                ValueRef::Null => " (leave out rows without a rating)",
+                _ => "",
+            };
+            refuse(column, format!("{}; allowed are finite numbers{advice}", describe(found)))
+        })
+    }
+
+    fn query_values(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<QueryValues> {
         let number = |column: usize, accepts: fn(f64) -> bool, allowed: &str| {
-            let found = at(column)?;
-            number_of(found).filter(|value| accepts(*value)).ok_or_else(|| {
-                OfQueryProblem::Column(column, format!("{}; allowed are {allowed}", describe(found)))
-            })
+            let found = self.value(row, column)?;
+            let number = number_of(found).filter(|value| accepts(*value));
+            number.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(found))))
         };
-        let mut of_query = QueryValues::default();
+        let mut values = QueryValues::default();
         if let Some(column) = self.roles.weight {
-            of_query.weight = number(column, |value| value > 0.0 && value.is_finite(), "numbers above 0")?;
+            values.weight = number(column, |value| value > 0.0 && value.is_finite(), "numbers above 0")?;
         }
-        match &self.query_features {
-            None => {}
-            Some(FeatureColumns::Wide(columns)) => {
-                let values = columns.iter().map(|column| number(*column, f64::is_finite, "finite numbers"));
-                of_query.features = values.collect::<Result<_, _>>()?;
-            }
+        values.features = match &self.query_features {
+            None => Vec::new(),
+            Some(FeatureColumns::Wide(columns)) => columns
+                .iter()
+                .map(|&column| number(column, f64::is_finite, "finite numbers"))
+                .collect::<Result<_>>()?,
             Some(FeatureColumns::Vector(column)) => {
-                of_query.features = vector_argument("", at(*column)?).map_err(|error| match error {
+                vector_argument("", self.value(row, *column)?).map_err(|error| match error {
                     Error::Value { got, allowed, .. } => {
-                        OfQueryProblem::Column(*column, format!("{got}; allowed is {allowed}"))
+                        refuse(*column, format!("{got}; allowed is {allowed}"))
                     }
-                    other => OfQueryProblem::Host(other),
-                })?;
+                    other => other,
+                })?
+            }
+        };
+        Ok(values)
+    }
+
+    fn read_features(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
+        match &self.features {
+            FeatureColumns::Vector(column) => match self.value(row, *column)? {
+                ValueRef::Blob(bytes) => builder.blob(bytes)?,
+                ValueRef::Text(bytes) => builder.json(&String::from_utf8_lossy(bytes))?,
+                other => {
+                    let found = describe(other);
+                    let allowed = "allowed are a BLOB of f32 values or a JSON array";
+                    let name = &self.roles.names[*column];
+                    return Err(builder.last_context().error(name, format!("{found}; {allowed}")));
+                }
+            },
+            FeatureColumns::Wide(columns) => {
+                for (index, &column) in columns.iter().enumerate() {
+                    match self.value(row, column)? {
+                        ValueRef::Real(value) => builder.cell(index, Some(value)),
+                        ValueRef::Null => builder.cell(index, None),
+                        other => match number_of(other) {
+                            Some(value) => builder.cell(index, Some(value)),
+                            None => builder.no_number(index, || describe(other)),
+                        },
+                    }
+                }
             }
         }
-        Ok(of_query)
+        Ok(())
     }
 }
 
-/// What is wrong with the part of a row that belongs to its query.
-enum OfQueryProblem {
-    /// The value of this column.
-    Column(usize, String),
-    /// Anything else.
-    Host(Error),
-}
-
-/// The columns with these names, in their order.
-fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Result<Vec<WideColumn>> {
-    let found: Vec<Option<usize>> = names.iter().map(|name| roles.column(name)).collect();
-    let missing: Vec<&str> = names
-        .iter()
-        .zip(&found)
-        .filter(|(_, column)| column.is_none())
-        .map(|(name, _)| name.as_str())
-        .collect();
-    let twice =
-        |name: &&String| roles.names.iter().filter(|other| other.eq_ignore_ascii_case(name)).count() > 1;
-    if let Some(name) = names.iter().find(twice) {
+/// The columns with these names, in their order (rule 3.6).
+fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Result<Vec<usize>> {
+    let same = |name: &&String| roles.names.iter().filter(|other| other.eq_ignore_ascii_case(name)).count();
+    if let Some(name) = names.iter().find(|name| same(name) > 1) {
         return Err(source.error(format!("two columns are named \"{name}\"; give one another name with AS")));
     }
+    let missing: Vec<&str> =
+        names.iter().filter(|name| roles.column(name).is_none()).map(String::as_str).collect();
     if missing.is_empty() {
-        return Ok(found.into_iter().flatten().enumerate().map(|(place, column)| (column, place)).collect());
+        return Ok(names.iter().filter_map(|name| roles.column(name)).collect());
     }
-    let of_vectors = names.iter().enumerate().all(|(place, name)| *name == (place + 1).to_string());
-    if of_vectors && missing.len() == names.len() {
+    // Features of vectors are named by their positions.
+    let vectors = names.iter().enumerate().all(|(index, name)| *name == (index + 1).to_string());
+    if vectors && missing.len() == names.len() {
         return Err(source.error(format!(
             "the model was trained on vectors of {} features; give one column \"features\" (ltr_vec makes such vectors)",
             names.len()
         )));
     }
     Err(source.error(format!(
-        "the model needs {what} columns that are not there: {}; the columns are {}",
+        "the model needs {what} columns that are missing: {}; the columns are {}",
         missing.join(", "),
         roles.names.join(", ")
     )))
