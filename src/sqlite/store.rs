@@ -1,9 +1,8 @@
-//! The table `ltr_models`: storing new versions, finding the one that a call means.
+//! The table `ltr_models`: stores new versions and finds the model of an argument.
 //!
-//! Contract (models):
-//! 1. A `model` argument is a BLOB, or a name (its highest active version), or `name@version`.
-//! 2. None active is an error that says how to activate one.
-//! 3. A new version is stored by one statement; inside a transaction it follows that transaction.
+//! Rules (docs/reference/rules.md, 5):
+//! * 5.7, 5.8: One statement stores a version. What could not be stored is refused before the training.
+//! * 5.10: A `model` argument is a BLOB, a name (its highest active version) or `name@version`.
 
 use rusqlite::blob::Blob;
 use rusqlite::types::ValueRef;
@@ -17,11 +16,11 @@ use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
 use crate::sqlite::glue::value::{describe, message};
 
-/// Statement templates, `{schema}` to be replaced.
+/// Statement templates; `{schema}` is replaced.
 const CREATE: &str = include_str!("../../sql/schema.sql");
 const INSERT: &str = include_str!("../../sql/store.sql");
 
-/// A schema whose `ltr_models` is used.
+/// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
 pub struct Store<'a> {
     connection: &'a Connection,
@@ -35,7 +34,7 @@ fn host(error: &rusqlite::Error) -> Error {
     }
 }
 
-/// Checks a name under which a model is to be stored.
+/// Checks the name of a model to be stored (rule 5.3).
 ///
 /// # Errors
 /// An empty name, or one that ends like a version.
@@ -48,7 +47,7 @@ pub fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// `name@3` as its two parts.
+/// Splits `name@3`.
 fn split_version(text: &str) -> Option<(&str, i64)> {
     let (name, digits) = text.rsplit_once('@')?;
     if is_digits(digits) { digits.parse().ok().map(|version| (name, version)) } else { None }
@@ -59,7 +58,7 @@ fn is_digits(text: &str) -> bool {
 }
 
 impl<'a> Store<'a> {
-    /// The models of a schema, `main` unless given.
+    /// The models of a schema, by default `main`.
     ///
     /// # Errors
     /// A schema that is not attached.
@@ -69,7 +68,7 @@ impl<'a> Store<'a> {
             connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))?;
         let mut names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
-        // SQLite lists it once it holds something.
+        // SQLite lists "temp" only after it holds something.
         if !names.iter().any(|name| name == "temp") {
             names.push("temp".to_owned());
         }
@@ -99,10 +98,10 @@ impl<'a> Store<'a> {
             .map_err(|e| host(&e))
     }
 
-    /// Refuses, before any work, what could not be stored after it.
+    /// Refuses, before the training, what could not be stored after it (rule 5.8).
     ///
     /// # Errors
-    /// A read-only database; a table `ltr_models` of another shape; an outer statement that still reads.
+    /// A read-only database; a table `ltr_models` of another shape; an outer statement that is still reading.
     pub fn check_writable(&self) -> Result<()> {
         let advice = "; ltr_fit returns the model as a BLOB and writes nothing";
         let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
@@ -131,18 +130,18 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// True where a statement on this connection holds a read transaction on the schema.
+    /// Whether a statement of this connection holds a read transaction on the schema.
     #[allow(unsafe_code, reason = "rusqlite offers this only with bindings newer than the oldest host")]
     fn outer_statement_reads(&self) -> bool {
         let Ok(schema) = std::ffi::CString::new(self.schema.as_str()) else { return false };
-        // SAFETY: the handle is that of a live connection and is only read; the name lives until the call returns.
+        // SAFETY: the handle belongs to an open connection and is only read; the name outlives the call.
         unsafe { ffi::sqlite3_txn_state(self.connection.handle(), schema.as_ptr()) == ffi::SQLITE_TXN_READ }
     }
 
     /// Stores a new version and makes it the active one; returns its number.
     ///
     /// # Errors
-    /// Those of the database; the earlier version is then as it was.
+    /// Those of the database; the earlier version then stays active.
     pub fn put(&self, name: &str, algorithm: &str, report: &str, model: &[u8]) -> Result<i64> {
         if !self.exists()? {
             let create = CREATE.replace("{schema}", &quote(&self.schema));
@@ -174,7 +173,7 @@ impl<'a> Store<'a> {
         self.connection.execute(&sql, (name, keep as i64)).map(drop).map_err(|e| host(&e))
     }
 
-    /// The row that a name or `name@version` means.
+    /// The row of a name or `name@version` (rule 5.10).
     fn row_id(&self, text: &str) -> Result<i64> {
         if !self.exists()? {
             return Err(Error::Model(format!(
@@ -221,7 +220,7 @@ impl<'a> Store<'a> {
         Err(Error::unknown("model", text, names.iter().map(String::as_str)))
     }
 
-    /// The model of a row: its header decoded unless the state has kept it, its blocks left where they are.
+    /// The model of a row. Its header is decoded unless it is cached; its blocks are read on demand.
     fn load(&self, row: i64, state: &State) -> Result<ModelHandle> {
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = open_blob(self.connection, &location)?;
@@ -251,21 +250,21 @@ impl<'a> Store<'a> {
     }
 }
 
-/// The column `model` of a row, to be read in parts.
+/// Opens the column `model` of a row for reading in parts.
 fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<Blob<'a>> {
     let blob = connection.blob_open(location.schema.as_str(), "ltr_models", "model", location.row, true);
     blob.map_err(|error| match error.sqlite_error_code() {
-        // NULL, a number or a missing row have no code of their own; a lock or a failing disk has.
+        // NULL, a number or a missing row have no code of their own; a lock or a disk error has.
         None | Some(ErrorCode::Unknown) => no_model(),
         Some(_) => host(&error),
     })
 }
 
 fn no_model() -> Error {
-    Error::Corrupt("the column model holds no BLOB of a model".to_owned())
+    Error::Corrupt("the column model does not hold a BLOB of a model".to_owned())
 }
 
-/// Refuses a model of an algorithm that this library does not have.
+/// Refuses a model of an unknown algorithm.
 fn checked(model: Model) -> Result<Model> {
     let known = algorithm::find(&model.card.algorithm);
     known.map(|_| model).map_err(|error| Error::Corrupt(error.to_string()))
@@ -282,10 +281,10 @@ fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {
 }
 
 impl ModelHandle {
-    /// Reads the blocks of the model that fits for targets with these (scaled) features need.
+    /// Reads the blocks of the model that are needed to fit queries with these (scaled) features.
     ///
     /// # Errors
-    /// Blocks that are damaged, a model that is no longer in its row, those of the database.
+    /// Damaged blocks, a model that was replaced or deleted, errors of the database.
     pub fn fetch(&self, connection: &Connection, targets: &[&[f64]]) -> Result<()> {
         let Some(location) = &self.location else { return Ok(()) };
         let missing = self.model.missing_blocks(targets);
@@ -309,7 +308,7 @@ impl ModelHandle {
     }
 }
 
-/// The model that an argument means.
+/// The model of an argument (rule 5.10).
 ///
 /// # Errors
 /// No such model, none active, bytes that are not a model, an argument of another type.
@@ -320,7 +319,7 @@ pub fn model(
     state: &State,
 ) -> Result<ModelHandle> {
     match argument {
-        // Every byte is hashed: a damaged copy of a model that is kept must not pass for it.
+        // Every byte is hashed: a damaged copy of a cached model must not be taken for it.
         ValueRef::Blob(bytes) => {
             let key = xxh3_128(bytes);
             let model = state.model(key, || checked(Model::from_bytes(bytes)?))?;

@@ -2,6 +2,7 @@
 //!
 //! * `sessions` runs every SQL block and compares the outputs that the pages show.
 //! * `names` checks that paths, functions and options named on a page exist.
+//! * `rules` checks that every rule cited in code and tests is on the page of rules.
 //! * `reference_pages` compares the generated tables of `docs/reference/` with the library.
 #![allow(clippy::print_stderr, reason = "tests print why they are skipped and which tables lag behind")]
 
@@ -10,5 +11,6 @@ mod common;
 mod names;
 mod page;
 mod reference_pages;
+mod rules;
 mod sessions;
 mod sql_examples;

@@ -15,7 +15,7 @@ pub const VERSION: ScalarFunction = ScalarFunction {
     execute: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
 };
 
-/// The definition of `ltr_debug`: what a bug report needs, and what the last ranking had to say.
+/// The definition of `ltr_debug`: facts for bug reports and the warnings of the last ranking.
 pub const DEBUG: ScalarFunction = ScalarFunction {
     name: "ltr_debug",
     arities: &[0],

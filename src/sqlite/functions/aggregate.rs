@@ -1,17 +1,13 @@
 //! The metrics as SQL aggregates, usable as window functions too.
 //!
-//! Contract of every function here:
-//!
-//! 1. `f(judgment, score)`, then the arguments of the metric's own (`neutral, half_life` of `ltr_eru`), then `k` if
-//!    the metric takes a cutoff, then options as JSON text. The last two are optional; any other number of
-//!    arguments is SQLite's own error.
-//! 2. The judgment is a relevance, or a JSON array of subtopics. Relevance and score are INTEGER, REAL, or TEXT that
-//!    is a well-formed number; NULL, BLOB, other text and infinities are errors that name argument and row.
-//! 3. `k` is a whole number from 1; NULL is not one. NULL options are no options.
-//! 4. What stands behind the score is the same in every row of a group.
-//! 5. No row, and a group for which the metric is undefined: NULL.
-//! 6. Every error begins with the function's name; rows are counted as they enter the group, from 1.
-//! 7. As a window function a frame costs as much as a group of its size.
+//! Rules (docs/reference/rules.md, 8):
+//! * 8.1: `f(judgment, score)`, then the metric's own arguments, then `k` if the metric has a cutoff, then options.
+//! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors.
+//! * 8.3: `k` is a whole number from 1. NULL options are no options.
+//! * 8.4: The arguments after the score are the same in every row of a group.
+//! * 8.5: A group without rows, or for which the metric is undefined, gives NULL.
+//! * 8.6: Rows are counted from 1 as they enter the group.
+//! * 8.7: A window frame costs as much as a group of its size.
 
 mod judgment;
 mod settings;
@@ -28,10 +24,10 @@ use state::Measure;
 
 pub use settings::metric_options;
 
-/// Registers every metric aggregate of the tables.
+/// Registers the aggregates of all metrics.
 ///
 /// # Errors
-/// What SQLite says if it refuses a function.
+/// Those of the database.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     for def in relevance_functions() {
         register_kind(connection, Relevance(def))?;
@@ -42,13 +38,13 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// One definition for each function: metrics that differ only in their mean over queries share one.
+/// One definition per function: metrics that differ only in their mean over queries have the same function.
 fn relevance_functions() -> impl Iterator<Item = &'static MetricDef> {
-    let first_of_its_name = |place: usize| {
-        let name = METRICS[place].function;
-        METRICS[..place].iter().all(|earlier| earlier.function != name)
+    let is_first = |index: usize| {
+        let name = METRICS[index].function;
+        METRICS[..index].iter().all(|earlier| earlier.function != name)
     };
-    METRICS.iter().enumerate().filter(move |(place, _)| first_of_its_name(*place)).map(|(_, def)| *def)
+    METRICS.iter().enumerate().filter(move |(index, _)| is_first(*index)).map(|(_, def)| *def)
 }
 
 /// Registers one function with every number of arguments it takes.

@@ -1,4 +1,4 @@
-//! Looking inside a model: `ltr_info`, `ltr_weights`, `ltr_explain`, `ltr_neighbors`, `ltr_training_log`.
+//! Inspection of models (rules 9.1 to 9.5): `ltr_info`, `ltr_weights`, `ltr_explain`, `ltr_neighbors`, `ltr_training_log`.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
 const MODEL: Parameter = Parameter { name: "model", required: true };
 const QUERY_FEATURES: Parameter = Parameter { name: "query_features", required: false };
 
-fn handle(call: &Call<'_>) -> Result<ModelHandle> {
+fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state)
 }
 
@@ -71,8 +71,8 @@ fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[f64]>) -> 
     function_for(&handle.model, handle.key, query, &call.state.fits, run)
 }
 
-fn optional_vector(call: &Call<'_>, place: usize) -> Result<Option<Vec<f64>>> {
-    match call.argument(place) {
+fn optional_vector(call: &Call<'_>, index: usize) -> Result<Option<Vec<f64>>> {
+    match call.argument(index) {
         ValueRef::Null => Ok(None),
         value => vector_argument("argument 'query_features'", value).map(Some),
     }
@@ -95,7 +95,7 @@ impl TableFunction for Weights {
     }
 
     fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let handle = handle(call)?;
+        let handle = open_model(call)?;
         let query = optional_vector(call, 1)?;
         let function = function_of(call, &handle, query.as_deref())?;
         let weights = function_weights(&handle.model, &function)?.into_iter();
@@ -103,7 +103,7 @@ impl TableFunction for Weights {
     }
 }
 
-/// `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution` that add up to the score.
+/// `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution` that sum to the score.
 pub struct Explain;
 
 impl TableFunction for Explain {
@@ -120,7 +120,7 @@ impl TableFunction for Explain {
     }
 
     fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let handle = handle(call)?;
+        let handle = open_model(call)?;
         let features = vector_argument("argument 'features'", call.argument(1))?;
         let query = optional_vector(call, 2)?;
         let function = function_of(call, &handle, query.as_deref())?;
@@ -138,7 +138,7 @@ impl TableFunction for Explain {
     }
 }
 
-/// `ltr_neighbors(model, query_features)`: rows `query_id, distance, weight`: whose judgments a novel query borrows.
+/// `ltr_neighbors(model, query_features)`: rows `query_id, distance, weight` of the training queries used for a new query.
 pub struct Neighbors;
 
 impl TableFunction for Neighbors {
@@ -155,14 +155,12 @@ impl TableFunction for Neighbors {
     }
 
     fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let ModelHandle { model, .. } = handle(call)?;
+        let ModelHandle { model, .. } = open_model(call)?;
         model.space()?;
         let ranker = model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries());
         let Some(ranker) = ranker else {
             let name = &model.card.algorithm;
-            return Err(Error::Unsupported(format!(
-                "the model '{name}' does not borrow judgments from neighbors"
-            )));
+            return Err(Error::Unsupported(format!("the model '{name}' uses no neighbors")));
         };
         let features =
             ranker.query_rule().scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
@@ -174,7 +172,7 @@ impl TableFunction for Neighbors {
     }
 }
 
-/// `ltr_training_log(model)`: rows `step, objective, gap, seconds`; seconds are kept with stored models only.
+/// `ltr_training_log(model)`: rows `step, objective, gap, seconds`; seconds are in the stored report.
 pub struct TrainingLog;
 
 impl TableFunction for TrainingLog {
@@ -191,7 +189,7 @@ impl TableFunction for TrainingLog {
     }
 
     fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let ModelHandle { model, .. } = handle(call)?;
+        let ModelHandle { model, .. } = open_model(call)?;
         let seconds: Vec<Option<f64>> = match call.argument(0) {
             ValueRef::Text(name) => {
                 let store = Store::new(call.connection, None)?;

@@ -1,9 +1,9 @@
 //! `ltr_letor(path [, options])`: rows `query_id, doc_id, relevance, features, comment` of a LETOR / SVMlight file.
 //!
-//! Contract (LETOR files):
-//! 1. Features are one BLOB of f32, as long as the option `feature_count` says, else as the highest number in the file.
-//! 2. `doc_id` is the comment's `docid`, else the number of the line inside its query.
-//! 3. The file is read line by line; damage is an error that names file and line.
+//! Rules (docs/reference/rules.md, 10):
+//! * 10.4: The BLOB of a line has `feature_count` features, by default up to the highest feature number in the file.
+//! * 10.5: `doc_id` is the comment's `docid`, otherwise the number of the line in its query.
+//! * 10.6: The file is read line by line. Errors name file and line.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -43,7 +43,7 @@ impl TableFunction for Letor {
             highest_feature(&path, RunLimits::new(&options).interrupt_checker(call.connection))?
         };
         if width == 0 {
-            return Err(Error::Data(format!("file '{path}' has no feature")));
+            return Err(Error::Data(format!("file '{path}' has no features")));
         }
         let mut sizes: HashMap<Id, i64> = HashMap::new();
         let named = path.clone();
@@ -73,7 +73,7 @@ fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<
     Ok(lines(BufReader::new(file)))
 }
 
-/// The first pass; `check_interrupt` is asked at every line, since no statement runs that the host could stop.
+/// The first pass. Calls `check_interrupt` for every line, because no statement runs that the host could interrupt.
 fn highest_feature(path: &str, check_interrupt: impl Fn() -> Result<()>) -> Result<usize> {
     open(path)?.try_fold(0, |highest: usize, line| {
         check_interrupt()?;

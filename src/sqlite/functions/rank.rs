@@ -1,15 +1,11 @@
 //! `ltr_rank(model, source [, options])`: ranks the documents of a source, query by query.
 //!
-//! Contract (ranking):
-//! 1. Columns `query_id, doc_id, score, rank, slot`; rank 1 is best, ties go by document; slot is NULL but for models that
-//!    match documents to slots, which give one row per slot.
-//! 2. Queries that the model has not seen are fitted, on all threads, once per connection.
-//! 3. A comparison of `query_id` with a value (IN too) is bound into the reading of the source, whose own affinity
-//!    decides; one under another collation than BINARY is left to SQLite. ORDER BY rank, or query_id and rank, needs
-//!    no sorter.
-//! 4. With `diversify_by` a list shows at most `max_per_value` documents of a block; one that would be shorter than `k` and than its
-//!    documents is an error unless `allow_short` allows it.
-//! 5. A query's scores are the same bits alone or in company.
+//! Rules (docs/reference/rules.md, 6):
+//! * 6.1: Rows `query_id, doc_id, score, rank, slot`; rank 1 is best, ties are broken by document; slots for `matching` only.
+//! * 6.2: A comparison of `query_id` (collation BINARY) with a value is applied while the source is read.
+//! * 6.3: ORDER BY rank, or query_id and rank, needs no sorter.
+//! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
+//! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
 
 use std::ffi::{CStr, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -45,7 +41,7 @@ impl TableFunction for Rank {
         PARAMETERS
     }
 
-    fn takes_only(&self) -> bool {
+    fn filters_first_column(&self) -> bool {
         true
     }
 
@@ -71,7 +67,7 @@ impl TableFunction for Rank {
             ReadSpec { only: call.only.as_ref(), ..ReadSpec::ranked(&request.handle.model, constraint) };
         let SourceRows { data, roles, .. } = request.read_source(call, spec)?;
         if call.only.is_some() && roles.query.is_none() {
-            // Without a query column every query_id is NULL, which equals nothing.
+            // Rule 6.2: without a query column every query_id is NULL, which equals no value.
             return Ok(Box::new(std::iter::empty()));
         }
         let (scores, warnings) = if data.n_docs() == 0 {
@@ -82,77 +78,78 @@ impl TableFunction for Rank {
         };
         call.state.set_warnings(warnings);
         let list = List::new(&request.options, constraint);
-        Ok(rows(&data, &list.places(&data, &scores)?, &scores, constraint, call.order == Some(BY_RANK)))
+        let mut ranked = list.ranked(&data, &scores)?;
+        if call.order == Some(BY_RANK) {
+            ranked.sort_by_key(|row| (row.rank, row.query));
+        }
+        let rows: Vec<Result<Vec<Output>>> =
+            ranked.iter().map(|row| Ok(output(row, &data, &scores, constraint))).collect();
+        Ok(Box::new(rows.into_iter()))
     }
 }
 
-/// A row of the ranking: number of the query, the document and its rank.
-type Place = (usize, usize, usize);
+/// One row of the ranking.
+struct Ranked {
+    query: usize,
+    document: usize,
+    rank: usize,
+}
 
-/// What is shown of each query.
-struct List {
+/// What the list of a query holds.
+struct List<'a> {
     constraint: ListConstraint,
     /// Length of a list, if limited.
     k: Option<usize>,
-    per_block: usize,
-    /// Whether a list may be shorter than k because of its blocks.
-    short: bool,
+    diversify_by: &'a str,
+    max_per_value: usize,
+    allow_short: bool,
 }
 
-impl List {
-    fn new(options: &Params, constraint: ListConstraint) -> Self {
-        let per_block = options.count("max_per_value").unwrap_or(1);
-        Self { constraint, k: options.count("k"), per_block, short: options.flag("allow_short") }
-    }
-
-    fn places(&self, data: &Dataset, scores: &[f64]) -> Result<Vec<Place>> {
-        let mut places = Vec::with_capacity(scores.len());
-        for query in 0..data.n_queries() {
-            let shown = shown(data, query, scores, self.constraint, self.per_block)?;
-            self.check_length(data, query, shown.len())?;
-            let best = shown.into_iter().take(self.k.unwrap_or(usize::MAX)).enumerate();
-            places.extend(best.map(|(index, document)| (query, document, index + 1)));
+impl<'a> List<'a> {
+    fn new(options: &'a Params, constraint: ListConstraint) -> Self {
+        Self {
+            constraint,
+            k: options.count("k"),
+            diversify_by: options.text("diversify_by").unwrap_or_default(),
+            max_per_value: options.count("max_per_value").unwrap_or(1),
+            allow_short: options.flag("allow_short"),
         }
-        Ok(places)
     }
 
-    /// Refuses a list that blocks make shorter than k, unless it may be short.
+    fn ranked(&self, data: &Dataset, scores: &[f64]) -> Result<Vec<Ranked>> {
+        let mut ranked = Vec::with_capacity(scores.len());
+        for query in 0..data.n_queries() {
+            let documents = shown(data, query, scores, self.constraint, self.max_per_value)?;
+            self.check_length(data, query, documents.len())?;
+            let best = documents.into_iter().take(self.k.unwrap_or(usize::MAX)).zip(1..);
+            ranked.extend(best.map(|(document, rank)| Ranked { query, document, rank }));
+        }
+        Ok(ranked)
+    }
+
+    /// Refuses a list that diversity makes shorter than k (rule 6.7).
     fn check_length(&self, data: &Dataset, query: usize, found: usize) -> Result<()> {
-        let Some(k) = self.k.filter(|&k| found < k && !self.short) else { return Ok(()) };
+        let Some(k) = self.k.filter(|&k| found < k && !self.allow_short) else { return Ok(()) };
         let documents = data.rows(query).len();
         if self.constraint != ListConstraint::Diversity || found == documents {
             return Ok(());
         }
-        let blocks = data.row_groups(query).iter().map(|row| row.group + 1).max().unwrap_or(0);
+        let values = data.row_groups(query).iter().map(|row| row.group + 1).max().unwrap_or(0);
         Err(Error::Data(format!(
-            "query {}: {documents} documents in {blocks} blocks give a list of {found} with \"max_per_value\": {}, not of \
-             k = {k}; allow shorter lists with \"allow_short\": true, or more documents per block",
-            data.query_ids[query], self.per_block
+            "query {}: only {found} of k = {k} places can be filled ({documents} documents, {values} values of \"{}\", \
+             \"max_per_value\": {}); set \"allow_short\": true or raise \"max_per_value\"",
+            data.query_ids[query], self.diversify_by, self.max_per_value
         )))
     }
 }
 
-fn rows(
-    data: &Dataset,
-    places: &[Place],
-    scores: &[f64],
-    constraint: ListConstraint,
-    by_rank: bool,
-) -> OutputRows {
-    let mut places = places.to_vec();
-    if by_rank {
-        places.sort_by_key(|&(query, _, rank)| (rank, query));
-    }
-    let row = |(query, document, rank): Place| {
-        let slot = data.groups.get(document).filter(|_| constraint == ListConstraint::Slots);
-        Ok(vec![
-            Output::Id(data.query_ids[query].clone()),
-            Output::Id(data.doc_ids[document].clone()),
-            Output::Real(scores[document]),
-            Output::Integer(rank as i64),
-            slot.cloned().map_or(Output::Null, Output::Id),
-        ])
-    };
-    let rows: Vec<Result<Vec<Output>>> = places.into_iter().map(row).collect();
-    Box::new(rows.into_iter())
+fn output(row: &Ranked, data: &Dataset, scores: &[f64], constraint: ListConstraint) -> Vec<Output> {
+    let slot = data.groups.get(row.document).filter(|_| constraint == ListConstraint::Slots);
+    vec![
+        Output::Id(data.query_ids[row.query].clone()),
+        Output::Id(data.doc_ids[row.document].clone()),
+        Output::Real(scores[row.document]),
+        Output::Integer(row.rank as i64),
+        slot.cloned().map_or(Output::Null, Output::Id),
+    ]
 }

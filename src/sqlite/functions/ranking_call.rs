@@ -1,4 +1,4 @@
-//! What `ltr_rank` and `ltr_evaluate` have in common: (model, source, options) as checked arguments.
+//! The arguments (model, source, options) of `ltr_rank` and `ltr_evaluate`.
 
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -22,11 +22,11 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { name: "options", required: false },
 ];
 
-/// A model that is to be used on the rows of a source.
+/// The checked arguments of a call.
 pub struct RankingCall {
     /// The options.
     pub options: Params,
-    /// How work is to be run; its time started with the call.
+    /// Threads, interrupts and the time limit. The time starts with the call.
     pub limits: RunLimits,
     /// The model.
     pub handle: ModelHandle,
@@ -35,10 +35,10 @@ pub struct RankingCall {
 }
 
 impl RankingCall {
-    /// The request that a call makes.
+    /// Checks the arguments of a call.
     ///
     /// # Errors
-    /// Params, a model or a source that are not there or not right.
+    /// Options, a model or a source that do not exist or are not valid.
     pub fn new(call: &Call<'_>, used: Use) -> Result<Self> {
         let options = optional_text("argument 'options'", call.arguments[2])?;
         let options = options::parse(options.as_deref(), used)?;
@@ -49,23 +49,19 @@ impl RankingCall {
         Ok(Self { options, limits, handle, source })
     }
 
-    /// The groups of documents that the model or the option `diversify_by` asks for.
+    /// The constraint of the model (slots) or of the option `diversify_by`.
     ///
     /// # Errors
-    /// Params of blocks without any, or for a model that has slots.
+    /// Options that depend on `diversify_by` without it; `diversify_by` for a model with slots.
     pub fn constraint(&self) -> Result<ListConstraint> {
-        let blocks = self.options.has("diversify_by");
-        if let Some(key) =
-            ["max_per_value", "allow_short"].into_iter().find(|key| !blocks && self.options.has(key))
-        {
-            return Err(Error::Unsupported(format!(
-                "option '{key}': it has no meaning without 'diversify_by'"
-            )));
+        let diversity = self.options.has("diversify_by");
+        let dependent = ["max_per_value", "allow_short"].into_iter().find(|key| self.options.has(key));
+        if let Some(key) = dependent.filter(|_| !diversity) {
+            return Err(Error::Unsupported(format!("option '{key}': it needs the option 'diversify_by'")));
         }
-        match (self.handle.model.card.slots, blocks) {
+        match (self.handle.model.card.slots, diversity) {
             (true, true) => {
-                let reason =
-                    "option 'diversify_by': the model matches documents to slots, which blocks cannot bind";
+                let reason = "option 'diversify_by': the model assigns documents to slots; slots cannot be diversified";
                 Err(Error::Unsupported(reason.to_owned()))
             }
             (true, false) => Ok(ListConstraint::Slots),
@@ -82,7 +78,8 @@ impl RankingCall {
         read(call.connection, &self.source, spec, &self.options, &self.limits)
     }
 
-    /// Scores of the documents of the source; functions of novel queries are fitted on the call's threads.
+    /// Scores the documents. Models for new queries are fitted in batches (rule 6.4); before each batch the data that it
+    /// needs are read from the stored model, on the calling thread.
     ///
     /// # Errors
     /// Those of scoring; blocks of the model that cannot be read.

@@ -1,13 +1,9 @@
 //! `ltr_recommend(model, user [, k] [, options])` and `ltr_factors(model)`: models of users and items (`cofi_rank`).
 //!
-//! Contract (recommendation):
-//! 1. Rows `doc_id, score, rank`: the k (10 unless given, as an argument or an option) best items that the user has not
-//!    rated; `"include_seen": true` adds those that it has. Rank 1 is best, ties go by item.
-//! 2. The option `ratings` gives ratings in place of those of the training: the user is fitted to them, the items stay
-//!    as they are. They are an object {"item": rating}, whose items are texts or whole numbers, an array of [item,
-//!    rating], or a source with an item and a rating column. Items that are not in the model are left out, with a
-//!    warning.
-//! 3. A user that is not in the model and has no ratings gets the items with the best biases, with a warning.
+//! Rules (docs/reference/rules.md, 11):
+//! * 11.1: Rows `doc_id, score, rank` of the k best items, by default those that the user has not rated.
+//! * 11.2: The option `ratings` replaces the user's training ratings. The user is fitted to them, the items are not.
+//! * 11.3: An unknown user without ratings gets the items with the best biases.
 
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -27,17 +23,15 @@ use crate::sqlite::store::model;
 
 const MODEL: Parameter = Parameter { name: "model", required: true };
 
-/// Items recommended unless the option `k` says otherwise.
-const USUAL: usize = 10;
+/// The default of k.
+const DEFAULT_K: usize = 10;
 
 fn factored(model: &Model) -> Result<&Factored> {
     if let Ranker::Factored(factored) = &model.ranker {
         return Ok(factored);
     }
     let name = &model.card.algorithm;
-    Err(Error::Unsupported(format!(
-        "the model '{name}' has no users and items; 'cofi_rank' trains one that has"
-    )))
+    Err(Error::Unsupported(format!("the model '{name}' has no users and items; train one with 'cofi_rank'")))
 }
 
 /// `ltr_recommend`.
@@ -73,15 +67,15 @@ impl TableFunction for Recommend {
         let candidates = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
         let best = factored.best(&user, k, candidates);
         call.state.set_warnings(warnings);
-        let row = |(place, (item, score)): (usize, (usize, f64))| {
+        let row = |(index, (item, score)): (usize, (usize, f64))| {
             let id = Output::Id(factored.items[item].clone());
-            vec![id, Output::Real(score), Output::Integer(place as i64 + 1)]
+            vec![id, Output::Real(score), Output::Integer(index as i64 + 1)]
         };
         Ok(ready(best.into_iter().enumerate().map(row).collect()))
     }
 }
 
-/// k and the options; where there is no k, its argument may be the options.
+/// k and the options. Options may follow the user directly.
 fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
     let (k, options) = match (call.arguments[2], call.arguments[3]) {
         (Some(ValueRef::Text(text)), None) => (None, Some(ValueRef::Text(text))),
@@ -92,7 +86,7 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
     let options = options::parse(options.as_deref(), Use::Recommend)?;
     let allowed = "a whole number from 1 on, once; options are a JSON text";
     match (k, options.count("k")) {
-        (None, k) => Ok((k.unwrap_or(USUAL), options)),
+        (None, k) => Ok((k.unwrap_or(DEFAULT_K), options)),
         (Some(ValueRef::Integer(k)), None) if k > 0 => Ok((k as usize, options)),
         (Some(found), None) => Err(Error::value("argument 'k'", describe(found), allowed)),
         (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' besides", allowed)),
@@ -101,7 +95,9 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
 
 fn known(factored: &Factored, id: &Id, warnings: &mut Vec<String>) -> User {
     if factored.user_index(id).is_none() {
-        warnings.push(format!("user {id} is not in the model and has no ratings; the biases of items rank"));
+        warnings.push(format!(
+            "user {id} is not in the model and has no ratings; items are ranked by their biases"
+        ));
     }
     factored.user(id)
 }
@@ -115,7 +111,7 @@ fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String
     }
     if rated.len() < 2 {
         warnings.push(
-            "fewer than two ratings of known items say nothing about an order; the biases of items rank"
+            "fewer than two ratings of known items determine no order; items are ranked by their biases"
                 .to_owned(),
         );
     }
@@ -123,7 +119,7 @@ fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String
     factored.fold_in(&rated)
 }
 
-/// The option `ratings`, if given; each item once.
+/// The option `ratings`: each item once (rule 11.2).
 fn ratings(call: &Call<'_>, options: &Params, factored: &Factored) -> Result<Option<Vec<(Id, f64)>>> {
     let mut ratings = match options.get("ratings") {
         None => return Ok(None),
@@ -143,11 +139,11 @@ fn ratings(call: &Call<'_>, options: &Params, factored: &Factored) -> Result<Opt
     ratings.sort_by(|a, b| a.0.cmp(&b.0));
     match ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         None => Ok(Some(ratings)),
-        Some(pair) => Err(Error::Data(format!("option 'ratings': item {} stands there twice", pair[0].0))),
+        Some(pair) => Err(Error::Data(format!("option 'ratings': item {} appears twice", pair[0].0))),
     }
 }
 
-/// The item that a text names; one that is no item may stand for a whole number, as keys of an object are texts.
+/// The item of a text id, otherwise of the whole number in the text: keys of JSON objects are always text.
 fn of_text(text: &str, factored: &Factored) -> Id {
     let whole = || text.parse().ok().map(Id::Integer).filter(|id| factored.item_index(id).is_some());
     let id = Id::text(text);
@@ -184,7 +180,7 @@ fn of_source(call: &Call<'_>, text: &str, options: &Params) -> Result<Vec<(Id, f
         ReadSpec { query: false, ..ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false) };
     let SourceRows { data, .. } = read(call.connection, &source, spec, options, &RunLimits::new(options))?;
     if data.n_queries() > 1 {
-        let problem = format!("ratings of {} users; those of one are wanted", data.n_queries());
+        let problem = format!("ratings of {} users; allowed are those of one user", data.n_queries());
         return Err(source.error(problem));
     }
     Ok(data.doc_ids.iter().cloned().zip(data.relevance.iter().copied()).collect())

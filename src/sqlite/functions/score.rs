@@ -1,9 +1,9 @@
 //! `ltr_score(model, features [, query_features])`: the score of one document; higher is better.
 //!
-//! Contract (scoring):
-//! 1. The model is decoded once per statement where its argument is constant.
-//! 2. With two arguments nothing is fitted; models whose function depends on the query ask for the third.
-//! 3. Models that do not score documents one by one are refused with "use ltr_rank".
+//! Rules (docs/reference/rules.md, 7):
+//! * 7.2: A constant model argument is decoded once per statement.
+//! * 7.3: With two arguments nothing is fitted. Models whose function depends on the query need the third.
+//! * 7.4: Models that cannot score a document alone are refused with "use ltr_rank".
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::sqlite::glue::value::{Output, vector_argument};
 use crate::sqlite::glue::work::run_fit;
 use crate::sqlite::store::model;
 
-/// The definition with two arguments: it never fits, so a view of a trusted schema may use it.
+/// The definition with two arguments. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).
 pub const SCORE: ScalarFunction =
     ScalarFunction { name: "ltr_score", arities: &[2], flags: FunctionFlags::empty(), execute: score };
 
@@ -31,20 +31,20 @@ pub const SCORE_FOR_QUERY: ScalarFunction = ScalarFunction {
     execute: score_for_query,
 };
 
-/// A scorer of a model, kept for the statement beside the argument it depends on.
-struct Kept {
+/// A scorer that SQLite caches with the argument it depends on (rule 7.2).
+struct CachedScorer {
     key: Key,
     scorer: PointScorer,
 }
 
 fn score(call: &ScalarCall<'_>) -> Result<Output> {
-    if let Ok(Some(kept)) = call.context.get_aux::<Kept>(0) {
-        return one(&kept.scorer, call);
+    if let Ok(Some(cached)) = call.context.get_aux::<CachedScorer>(0) {
+        return one(&cached.scorer, call);
     }
     let handle = load(call)?;
     let scorer = scorer(&handle, None, call)?;
     let outcome = one(&scorer, call);
-    drop(call.context.set_aux(0, Kept { key: handle.key, scorer }));
+    drop(call.context.set_aux(0, CachedScorer { key: handle.key, scorer }));
     outcome
 }
 
@@ -56,16 +56,16 @@ fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
         drop(call.context.set_aux(0, handle.clone()));
         handle
     };
-    // Constant query features may meet a model that changes from row to row.
-    if let Ok(Some(kept)) = call.context.get_aux::<Kept>(2)
-        && kept.key == handle.key
+    // The model may change from row to row although the query features are constant.
+    if let Ok(Some(cached)) = call.context.get_aux::<CachedScorer>(2)
+        && cached.key == handle.key
     {
-        return one(&kept.scorer, call);
+        return one(&cached.scorer, call);
     }
     let features = vector_argument("argument 'query_features'", call.context.get_raw(2))?;
     let scorer = scorer(&handle, Some(&features), call)?;
     let outcome = one(&scorer, call);
-    drop(call.context.set_aux(2, Kept { key: handle.key, scorer }));
+    drop(call.context.set_aux(2, CachedScorer { key: handle.key, scorer }));
     outcome
 }
 

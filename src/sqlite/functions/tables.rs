@@ -1,4 +1,4 @@
-//! What there is: `ltr_algorithms`, `ltr_metrics`, `ltr_options`. Filled from the tables of the crate.
+//! `ltr_algorithms`, `ltr_metrics` and `ltr_options` list the tables of the crate (rule 9.6).
 
 use serde_json::{Map, Value, json};
 

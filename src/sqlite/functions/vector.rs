@@ -1,8 +1,8 @@
 //! `ltr_vec(x1, x2, ...)` and `ltr_vec_to_json(blob)`: vectors of features.
 //!
-//! Contract (vectors):
-//! 1. `ltr_vec` takes numbers, BLOBs of f32 and JSON arrays, and concatenates them to a BLOB of little-endian f32.
-//! 2. NULL is an error, as is anything that is not finite in single precision.
+//! Rules (docs/reference/rules.md, 10):
+//! * 10.1: `ltr_vec` concatenates numbers, BLOBs of f32 and JSON arrays to a BLOB of little-endian f32.
+//! * 10.2: NULL and values that are not finite in single precision are errors.
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
@@ -22,9 +22,9 @@ pub const VEC_TO_JSON: ScalarFunction =
 
 fn vec(call: &ScalarCall<'_>) -> Result<Output> {
     let mut bytes = Vec::with_capacity(4 * call.context.len());
-    for place in 0..call.context.len() {
-        let value = call.context.get_raw(place);
-        let what = || format!("argument {}", place + 1);
+    for index in 0..call.context.len() {
+        let value = call.context.get_raw(index);
+        let what = || format!("argument {}", index + 1);
         let numbers = match number_of(value) {
             Some(number) => vec![number],
             None if value == ValueRef::Null => {
@@ -58,16 +58,12 @@ fn to_json(call: &ScalarCall<'_>) -> Result<Output> {
     }
     let values: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
     match values.iter().position(|value| !value.is_finite()) {
-        // The shortest decimal that reads back as the same f32.
-        None => Ok(Output::Json(serde_json::Value::Array(
-            values.iter().map(|value| serde_json::from_str(&shortest(*value)).unwrap_or_default()).collect(),
-        ))),
+        // The shortest decimals that read back as the same f32.
+        None => serde_json::from_str(&format!("{values:?}"))
+            .map(Output::Json)
+            .map_err(|problem| Error::Internal(problem.to_string())),
         Some(at) => {
             Err(Error::value("argument 1", format!("{} as value {}", values[at], at + 1), "finite numbers"))
         }
     }
-}
-
-fn shortest(value: f32) -> String {
-    format!("{value:?}")
 }

@@ -1,6 +1,6 @@
 //! The entry points of the loadable extension.
 //!
-//! The host's version is checked before anything else: rusqlite would abort an old host instead of refusing it.
+//! Rule 13.8: the version of the host is checked first, because rusqlite would abort an older host.
 #![allow(unsafe_code, reason = "the entry points of a shared library are C functions")]
 
 use std::ffi::{c_char, c_int};
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, ffi};
 
-/// The oldest host, 3.38.0: the first with all that the functions use.
+/// The oldest host, 3.38.0: the first that has everything the functions use.
 const OLDEST: c_int = 3_038_000;
 
 /// Entry point under the name that every host tries.

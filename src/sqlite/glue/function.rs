@@ -1,4 +1,4 @@
-//! Scalar SQL functions: one table, one checked loop that registers it.
+//! Scalar SQL functions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub struct ScalarFunction {
     /// Its name in SQL.
     pub name: &'static str,
-    /// The numbers of arguments it takes; -1 for any.
+    /// The accepted numbers of arguments; -1 for any.
     pub arities: &'static [i32],
     /// Its flags beside UTF8.
     pub flags: FunctionFlags,
@@ -43,9 +43,9 @@ impl ScalarCall<'_> {
         body(&connection)
     }
 
-    /// The argument at a place, if the call has so many.
-    pub fn argument(&self, place: usize) -> Option<rusqlite::types::ValueRef<'_>> {
-        (place < self.context.len()).then(|| self.context.get_raw(place))
+    /// The argument at an index, if there is one.
+    pub fn argument(&self, index: usize) -> Option<rusqlite::types::ValueRef<'_>> {
+        (index < self.context.len()).then(|| self.context.get_raw(index))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one door between this crate and SQLite: no panic crosses it, and every error carries the function's name.
+//! Wraps every call from SQLite: panics become errors (rule 13.9), and errors begin with the function's name (rule 13.7).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,7 +22,7 @@ fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
     }
 }
 
-/// The message of an error. Hosts end texts at a zero byte, and rusqlite would lose such a message whole.
+/// The message of an error. Zero bytes are escaped: they would end the text in the host, and rusqlite drops such messages.
 fn shown(name: &str, error: &Error) -> String {
     let advice = if matches!(error, Error::NotPointwise(_)) { "; use ltr_rank" } else { "" };
     format!("{name}: {error}{advice}").replace('\0', "\\0")

@@ -1,4 +1,4 @@
-//! What one connection keeps between calls: decoded models and fitted functions. Dropped with the connection.
+//! The state of one connection: cached models and fits, the last warnings, a mark while training runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,20 +8,20 @@ use crate::error::{Error, Result};
 use crate::evaluate::FitCache;
 use crate::model::{Key, Model};
 
-/// At most this many decoded models are kept.
+/// Capacity of the cache of decoded models.
 const MAX_MODELS: usize = 16;
 
-/// At most about this many bytes of fitted functions are kept.
-const FIT_BYTES: usize = 64 << 20;
+/// Capacity of the cache of fitted functions in bytes.
+const MAX_FIT_BYTES: usize = 64 << 20;
 
-/// A decoded model of a call.
+/// A decoded model, and where its remaining bytes are.
 #[derive(Debug, Clone)]
 pub struct ModelHandle {
     /// The model.
     pub model: Arc<Model>,
     /// Its key.
     pub key: Key,
-    /// Where the blocks are that it has not read yet; `None` where it has read all.
+    /// The stored model whose blocks are read on demand; `None` for a model from a BLOB argument, which has all.
     pub location: Option<BlobLocation>,
 }
 
@@ -37,7 +37,7 @@ pub struct BlobLocation {
 /// The state of one connection.
 #[derive(Debug)]
 pub struct State {
-    /// Functions of novel queries.
+    /// Functions of new queries.
     pub fits: FitCache,
     models: BoundedCache<Key, Arc<Model>>,
     warnings: Mutex<Vec<String>>,
@@ -49,17 +49,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl State {
-    /// A connection that has kept nothing yet.
+    /// The state of a new connection.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            fits: FitCache::new(FIT_BYTES),
+            fits: FitCache::new(MAX_FIT_BYTES),
             models: BoundedCache::new(MAX_MODELS),
             warnings: Mutex::default(),
             training: AtomicBool::new(false),
         })
     }
 
-    /// The model with this key, decoded by `decode` unless it is cached.
+    /// The cached model with this key, otherwise the one that `decode` returns.
     ///
     /// # Errors
     /// Those of `decode`.
@@ -77,20 +77,20 @@ impl State {
         self.models.len()
     }
 
-    /// Remembers what the last ranking or evaluation had to say.
+    /// Stores the warnings of the last ranking or evaluation.
     pub fn set_warnings(&self, warnings: Vec<String>) {
         *lock(&self.warnings) = warnings;
     }
 
-    /// What the last ranking or evaluation had to say.
+    /// The warnings of the last ranking or evaluation.
     pub fn warnings(&self) -> Vec<String> {
         lock(&self.warnings).clone()
     }
 
-    /// Marks that a training runs on this connection until the guard is dropped.
+    /// Marks that a training runs on this connection until the mark is dropped.
     ///
     /// # Errors
-    /// Where one runs already: a source that trains would never end.
+    /// One runs already: a source that trains would never end.
     pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
         if self.training.swap(true, Ordering::SeqCst) {
             let problem =

@@ -1,4 +1,4 @@
-//! SQL values on their way in and out.
+//! Conversion of SQL values.
 
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
@@ -67,7 +67,7 @@ pub fn id_of(value: ValueRef<'_>) -> Id {
     }
 }
 
-/// The number of a value: INTEGER, REAL, or TEXT that is a well-formed number (CSV imports make everything TEXT).
+/// The number in an INTEGER, a REAL or a TEXT that is a well-formed number: a CSV import makes everything TEXT.
 #[inline]
 pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
     match value {
@@ -78,14 +78,14 @@ pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
     }
 }
 
-/// The number that a text is, spaces around it aside; words such as `inf` and `nan` are none.
+/// The number in a text (rule 3.1). Words such as `inf` and `nan` are not numbers.
 fn text_number(bytes: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
     let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     if numeric { text.parse().ok() } else { None }
 }
 
-/// A value as it is shown in messages.
+/// A value for messages.
 pub fn describe(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => "NULL".to_owned(),
@@ -96,19 +96,19 @@ pub fn describe(value: ValueRef<'_>) -> String {
     }
 }
 
-/// What SQLite says is wrong, without the text of the statement.
+/// SQLite's message without the text of the statement.
 ///
-/// Static builds of rusqlite add ` in <statement> at offset <number>`; the loadable one, whose bindings are older, does
-/// not, nor does it have the variant of the error that could be matched here.
+/// Static builds of rusqlite append ` in <statement> at offset <number>`. The loadable build does not, and lacks the
+/// error variant that could be matched instead.
 pub fn message(error: &rusqlite::Error) -> String {
     let mut text = error.to_string();
     let starts = |rest: &str| {
         let rest = rest.trim_start().to_ascii_uppercase();
         ["SELECT", "WITH", "VALUES", "--", "/*", "INSERT", "DELETE"].iter().any(|word| rest.starts_with(word))
     };
-    let statement = text.match_indices(" in ").find(|(place, word)| starts(&text[place + word.len()..]));
-    if let (Some((place, _)), Some(_)) = (statement, text.rfind(" at offset ")) {
-        text.truncate(place);
+    let statement = text.match_indices(" in ").find(|(index, word)| starts(&text[index + word.len()..]));
+    if let (Some((index, _)), Some(_)) = (statement, text.rfind(" at offset ")) {
+        text.truncate(index);
     }
     text
 }
@@ -125,10 +125,10 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
     }
 }
 
-/// An optional text argument: absent or NULL is none.
+/// An optional text argument; `None` for NULL.
 ///
 /// # Errors
-/// Anything else but TEXT that is UTF-8.
+/// Other values that are not TEXT in UTF-8.
 pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<String>> {
     match value {
         None | Some(ValueRef::Null) => Ok(None),
@@ -146,7 +146,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
     let values: Vec<f64> = match value {
         ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {
             (chunks, []) => chunks.iter().map(|chunk| f64::from(f32::from_le_bytes(*chunk))).collect(),
-            _ => return Err(refuse(format!("a BLOB of {} bytes, no multiple of 4", bytes.len()))),
+            _ => return Err(refuse(format!("a BLOB of {} bytes, not a multiple of 4", bytes.len()))),
         },
         ValueRef::Text(bytes) => serde_json::from_slice(bytes)
             .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?,

@@ -1,4 +1,4 @@
-//! Table-valued functions: one adapter between SQLite's virtual tables and the safe trait [`TableFunction`].
+//! Table-valued functions: adapts SQLite's virtual tables to the safe trait [`TableFunction`].
 //!
 //! The declared table has the function's columns followed by one hidden column per parameter; `f(a, b)` means that the
 //! hidden columns equal a and b. Bits of `idxNum`:
@@ -27,7 +27,7 @@ use super::value::{Output, id_of};
 use crate::data::Id;
 use crate::error::{Error, Result};
 
-/// Rows of a table-valued function, made one by one or ready.
+/// Rows of a table-valued function.
 pub type OutputRows = Box<dyn Iterator<Item = Result<Vec<Output>>>>;
 
 /// A hidden column.
@@ -45,22 +45,22 @@ pub struct Call<'a> {
     pub state: &'a Arc<State>,
     /// The connection.
     pub connection: &'a Connection,
-    /// One per parameter; `None` where it is not given.
+    /// One per parameter; `None` if it is not given.
     pub arguments: &'a [Option<ValueRef<'a>>],
-    /// Where the function asks for it: the value that column 0 must equal.
+    /// The value that column 0 must equal, if the function has [`TableFunction::filters_first_column`].
     pub only: Option<Id>,
-    /// The order asked for: the place in [`TableFunction::orders`].
+    /// The order of the rows: an index into [`TableFunction::orders`].
     pub order: Option<usize>,
 }
 
 impl<'a> Call<'a> {
-    /// An argument; NULL where it is not given.
-    pub fn argument(&self, place: usize) -> ValueRef<'a> {
-        self.arguments[place].unwrap_or(ValueRef::Null)
+    /// An argument; NULL if it is not given.
+    pub fn argument(&self, index: usize) -> ValueRef<'a> {
+        self.arguments[index].unwrap_or(ValueRef::Null)
     }
 }
 
-/// Rows that are all there.
+/// Rows that are already computed.
 pub fn ready(rows: Vec<Vec<Output>>) -> OutputRows {
     Box::new(rows.into_iter().map(Ok))
 }
@@ -73,21 +73,19 @@ pub trait TableFunction: Send + Sync + 'static {
     fn columns(&self) -> &'static [&'static str];
     /// Its parameters.
     fn parameters(&self) -> &'static [Parameter];
-    /// True where it must not run from views and triggers.
+    /// True if it must not run from views and triggers (rule 13.2).
     fn direct_only(&self) -> bool {
         true
     }
-    /// True where a comparison of column 0 with a value (collation BINARY) is handed to [`Call::only`] and not checked
-    /// again.
-    fn takes_only(&self) -> bool {
+    /// True if the function itself filters by [`Call::only`]: SQLite does not check comparisons of column 0 again.
+    fn filters_first_column(&self) -> bool {
         false
     }
     /// The orders (column numbers, all ascending) in which it can give its rows.
     fn orders(&self) -> &'static [&'static [c_int]] {
         &[]
     }
-    /// A number of a row that does not depend on which rows were asked for, where [`Self::takes_only`] lets SQLite ask
-    /// for few: FULL JOIN tells rows apart by it.
+    /// A row id that does not depend on the filter; FULL JOIN identifies rows by it.
     fn row_id(&self, _row: &[Output]) -> Option<i64> {
         None
     }
@@ -95,14 +93,14 @@ pub trait TableFunction: Send + Sync + 'static {
     fn plan(&self) -> &'static CStr {
         c""
     }
-    /// Its rows.
+    /// Computes its rows.
     ///
     /// # Errors
-    /// Whatever is wrong with the call.
+    /// Any problem with the call.
     fn execute(&self, call: &Call<'_>) -> Result<OutputRows>;
 }
 
-/// What a module knows: the connection's state and the function.
+/// The data of a module.
 #[derive(Clone)]
 pub struct Aux {
     state: Arc<State>,
@@ -126,7 +124,7 @@ struct Cursor<'vtab> {
     database: *mut ffi::sqlite3,
     rows: Option<OutputRows>,
     current: Option<Vec<Output>>,
-    /// What the hidden columns read as: the arguments of the call; BLOBs read as NULL, for a model may be large.
+    /// Values of the hidden columns: the arguments. BLOBs are NULL here, because a model may be large.
     hidden: Vec<Output>,
     row_id: i64,
     phantom: PhantomData<&'vtab ()>,
@@ -159,46 +157,50 @@ impl Aux {
             .map_err(|_| Error::Internal("a zero byte in a column name".to_owned()))
     }
 
-    /// Chooses what is handed to `filter`; false where SQLite must plan differently.
-    fn plan(&self, info: &mut IndexInfo) -> bool {
-        let (columns, parameters) = (self.function.columns().len(), self.function.parameters());
-        let mut given: Vec<Option<usize>> = vec![None; parameters.len() + 1];
-        let mut unusable = false;
-        for (index, constraint) in info.constraints().enumerate() {
-            let column = constraint.column();
-            let equal = constraint.operator() == IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ;
-            let place = match usize::try_from(column) {
+    /// The constraint that gives each parameter, then the one that filters column 0. `None`: a parameter is given, but
+    /// not in this plan.
+    fn constraints(&self, info: &IndexInfo) -> Option<Vec<Option<usize>>> {
+        let (columns, parameters) = (self.function.columns().len(), self.function.parameters().len());
+        let mut given = vec![None; parameters + 1];
+        for (number, constraint) in info.constraints().enumerate() {
+            if constraint.operator() != IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ {
+                continue;
+            }
+            let index = match usize::try_from(constraint.column()) {
                 Ok(column) if column >= columns => column - columns,
-                Ok(0) if self.function.takes_only() && is_binary(info, index) => parameters.len(),
+                Ok(0) if self.function.filters_first_column() && is_binary(info, number) => parameters,
                 _ => continue,
             };
-            if equal && constraint.is_usable() {
-                given[place].get_or_insert(index);
-            } else if place < parameters.len() && equal {
-                unusable = true;
+            if constraint.is_usable() {
+                given[index].get_or_insert(number);
+            } else if index < parameters {
+                return None;
             }
         }
-        if unusable {
-            return false;
-        }
+        Some(given)
+    }
+
+    /// Chooses the values that `filter` receives; false if SQLite must plan differently.
+    fn plan(&self, info: &mut IndexInfo) -> bool {
+        let Some(given) = self.constraints(info) else { return false };
+        // 1. Values that `filter` receives, in order. SQLite need not check them again.
         let mut bits: c_int = 0;
-        let mut position = 0;
-        for (place, constraint) in given.iter().enumerate() {
-            if let Some(constraint) = constraint {
-                position += 1;
-                bits |= 1 << place;
-                let mut usage = info.constraint_usage(*constraint);
-                usage.set_argv_index(position);
-                usage.set_omit(true);
-            }
+        for (position, (index, constraint)) in (1..)
+            .zip(given.iter().enumerate().filter_map(|(index, constraint)| Some((index, (*constraint)?))))
+        {
+            bits |= 1 << index;
+            let mut usage = info.constraint_usage(constraint);
+            usage.set_argv_index(position);
+            usage.set_omit(true);
         }
-        let only = given[parameters.len()].is_some();
         bits |= self.order(info) << given.len();
         info.set_idx_num(bits);
         info.set_idx_cstr(self.function.plan());
-        // SQLite also plans the parts of an OR one by one, without the arguments. Such a plan must lose, not fail.
+        // 2. Cost. SQLite also plans the parts of an OR alone, without the arguments: such a plan must lose, not fail.
+        let parameters = self.function.parameters();
         let complete =
-            parameters.iter().zip(&given).all(|(parameter, place)| !parameter.required || place.is_some());
+            parameters.iter().zip(&given).all(|(parameter, given)| !parameter.required || given.is_some());
+        let only = given[parameters.len()].is_some();
         info.set_estimated_cost(match (complete, only) {
             (false, _) => 1e90,
             (true, true) => 1_000.0,
@@ -214,7 +216,7 @@ impl Aux {
         let missing = parameters
             .iter()
             .enumerate()
-            .find(|(place, parameter)| parameter.required && bits & (1 << place) == 0);
+            .find(|(index, parameter)| parameter.required && bits & (1 << index) == 0);
         let Some((_, parameter)) = missing else { return Ok(()) };
         let all: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
         Err(Error::Unsupported(format!(
@@ -224,7 +226,7 @@ impl Aux {
         )))
     }
 
-    /// The number (from 1) of an order that begins as asked for, told to SQLite; 0 for none.
+    /// The number (from 1) of an order that satisfies ORDER BY, and tells SQLite so; 0 for none.
     fn order(&self, info: &mut IndexInfo) -> c_int {
         let asked: Vec<(c_int, bool)> =
             info.order_bys().map(|order| (order.column(), order.is_order_by_desc())).collect();
@@ -234,16 +236,16 @@ impl Aux {
         };
         let found = self.function.orders().iter().position(|order| begins(order));
         match found {
-            Some(place) if !asked.is_empty() => {
+            Some(index) if !asked.is_empty() => {
                 info.set_order_by_consumed(true);
-                place as c_int + 1
+                index as c_int + 1
             }
             _ => 0,
         }
     }
 }
 
-/// True where a constraint compares as identifiers do; SQLite itself checks those of other collations.
+/// True if a constraint compares like identifiers (rule 3.5). SQLite checks those of other collations itself.
 fn is_binary(info: &IndexInfo, constraint: usize) -> bool {
     info.collation(constraint).is_ok_and(|name| name.eq_ignore_ascii_case("BINARY"))
 }
@@ -266,7 +268,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
         };
         let direct_only = aux.function.direct_only();
         db.config(if direct_only { VTabConfig::DirectOnly } else { VTabConfig::Innocuous })?;
-        // SAFETY: the handle is used only while this table lives, which the database outlives.
+        // SAFETY: the handle is used only while this table exists, and the database outlives it.
         let database = unsafe { db.handle() };
         let declaration = aux.guard(|| aux.declaration())?;
         let base = ffi::sqlite3_vtab::default();
@@ -296,7 +298,7 @@ impl Cursor<'_> {
         self.aux.check_given(bits)?;
         let parameters = self.aux.function.parameters().len();
         let mut values = values.iter();
-        let mut take = |place: usize| if bits & (1 << place) == 0 { None } else { values.next() };
+        let mut take = |index: usize| if bits & (1 << index) == 0 { None } else { values.next() };
         let arguments: Vec<Option<ValueRef<'_>>> = (0..parameters).map(&mut take).collect();
         let only = take(parameters).map(id_of);
         let order = usize::try_from(bits >> (parameters + 1)).ok().and_then(|order| order.checked_sub(1));
@@ -359,7 +361,7 @@ unsafe impl VTabCursor for Cursor<'_> {
     }
 }
 
-/// A value of the current row on its way out.
+/// A borrowed value of the current row.
 struct Borrowed<'a>(&'a Output);
 
 impl ToSql for Borrowed<'_> {
@@ -372,7 +374,7 @@ impl ToSql for Borrowed<'_> {
 mod tests {
     use super::*;
 
-    /// A function that panics where its argument says.
+    /// A function that panics at the row that its argument gives.
     struct Panics;
 
     impl TableFunction for Panics {
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_becomes_an_error_and_the_connection_goes_on() {
+    fn a_panic_becomes_an_error_and_the_connection_stays_usable() {
         let connection = Connection::open_in_memory().unwrap();
         register(&connection, &Panics, &State::new()).unwrap();
         let sum = |place: i64| {

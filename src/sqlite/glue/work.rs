@@ -1,9 +1,8 @@
-//! Long work beside the calling thread.
+//! Runs computation on a thread pool while the calling thread polls SQLite for interrupts (rule 13.5).
 //!
-//! SQLite may be touched on the calling thread only, so the work runs on a pool of its own (dropped at the end: a pool
-//! that outlives the call would hang forked children) while the calling thread waits and steps a small statement now
-//! and then. That statement fails once the host has called `sqlite3_interrupt` or its progress handler says stop,
-//! which is how both are noticed on every version of SQLite.
+//! Only the calling thread may use the connection. It runs a small statement every 20 ms: after `sqlite3_interrupt`, or
+//! if the host's progress handler stops it, the statement fails. This works in every version of SQLite. The pool is
+//! created per call: a global pool would deadlock forked child processes.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
@@ -18,11 +17,11 @@ use crate::param::Params;
 use crate::run::{POLL_INTERVAL, cores, on_pool};
 use crate::space::Function;
 
-/// Enough virtual machine steps for the progress handlers that hosts use as time-outs.
+/// Runs enough virtual machine steps that progress handlers, which hosts use as time-outs, are called.
 const INTERRUPT_PROBE: &str = "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 1000) \
                      SELECT count(*) FROM step";
 
-/// How the work is to be run.
+/// Threads, time limit and progress output of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct RunLimits {
     threads: usize,
@@ -31,7 +30,7 @@ pub struct RunLimits {
     progress: bool,
 }
 
-/// Fits one function as a call without options would: on all cores, until the host says stop.
+/// Fits one function on all cores.
 ///
 /// # Errors
 /// Those of the fit, an interruption.
@@ -40,7 +39,7 @@ pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
 }
 
 impl RunLimits {
-    /// The limits that a call's options ask for; its time starts now.
+    /// The limits in the options of a call. The time starts now.
     pub fn new(options: &Params) -> Self {
         Self {
             threads: options.count("threads").unwrap_or_else(cores),
@@ -82,7 +81,7 @@ impl RunLimits {
         on_pool(self.threads, &Control::default(), poll, work)
     }
 
-    /// For work on the calling thread: looks at the host as often as [`Self::run`] does, however often it is called.
+    /// A check for work on the calling thread; cheap, because it polls the host only every [`POLL_INTERVAL`].
     pub fn interrupt_checker(self, connection: &Connection) -> impl Fn() -> Result<()> {
         let last = Cell::new(Instant::now());
         move || {
@@ -94,7 +93,7 @@ impl RunLimits {
         }
     }
 
-    /// An error once the host wants the call to stop or the time limit has passed.
+    /// An error if the host interrupts the call or the time limit has passed.
     ///
     /// # Errors
     /// [`Error::Interrupted`], [`Error::TimeLimit`].
@@ -112,7 +111,7 @@ impl RunLimits {
         if self.progress {
             let (done, total) = control.progress();
             let mut terminal = std::io::stderr().lock();
-            // A terminal that is gone is no reason to stop.
+            // A closed terminal must not stop the work.
             drop(write!(terminal, "\r{done} of {total} fits, {:.1} s ", self.seconds()));
             drop(terminal.flush());
         }

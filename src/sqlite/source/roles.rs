@@ -1,11 +1,11 @@
 //! Roles: which column of a source is the query, the document, the relevance, a feature, ...
 //!
-//! Contract (roles):
-//! 1. Roles are found by name, case-insensitively; the option `columns` sets them.
-//! 2. Two columns that could fill one role are an error that asks for `columns`.
-//! 3. Features are one column `features`, otherwise every remaining column that turns out to be numeric.
-//! 4. Query features are one column `query_features`, otherwise the columns named `q_*` that have no other role.
-//! 5. Every inferred role and every ignored column is reported.
+//! Rules (docs/reference/rules.md, 2):
+//! * 2.1, 2.2: Columns get roles by name, case-insensitively; the option `columns` overrides.
+//! * 2.3: Two columns that could fill one role are an error that asks for `columns`.
+//! * 2.5: Features are one column `features`, otherwise every remaining column that turns out to be numeric.
+//! * 2.6: Query features are one column `query_features`, otherwise the columns `q_*` without another role.
+//! * 2.10: The report lists every role and every ignored column.
 
 use serde_json::{Map, Value, json};
 
@@ -38,6 +38,15 @@ pub enum FeatureColumns {
     Wide(Vec<usize>),
 }
 
+impl FeatureColumns {
+    fn all(&self) -> &[usize] {
+        match self {
+            Self::Vector(column) => std::slice::from_ref(column),
+            Self::Wide(columns) => columns,
+        }
+    }
+}
+
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roles {
@@ -51,19 +60,18 @@ pub struct Roles {
     pub relevance: Option<usize>,
     /// The query's weight.
     pub weight: Option<usize>,
-    /// The block or slot of the row, where it is asked for.
+    /// The diversity value or slot, if the constraint has one.
     pub group: Option<usize>,
-    /// What the groups are.
     constraint: ListConstraint,
     /// Document features.
     pub features: FeatureColumns,
-    /// Query features; absent where there are none.
+    /// Query features, if there are any.
     pub query_features: Option<FeatureColumns>,
-    /// Columns with a role that nothing here uses, and those that the caller ignores.
+    /// Columns that the caller ignores, and those that nothing uses.
     pub ignored: Vec<usize>,
 }
 
-/// An error for a role without a column, with what to name one.
+/// The error about a role without a column, with names that a column could have (rule 2.4).
 pub fn absent(source: &Source, columns: &[String], role: &str, names: &str) -> Error {
     let columns = columns.join(", ");
     source.error(format!(
@@ -71,18 +79,20 @@ pub fn absent(source: &Source, columns: &[String], role: &str, names: &str) -> E
     ))
 }
 
-/// What the caller says about columns.
-struct Given<'a> {
-    source: &'a Source,
-    names: &'a [String],
-    columns: Option<&'a Map<String, Value>>,
+/// The names in the value of a key: one, or an array.
+fn listed_names(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(name) => vec![name],
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
 }
 
 impl Roles {
     /// Finds the roles of columns with these names.
     ///
     /// # Errors
-    /// Contract 2; a name in `columns` or `diversify_by` that is no column of the source; no slot where slots are asked for.
+    /// Rule 2.3; a name in an option that is no column of the source; no slot although the constraint needs it.
     pub fn find(
         source: &Source,
         names: Vec<String>,
@@ -90,50 +100,37 @@ impl Roles {
         options: &Params,
     ) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
-        let given = Given { source, names: &names, columns };
-        given.check_keys()?;
-        given.check_claims()?;
-        let one = |role: &str| given.one(role);
+        let overrides = ColumnOverrides { source, names: &names, columns };
+        overrides.check_keys()?;
+        overrides.check_claims()?;
+        // 1. Roles of one column.
+        let one = |role: &str| overrides.one(role);
         let (query, doc, relevance) = (one("query")?, one("doc")?, one("relevance")?);
         let (weight, slot) = (one("weight")?, one("slot")?);
-        let mut ignored = given.listed("ignore")?.unwrap_or_default();
         let group = match constraint {
             ListConstraint::None => None,
             ListConstraint::Diversity => {
-                options.text("diversify_by").map(|name| given.block(name)).transpose()?
+                options.text("diversify_by").map(|name| overrides.lookup("diversify_by", name)).transpose()?
             }
-            ListConstraint::Slots => Some(slot.ok_or_else(|| given.absent("slot", "it slot"))?),
+            ListConstraint::Slots => Some(slot.ok_or_else(|| absent(source, &names, "slot", "it slot"))?),
         };
+        let mut ignored = overrides.listed("ignore")?.unwrap_or_default();
+        // A slot is never a feature (rule 2.8).
         ignored.extend(slot.filter(|_| constraint != ListConstraint::Slots));
-        let taken = [query, doc, relevance, weight, group.filter(|_| constraint == ListConstraint::Slots)];
-        let mut taken: Vec<usize> = taken.into_iter().flatten().collect();
-        // A block has a role of its own unless it is another role's column too, such as the document.
-        taken.extend(group.filter(|column| !taken.contains(column)));
+        // 2. Query features and features: columns without another role (rules 2.5, 2.6).
+        let mut taken: Vec<usize> = [query, doc, relevance, weight, group].into_iter().flatten().collect();
         taken.extend(&ignored);
-        let query_features = match given.listed("query_features")? {
-            Some(list) => Some(FeatureColumns::Wide(list)),
-            None => match one("query_features")? {
-                Some(column) => Some(FeatureColumns::Vector(column)),
-                None => given.prefixed(&taken),
-            },
+        let query_features = match overrides.vector_or_list("query_features")? {
+            None => overrides.prefixed(&taken),
+            columns => columns,
         };
-        match &query_features {
-            Some(FeatureColumns::Vector(column)) => taken.push(*column),
-            Some(FeatureColumns::Wide(columns)) => taken.extend(columns),
-            None => {}
-        }
-        let features = match (given.listed("features")?, one("features")?) {
-            (Some(list), _) => FeatureColumns::Wide(list),
-            (None, Some(column)) => FeatureColumns::Vector(column),
-            (None, None) => {
-                FeatureColumns::Wide((0..names.len()).filter(|column| !taken.contains(column)).collect())
-            }
-        };
-        let used = |column: &usize| match &features {
-            FeatureColumns::Vector(vector) => column == vector,
-            FeatureColumns::Wide(wide) => wide.contains(column),
-        };
-        ignored.extend((0..names.len()).filter(|column| !taken.contains(column) && !used(column)));
+        taken.extend(query_features.iter().flat_map(FeatureColumns::all));
+        let features = overrides.vector_or_list("features")?.unwrap_or_else(|| {
+            FeatureColumns::Wide((0..names.len()).filter(|column| !taken.contains(column)).collect())
+        });
+        // 3. Everything else is ignored, and reported.
+        let used = |column: &usize| taken.contains(column) || features.all().contains(column);
+        ignored.extend((0..names.len()).filter(|column| !used(column)));
         Ok(Self {
             names,
             query,
@@ -148,16 +145,11 @@ impl Roles {
         })
     }
 
-    /// The same roles where no features are read: their columns are ignored.
+    /// The same roles without features: their columns are ignored.
     pub fn without_features(mut self) -> Self {
         let query_features = self.query_features.take();
         let features = std::mem::replace(&mut self.features, FeatureColumns::Wide(Vec::new()));
-        for columns in [Some(features), query_features].into_iter().flatten() {
-            match columns {
-                FeatureColumns::Vector(column) => self.ignored.push(column),
-                FeatureColumns::Wide(columns) => self.ignored.extend(columns),
-            }
-        }
+        self.ignored.extend(query_features.iter().chain([&features]).flat_map(FeatureColumns::all));
         self.ignored.sort_unstable();
         self
     }
@@ -167,22 +159,18 @@ impl Roles {
         self.names.iter().position(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The roles as JSON, for reports.
-    pub fn report(&self, ignored_too: &[String]) -> Value {
+    /// The roles as JSON, for reports; `not_numeric` are further columns that were ignored.
+    pub fn report(&self, not_numeric: &[String]) -> Value {
         let name = |column: Option<usize>| column.map(|column| self.names[column].clone());
         let list = |columns: &FeatureColumns| match columns {
             FeatureColumns::Vector(column) => json!(self.names[*column]),
             FeatureColumns::Wide(columns) => {
-                let names = columns.iter().map(|column| self.names[*column].as_str());
-                json!(names.filter(|name| !ignored_too.iter().any(|other| other == name)).collect::<Vec<_>>())
+                let names = columns.iter().map(|column| &self.names[*column]);
+                json!(names.filter(|name| !not_numeric.contains(name)).collect::<Vec<_>>())
             }
         };
-        let ignored: Vec<&str> = self
-            .ignored
-            .iter()
-            .map(|column| self.names[*column].as_str())
-            .chain(ignored_too.iter().map(String::as_str))
-            .collect();
+        let ignored: Vec<&String> =
+            self.ignored.iter().map(|column| &self.names[*column]).chain(not_numeric).collect();
         let mut report = json!({
             "query": name(self.query),
             "doc": name(self.doc),
@@ -201,7 +189,14 @@ impl Roles {
     }
 }
 
-impl Given<'_> {
+/// The option `columns`, and the columns that it refers to.
+struct ColumnOverrides<'a> {
+    source: &'a Source,
+    names: &'a [String],
+    columns: Option<&'a Map<String, Value>>,
+}
+
+impl ColumnOverrides<'_> {
     fn check_keys(&self) -> Result<()> {
         for key in self.columns.into_iter().flat_map(Map::keys) {
             if !KEYS.contains(&key.as_str()) {
@@ -211,20 +206,14 @@ impl Given<'_> {
         Ok(())
     }
 
-    /// No column may have two roles, but that a document feature may be a query feature too.
+    /// Refuses columns with two roles. A document feature may also be a query feature (rule 2.2).
     fn check_claims(&self) -> Result<()> {
         let mut claims: Vec<(&str, &str)> = Vec::new();
         for (key, value) in self.columns.into_iter().flatten() {
-            let names = match value {
-                Value::String(name) => vec![name.as_str()],
-                Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
-                _ => Vec::new(),
-            };
-            for name in names {
-                let both =
-                    |other: &str| [key.as_str(), other].map(|key| key.ends_with("features")) == [true; 2];
+            for name in listed_names(value) {
+                let both_features = |other: &str| key.ends_with("features") && other.ends_with("features");
                 let same = claims.iter().find(|(other, claimed)| {
-                    claimed.eq_ignore_ascii_case(name) && (*other == key || !both(other))
+                    claimed.eq_ignore_ascii_case(name) && (*other == key || !both_features(other))
                 });
                 if let Some((other, _)) = same {
                     let problem = if *other == key {
@@ -240,34 +229,20 @@ impl Given<'_> {
         Ok(())
     }
 
-    fn lookup(&self, name: &str) -> Result<usize> {
+    /// The column that an option names.
+    fn lookup(&self, option: &str, name: &str) -> Result<usize> {
         self.names.iter().position(|known| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
             self.source.error(format!(
-                "option 'columns' names the column \"{name}\", which is not there; the columns are {}",
+                "option '{option}' names the column \"{name}\", which does not exist; the columns are {}",
                 self.names.join(", ")
             ))
         })
     }
 
-    /// The column that the option `diversify_by` names.
-    fn block(&self, name: &str) -> Result<usize> {
-        self.names.iter().position(|known| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
-            self.source.error(format!(
-                "option 'diversify_by' names the column \"{name}\", which is not there; the columns are {}",
-                self.names.join(", ")
-            ))
-        })
-    }
-
-    /// An error for a role without a column, with what to name one.
-    fn absent(&self, role: &str, names: &str) -> Error {
-        absent(self.source, self.names, role, names)
-    }
-
-    /// The one column of a role: as the caller says, else by its default names.
+    /// The column of a role: by the option, otherwise by its default names.
     fn one(&self, role: &str) -> Result<Option<usize>> {
         match self.columns.and_then(|columns| columns.get(role)) {
-            Some(Value::String(name)) => return self.lookup(name).map(Some),
+            Some(Value::String(name)) => return self.lookup("columns", name).map(Some),
             Some(Value::Array(_)) if matches!(role, "features" | "query_features") => return Ok(None),
             Some(other) => {
                 let what = format!("option 'columns', key '{role}'");
@@ -288,7 +263,7 @@ impl Given<'_> {
             _ => {
                 let names: Vec<&str> = candidates.iter().map(|column| self.names[*column].as_str()).collect();
                 Err(self.source.error(format!(
-                    "the columns {} could each be the {role}; say which with the option \"columns\": {{\"{role}\": \"{}\"}}",
+                    "the columns {} could each be the {role}; choose one with the option \"columns\": {{\"{role}\": \"{}\"}}",
                     names.join(", "),
                     names[0]
                 )))
@@ -299,12 +274,16 @@ impl Given<'_> {
     /// Columns that the caller gives to other roles.
     fn claimed(&self, role: &str) -> Vec<usize> {
         let others = self.columns.into_iter().flatten().filter(|(key, _)| *key != role && *key != "ignore");
-        let names = others.flat_map(|(_, value)| match value {
-            Value::String(name) => vec![name.as_str()],
-            Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
-        });
-        names.filter_map(|name| self.lookup(name).ok()).collect()
+        let names = others.flat_map(|(_, value)| listed_names(value));
+        names.filter_map(|name| self.lookup("columns", name).ok()).collect()
+    }
+
+    /// One column of vectors, or the columns that the option lists.
+    fn vector_or_list(&self, role: &str) -> Result<Option<FeatureColumns>> {
+        match self.listed(role)? {
+            Some(list) => Ok(Some(FeatureColumns::Wide(list))),
+            None => Ok(self.one(role)?.map(FeatureColumns::Vector)),
+        }
     }
 
     /// The list of columns that the caller gives for a key, if it is one.
@@ -317,9 +296,8 @@ impl Given<'_> {
         match value {
             Value::String(_) if key != "ignore" => Ok(None),
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
-                let lookup =
-                    |name: &Value| name.as_str().ok_or_else(refuse).and_then(|name| self.lookup(name));
-                list.iter().map(lookup).collect::<Result<Vec<_>>>().map(Some)
+                let names = list.iter().map(|name| name.as_str().ok_or_else(refuse));
+                names.map(|name| self.lookup("columns", name?)).collect::<Result<_>>().map(Some)
             }
             _ => Err(refuse()),
         }

@@ -1,4 +1,4 @@
-//! What one row says of its document, and the two kinds of aggregates that differ in it.
+//! Judgments: aggregates take a relevance or a set of subtopics (rule 8.2).
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -10,16 +10,16 @@ use crate::error::{Error, Result};
 use crate::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
 use crate::sqlite::glue::value::{describe, number_of};
 
-/// A kind of aggregate: how it reads a judgment and what it makes of the rows.
+/// A kind of aggregate: how it reads a judgment and computes its value.
 pub(super) trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
-    /// What one row says of its document.
+    /// The judgment of one row.
     type Judgment: UnwindSafe + RefUnwindSafe;
     /// The metric with cutoff and options.
     type Metric: UnwindSafe + RefUnwindSafe;
 
     /// The arguments of the function.
     fn layout(self) -> Layout;
-    /// The metric for the arguments behind the score.
+    /// The metric for the arguments after the score.
     fn metric(self, settings: Settings) -> Result<Self::Metric>;
     /// The judgment of the row with this number.
     fn judgment(value: ValueRef<'_>, row: usize) -> Result<Self::Judgment>;
@@ -118,7 +118,7 @@ fn topic(name: Value) -> Option<Topic> {
     }
 }
 
-/// A floating-point number as a subtopic; whole ones are equal to the integers they stand for.
+/// A floating-point number as a subtopic; 1.0 equals 1.
 fn numbered(number: f64) -> Topic {
     let whole = number as i128;
     if (whole as f64 - number).abs() > 0.0 { Topic::Real(number.to_bits()) } else { Topic::Whole(whole) }

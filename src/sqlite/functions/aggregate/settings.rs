@@ -1,4 +1,4 @@
-//! The arguments behind the score, which hold for the whole group.
+//! The arguments after the score (rules 8.1, 8.3).
 
 use rusqlite::types::ValueRef;
 
@@ -14,7 +14,7 @@ use crate::sqlite::glue::value::describe;
 pub(super) struct Layout {
     /// Name of the function.
     pub(super) function: &'static str,
-    /// Names of the numbers behind the score that must be given.
+    /// Names of the numbers after the score that must be given.
     pub(super) required: &'static [&'static str],
     /// Whether a cutoff may follow.
     pub(super) takes_cutoff: bool,
@@ -31,10 +31,10 @@ impl Layout {
         self.least() + usize::from(self.takes_cutoff) + 1
     }
 
-    /// The names of the arguments behind the score, as given in one call.
-    pub(super) fn names(&self, behind_score: &[ValueRef<'_>]) -> Vec<&'static str> {
+    /// The names of the arguments after the score, as given in one call.
+    pub(super) fn names(&self, after_score: &[ValueRef<'_>]) -> Vec<&'static str> {
         let mut names = self.required.to_vec();
-        match &behind_score[self.required.len()..] {
+        match &after_score[self.required.len()..] {
             [] => {}
             [only] if self.takes_cutoff && !is_object(*only) => names.push("k"),
             [_] => names.push("options"),
@@ -44,12 +44,12 @@ impl Layout {
     }
 }
 
-/// Text that begins like a JSON object: it stands for options where a cutoff is left out.
+/// Text that begins like a JSON object: options without a cutoff before them.
 fn is_object(value: ValueRef<'_>) -> bool {
     matches!(value, ValueRef::Text(text) if text.trim_ascii_start().starts_with(b"{"))
 }
 
-/// The arguments behind the score, checked.
+/// The arguments after the score, checked.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     /// Number of documents from the top.
@@ -59,9 +59,9 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads the arguments behind the score of the first row.
-    pub(super) fn read(layout: &Layout, behind_score: &[ValueRef<'_>]) -> Result<Self> {
-        let named = layout.names(behind_score).into_iter().zip(behind_score.iter().copied());
+    /// Reads the arguments after the score of the first row.
+    pub(super) fn read(layout: &Layout, after_score: &[ValueRef<'_>]) -> Result<Self> {
+        let named = layout.names(after_score).into_iter().zip(after_score.iter().copied());
         let mut settings = Self::default();
         let mut required = Vec::new();
         for (name, value) in named {

@@ -1,6 +1,6 @@
-//! The rows of one group or window frame, and the callbacks that SQLite makes on them.
+//! The rows of one group or window frame, and SQLite's callbacks.
 //!
-//! Rows leave a frame in the order in which they entered it, so a queue holds them.
+//! Rows leave a frame in the order in which they entered it, so they are in a queue.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ impl<K: Kind> Measure<K> {
 /// The rows that are in the group or frame now.
 pub(super) struct State<K: Kind> {
     metric: K::Metric,
-    behind_score: Vec<Value>,
+    after_score: Vec<Value>,
     judgments: VecDeque<K::Judgment>,
     scores: VecDeque<f64>,
     entered: usize,
@@ -45,12 +45,12 @@ pub(super) struct State<K: Kind> {
 impl<K: Kind> State<K> {
     /// No row yet, with the settings of the first row.
     fn new(kind: K, arguments: &[ValueRef<'_>]) -> Result<Self> {
-        let behind_score = &arguments[2..];
-        let settings = Settings::read(&kind.layout(), behind_score)?;
-        let owned: Result<Vec<Value>> = behind_score.iter().map(|&value| own(value)).collect();
+        let after_score = &arguments[2..];
+        let settings = Settings::read(&kind.layout(), after_score)?;
+        let owned: Result<Vec<Value>> = after_score.iter().map(|&value| own(value)).collect();
         Ok(Self {
             metric: kind.metric(settings)?,
-            behind_score: owned?,
+            after_score: owned?,
             judgments: VecDeque::new(),
             scores: VecDeque::new(),
             entered: 0,
@@ -69,12 +69,12 @@ impl<K: Kind> State<K> {
         Ok(())
     }
 
-    /// Refuses settings that differ from those of the first row.
-    fn check_settings(&self, kind: K, behind_score: &[ValueRef<'_>], row: usize) -> Result<()> {
-        for (index, (first, &here)) in self.behind_score.iter().zip(behind_score).enumerate() {
+    /// Refuses settings that differ from those of the first row (rule 8.4).
+    fn check_settings(&self, kind: K, after_score: &[ValueRef<'_>], row: usize) -> Result<()> {
+        for (index, (first, &here)) in self.after_score.iter().zip(after_score).enumerate() {
             let first = ValueRef::from(first);
             if first != here {
-                let name = kind.layout().names(behind_score)[index];
+                let name = kind.layout().names(after_score)[index];
                 let allowed = format!("the value of the first row, {}", describe(first));
                 return Err(Error::value(in_row(name, row), describe(here), allowed));
             }
@@ -90,7 +90,7 @@ impl<K: Kind> State<K> {
         }
     }
 
-    /// The value of the rows; `None` without rows or where the metric is undefined.
+    /// The value of the rows (rule 8.5).
     fn value(&mut self) -> Result<Option<f64>> {
         if self.scores.is_empty() {
             return Ok(None);
