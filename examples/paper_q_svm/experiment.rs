@@ -23,7 +23,7 @@ use serde_json::json;
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::error::Result;
-use sqlite_ltr::kernel::{Choice, FeatureMap, MapOptions, PairMap, as_documents};
+use sqlite_ltr::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap, as_documents};
 use sqlite_ltr::math::dense::{distance, dot};
 use sqlite_ltr::math::random::Random;
 use sqlite_ltr::metric::{Mean, Metric, Undefined};
@@ -133,7 +133,7 @@ impl Space {
         let labels: Vec<f64> = queries.iter().flat_map(|query| query.train.y.iter().copied()).collect();
         let documents = Part::new(rows, labels, queries[0].test.x.columns());
         let control = Control::default();
-        let choice = Choice::parse(&json!({"gaussian": {"gamma": "median"}}))?;
+        let choice = KernelSpec::parse(&json!({"gaussian": {"gamma": "median"}}))?;
         let kernel = choice.fit(&documents.x, 0, &control)?;
         let options = MapOptions { landmarks: LANDMARKS, ..MapOptions::default() };
         if form == Form::Scoring {

@@ -6,8 +6,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{check_coefficients, check_width, rows as in_blocks};
-use super::def::Kernel;
-use super::map::{MapOptions, not_finite};
+use super::kernel::Kernel;
+use super::options::{MapOptions, not_finite};
 use super::points::Points;
 use super::sample::sample;
 use crate::control::Control;

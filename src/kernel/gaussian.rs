@@ -7,8 +7,8 @@ use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};
 use crate::param::Rule;
 
-/// The table line of the Gaussian kernel.
-pub static GAUSSIAN: KernelDef = KernelDef {
+/// The declaration.
+pub const GAUSSIAN: KernelDef = KernelDef {
     name: "gaussian",
     formula: "exp(-gamma |x-z|^2)",
     source: "Aizerman, Braverman and Rozonoer 1964; Boser, Guyon and Vapnik 1992",

@@ -7,8 +7,8 @@ use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};
 use crate::param::Rule;
 
-/// The table line of the Laplace kernel.
-pub static LAPLACE: KernelDef = KernelDef {
+/// The declaration.
+pub const LAPLACE: KernelDef = KernelDef {
     name: "laplace",
     formula: "exp(-gamma |x-z|)",
     source: "Schoenberg 1938",

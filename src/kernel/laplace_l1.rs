@@ -5,8 +5,8 @@ use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::{Inner, decay};
 use crate::param::Rule;
 
-/// The table line of the Laplace kernel in the L1 distance.
-pub static LAPLACE_L1: KernelDef = KernelDef {
+/// The declaration.
+pub const LAPLACE_L1: KernelDef = KernelDef {
     name: "laplace_l1",
     formula: "exp(-gamma |x-z|_1)",
     source: "Schoenberg 1938; Rahimi and Recht 2007",

@@ -3,8 +3,8 @@
 use super::def::KernelDef;
 use super::inner::Inner;
 
-/// The table line of the linear kernel.
-pub static LINEAR: KernelDef = KernelDef {
+/// The declaration.
+pub const LINEAR: KernelDef = KernelDef {
     name: "linear",
     formula: "x.z",
     source: "",

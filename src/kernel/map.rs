@@ -24,57 +24,14 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::{Basis, shifted};
 use super::blocks::{check_width, rows as in_blocks, solve_rows, sound_factor};
-use super::def::Kernel;
+use super::kernel::Kernel;
+use super::options::{MapOptions, check_diagonal, coefficients, warning};
 use super::points::Points;
 use super::sample::sample;
 use crate::control::Control;
 use crate::data::Matrix;
-use crate::error::{Error, Result};
-use crate::math::pivoted::{self, Gram, Limits};
-use crate::math::triangular;
-
-/// A negative part above this share of the largest diagonal is not rounding.
-const CLEARLY_NEGATIVE: f64 = 1e-6;
-
-/// Documents or pairs from which each pivot is chosen, where there are so many.
-const CANDIDATES_PER_LANDMARK: usize = 4;
-
-/// How fine a map is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MapOptions {
-    /// Most pivots; at least 1.
-    pub landmarks: usize,
-    /// Share of the largest K(x, x) that may be left out.
-    pub tolerance: f64,
-    /// Chooses the candidates where there are more documents than are looked at.
-    pub seed: u64,
-}
-
-impl Default for MapOptions {
-    fn default() -> Self {
-        Self { landmarks: 1000, tolerance: 1e-12, seed: 0 }
-    }
-}
-
-impl MapOptions {
-    /// Bytes that fitting a map to `n` documents or pairs of `dim` features takes at most, without their
-    /// vectors.
-    pub fn bytes(&self, n: usize, dim: usize) -> u64 {
-        let candidates = self.candidates().min(n) as u64;
-        let rank = (self.landmarks as u64).min(candidates);
-        let numbers = candidates.saturating_mul(rank.saturating_add(4 * dim as u64));
-        numbers.saturating_add(rank.saturating_mul(rank)).saturating_mul(8)
-    }
-
-    /// Most documents or pairs from which pivots are chosen.
-    pub(super) fn candidates(&self) -> usize {
-        self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
-    }
-
-    pub(super) fn limits(&self) -> Limits {
-        Limits { rank: self.landmarks, tolerance: self.tolerance }
-    }
-}
+use crate::error::Result;
+use crate::math::pivoted::{self, Gram};
 
 /// A feature map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -184,42 +141,4 @@ impl FeatureMap {
     pub fn is_sound(&self) -> bool {
         sound_factor(&self.factor, self.dim()) && self.negative.is_finite()
     }
-}
-
-/// beta with L' beta = w.
-pub(super) fn coefficients(factor: &[f64], r: usize, w: &[f64]) -> Result<Vec<f64>> {
-    if w.len() != r {
-        let what = "number of weights of a kernel function".to_owned();
-        return Err(Error::Shape { what, found: w.len(), expected: r });
-    }
-    let mut beta = w.to_vec();
-    triangular::backward(factor, &mut beta);
-    Ok(beta)
-}
-
-/// Refuses a Gram matrix with a diagonal that is not a finite number.
-pub(super) fn check_diagonal(gram: &impl Gram) -> Result<()> {
-    if (0..gram.len()).all(|i| gram.diagonal(i).is_finite()) {
-        return Ok(());
-    }
-    Err(not_finite())
-}
-
-/// What is wrong with such a kernel.
-pub(super) fn not_finite() -> Error {
-    Error::Data(
-        "the kernel of a document with itself is not a finite number: scale the features or lower 'scale'"
-            .to_owned(),
-    )
-}
-
-/// A sentence about a negative part that is more than rounding.
-pub(super) fn warning(kernel: &Kernel, negative: f64) -> Option<String> {
-    (negative > CLEARLY_NEGATIVE).then(|| {
-        format!(
-            "the kernel {} is not positive semidefinite on these documents (by {negative:.2e} of its largest \
-             value); a projection that is was used instead",
-            kernel.def().name
-        )
-    })
 }

@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
 use super::blocks::{check_coefficients, check_width, rows as in_blocks, solve_rows, sound_factor};
-use super::def::Kernel;
-use super::map::{MapOptions, check_diagonal, coefficients, warning};
+use super::kernel::Kernel;
+use super::options::{MapOptions, check_diagonal, coefficients, warning};
 use super::points::Points;
 use super::sample::sample;
 use crate::control::Control;

@@ -7,8 +7,8 @@ use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::Inner;
 use crate::param::Rule;
 
-/// The table line of the polynomial kernel.
-pub static POLYNOMIAL: KernelDef = KernelDef {
+/// The declaration.
+pub const POLYNOMIAL: KernelDef = KernelDef {
     name: "polynomial",
     formula: "(scale x.z + offset)^degree",
     source: "Poggio 1975; Cortes and Vapnik 1995",

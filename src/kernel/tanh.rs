@@ -8,8 +8,8 @@ use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::Inner;
 use crate::param::Rule;
 
-/// The table line of the hyperbolic tangent kernel.
-pub static TANH: KernelDef = KernelDef {
+/// The declaration.
+pub const TANH: KernelDef = KernelDef {
     name: "tanh",
     formula: "tanh(scale x.z + offset)",
     source: "Vapnik 1995; Lin and Lin 2003",

@@ -21,7 +21,7 @@ fn kernels(features: &Matrix) -> Vec<Kernel> {
 }
 
 fn kernel(value: &Value, features: &Matrix) -> Kernel {
-    Choice::parse(value).unwrap().fit(features, 0, &Control::default()).unwrap()
+    KernelSpec::parse(value).unwrap().fit(features, 0, &Control::default()).unwrap()
 }
 
 fn fit(kernel: &Kernel, features: &Matrix, landmarks: usize) -> FeatureMap {
@@ -228,7 +228,7 @@ fn an_interruption_ends_every_part() {
     control.cancel();
     let interrupted = Error::Interrupted;
     for value in [json!("gaussian"), json!({"gaussian": {"gamma": "median"}})] {
-        let choice = Choice::parse(&value).unwrap();
+        let choice = KernelSpec::parse(&value).unwrap();
         assert_eq!(choice.fit(&features, 0, &control).unwrap_err(), interrupted);
     }
     assert_eq!(FeatureMap::fit(&gaussian, &features, &options, &control).unwrap_err(), interrupted);

@@ -24,8 +24,8 @@ use super::ranked::Ranked;
 use super::subtopics::Subtopics;
 use crate::math::order::compare;
 
-/// The table line of alpha-NDCG.
-pub static ALPHA_NDCG: SubtopicDef = SubtopicDef {
+/// The declaration.
+pub const ALPHA_NDCG: SubtopicDef = SubtopicDef {
     name: "alpha_ndcg",
     function: "ltr_alpha_ndcg",
     summary: "discounted gain in which a repeated subtopic loses value, over that of the greedy order",

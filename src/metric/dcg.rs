@@ -11,18 +11,12 @@ use super::discount::{discounted_sum, gains, logarithmic};
 use super::options::MetricOptions;
 use super::ranked::Ranked;
 
-/// The table line of DCG.
-pub static DCG: MetricDef = MetricDef {
-    name: "dcg",
-    function: "ltr_dcg",
-    arguments: &[],
+/// The declaration.
+pub const DCG: MetricDef = MetricDef {
     summary: "discounted cumulative gain",
     formula: "sum_{i<=k} (2^y_i - 1) / log2(1 + i)",
     source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",
-    takes_cutoff: true,
-    higher_is_better: true,
-    per_query: dcg,
-    weight: None,
+    ..MetricDef::new("dcg", "ltr_dcg", dcg)
 };
 
 fn dcg(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {

@@ -21,18 +21,12 @@ use super::elementary::expected_products;
 use super::options::MetricOptions;
 use super::ranked::Ranked;
 
-/// The table line of ERR.
-pub static ERR: MetricDef = MetricDef {
-    name: "err",
-    function: "ltr_err",
-    arguments: &[],
+/// The declaration.
+pub const ERR: MetricDef = MetricDef {
     summary: "expected reciprocal rank at which a user stops",
     formula: "sum_{i<=k} (1/i) R_i prod_{j<i} (1 - R_j), R = (2^y - 1) / 2^max_grade",
     source: "Chapelle, Metzler, Zhang, Grinspan 2009",
-    takes_cutoff: true,
-    higher_is_better: true,
-    per_query: err,
-    weight: None,
+    ..MetricDef::new("err", "ltr_err", err)
 };
 
 /// Probability of reaching a place below which the place is left out. The places above it stopped the user with a

@@ -12,18 +12,14 @@ use super::discount::discounted_sum;
 use super::options::MetricOptions;
 use super::ranked::Ranked;
 
-/// The table line of ERU.
-pub static ERU: MetricDef = MetricDef {
-    name: "eru",
-    function: "ltr_eru",
+/// The declaration.
+pub const ERU: MetricDef = MetricDef {
     arguments: &["neutral_grade", "half_life"],
     summary: "expected rank utility with exponential decay",
     formula: "sum_i max(y_i - neutral, 0) * 2^((1 - i) / (half_life - 1))",
     source: "Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo",
     takes_cutoff: false,
-    higher_is_better: true,
-    per_query: expected_rank_utility,
-    weight: None,
+    ..MetricDef::new("eru", "ltr_eru", expected_rank_utility)
 };
 
 fn expected_rank_utility(

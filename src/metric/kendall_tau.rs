@@ -11,18 +11,13 @@ use super::options::{MetricOptions, Ties};
 use super::pairs::{PairCounts, tied_pairs};
 use crate::math::order::compare;
 
-/// The table line of Kendall's tau-b.
-pub static KENDALL_TAU: MetricDef = MetricDef {
-    name: "kendall_tau",
-    function: "ltr_kendall_tau",
-    arguments: &[],
+/// The declaration.
+pub const KENDALL_TAU: MetricDef = MetricDef {
     summary: "rank correlation tau-b of relevance and score",
     formula: "(C - D) / sqrt((N - T_y) (N - T_s))",
     source: "Kendall 1945; Knight 1966",
     takes_cutoff: false,
-    higher_is_better: true,
-    per_query: tau_b,
-    weight: None,
+    ..MetricDef::new("kendall_tau", "ltr_kendall_tau", tau_b)
 };
 
 fn tau_b(relevance: &[f64], scores: &[f64], _cutoff: Option<usize>, _options: &MetricOptions) -> Option<f64> {

@@ -12,18 +12,12 @@ use super::binary::{BinaryRanking, Tie};
 use super::def::MetricDef;
 use super::options::MetricOptions;
 
-/// The table line of average precision.
-pub static MAP: MetricDef = MetricDef {
-    name: "map",
-    function: "ltr_ap",
-    arguments: &[],
+/// The declaration.
+pub const MAP: MetricDef = MetricDef {
     summary: "average precision; its mean is MAP",
     formula: "(1/R) sum_{i<=k, y_i relevant} (relevant among the first i) / i",
     source: "Buckley and Voorhees 2000; ties: McSherry and Najork 2008",
-    takes_cutoff: true,
-    higher_is_better: true,
-    per_query: average_precision,
-    weight: None,
+    ..MetricDef::new("map", "ltr_ap", average_precision)
 };
 
 fn average_precision(

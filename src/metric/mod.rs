@@ -57,8 +57,51 @@ mod laws;
 
 pub(crate) use discount::{gains, gains_for_ratios, logarithmic};
 
-pub use def::{METRICS, MetricDef, PerQuery, PerQueryOfSubtopics, SUBTOPIC_METRICS, SubtopicDef};
+pub use def::{MetricDef, PerQuery, PerQueryOfSubtopics, SubtopicDef};
 pub use mean::{Mean, Undefined};
 pub use named::{Metric, SubtopicMetric};
 pub use options::{Gain, MetricOptions, Ties};
 pub use subtopics::Subtopics;
+
+/// Every metric of relevance.
+pub const METRICS: &[&MetricDef] = &[
+    &ndcg::NDCG,
+    &dcg::DCG,
+    &err::ERR,
+    &map::MAP,
+    &mrr::MRR,
+    &precision::PRECISION,
+    &recall::RECALL,
+    &wta::WTA,
+    &eru::ERU,
+    &mre::MRE,
+    &mre::MRE_POOLED,
+    &kendall_tau::KENDALL_TAU,
+];
+
+/// Every metric of subtopics. All take a cutoff, and higher is better.
+pub const SUBTOPIC_METRICS: &[&SubtopicDef] = &[&alpha_ndcg::ALPHA_NDCG, &subtopic_recall::SUBTOPIC_RECALL];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_occurs_twice() {
+        let mut names: Vec<&str> = METRICS.iter().map(|def| def.name).collect();
+        names.extend(SUBTOPIC_METRICS.iter().map(|def| def.name));
+        let total = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), total);
+    }
+
+    #[test]
+    fn metrics_of_one_function_have_one_value() {
+        for a in METRICS {
+            for b in METRICS.iter().filter(|b| b.function == a.function) {
+                assert!(std::ptr::fn_addr_eq(a.per_query, b.per_query), "{} and {}", a.name, b.name);
+            }
+        }
+    }
+}

@@ -13,32 +13,25 @@ use super::def::MetricDef;
 use super::options::MetricOptions;
 use super::pairs::{PairCounts, pairs};
 
-/// The table line of the mis-ranking error.
-pub static MRE: MetricDef = MetricDef {
-    name: "mre",
-    function: "ltr_mre",
-    arguments: &[],
+/// The declaration.
+pub const MRE: MetricDef = MetricDef {
     summary: "mis-ranking error: share of all pairs in the wrong order",
     formula: "2 / (n (n - 1)) * #{i < j : y_i < y_j}",
     source: "Dai and Wang 2019",
     takes_cutoff: false,
     higher_is_better: false,
-    per_query: mis_ranking_error,
-    weight: None,
+    ..MetricDef::new("mre", "ltr_mre", mis_ranking_error)
 };
 
-/// The table line of the mis-ranking error over the pairs of all queries.
-pub static MRE_POOLED: MetricDef = MetricDef {
-    name: "mre_pooled",
-    function: "ltr_mre",
-    arguments: &[],
+/// The declaration.
+pub const MRE_POOLED: MetricDef = MetricDef {
     summary: "mis-ranking error over the pairs of all queries",
     formula: "mean of mre, query weights n (n - 1) / 2",
     source: "Dai and Wang 2019",
     takes_cutoff: false,
     higher_is_better: false,
-    per_query: mis_ranking_error,
     weight: Some(pair_weight),
+    ..MetricDef::new("mre_pooled", "ltr_mre", mis_ranking_error)
 };
 
 fn mis_ranking_error(

@@ -10,18 +10,12 @@ use super::binary::{BinaryRanking, Tie};
 use super::def::MetricDef;
 use super::options::MetricOptions;
 
-/// The table line of the reciprocal rank.
-pub static MRR: MetricDef = MetricDef {
-    name: "mrr",
-    function: "ltr_rr",
-    arguments: &[],
+/// The declaration.
+pub const MRR: MetricDef = MetricDef {
     summary: "reciprocal rank of the first relevant document; its mean is MRR",
     formula: "1 / min { i <= k : y_i relevant }",
     source: "Voorhees 1999; ties: McSherry and Najork 2008",
-    takes_cutoff: true,
-    higher_is_better: true,
-    per_query: reciprocal_rank,
-    weight: None,
+    ..MetricDef::new("mrr", "ltr_rr", reciprocal_rank)
 };
 
 fn reciprocal_rank(

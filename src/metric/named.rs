@@ -1,8 +1,9 @@
 //! A metric ready for use: its definition, a cutoff and options, all checked. Written `ndcg@10`, `map`, ...
 
-use super::def::{METRICS, MetricDef, SUBTOPIC_METRICS, SubtopicDef};
+use super::def::{MetricDef, SubtopicDef};
 use super::options::{MetricOptions, Ties};
 use super::subtopics::Subtopics;
+use super::{METRICS, SUBTOPIC_METRICS};
 use crate::error::{Error, Result};
 
 /// A metric of relevance with its cutoff and options.
@@ -51,7 +52,7 @@ impl Metric {
         Self::new(self.def, self.cutoff, options)
     }
 
-    /// The table line of the metric.
+    /// The declaration.
     pub fn def(&self) -> &'static MetricDef {
         self.def
     }
@@ -127,7 +128,7 @@ impl SubtopicMetric {
         }
     }
 
-    /// The table line of the metric.
+    /// The declaration.
     pub fn def(&self) -> &'static SubtopicDef {
         self.def
     }

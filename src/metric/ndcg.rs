@@ -11,18 +11,12 @@ use super::discount::{discounted_sum, gains_for_ratios, logarithmic};
 use super::options::MetricOptions;
 use super::ranked::Ranked;
 
-/// The table line of NDCG.
-pub static NDCG: MetricDef = MetricDef {
-    name: "ndcg",
-    function: "ltr_ndcg",
-    arguments: &[],
+/// The declaration.
+pub const NDCG: MetricDef = MetricDef {
     summary: "normalized discounted cumulative gain",
     formula: "DCG@k / max over orders of DCG@k",
     source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",
-    takes_cutoff: true,
-    higher_is_better: true,
-    per_query: ndcg,
-    weight: None,
+    ..MetricDef::new("ndcg", "ltr_ndcg", ndcg)
 };
 
 fn ndcg(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {

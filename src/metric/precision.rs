@@ -9,18 +9,12 @@ use super::binary::BinaryRanking;
 use super::def::MetricDef;
 use super::options::MetricOptions;
 
-/// The table line of precision.
-pub static PRECISION: MetricDef = MetricDef {
-    name: "precision",
-    function: "ltr_precision",
-    arguments: &[],
+/// The declaration.
+pub const PRECISION: MetricDef = MetricDef {
     summary: "share of the first k documents that is relevant",
     formula: "(relevant among the first k) / k",
     source: "Kent et al. 1955; ties: McSherry and Najork 2008",
-    takes_cutoff: true,
-    higher_is_better: true,
-    per_query: precision,
-    weight: None,
+    ..MetricDef::new("precision", "ltr_precision", precision)
 };
 
 fn precision(

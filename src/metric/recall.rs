@@ -9,18 +9,12 @@ use super::binary::BinaryRanking;
 use super::def::MetricDef;
 use super::options::MetricOptions;
 
-/// The table line of recall.
-pub static RECALL: MetricDef = MetricDef {
-    name: "recall",
-    function: "ltr_recall",
-    arguments: &[],
+/// The declaration.
+pub const RECALL: MetricDef = MetricDef {
     summary: "share of the relevant documents among the first k",
     formula: "(relevant among the first k) / (all relevant)",
     source: "Kent et al. 1955; ties: McSherry and Najork 2008",
-    takes_cutoff: true,
-    higher_is_better: true,
-    per_query: recall,
-    weight: None,
+    ..MetricDef::new("recall", "ltr_recall", recall)
 };
 
 fn recall(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {

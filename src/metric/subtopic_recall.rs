@@ -11,8 +11,8 @@ use super::options::MetricOptions;
 use super::ranked::Ranked;
 use super::subtopics::Subtopics;
 
-/// The table line of subtopic recall.
-pub static SUBTOPIC_RECALL: SubtopicDef = SubtopicDef {
+/// The declaration.
+pub const SUBTOPIC_RECALL: SubtopicDef = SubtopicDef {
     name: "subtopic_recall",
     function: "ltr_subtopic_recall",
     summary: "share of the query's subtopics that the first k documents cover",

@@ -9,18 +9,13 @@ use super::binary::BinaryRanking;
 use super::def::MetricDef;
 use super::options::MetricOptions;
 
-/// The table line of success at 1.
-pub static WTA: MetricDef = MetricDef {
-    name: "wta",
-    function: "ltr_wta",
-    arguments: &[],
+/// The declaration.
+pub const WTA: MetricDef = MetricDef {
     summary: "whether the first document is relevant (success at 1)",
     formula: "[y_1 relevant]",
     source: "Le, Smola, Chapelle, Teo",
     takes_cutoff: false,
-    higher_is_better: true,
-    per_query: winner_takes_all,
-    weight: None,
+    ..MetricDef::new("wta", "ltr_wta", winner_takes_all)
 };
 
 fn winner_takes_all(

@@ -142,7 +142,7 @@ impl Space {
     /// # Errors
     /// A kernel that is 0 or not finite on the documents; an interruption.
     pub fn fit(
-        kernel: &kernel::Choice,
+        kernel: &kernel::KernelSpec,
         kind: FunctionKind,
         data: &Dataset,
         options: &MapOptions,
@@ -180,7 +180,7 @@ impl Space {
     /// # Errors
     /// As [`Self::fit`].
     pub fn expansion(
-        kernel: &kernel::Choice,
+        kernel: &kernel::KernelSpec,
         features: &Matrix,
         options: &MapOptions,
         control: &Control,

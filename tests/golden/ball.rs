@@ -6,7 +6,7 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
-use sqlite_ltr::kernel::{Choice, MapOptions};
+use sqlite_ltr::kernel::{KernelSpec, MapOptions};
 use sqlite_ltr::loss::ListLoss;
 use sqlite_ltr::optim::{Solution, Stop, StopRule};
 use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, ball_path};
@@ -17,11 +17,11 @@ fn loss(case: &Value) -> ListLoss {
     list_loss("cs_list_mle", &options)
 }
 
-fn kernel(case: &Value) -> Choice {
+fn kernel(case: &Value) -> KernelSpec {
     let sigma = case["params"]["sigma"].as_f64();
     let kernel =
         sigma.map_or(json!("linear"), |sigma| json!({ "gaussian": { "gamma": 0.5 / (sigma * sigma) } }));
-    Choice::parse(&kernel).unwrap()
+    KernelSpec::parse(&kernel).unwrap()
 }
 
 #[test]

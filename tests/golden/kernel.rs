@@ -11,7 +11,7 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
-use sqlite_ltr::kernel::{Choice, FeatureMap, Kernel, MapOptions, PairMap, Points, as_documents};
+use sqlite_ltr::kernel::{FeatureMap, Kernel, KernelSpec, MapOptions, PairMap, Points, as_documents};
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
 
 fn matrix(rows: &[Vec<f64>]) -> Matrix {
@@ -240,7 +240,7 @@ fn every_method_of_the_second_example() {
     let training: Vec<Vec<f64>> = documents.values().flat_map(|(training, ..)| training.clone()).collect();
     let all = matrix(&training);
 
-    let choice = Choice::parse(&json!({"gaussian": {"gamma": "median"}})).unwrap();
+    let choice = KernelSpec::parse(&json!({"gaussian": {"gamma": "median"}})).unwrap();
     let kernel = choice.fit(&all, 0, &control).unwrap();
     let sigma2 = results["sigma2"].as_f64().unwrap();
     assert!((1.0 / kernel.parameters()[0] - sigma2).abs() < 1e-12, "{:?}", kernel.parameters());

@@ -106,7 +106,7 @@ pub(super) fn prepared(
         return Err(Error::Data(format!("features are too large for the option 'scale' \"{scale}\"")));
     }
     let map = MapOptions { landmarks, seed: recipe.seed, ..MapOptions::default() };
-    let kernel = kernel::Choice::parse(&candidate.kernel)?;
+    let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
     let space = Space::fit(&kernel, FunctionKind::Pointwise, &scaled, &map, control)?;
     Ok((scaling, Arc::new(scaled), space))
 }

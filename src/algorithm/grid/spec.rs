@@ -77,7 +77,7 @@ pub struct Recipe {
     /// Its parameters, as far as the caller gave them.
     pub(super) loss_parameters: Map<String, Value>,
     /// The kernel of the functions' space.
-    pub kernel: kernel::Choice,
+    pub kernel: kernel::KernelSpec,
     /// The kernel as the caller named it.
     pub(in crate::algorithm) given_kernel: Value,
     /// Whether the caller gave a kernel.
@@ -140,7 +140,7 @@ impl Recipe {
         let kind = options.text("smoothing").and_then(Kind::parse).unwrap_or(algorithm.smoothing);
         check_smoothing_options(kind, options)?;
         let given_kernel = options.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
-        let kernel = kernel::Choice::parse(&given_kernel)?;
+        let kernel = kernel::KernelSpec::parse(&given_kernel)?;
         let loss = loss::find(options.text("loss").unwrap_or(algorithm.loss))?;
         check_loss_options(algorithm, loss, options)?;
         let penalty = penalty(options, algorithm)?;

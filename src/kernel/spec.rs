@@ -1,27 +1,29 @@
-//! The kernel that a caller asks for: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or
+//! The value of the option `kernel`: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or
 //! `{"gaussian": {"gamma": "median"}}`.
 
 use serde_json::{Map, Value};
 
-use super::def::{Fallback, KERNELS, Kernel, KernelDef, ParameterDef, find};
+use super::def::{Fallback, KernelDef, ParameterDef};
+use super::kernel::Kernel;
 use super::spread::{median_distance, total_variance};
+use super::{KERNELS, find};
 use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result, shorten};
 use crate::param::Rule;
 
-/// A kernel whose parameters are given, to be measured on the documents, or left to their defaults.
+/// A kernel whose parameters are numbers, medians or defaults.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct KernelSpec {
     def: &'static KernelDef,
     /// One per parameter of the kernel.
-    given: Vec<Given>,
+    parameters: Vec<ParameterSpec>,
 }
 
-/// Where the number of a parameter comes from.
+/// The source of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Given {
-    /// The caller.
+enum ParameterSpec {
+    /// A number in the option.
     Number(f64),
     /// 1 / (median distance between documents).
     Median,
@@ -29,16 +31,15 @@ enum Given {
     Fallback(Fallback),
 }
 
-impl Default for Choice {
+impl Default for KernelSpec {
     /// The linear kernel.
     fn default() -> Self {
-        Self { def: KERNELS[0], given: Vec::new() }
+        Self { def: KERNELS[0], parameters: Vec::new() }
     }
 }
 
-impl Choice {
-    /// The kernel that a value of the option `kernel` asks for: a name, or an object with one name whose
-    /// value is an object of parameters.
+impl KernelSpec {
+    /// Parses the option: a name, or an object with one name whose value is an object of parameters.
     ///
     /// # Errors
     /// A value of another form, an unknown kernel or parameter, or a number outside its range.
@@ -58,14 +59,16 @@ impl Choice {
             let what = format!("option 'kernel', {}", def.name);
             return Err(Error::value(what, "width and gamma", "one of them"));
         }
-        let given = def.parameters.iter().map(|parameter| match (width, parameters.get(parameter.name)) {
-            (Some(width), _) => Given::Fallback(parameter.fallback.of_width(width)),
-            (None, value) => given(parameter, value),
-        });
-        Ok(Self { def, given: given.collect() })
+        let parameters =
+            def.parameters.iter().map(|parameter| match (width, parameters.get(parameter.name)) {
+                (Some(width), _) => ParameterSpec::Fallback(parameter.fallback.of_width(width)),
+                (None, None) => ParameterSpec::Fallback(parameter.fallback),
+                (None, Some(value)) => value.as_f64().map_or(ParameterSpec::Median, ParameterSpec::Number),
+            });
+        Ok(Self { def, parameters: parameters.collect() })
     }
 
-    /// The table line of the kernel.
+    /// The declaration of the kernel.
     pub fn def(&self) -> &'static KernelDef {
         self.def
     }
@@ -75,29 +78,31 @@ impl Choice {
         self.def.name == KERNELS[0].name
     }
 
-    /// The kernel for these (scaled) documents. The seed matters only where a median is asked for of many
-    /// documents.
+    /// The kernel for these (scaled) documents. The seed chooses the sample of a median over many documents.
     ///
     /// # Errors
-    /// Documents whose spread makes a parameter fall outside its range, because numbers overflow; an
-    /// interruption.
+    /// A parameter out of range because the spread of the documents overflows; an interruption.
     pub fn fit(&self, features: &Matrix, seed: u64, control: &Control) -> Result<Kernel> {
-        let per_variance = |given: &Given| {
-            matches!(given, Given::Fallback(Fallback::PerVariance(_) | Fallback::PerDistance(_)))
+        let per_variance = |parameter: &ParameterSpec| {
+            matches!(parameter, ParameterSpec::Fallback(Fallback::PerVariance(_) | Fallback::PerDistance(_)))
         };
         let variance =
-            if self.given.iter().any(per_variance) { total_variance(features, control)? } else { 0.0 };
+            if self.parameters.iter().any(per_variance) { total_variance(features, control)? } else { 0.0 };
         let median = || median_distance(self.def.inner, features, seed, control);
-        let number = |given: &Given| -> Result<f64> {
-            Ok(match *given {
-                Given::Number(number) | Given::Fallback(Fallback::Number(number)) => number,
-                Given::Median => 1.0 / scale(median()?.unwrap_or(0.0)),
-                Given::Fallback(Fallback::PerVariance(number)) => number / scale(variance),
-                Given::Fallback(Fallback::PerDistance(number)) => number / scale((2.0 * variance).sqrt()),
-                Given::Fallback(Fallback::PerFeature(number)) => number / scale(features.columns() as f64),
+        let number = |parameter: &ParameterSpec| -> Result<f64> {
+            Ok(match *parameter {
+                ParameterSpec::Number(number) | ParameterSpec::Fallback(Fallback::Number(number)) => number,
+                ParameterSpec::Median => 1.0 / scale(median()?.unwrap_or(0.0)),
+                ParameterSpec::Fallback(Fallback::PerVariance(number)) => number / scale(variance),
+                ParameterSpec::Fallback(Fallback::PerDistance(number)) => {
+                    number / scale((2.0 * variance).sqrt())
+                }
+                ParameterSpec::Fallback(Fallback::PerFeature(number)) => {
+                    number / scale(features.columns() as f64)
+                }
             })
         };
-        Kernel::new(self.def.name, self.given.iter().map(number).collect::<Result<_>>()?)
+        Kernel::new(self.def.name, self.parameters.iter().map(number).collect::<Result<_>>()?)
     }
 }
 
@@ -117,7 +122,7 @@ fn malformed(value: &Value) -> Error {
     Error::value("option 'kernel'", shorten(&value.to_string()), allowed)
 }
 
-/// A parameter of every kernel of a distance, which stands for its gamma in units of the documents' spread.
+/// A parameter of every kernel of a distance: its gamma in units of the documents' spread.
 const WIDTH: &str = "width";
 
 /// Refuses a parameter that the kernel does not have, or a value against its rule.
@@ -146,14 +151,6 @@ fn check(def: &KernelDef, key: &str, value: &Value) -> Result<()> {
     Err(Error::value(what, shorten(&value.to_string()), parameter.rule.to_string()))
 }
 
-/// A value that obeys the rule of its parameter.
-fn given(parameter: &ParameterDef, value: Option<&Value>) -> Given {
-    match value {
-        None => Given::Fallback(parameter.fallback),
-        Some(value) => value.as_f64().map_or(Given::Median, Given::Number),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -163,7 +160,12 @@ mod tests {
 
     fn fitted(value: &Value, rows: usize, values: &[f64]) -> Vec<f64> {
         let features = Matrix::F64(shaped(rows, values.len() / rows, values.to_vec()));
-        Choice::parse(value).unwrap().fit(&features, 0, &Control::default()).unwrap().parameters().to_vec()
+        KernelSpec::parse(value)
+            .unwrap()
+            .fit(&features, 0, &Control::default())
+            .unwrap()
+            .parameters()
+            .to_vec()
     }
 
     #[test]
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_answered_with_what_can() {
+    fn invalid_values_are_refused_with_the_valid_ones() {
         for (value, expected) in [
             (json!(3), "option 'kernel': got 3, allowed is the name of a kernel, or an object such as"),
             (
@@ -238,7 +240,7 @@ mod tests {
                 "option 'kernel', scale of polynomial: got \"median\"",
             ),
         ] {
-            let error = Choice::parse(&value).unwrap_err().to_string();
+            let error = KernelSpec::parse(&value).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
     }
