@@ -3,7 +3,7 @@
 //! A loss depends on the labels and scores of one query, and with a [`ListConstraint`] on its row groups. It does not
 //! depend on features, weights or threads. `pair` has the pairwise losses, which solvers know by name. `list` has the
 //! listwise losses, of which solvers use values and subgradients only. A new listwise loss is one file and one line of
-//! [`LOSSES`].
+//! [`list::LOSSES`].
 
 mod def;
 pub mod list;
@@ -24,22 +24,19 @@ pub use def::{
 };
 pub use pair::{HINGE, LOGISTIC, PSI, SQUARED_HINGE, pair_count, pair_normalizer};
 
+const PAIRWISE: &[&LossDef] = &[&HINGE.def, &PSI.def, &LOGISTIC.def, &SQUARED_HINGE.def];
+
 /// Every loss; the first is the default.
-pub const LOSSES: &[&LossDef] = &[
-    &HINGE.def,
-    &PSI.def,
-    &LOGISTIC.def,
-    &SQUARED_HINGE.def,
-    &list::SQUARED,
-    &list::PAIR_SQUARED,
-    &list::LIST_NET,
-    &list::LIST_MLE,
-    &list::CS_LIST_MLE,
-    &list::SLAM,
-    &list::SMOOTH_GRAD,
-    &list::DIRECT,
-    &list::MATCHING,
-];
+pub const LOSSES: &[&LossDef] = &{
+    let mut losses = [PAIRWISE[0]; PAIRWISE.len() + list::LOSSES.len()];
+    let mut index = 1;
+    while index < losses.len() {
+        let listwise = index.checked_sub(PAIRWISE.len());
+        losses[index] = if let Some(index) = listwise { list::LOSSES[index] } else { PAIRWISE[index] };
+        index += 1;
+    }
+    losses
+};
 
 /// An option of every training that losses may read too.
 const SEED: &str = "seed";

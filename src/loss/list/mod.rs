@@ -28,6 +28,12 @@ pub use smooth_grad::SMOOTH_GRAD;
 pub(super) use squared::Squared;
 pub use squared::{PAIR_SQUARED, SQUARED};
 
+use super::def::LossDef;
+
+/// Every listwise loss.
+pub const LOSSES: &[&LossDef] =
+    &[&SQUARED, &PAIR_SQUARED, &LIST_NET, &LIST_MLE, &CS_LIST_MLE, &SLAM, &SMOOTH_GRAD, &DIRECT, &MATCHING];
+
 #[cfg(test)]
 mod tests {
     use crate::arrange::{ListConstraint, RowGroup};
