@@ -10,6 +10,7 @@ mod pairs;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pairs::{DIM, Normal, dot, least_flops};
+use sqlite_ltr::control::Control;
 use sqlite_ltr::loss::{LossKind, find};
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, path, solve};
 
@@ -76,11 +77,11 @@ fn problem(blocks: &[(PairBlock, f64)], lambda: f64) -> PairProblem<'_> {
 
 fn bench(bencher: Bencher, problem: &PairProblem<'_>, tolerance: f64) {
     let options = SolveOptions { tolerance, ..SolveOptions::default() };
-    let (_, report) = solve(problem, &options, &|| false);
+    let report = solve(problem, &options, &Control::default()).report;
     assert_eq!(report.stop, Stop::Converged);
     bencher
         .counter(ItemsCount::new(least_flops(problem)))
-        .bench(|| solve(black_box(problem), &options, &|| false));
+        .bench(|| solve(black_box(problem), &options, &Control::default()));
 }
 
 fn single(bencher: Bencher, n_docs: usize, lambda: f64, tolerance: f64) {
@@ -155,7 +156,7 @@ fn lambdas(bencher: Bencher, n_docs: usize, first: f64, count: u32) {
     let problem = problem(&blocks, 1.0);
     let lambdas: Vec<f64> = (0..count).map(|i| 10f64.powf(first - 0.1 * f64::from(i))).collect();
     let options = SolveOptions { tolerance: 1e-4, ..SolveOptions::default() };
-    bencher.bench(|| path(black_box(&problem), &lambdas, &options, &|| false));
+    bencher.bench(|| path(black_box(&problem), &lambdas, &options, &Control::default()));
 }
 
 #[divan::bench(args = [10, 20, 50, 100])]

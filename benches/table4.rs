@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use pairs::{DIM, NEIGHBORS, Normal, least_flops, neighbor_weight, pair_weight};
 use rayon::prelude::*;
+use sqlite_ltr::control::Control;
 use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, solve};
 
 const LAMBDA: f64 = 1e-8;
@@ -67,7 +68,7 @@ fn run(documents: &[(Vec<f64>, Vec<f64>)], n_docs: usize, fits: &[Fit]) -> (f64,
                 (&blocks[query], pair_weight(pi, n, n_docs))
             });
             let problem = PairProblem::new(DIM, weighted.collect(), LAMBDA).expect("a valid problem");
-            let (_, report) = solve(&problem, &options, &|| false);
+            let report = solve(&problem, &options, &Control::default()).report;
             (least_flops(&problem), report.stop == Stop::Converged)
         })
         .collect();

@@ -6,15 +6,15 @@
 mod interior_point;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use interior_point::Answer;
 use proptest::prelude::*;
 use serde_json::Value;
+use sqlite_ltr::control::Control;
 use sqlite_ltr::loss::PairLoss;
 use sqlite_ltr::solve::{
-    PairBlock, PairProblem, SOLVERS, SolveOptions, SolveReport, SolverDef, Stop, certificate, find, path,
-    solve,
+    PairBlock, PairProblem, SOLVERS, Solution, SolveOptions, SolveReport, SolverDef, Stop, certificate, find,
+    path, solve,
 };
 
 /// A fixed sequence of numbers in -1..1 (splitmix64).
@@ -78,10 +78,10 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) -> (Vec<f64>, SolveReport) {
+fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) -> Solution {
     // Coordinate descent takes 1.7 million sweeps over the 141 pairs of p7, whose lambda is 1e-6.
     let limit = if solver.name == "dual_descent" { 2_000_000 } else { 20_000 };
-    solve(problem, &SolveOptions { solver, tolerance, max_iterations: limit }, &|| false)
+    solve(problem, &SolveOptions { solver, tolerance, max_iterations: limit }, &Control::default())
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -143,7 +143,7 @@ fn every_solver_finds_the_known_optimum() {
         assert_eq!(known.stop, Stop::Converged, "{name}: {known:?}");
         assert!((known.objective - optimum).abs() <= 1e-8 * optimum, "{name}: {known:?}");
         for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
-            let (_, report) = fit(&problem, solver, 1e-9);
+            let report = fit(&problem, solver, 1e-9).report;
             let what = format!("{name} by {}: {:?} after {}", solver.name, report.stop, report.iterations);
             let error = report.objective - optimum;
             assert!(error.abs() <= report.gap + 1e-8 * optimum, "{what}: {error:e}, gap {:e}", report.gap);
@@ -254,7 +254,7 @@ proptest! {
         prop_assert!(matches!(known.stop, Stop::Converged | Stop::Empty), "{known:?}");
         let mut reports = vec![("reference", known)];
         for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
-            let (w, report) = solve(&problem, &quick(solver), &|| false);
+            let Solution { w, report } = solve(&problem, &quick(solver), &Control::default());
             let plain = certificate(&problem, &w);
             prop_assert!((plain - report.objective).abs() <= 1e-9 * plain + noise, "{} {plain}", solver.name);
             prop_assert_eq!(report.steps.len(), report.iterations as usize, "{}", solver.name);
@@ -280,7 +280,7 @@ proptest! {
         let mut reports = vec![("reference", known)];
         for name in CENTERED {
             let solver = find(name).unwrap();
-            let (w, report) = solve(&problem, &quick(solver), &|| false);
+            let Solution { w, report } = solve(&problem, &quick(solver), &Control::default());
             let plain = objective(&case, lambda, PairLoss::Hinge, &center, &w);
             let noise = 1e-11 * scale * (1.0 + 10f64.powf(far));
             prop_assert!((plain - report.objective).abs() <= noise, "{name} {plain} {report:?}");
@@ -305,7 +305,7 @@ proptest! {
         let problem = problem.with_center(center.clone()).unwrap();
         let solver = find("dual_descent").unwrap();
         let options = SolveOptions { solver, tolerance: 1e-9, max_iterations: 100_000 };
-        let (w, report) = solve(&problem, &options, &|| false);
+        let Solution { w, report } = solve(&problem, &options, &Control::default());
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
         let plain = objective(&case, lambda, PairLoss::SquaredHinge, &center, &w);
         prop_assert!((plain - report.objective).abs() <= 1e-11 * plain, "{plain} {report:?}");
@@ -350,7 +350,7 @@ fn awkward_features_break_no_certificate() {
                 let mut reports = vec![("reference", known)];
                 for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
                     let options = SolveOptions { tolerance: 1e-6, ..quick(solver) };
-                    let (w, report) = solve(&problem, &options, &|| false);
+                    let Solution { w, report } = solve(&problem, &options, &Control::default());
                     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite(), "{}", solver.name);
                     reports.push((solver.name, report));
                 }
@@ -372,10 +372,9 @@ fn an_interruption_is_reported_whenever_it_comes() {
     let problem = case.problem(1e-7);
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         for after in [0, 1, 2, 5, 20, 60] {
-            let questions = AtomicU32::new(0);
-            let canceled = || questions.fetch_add(1, Ordering::Relaxed) >= after;
+            let control = Control::canceled_after(after);
             let options = SolveOptions { solver, tolerance: 1e-15, max_iterations: 1_000_000 };
-            let (w, report) = solve(&problem, &options, &canceled);
+            let Solution { w, report } = solve(&problem, &options, &control);
             assert_eq!(report.stop, Stop::Interrupted, "{} after {after}", solver.name);
             assert!(report.gap.is_finite() && report.objective.is_finite(), "{} {report:?}", solver.name);
             if !["auto", "newton"].contains(&solver.name) {
@@ -393,18 +392,18 @@ fn a_path_ends_where_single_fits_end() {
     let lambdas: Vec<f64> = (0..16).map(|i| 10f64.powf(2.0 - 0.3 * f64::from(i))).collect();
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         let options = SolveOptions { solver, tolerance: 1e-4, max_iterations: 20_000 };
-        let fits = path(&problem, &lambdas, &options, &|| false).unwrap();
+        let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
         assert_eq!(fits.len(), lambdas.len());
-        for (&lambda, (w, report)) in lambdas.iter().zip(&fits) {
+        for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
             let single = case.problem(lambda);
-            let (_, cold) = solve(&single, &options, &|| false);
+            let cold = solve(&single, &options, &Control::default()).report;
             let what = format!("{} at {lambda:e}: {:?} {}", solver.name, report.stop, report.iterations);
             assert_eq!((report.stop, cold.stop), (Stop::Converged, Stop::Converged), "{what}");
             assert!((report.objective - cold.objective).abs() <= report.gap.max(cold.gap) + 1e-12, "{what}");
             assert!((certificate(&single, w) - report.objective).abs() <= 1e-12, "{what}");
         }
         // At the first lambda no margin exceeds 1, and alpha = c is known to be optimal.
-        assert!(fits[0].1.iterations == 0, "{}", solver.name);
+        assert!(fits[0].report.iterations == 0, "{}", solver.name);
     }
 }
 
@@ -415,7 +414,7 @@ fn a_limit_on_iterations_is_kept() {
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         for max_iterations in [0, 3] {
             let options = SolveOptions { solver, tolerance: 1e-14, max_iterations };
-            let (w, report) = solve(&problem, &options, &|| false);
+            let Solution { w, report } = solve(&problem, &options, &Control::default());
             assert_eq!(
                 (report.stop, report.iterations),
                 (Stop::IterationLimit, max_iterations),
@@ -436,16 +435,16 @@ fn without_pairs_or_features_nothing_is_learned() {
     let empty = Case::new(vec![flat, useless], 2);
     let bare = Case::new(vec![Query { c: 0.5, x: vec![vec![]; 3], labels: vec![1.0, 2.0, 3.0] }], 0);
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
-        let (w, report) = fit(&empty.problem(0.1), solver, 1e-6);
+        let Solution { w, report } = fit(&empty.problem(0.1), solver, 1e-6);
         assert_eq!((report.stop, w), (Stop::Empty, vec![0.0, 0.0]), "{}", solver.name);
         assert_eq!((report.objective.to_bits(), report.gap.to_bits()), (0, 0), "{}", solver.name);
-        let (w, report) = fit(&bare.problem(0.1), solver, 1e-6);
+        let Solution { w, report } = fit(&bare.problem(0.1), solver, 1e-6);
         assert_eq!((report.stop, w.len()), (Stop::Converged, 0), "{}", solver.name);
         assert!((report.objective - 1.5).abs() < 1e-15, "{}", solver.name);
     }
     for name in CENTERED {
         let problem = empty.problem(0.1).with_center(vec![3.0, -1.0]).unwrap();
-        let (w, report) = fit(&problem, find(name).unwrap(), 1e-6);
+        let Solution { w, report } = fit(&problem, find(name).unwrap(), 1e-6);
         assert_eq!(report.stop, Stop::Empty, "{name}");
         assert!((w[0] - 3.0).abs() < 1e-14 && (w[1] + 1.0).abs() < 1e-14, "{name}: {w:?}");
         assert!(report.objective.abs() < 1e-30, "{name}");
@@ -459,7 +458,7 @@ fn two_runs_give_the_same_bits() {
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         let options = SolveOptions { solver, tolerance: 1e-5, max_iterations: 500 };
         let run = || {
-            let (w, mut report) = solve(&problem, &options, &|| false);
+            let Solution { w, mut report } = solve(&problem, &options, &Control::default());
             report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
             (w.iter().map(|w| w.to_bits()).collect::<Vec<u64>>(), report)
         };

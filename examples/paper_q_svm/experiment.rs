@@ -330,8 +330,8 @@ impl<'a> Experiment<'a> {
     fn path(&self, method: Method, target: usize, lambdas: &[f64]) -> Result<Vec<Vec<f64>>> {
         let scaled: Vec<f64> = lambdas.iter().map(|lambda| self.factor() * lambda).collect();
         let problem = self.problem(method, target, lambdas[0])?;
-        let fits = path(&problem, &scaled, &SolveOptions::default(), &|| false)?;
-        Ok(fits.into_iter().map(|(w, _)| w).collect())
+        let fits = path(&problem, &scaled, &SolveOptions::default(), &Control::default())?;
+        Ok(fits.into_iter().map(|solution| solution.w).collect())
     }
 
     /// One fit for every query, or a single one where the method is uniform; nothing is measured.
@@ -340,7 +340,8 @@ impl<'a> Experiment<'a> {
     /// A lambda outside its range.
     pub fn fit_all(&self, method: Method, lambda: f64, options: &SolveOptions) -> Result<Vec<SolveReport>> {
         let targets = if method == Method::Rank { 1 } else { self.queries.len() };
-        let fit = |target| Ok(solve(&self.problem(method, target, lambda)?, options, &|| false).1);
+        let fit =
+            |target| Ok(solve(&self.problem(method, target, lambda)?, options, &Control::default()).report);
         (0..targets).into_par_iter().map(fit).collect()
     }
 

@@ -121,10 +121,7 @@ impl FitSpec {
     ) -> Result<Vec<Solution>> {
         match &self.loss {
             Loss::Pair(loss) => {
-                let canceled = || control.is_canceled();
-                let fits =
-                    solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), &canceled)?;
-                Ok(fits.into_iter().map(|(w, report)| Solution { w, report }).collect())
+                solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), control)
             }
             Loss::List(loss) => {
                 let problem = self.lists(loss, space, blocks)?;

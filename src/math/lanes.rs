@@ -94,6 +94,11 @@ pub fn axpy(factor: f64, x: &[Lanes], y: &mut [Lanes]) {
     }
 }
 
+/// factor * x.
+pub fn scaled(x: &[Lanes], factor: f64) -> Vec<Lanes> {
+    x.iter().map(|block| Lanes(block.0.map(|value| factor * value))).collect()
+}
+
 /// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are left alone.
 #[inline(always)]
 pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [Lanes]) {

@@ -48,17 +48,13 @@ pub struct ListWork {
     pub path: ListPath,
 }
 
-/// Solves pairwise problems for each lambda, best ordered from large to small. The last argument tells whether to stop.
-/// An interrupted path ends with the interrupted solution.
-pub type PairPath =
-    fn(&PairProblem<'_>, &[f64], &SolveOptions, &(dyn Fn() -> bool + Sync)) -> Vec<(Vec<f64>, SolveReport)>;
+/// Solves pairwise problems for each lambda, best ordered from large to small. An interrupted path ends with the
+/// interrupted solution.
+pub type PairPath = fn(&PairProblem<'_>, &[f64], &StopRule, &Control) -> Vec<Solution>;
 
 /// Solves listwise problems for each lambda, best ordered from large to small. An interrupted path ends with the
 /// interrupted solution.
 pub type ListPath = fn(&ListProblem<'_>, &[f64], &StopRule, &Control) -> Vec<Solution>;
-
-/// Tells whether to stop.
-type Canceled<'a> = &'a (dyn Fn() -> bool + Sync);
 
 impl SolverDef {
     /// Whether the solver supports the loss. Psi is solved by a sequence of hinge problems.

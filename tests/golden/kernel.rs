@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use sqlite_ltr::control::Control;
 use sqlite_ltr::data::Matrix;
 use sqlite_ltr::kernel::{FeatureMap, Kernel, KernelSpec, MapOptions, PairMap, Points, as_documents};
-use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
+use sqlite_ltr::solve::{PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, solve};
 
 fn matrix(rows: &[Vec<f64>]) -> Matrix {
     Matrix::F64(Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap())
@@ -30,7 +30,9 @@ fn weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
 
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let problem = PairProblem::new(dim, blocks, lambda).unwrap();
-    solve(&problem, &SolveOptions { tolerance, ..SolveOptions::default() }, &|| false)
+    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let Solution { w, report } = solve(&problem, &options, &Control::default());
+    (w, report)
 }
 
 /// A problem of the file.

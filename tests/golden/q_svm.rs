@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::support::{assert_close, numbers, read, rows};
 use serde_json::Value;
-use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, certificate, solve};
+use sqlite_ltr::control::Control;
+use sqlite_ltr::solve::{
+    PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, certificate, solve,
+};
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
@@ -20,7 +23,8 @@ fn weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
 
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let problem = PairProblem::new(dim, blocks, lambda).unwrap();
-    let (w, report) = solve(&problem, &SolveOptions { tolerance, ..SolveOptions::default() }, &|| false);
+    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let Solution { w, report } = solve(&problem, &options, &Control::default());
     let plain = certificate(&problem, &w);
     assert!(
         (plain - report.objective).abs() <= 1e-12 * plain.max(1e-3),

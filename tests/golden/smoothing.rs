@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
+use sqlite_ltr::control::Control;
 use sqlite_ltr::math::dense::distance;
 use sqlite_ltr::metric::{Metric, MetricOptions, Ties};
 use sqlite_ltr::smoothing::{Bandwidth, Kind, Smoothing};
@@ -135,7 +136,7 @@ fn every_method_makes_the_files_errors_with_the_global_lambda() {
                 (&blocks[query], 2.0 * pi / (n * documents * (documents - 1.0)))
             });
             let problem = PairProblem::new(40, weighted.collect(), lambda).unwrap();
-            let (w, _) = solve(&problem, &SolveOptions::default(), &|| false);
+            let w = solve(&problem, &SolveOptions::default(), &Control::default()).w;
             let score = |x: &Vec<f64>| x.iter().zip(&w).map(|(x, w)| x * w).sum::<f64>();
             let scores: Vec<f64> = query.test.0.iter().map(score).collect();
             sum += mre.value(&query.test.1, &scores).unwrap();

@@ -25,7 +25,7 @@ pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
     let number = |vector: Option<&[f64]>, j: usize| vector.map_or(0.0, |vector| vector[j]);
     let parts = w.iter().enumerate().map(|(j, w)| {
         let distance = w - number(problem.center(), j);
-        number(problem.tilt.as_deref(), j) * w + problem.lambda() * distance * distance
+        number(problem.linear_term.as_deref(), j) * w + problem.lambda() * distance * distance
     });
     loss + parts.sum::<f64>()
 }

@@ -3,8 +3,9 @@
 //! ```text
 //! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of L(s_a - s_b) + v.w + lambda |w - w0|^2
 //!
-//! L      the loss of a pair, by default the hinge max(0, 1 - (s_a - s_b)); v and w0 are 0 unless asked for
-//! s = X w                scores of the m documents; b features
+//! L      loss of a pair; the default is the hinge max(0, 1 - (s_a - s_b))
+//! v, w0  linear term and center of the penalty; the default is 0
+//! s = X w                scores of the m documents with b features
 //! z = x_a - x_b          a pair; T pairs
 //! u = 1 - (s_a - s_b)    its violation
 //! ```
@@ -15,20 +16,20 @@
 //! ```text
 //! max D(alpha) = sum of alpha + lambda |w0|^2 - |X'g + t|^2 / (4 lambda)    over 0 <= alpha <= c
 //!
-//! g_j = (sum of alpha over the pairs in which j is the better document)
-//!     - (sum of alpha over the pairs in which it is the worse one),    so that X'g = sum of alpha z
+//! t   = 2 lambda w0 - v
+//! g_j = (sum of alpha over pairs with j as the better document)
+//!     - (sum of alpha over pairs with j as the worse one),    so X'g = sum of alpha z
 //! ```
 //!
-//! and every answer carries P - D of an explicit alpha:
+//! Every solution is certified by an explicit alpha:
 //!
 //! ```text
-//! P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g - t|^2 / (4 lambda),
-//! t = 2 lambda w0 - v
+//! P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g - t|^2 / (4 lambda)
 //! ```
 //!
-//! `newton` is Newton's method in score space: a pass over all pairs touches no feature and stores nothing per pair.
-//! `dual` holds the solvers that keep numbers per pair. Whatever the solver, `reduce` turns
-//! the problem when it has fewer documents than features, and `psi` makes a loss that is not convex from hinges.
+//! `newton` is Newton's method on scores: a pass over all pairs reads no feature and stores nothing per pair. `dual`
+//! has the solvers that store a number per pair. For any solver, `reduce` shrinks problems with fewer documents than
+//! features, and `psi` solves the nonconvex psi loss by a sequence of hinge problems.
 
 mod block;
 mod certificate;
@@ -42,12 +43,12 @@ pub use certificate::certificate;
 pub use dual::{ADMM, DUAL_DESCENT};
 pub use newton::{NEWTON, NEWTON_WORK};
 
-use super::{SolveOptions, SolveReport, Stop};
+use super::{Solution, SolveOptions, SolveReport, Stop};
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss};
 
-/// More features are refused: a fit needs several matrices of 8 b^2 bytes and an iteration takes b^3 / 3
-/// multiplications, so it would end for want of memory or not at all.
+/// Largest number of features. A fit needs several matrices of 8 b^2 bytes and b^3 / 3 multiplications per iteration.
 const MOST_FEATURES: usize = 10_000;
 
 /// A weighted sum of queries with a penalty.
@@ -58,7 +59,7 @@ pub struct PairProblem<'a> {
     lambda: f64,
     loss: PairLoss,
     center: Option<Vec<f64>>,
-    tilt: Option<Vec<f64>>,
+    linear_term: Option<Vec<f64>>,
     start: Option<Vec<f64>>,
 }
 
@@ -85,7 +86,7 @@ impl<'a> PairProblem<'a> {
             ));
         }
         check_lambda(lambda)?;
-        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, center: None, tilt: None, start: None })
+        Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, center: None, linear_term: None, start: None })
     }
 
     /// The problem with another loss per pair than the hinge.
@@ -110,8 +111,8 @@ impl<'a> PairProblem<'a> {
     }
 
     /// The problem with v.w added to its objective; v has `dim` numbers.
-    fn with_tilt(self, tilt: Vec<f64>) -> Self {
-        Self { tilt: Some(tilt), ..self }
+    fn with_linear_term(self, linear_term: Vec<f64>) -> Self {
+        Self { linear_term: Some(linear_term), ..self }
     }
 
     /// The problem with a point from which a solver may start; w has `dim` numbers.
@@ -129,16 +130,21 @@ impl<'a> PairProblem<'a> {
         self.center.as_deref()
     }
 
-    /// t with 2 lambda w = X'g + t at the solution: t = 2 lambda w0 - v.
-    pub(super) fn pull(&self, lambda: f64) -> Vec<f64> {
-        let mut pull = vec![0.0; self.dim];
+    /// t = 2 lambda w0 - v, so that 2 lambda w = X'g + t at the solution.
+    fn center_term(&self, lambda: f64) -> Vec<f64> {
+        let mut term = vec![0.0; self.dim];
         if let Some(center) = &self.center {
-            pull.iter_mut().zip(center).for_each(|(pull, w0)| *pull += 2.0 * lambda * w0);
+            term.iter_mut().zip(center).for_each(|(t, w0)| *t += 2.0 * lambda * w0);
         }
-        if let Some(tilt) = &self.tilt {
-            pull.iter_mut().zip(tilt).for_each(|(pull, v)| *pull -= v);
+        if let Some(linear_term) = &self.linear_term {
+            term.iter_mut().zip(linear_term).for_each(|(t, v)| *t -= v);
         }
-        pull
+        term
+    }
+
+    /// Queries with a positive weight and at least one pair.
+    fn useful_blocks(&self) -> impl Iterator<Item = (&'a PairBlock, f64)> + '_ {
+        self.blocks.iter().copied().filter(|(block, weight)| *weight > 0.0 && block.pairs() > 0)
     }
 
     /// Number of features.
@@ -164,64 +170,52 @@ pub(super) fn check_lambda(lambda: f64) -> Result<()> {
     Err(Error::value("lambda", lambda.to_string(), "a finite number above 0"))
 }
 
-/// A solution w with how it was reached.
-type Report = (Vec<f64>, SolveReport);
-
-/// Solves one problem with the solver of the options; answers w and how it was reached. `canceled` is asked before
-/// every part of a pass; once true it must stay true. The solver must take the loss (`SolverDef::takes`).
-pub fn solve(
-    problem: &PairProblem<'_>,
-    options: &SolveOptions,
-    canceled: &(dyn Fn() -> bool + Sync),
-) -> (Vec<f64>, SolveReport) {
-    solve_all(problem, &[problem.lambda], options, canceled).pop().unwrap_or_else(|| {
-        // A solver answers every lambda, interrupted or not.
+/// Solves one problem with the solver of the options, which must support the loss (`SolverDef::takes`).
+pub fn solve(problem: &PairProblem<'_>, options: &SolveOptions, control: &Control) -> Solution {
+    solve_all(problem, &[problem.lambda], options, control).pop().unwrap_or_else(|| {
+        // Never taken: a solver returns a solution for each lambda, interrupted or not.
         let (stop, steps) = (Stop::Stalled, Vec::new());
         let report = SolveReport { stop, iterations: 0, objective: f64::INFINITY, gap: f64::INFINITY, steps };
-        (vec![0.0; problem.dim], report)
+        Solution { w: vec![0.0; problem.dim], report }
     })
 }
 
-/// Solves the problem for each of `lambdas`, best given from large to small, every fit starting from the one before.
-/// The lambda of `problem` is not used. An interrupted path ends with the interrupted fit.
+/// Solves the problem for each of `lambdas`, best ordered from large to small; each fit starts from the previous one.
+/// The lambda of `problem` is ignored. An interrupted path ends with the interrupted solution.
 ///
 /// # Errors
-/// When a lambda is out of range or the solver does not take the loss.
+/// When a lambda is out of range or the solver does not support the loss.
 pub fn path(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    canceled: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<(Vec<f64>, SolveReport)>> {
+    control: &Control,
+) -> Result<Vec<Solution>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
     options.solver.check(&Loss::Pair(problem.loss))?;
-    Ok(solve_all(problem, lambdas, options, canceled))
+    Ok(solve_all(problem, lambdas, options, control))
 }
 
-/// The problem in its smallest coordinates.
+/// Solves the problem in its smallest coordinates.
 fn solve_all(
     problem: &PairProblem<'_>,
     lambdas: &[f64],
     options: &SolveOptions,
-    canceled: &(dyn Fn() -> bool + Sync),
-) -> Vec<Report> {
-    match reduce::Reduced::new(problem, canceled) {
-        Some(reduced) => {
-            let fits = solve_directly(&reduced.problem(), lambdas, options, canceled);
-            reduced.lifted(lambdas, fits, options)
-        }
-        None => solve_directly(problem, lambdas, options, canceled),
+    control: &Control,
+) -> Vec<Solution> {
+    let reduced = reduce::Reduced::new(problem, control);
+    let small = reduced.as_ref().map(reduce::Reduced::problem);
+    let (given, rule, solver) =
+        (small.as_ref().unwrap_or(problem), options.rule(), options.solver.pair_path());
+    let solutions = if problem.loss == PairLoss::Psi {
+        psi::path(given, lambdas, &rule, control, solver)
+    } else {
+        solver(given, lambdas, &rule, control)
+    };
+    match &reduced {
+        Some(reduced) => reduced.lifted(lambdas, solutions, &rule),
+        None => solutions,
     }
-}
-
-fn solve_directly(
-    problem: &PairProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    canceled: &(dyn Fn() -> bool + Sync),
-) -> Vec<Report> {
-    let solver = if problem.loss == PairLoss::Psi { psi::path } else { options.solver.pair_path() };
-    solver(problem, lambdas, options, canceled)
 }
 
 #[cfg(test)]

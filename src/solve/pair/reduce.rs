@@ -7,17 +7,18 @@
 //! X Q = [L 0],   L of shape (m, m), lower triangular
 //! ```
 //!
-//! With w = Q \[y; u\] scores are L y, the penalty is lambda |y - (Q'w0)_1|^2 + lambda |u - (Q'w0)_2|^2 and the tilt splits
+//! With w = Q \[y; u\] scores are L y, the penalty is lambda |y - (Q'w0)_1|^2 + lambda |u - (Q'w0)_2|^2 and the linear_term splits
 //! in the same way, so y solves a problem with m features and u = (Q'w0)_2 - (Q'v)_2 / (2 lambda). A Newton step then
 //! costs m^3 instead of b^3. The rotation costs 2 m^2 b and is exact to rounding whatever the rank of X.
 #![allow(clippy::inline_always)]
 
 use rayon::prelude::*;
 
-use super::{PairBlock, PairProblem, Report, certificate};
+use super::{PairBlock, PairProblem, certificate};
+use crate::control::Control;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::{SimdTask, dispatch};
-use crate::solve::{SolveOptions, SolveReport, Stop};
+use crate::solve::{Solution, SolveReport, Stop, StopRule};
 
 /// Problems with fewer features stay as they are.
 const FEWEST_FEATURES: usize = 64;
@@ -48,8 +49,8 @@ impl SimdTask for Reflect<'_> {
     fn run(self) {
         for &Reflection { factor, first, v } in self.reflections {
             let (v, x) = (&v[first..], &mut self.x[first..]);
-            let share = factor * lanes::dot(v, x);
-            lanes::axpy(-share, v, x);
+            let length = factor * lanes::dot(v, x);
+            lanes::axpy(-length, v, x);
         }
     }
 }
@@ -99,13 +100,8 @@ pub(super) struct Reduced<'p, 'a> {
 
 impl<'p, 'a> Reduced<'p, 'a> {
     /// The reduced problem, where it pays and the work is not canceled.
-    pub(super) fn new(problem: &'p PairProblem<'a>, canceled: &(dyn Fn() -> bool + Sync)) -> Option<Self> {
-        let useful: Vec<(&PairBlock, f64)> = problem
-            .blocks()
-            .iter()
-            .filter(|(block, weight)| *weight > 0.0 && block.pairs() > 0)
-            .copied()
-            .collect();
+    pub(super) fn new(problem: &'p PairProblem<'a>, control: &Control) -> Option<Self> {
+        let useful: Vec<(&PairBlock, f64)> = problem.useful_blocks().collect();
         let m: usize = useful.iter().map(|(block, _)| block.n_docs()).sum();
         let pays = problem.dim() > FEWEST_FEATURES && m as f64 <= MOST_DOCUMENTS * problem.dim() as f64;
         if m == 0 || !pays {
@@ -113,7 +109,7 @@ impl<'p, 'a> Reduced<'p, 'a> {
         }
         let width = lanes::blocks_for(problem.dim());
         let mut rows: Vec<Lanes> = useful.iter().flat_map(|(block, _)| block.x()).copied().collect();
-        let (factors, lower) = triangular(&mut rows, width, problem.dim(), canceled)?;
+        let (factors, lower) = triangular(&mut rows, width, problem.dim(), control)?;
         let rotation = Rotation { width, factors, vectors: rows };
         let mut first = 0;
         let lower_width = lanes::blocks_for(m);
@@ -138,23 +134,23 @@ impl<'p, 'a> Reduced<'p, 'a> {
             lambda: self.original.lambda,
             loss: self.original.loss,
             center: rotated(&self.original.center),
-            tilt: rotated(&self.original.tilt),
+            linear_term: rotated(&self.original.linear_term),
             start: rotated(&self.original.start),
         }
     }
 
     /// The fits of the original problem from those of the reduced one. Objectives are computed anew from the original
     /// features, and what the rotation's rounding has cost is added to the gap.
-    pub(super) fn lifted(&self, lambdas: &[f64], fits: Vec<Report>, options: &SolveOptions) -> Vec<Report> {
+    pub(super) fn lifted(&self, lambdas: &[f64], solutions: Vec<Solution>, rule: &StopRule) -> Vec<Solution> {
         let weights = self.blocks.iter().map(|(block, weight)| weight * block.pairs() as f64);
         let total_weight = weights.sum();
         let zero = vec![0.0; self.original.dim];
         let m = self.rotation.factors.len();
         let rotated =
             |vector: &Option<Vec<f64>>| self.rotation.forward(vector.as_ref().unwrap_or(&zero))[m..].to_vec();
-        let (center, tilt) = (rotated(&self.original.center), rotated(&self.original.tilt));
-        let lift = |(&lambda, (mut w, mut report)): (&f64, Report)| {
-            let parts = || center.iter().zip(&tilt);
+        let (center, linear_term) = (rotated(&self.original.center), rotated(&self.original.linear_term));
+        let lift = |(&lambda, Solution { mut w, mut report }): (&f64, Solution)| {
+            let parts = || center.iter().zip(&linear_term);
             w.extend(parts().map(|(w0, v)| w0 - 0.5 * v / lambda));
             let w = self.rotation.backward(&w);
             let constant: f64 = parts().map(|(w0, v)| v * w0 - v * v / (4.0 * lambda)).sum();
@@ -162,13 +158,13 @@ impl<'p, 'a> Reduced<'p, 'a> {
             let bound = report.objective + constant - report.gap;
             report.objective = certificate(&PairProblem { lambda, ..self.original.clone() }, &w);
             let gap = (report.objective - bound).max(0.0);
-            let allowed = 2.0 * (report.gap + options.allowed_gap(report.objective, total_weight));
+            let allowed = 2.0 * (report.gap + rule.allowed_gap(report.objective, total_weight));
             if report.stop == Stop::Converged && gap > allowed {
                 report.stop = Stop::Stalled;
             }
-            (w, SolveReport { gap, ..report })
+            Solution { w, report: SolveReport { gap, ..report } }
         };
-        lambdas.iter().zip(fits).map(lift).collect()
+        lambdas.iter().zip(solutions).map(lift).collect()
     }
 }
 
@@ -178,14 +174,14 @@ fn triangular(
     rows: &mut [Lanes],
     width: usize,
     dim: usize,
-    canceled: &(dyn Fn() -> bool + Sync),
+    control: &Control,
 ) -> Option<(Vec<f64>, Vec<Lanes>)> {
     let m = rows.len() / width;
     let lower_width = lanes::blocks_for(m);
     let mut lower = vec![Lanes::ZERO; m * lower_width];
     let mut factors = Vec::with_capacity(m);
     for first in (0..m).step_by(PANEL) {
-        if canceled() {
+        if control.is_canceled() {
             return None;
         }
         let count = PANEL.min(m - first);
@@ -240,7 +236,7 @@ mod tests {
             (0..dim).map(|j| if i == 9 { 0.0 } else { entry(number, j) }).collect()
         };
         let mut rows: Vec<Lanes> = (0..m).flat_map(|i| lanes::from_slice(&row(i))).collect();
-        let (factors, lower) = triangular(&mut rows, width, dim, &|| false).unwrap();
+        let (factors, lower) = triangular(&mut rows, width, dim, &Control::default()).unwrap();
         let rotation = Rotation { width, factors, vectors: rows };
         let lower_width = lanes::blocks_for(m);
         for i in 0..m {

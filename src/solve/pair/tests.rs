@@ -8,8 +8,9 @@ mod smooth;
 use proptest::prelude::*;
 
 use super::{PairBlock, PairProblem, certificate, path, solve};
+use crate::control::Control;
 use crate::loss::PairLoss;
-use crate::solve::{SolveOptions, SolveReport, Stop};
+use crate::solve::{Solution, SolveOptions, SolveReport, Stop};
 
 /// A fixed sequence of numbers in -1..1 (splitmix64).
 struct Numbers(u64);
@@ -66,7 +67,8 @@ fn problem<'a>(blocks: &[(&'a PairBlock, f64)], lambda: f64) -> PairProblem<'a> 
 }
 
 fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
-    let (w, report) = solve(problem, &SolveOptions { tolerance, ..SolveOptions::default() }, &|| false);
+    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let Solution { w, report } = solve(problem, &options, &Control::default());
     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite());
     let plain = certificate(problem, &w);
     // A hinge is a difference of numbers near 1, so an objective is known to a share of the loss of w = 0.
@@ -91,7 +93,7 @@ fn reference(problem: &PairProblem<'_>, sweeps: usize) -> (f64, f64) {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let lambda = problem.lambda();
     let mut alpha = vec![0.0; pairs.len()];
-    let mut w: Vec<f64> = problem.pull(lambda).iter().map(|t| t / (2.0 * lambda)).collect();
+    let mut w: Vec<f64> = problem.center_term(lambda).iter().map(|t| t / (2.0 * lambda)).collect();
     for _ in 0..sweeps {
         for (alpha, (z, c)) in alpha.iter_mut().zip(&pairs) {
             let size = dot(z, z);
@@ -105,6 +107,11 @@ fn reference(problem: &PairProblem<'_>, sweeps: usize) -> (f64, f64) {
     let constant = problem.center().map_or(0.0, |center| dot(center, center));
     let penalty = lambda * (dot(&w, &w) - constant);
     (alpha.iter().sum::<f64>() - penalty, certificate(problem, &w))
+}
+
+/// A control that cancels at once.
+fn canceled() -> Control {
+    Control::canceled_after(0)
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
@@ -214,8 +221,8 @@ fn a_path_ends_where_single_fits_end() {
     let problem = problem(&weights(&blocks), 1.0);
     let lambdas: Vec<f64> = (0..50).map(|i| 10f64.powf(3.0 - 0.2 * f64::from(i))).collect();
     let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
-    let fits = path(&problem, &lambdas, &options, &|| false).unwrap();
-    for (&lambda, (w, report)) in lambdas.iter().zip(&fits) {
+    let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
+    for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
         let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap();
         let (_, cold) = fit(&single, 1e-7);
         assert_eq!(report.stop, Stop::Converged);
@@ -229,10 +236,10 @@ fn an_interruption_and_a_limit_are_reported() {
     let shape = Shape { seed: 7, queries: 5, docs: 20, dim: 7, grades: 9, noise: 1.5 };
     let blocks = blocks(&shape);
     let problem = problem(&weights(&blocks), 1e-6);
-    let (_, report) = solve(&problem, &SolveOptions::default(), &|| true);
+    let report = solve(&problem, &SolveOptions::default(), &canceled()).report;
     assert_eq!(report.stop, Stop::Interrupted);
     let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
-    let (w, report) = solve(&problem, &options, &|| false);
+    let Solution { w, report } = solve(&problem, &options, &Control::default());
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
     assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
 }

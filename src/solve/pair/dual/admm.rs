@@ -35,13 +35,13 @@
 #![allow(clippy::inline_always)]
 
 use super::pairs::Pairs;
-use super::progress::{Progress, along, scaled};
+use super::progress::{self, Progress};
+use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
-use crate::solve::Canceled;
 use crate::solve::PairProblem;
-use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef};
+use crate::solve::{PairWork, Solution, SolverDef, StopRule};
 
 /// The definition.
 pub const ADMM: SolverDef = SolverDef {
@@ -66,15 +66,10 @@ const BALANCE_RATIO: f64 = 10.0;
 const BALANCE_FACTOR: f64 = 2.0;
 const BALANCE_DECAY: f64 = 0.95;
 
-fn path(
-    problem: &PairProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    canceled: Canceled<'_>,
-) -> Vec<(Vec<f64>, SolveReport)> {
-    let pairs = Pairs::new(problem, canceled);
+fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
+    let pairs = Pairs::new(problem, control);
     let mut method = Admm::new(&pairs);
-    along(problem, lambdas, options, &pairs, |progress| method.run(progress))
+    progress::path(problem, lambdas, rule, &pairs, |progress| method.run(progress))
 }
 
 /// The state of a fit; w, alpha and rho are kept from one lambda to the next.
@@ -86,8 +81,8 @@ struct Admm<'a> {
     alpha: Vec<f64>,
     w: Vec<Lanes>,
     /// p = X'g of alpha, now and before the last pass.
-    pulled: Vec<Lanes>,
-    pulled_before: Vec<Lanes>,
+    alpha_z: Vec<Lanes>,
+    alpha_z_before: Vec<Lanes>,
     /// rho / rho before.
     rho_ratio: f64,
     started: bool,
@@ -103,15 +98,15 @@ impl<'a> Admm<'a> {
             rho: 1.0,
             alpha,
             w: vec![Lanes::ZERO; pairs.width],
-            pulled: pairs.pair_sum.clone(),
-            pulled_before: pairs.pair_sum.clone(),
+            alpha_z: pairs.pair_sum.clone(),
+            alpha_z_before: pairs.pair_sum.clone(),
             rho_ratio: 1.0,
             started: false,
         }
     }
 
     /// Solves for the lambda of `progress`.
-    fn run(&mut self, mut progress: Progress<'_>) -> (Vec<f64>, SolveReport) {
+    fn run(&mut self, mut progress: Progress<'_>) -> Solution {
         self.start(&mut progress);
         let mut factor = BALANCE_FACTOR;
         let mut iterations = 0;
@@ -126,7 +121,7 @@ impl<'a> Admm<'a> {
                 let next = if next > 0.0 { next } else { 0.0 };
                 if next < c { next } else { c }
             });
-            progress.note();
+            progress.record();
             iterations += 1;
             if iterations % BALANCE_EVERY == 0 {
                 self.balance(parts, &mut factor);
@@ -137,12 +132,12 @@ impl<'a> Admm<'a> {
     /// Offers the point at which the gradient is zero, which is optimal where alpha is, and goes there at
     /// first.
     fn start(&mut self, progress: &mut Progress<'_>) {
-        let kept = std::mem::replace(&mut self.w, progress.point_of(&self.pulled));
+        let kept = std::mem::replace(&mut self.w, progress.point_of(&self.alpha_z));
         self.pass(progress, |_, _, alpha| alpha);
         if self.started {
             self.w = kept;
         } else {
-            self.w = progress.point_of(&scaled(&self.pulled, progress.first_theta));
+            self.w = progress.point_of(&lanes::scaled(&self.alpha_z, progress.first_theta));
         }
         self.started = true;
     }
@@ -150,10 +145,10 @@ impl<'a> Admm<'a> {
     /// w <- w - (2 lambda w - t - p - (p - p before) rho / rho before) / zeta.
     fn move_point(&mut self, progress: &Progress<'_>) {
         let zeta = 2.0 * progress.lambda + self.rho * self.eigenvalue;
-        let mut step = progress.pull.clone();
+        let mut step = progress.center_term.clone();
         lanes::axpy(-2.0 * progress.lambda, &self.w, &mut step);
-        lanes::axpy(1.0 + self.rho_ratio, &self.pulled, &mut step);
-        lanes::axpy(-self.rho_ratio, &self.pulled_before, &mut step);
+        lanes::axpy(1.0 + self.rho_ratio, &self.alpha_z, &mut step);
+        lanes::axpy(-self.rho_ratio, &self.alpha_z_before, &mut step);
         lanes::axpy(1.0 / zeta, &step, &mut self.w);
         self.rho_ratio = 1.0;
     }
@@ -165,20 +160,20 @@ impl<'a> Admm<'a> {
         update: impl Fn(f64, f64, f64) -> f64 + Copy,
     ) -> (f64, f64) {
         let scores = self.pairs.scores(&self.w);
-        let (sums, pulled) = self.pairs.pass(PairLoss::Hinge, &scores, &mut self.alpha, update);
+        let (sums, alpha_z) = self.pairs.pass(PairLoss::Hinge, &scores, &mut self.alpha, update);
         if self.pairs.canceled() {
             return (0.0, 0.0);
         }
-        let (_, steepness) = progress.offer(&self.w, &sums, &pulled);
-        self.pulled_before = std::mem::replace(&mut self.pulled, pulled);
-        (sums.slack, steepness)
+        let (_, gradient_gap) = progress.offer(&self.w, &sums, &alpha_z);
+        self.alpha_z_before = std::mem::replace(&mut self.alpha_z, alpha_z);
+        (sums.slack, gradient_gap)
     }
 
     /// Makes rho larger where the slack is the larger part of the gap, and smaller where the gradient is.
-    fn balance(&mut self, (slack, steepness): (f64, f64), factor: &mut f64) {
-        if slack > BALANCE_RATIO * steepness {
+    fn balance(&mut self, (slack, gradient_gap): (f64, f64), factor: &mut f64) {
+        if slack > BALANCE_RATIO * gradient_gap {
             self.rho_ratio = *factor;
-        } else if steepness > BALANCE_RATIO * slack {
+        } else if gradient_gap > BALANCE_RATIO * slack {
             self.rho_ratio = 1.0 / *factor;
         } else {
             return;
@@ -196,7 +191,7 @@ fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
     let mut eigenvalue = 0.0;
     for _ in 0..MOST_POWER_STEPS {
         let size = lanes::dot(&x, &x).sqrt();
-        x = pairs.second_moment_times(&scaled(&x, 1.0 / size));
+        x = pairs.second_moment_times(&lanes::scaled(&x, 1.0 / size));
         let next = lanes::dot(&x, &x).sqrt();
         // Without features that differ, next is not a number.
         let settled = next.is_nan() || next <= (1.0 + POWER_GROWTH) * eigenvalue;
@@ -220,7 +215,8 @@ mod tests {
         let labels: Vec<f64> = (0..30).map(|_| (2.0 * random.symmetric()).floor()).collect();
         let block = PairBlock::new(&x, &labels, 4).unwrap();
         let problem = PairProblem::new(4, vec![(&block, 0.1)], 0.1).unwrap();
-        let pairs = Pairs::new(&problem, &|| false);
+        let control = Control::default();
+        let pairs = Pairs::new(&problem, &control);
         let bound = EIGENVALUE_MARGIN * largest_eigenvalue(&pairs);
         let mut largest = 0.0f64;
         for _ in 0..2000 {

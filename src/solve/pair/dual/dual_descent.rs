@@ -24,14 +24,14 @@
 #![allow(clippy::inline_always)]
 
 use super::pairs::Pairs;
-use super::progress::{Progress, along, scaled};
+use super::progress::{self, Progress};
+use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
 use crate::math::simd::{SimdTask, dispatch};
-use crate::solve::Canceled;
 use crate::solve::PairProblem;
-use crate::solve::{PairWork, SolveOptions, SolveReport, SolverDef, Stop};
+use crate::solve::{PairWork, Solution, SolverDef, Stop, StopRule};
 
 /// The definition.
 pub const DUAL_DESCENT: SolverDef = SolverDef {
@@ -48,15 +48,10 @@ const WORK_BETWEEN_QUESTIONS: usize = 1 << 20;
 /// Seed of the order of pairs.
 const SEED: u64 = 1;
 
-fn path(
-    problem: &PairProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    canceled: Canceled<'_>,
-) -> Vec<(Vec<f64>, SolveReport)> {
-    let pairs = Pairs::new(problem, canceled);
+fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
+    let pairs = Pairs::new(problem, control);
     let mut descent = Descent::new(&pairs, problem.loss());
-    along(problem, lambdas, options, &pairs, |progress| descent.run(progress))
+    progress::path(problem, lambdas, rule, &pairs, |progress| descent.run(progress))
 }
 
 /// A document as the sweeps see it.
@@ -80,7 +75,7 @@ struct Descent<'a> {
     documents: Vec<Document<'a>>,
     alpha: Vec<f64>,
     /// X'g of alpha at the last pass.
-    pulled: Vec<Lanes>,
+    alpha_z: Vec<Lanes>,
     w: Vec<Lanes>,
     started: bool,
     active: Vec<Pair>,
@@ -117,14 +112,14 @@ impl<'a> Descent<'a> {
             documents[row.high].first_low = row.low.start;
             documents[row.high].first_pair = row.pairs.start;
         }
-        let pulled = scaled(&pairs.pair_sum, factor);
+        let alpha_z = lanes::scaled(&pairs.pair_sum, factor);
         let (w, started, active) = (vec![Lanes::ZERO; pairs.width], false, Vec::new());
         let random = Random::new(SEED);
-        Self { pairs, loss, documents, alpha, pulled, w, started, active, random }
+        Self { pairs, loss, documents, alpha, alpha_z, w, started, active, random }
     }
 
     /// Solves for the lambda of `progress`.
-    fn run(&mut self, mut progress: Progress<'_>) -> (Vec<f64>, SolveReport) {
+    fn run(&mut self, mut progress: Progress<'_>) -> Solution {
         self.random = Random::new(SEED);
         self.start(&mut progress);
         // Largest projected gradient of the last sweep.
@@ -136,7 +131,7 @@ impl<'a> Descent<'a> {
             self.choose_active(margin);
             let met = self.sweep_until_due(&mut progress);
             self.check(&mut progress);
-            progress.note();
+            progress.record();
             // The list was made for this alpha, so every pair is at rest.
             if !met.moved {
                 let stop = progress.stop(self.pairs).unwrap_or(Stop::Stalled);
@@ -151,22 +146,22 @@ impl<'a> Descent<'a> {
         if !self.started {
             self.started = true;
             self.alpha.iter_mut().for_each(|alpha| *alpha *= progress.first_theta);
-            self.pulled = scaled(&self.pulled, progress.first_theta);
+            self.alpha_z = lanes::scaled(&self.alpha_z, progress.first_theta);
         }
-        self.w = progress.point_of(&self.pulled);
+        self.w = progress.point_of(&self.alpha_z);
         self.check(progress);
     }
 
     /// Offers w and alpha, then computes w anew from alpha.
     fn check(&mut self, progress: &mut Progress<'_>) {
         let scores = self.pairs.scores(&self.w);
-        let (sums, pulled) = self.pairs.pass(self.loss, &scores, &mut self.alpha, |_, _, alpha| alpha);
+        let (sums, alpha_z) = self.pairs.pass(self.loss, &scores, &mut self.alpha, |_, _, alpha| alpha);
         if self.pairs.canceled() {
             return;
         }
-        progress.offer(&self.w, &sums, &pulled);
-        self.w = progress.point_of(&pulled);
-        self.pulled = pulled;
+        progress.offer(&self.w, &sums, &alpha_z);
+        self.w = progress.point_of(&alpha_z);
+        self.alpha_z = alpha_z;
     }
 
     /// Lists the pairs that do not rest at a bound by more than `margin`.
@@ -202,7 +197,7 @@ impl<'a> Descent<'a> {
             if due || self.pairs.canceled() || progress.is_last() {
                 return Met { moved, ..met };
             }
-            progress.note();
+            progress.record();
         }
     }
 
@@ -249,8 +244,8 @@ impl<const SQUARED: bool> SimdTask for Sweep<'_, '_, SQUARED> {
             let alpha = &mut alpha[higher.first_pair + (low as usize - higher.first_low)];
             let (margin, size) = margin_and_size(higher.row, lower.row, w);
             let (c, u) = (higher.weight, 1.0 - margin);
-            let (bend, largest) = if SQUARED { (0.5 / c, f64::INFINITY) } else { (0.0, c) };
-            let gradient = u - bend * *alpha;
+            let (alpha_squares, largest) = if SQUARED { (0.5 / c, f64::INFINITY) } else { (0.0, c) };
+            let gradient = u - alpha_squares * *alpha;
             let free = (gradient < 0.0 && *alpha > 0.0) || (gradient > 0.0 && *alpha < largest);
             if !free {
                 continue;
@@ -263,7 +258,7 @@ impl<const SQUARED: bool> SimdTask for Sweep<'_, '_, SQUARED> {
                 c * u.max(0.0) - *alpha * u
             };
             // 0 / 0 and 1 / 0 where z = 0: the gradient is 1 there, and the clamp takes c.
-            let next = (*alpha + gradient / (size * inverse + bend)).clamp(0.0, largest);
+            let next = (*alpha + gradient / (size * inverse + alpha_squares)).clamp(0.0, largest);
             let change = next - *alpha;
             if change == 0.0 {
                 continue;

@@ -14,10 +14,11 @@ pub use dual_descent::DUAL_DESCENT;
 #[cfg(test)]
 mod tests {
     use super::{ADMM, DUAL_DESCENT};
+    use crate::control::Control;
     use crate::math::lanes;
     use crate::math::random::Random;
     use crate::solve::pair::NEWTON;
-    use crate::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, Stop, solve};
+    use crate::solve::{PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, solve};
 
     const DIM: usize = 9;
 
@@ -40,7 +41,7 @@ mod tests {
     }
 
     /// P by its definition.
-    fn objective(problem: &PairProblem<'_>, center: &[f64], tilt: &[f64], w: &[f64]) -> f64 {
+    fn objective(problem: &PairProblem<'_>, center: &[f64], linear_term: &[f64], w: &[f64]) -> f64 {
         let mut sum = 0.0;
         for (block, c) in problem.blocks() {
             let score = |i| lanes::to_vec(block.row(i), DIM).iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
@@ -51,33 +52,39 @@ mod tests {
             }
         }
         for (j, w) in w.iter().enumerate() {
-            sum += problem.lambda() * (w - center[j]) * (w - center[j]) + tilt[j] * w;
+            sum += problem.lambda() * (w - center[j]) * (w - center[j]) + linear_term[j] * w;
         }
         sum
     }
 
     #[test]
-    fn a_tilt_and_a_center_are_part_of_the_problem() {
+    fn a_linear_term_and_a_center_are_part_of_the_problem() {
         let blocks = blocks();
         let mut random = Random::new(4);
         let mut vector = |size: f64| -> Vec<f64> { (0..DIM).map(|_| size * random.symmetric()).collect() };
         for (lambda, size) in [(10.0, 5.0), (0.1, 0.5), (1e-2, 0.01)] {
-            let (center, tilt) = (vector(2.0), vector(size));
-            let problem =
-                problem(&blocks, lambda).with_center(center.clone()).unwrap().with_tilt(tilt.clone());
+            let (center, linear_term) = (vector(2.0), vector(size));
+            let problem = problem(&blocks, lambda)
+                .with_center(center.clone())
+                .unwrap()
+                .with_linear_term(linear_term.clone());
             let fit = |solver, tolerance| {
-                solve(&problem, &SolveOptions { solver, tolerance, max_iterations: 5000 }, &|| false)
+                solve(
+                    &problem,
+                    &SolveOptions { solver, tolerance, max_iterations: 5000 },
+                    &Control::default(),
+                )
             };
-            let (w, reference) = fit(&NEWTON, 1e-10);
+            let Solution { w, report: reference } = fit(&NEWTON, 1e-10);
             assert_eq!(reference.stop, Stop::Converged, "{reference:?}");
-            let plain = |w: &[f64]| objective(&problem, &center, &tilt, w);
+            let plain = |w: &[f64]| objective(&problem, &center, &linear_term, w);
             assert!((plain(&w) - reference.objective).abs() < 1e-10);
             for _ in 0..50 {
                 let nearby: Vec<f64> = w.iter().zip(vector(0.01)).map(|(w, d)| w + d).collect();
                 assert!(plain(&nearby) >= reference.objective - reference.gap, "{lambda}");
             }
             for solver in [&DUAL_DESCENT, &ADMM] {
-                let (w, report) = fit(solver, 1e-6);
+                let Solution { w, report } = fit(solver, 1e-6);
                 let difference = (report.objective - reference.objective).abs();
                 assert!(difference <= report.gap.max(reference.gap) + 1e-10, "{} {report:?}", solver.name);
                 assert!((plain(&w) - report.objective).abs() < 1e-10, "{}", solver.name);

@@ -16,10 +16,10 @@
 
 use std::ops::Range;
 
+use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::{SimdTask, dispatch};
-use crate::solve::Canceled;
 use crate::solve::{PairBlock, PairProblem};
 
 /// Pairs that a loop may visit before it asks whether to stop.
@@ -59,13 +59,13 @@ pub(super) struct Sums {
     /// Sum of alpha u.
     pub work: f64,
     /// Sum of alpha^2 / (4 c) with the squared hinge, else 0.
-    pub bend: f64,
+    pub alpha_squares: f64,
 }
 
 /// Queries with a positive weight and at least one pair.
 pub(super) struct Pairs<'a> {
     pub parts: Vec<Part<'a>>,
-    canceled: Canceled<'a>,
+    control: &'a Control,
     /// Number of features.
     pub dim: usize,
     /// Blocks per vector of features.
@@ -83,12 +83,12 @@ pub(super) struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     /// The pairs of a problem. Once `canceled` is true, loops over pairs end early and their results are
     /// worthless.
-    pub(super) fn new(problem: &PairProblem<'a>, canceled: Canceled<'a>) -> Self {
+    pub(super) fn new(problem: &PairProblem<'a>, control: &'a Control) -> Self {
         let dim = problem.dim();
         let width = lanes::blocks_for(dim);
         let mut pairs = Self {
             parts: Vec::new(),
-            canceled,
+            control,
             dim,
             width,
             documents: 0,
@@ -96,11 +96,7 @@ impl<'a> Pairs<'a> {
             total_weight: 0.0,
             pair_sum: vec![Lanes::ZERO; width],
         };
-        for &(block, weight) in problem.blocks() {
-            if weight > 0.0 && block.pairs() > 0 {
-                pairs.push(block, weight);
-            }
-        }
+        problem.useful_blocks().for_each(|(block, weight)| pairs.push(block, weight));
         pairs
     }
 
@@ -115,7 +111,7 @@ impl<'a> Pairs<'a> {
 
     /// Whether the work should stop.
     pub(super) fn canceled(&self) -> bool {
-        (self.canceled)()
+        self.control.is_canceled()
     }
 
     /// All rows in order; ends early once canceled.
@@ -147,11 +143,11 @@ impl<'a> Pairs<'a> {
     }
 
     /// X'g.
-    pub(super) fn pull_back(&self, g: &[f64]) -> Vec<Lanes> {
+    pub(super) fn transpose_times(&self, g: &[f64]) -> Vec<Lanes> {
         let mut out = vec![Lanes::ZERO; self.width];
         for part in self.parts.iter().take_while(|_| !self.canceled()) {
             let g = lanes::from_slice(&g[part.documents.clone()]);
-            dispatch(PullBack { part, g: &g, out: &mut out });
+            dispatch(TransposeTimes { part, g: &g, out: &mut out });
         }
         out
     }
@@ -173,7 +169,7 @@ impl<'a> Pairs<'a> {
                 equals.for_each(|i| g[first + i] = part.weight * (degree * scores[i] - others));
             }
         }
-        self.pull_back(&g)
+        self.transpose_times(&g)
     }
 
     /// Replaces the alpha of every pair by `update(c, u, alpha)`; answers the sums and X'g with the new
@@ -197,7 +193,7 @@ impl<'a> Pairs<'a> {
                 dispatch(RowPass::<_, false> { c, shift, scores, alpha, columns, update, totals })
             };
         }
-        (totals.sums(), self.pull_back(&g))
+        (totals.sums(), self.transpose_times(&g))
     }
 }
 
@@ -223,13 +219,18 @@ struct Totals {
     loss: Lanes,
     slack: Lanes,
     work: Lanes,
-    bend: Lanes,
+    alpha_squares: Lanes,
 }
 
 impl Totals {
     fn sums(&self) -> Sums {
-        let Self { loss, slack, work, bend } = self;
-        Sums { loss: loss.fold(), slack: slack.fold(), work: work.fold(), bend: bend.fold() }
+        let Self { loss, slack, work, alpha_squares } = self;
+        Sums {
+            loss: loss.fold(),
+            slack: slack.fold(),
+            work: work.fold(),
+            alpha_squares: alpha_squares.fold(),
+        }
     }
 
     #[inline(always)]
@@ -241,7 +242,7 @@ impl Totals {
             let missing = 2.0 * c * violation - alpha;
             self.loss.0[lane] += c * violation * violation;
             self.slack.0[lane] += 0.25 / c * (missing * missing) + at_rest;
-            self.bend.0[lane] += 0.25 / c * (alpha * alpha);
+            self.alpha_squares.0[lane] += 0.25 / c * (alpha * alpha);
         } else {
             self.loss.0[lane] += c * violation;
             self.slack.0[lane] += (c - alpha) * violation + at_rest;
@@ -314,13 +315,13 @@ impl SimdTask for Scores<'_, '_> {
 }
 
 /// Adds X'g of one query.
-struct PullBack<'r, 'a> {
+struct TransposeTimes<'r, 'a> {
     part: &'r Part<'a>,
     g: &'r [Lanes],
     out: &'r mut [Lanes],
 }
 
-impl SimdTask for PullBack<'_, '_> {
+impl SimdTask for TransposeTimes<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -374,31 +375,32 @@ mod tests {
     fn a_pass_equals_the_plain_loops() {
         let blocks = blocks();
         let problem = problem(&blocks);
-        let pairs = Pairs::new(&problem, &|| false);
+        let control = Control::default();
+        let pairs = Pairs::new(&problem, &control);
         for loss in [PairLoss::Hinge, PairLoss::SquaredHinge] {
             let squared = loss == PairLoss::SquaredHinge;
             let mut random = Random::new(6);
             let before: Vec<f64> = (0..pairs.count).map(|_| 0.25 * random.symmetric().abs()).collect();
             let mut alpha = before.clone();
             let update = |c: f64, u: f64, alpha: f64| (alpha + 0.1 * u).clamp(0.0, c);
-            let (sums, pulled) = pairs.pass(loss, &pairs.scores(&point()), &mut alpha, update);
+            let (sums, alpha_z) = pairs.pass(loss, &pairs.scores(&point()), &mut alpha, update);
             let (mut expected, mut pull, mut pair) = ([0.0; 4], [0.0; 5], 0);
             each_pair(&problem, |c, z, u| {
                 let next = update(c, u, before[pair]);
                 assert!((alpha[pair] - next).abs() < 1e-12);
                 let cost = if squared { c * u.max(0.0) * u.max(0.0) } else { c * u.max(0.0) };
-                let bend = if squared { next * next / (4.0 * c) } else { 0.0 };
-                let terms = [cost, cost - next * u + bend, next * u, bend];
+                let alpha_squares = if squared { next * next / (4.0 * c) } else { 0.0 };
+                let terms = [cost, cost - next * u + alpha_squares, next * u, alpha_squares];
                 expected.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
                 pull.iter_mut().zip(z).for_each(|(pull, z)| *pull += next * z);
                 pair += 1;
             });
             assert_eq!(pair, pairs.count);
-            let found = [sums.loss, sums.slack, sums.work, sums.bend];
+            let found = [sums.loss, sums.slack, sums.work, sums.alpha_squares];
             for (found, expected) in found.into_iter().zip(expected) {
                 assert!((found - expected).abs() < 1e-11, "{loss:?}: {found} {expected}");
             }
-            (0..5).for_each(|j| assert!((lanes::get(&pulled, j) - pull[j]).abs() < 1e-11));
+            (0..5).for_each(|j| assert!((lanes::get(&alpha_z, j) - pull[j]).abs() < 1e-11));
         }
     }
 
@@ -406,7 +408,8 @@ mod tests {
     fn the_second_moment_is_that_of_the_plain_loops() {
         let blocks = blocks();
         let problem = problem(&blocks);
-        let pairs = Pairs::new(&problem, &|| false);
+        let control = Control::default();
+        let pairs = Pairs::new(&problem, &control);
         let mut expected = [0.0; 5];
         each_pair(&problem, |c, z, u| {
             expected.iter_mut().zip(z).for_each(|(expected, z)| *expected += c * (1.0 - u) * z);
@@ -419,8 +422,8 @@ mod tests {
     fn rows_end_once_canceled() {
         let blocks = blocks();
         let problem = problem(&blocks);
-        assert_eq!(Pairs::new(&problem, &|| true).rows().count(), 0);
-        let rows = Pairs::new(&problem, &|| false).rows().map(|row| row.pairs.len()).sum::<usize>();
+        assert_eq!(Pairs::new(&problem, &Control::canceled_after(0)).rows().count(), 0);
+        let rows = Pairs::new(&problem, &Control::default()).rows().map(|row| row.pairs.len()).sum::<usize>();
         assert_eq!(rows as u64, blocks[0].pairs() + blocks[2].pairs());
     }
 }

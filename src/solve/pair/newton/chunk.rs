@@ -16,11 +16,11 @@ pub(super) struct Sums {
     /// Sum of alpha.
     pub alpha: f64,
     /// g's, so that sum of alpha u = sum of alpha - g's.
-    pub pull_scores: f64,
-    /// g'Xd along the current direction.
-    pub pull_along: f64,
-    /// Sum of |g (Xd)| over documents, which bounds the rounding of `pull_along`.
-    pub pull_along_size: f64,
+    pub g_scores: f64,
+    /// g'Xd direction_scores the current direction.
+    pub g_direction: f64,
+    /// Sum of |g (Xd)| over documents, which bounds the rounding of `g_direction`.
+    pub g_direction_size: f64,
 }
 
 impl Sums {
@@ -28,15 +28,15 @@ impl Sums {
     pub(super) fn add(&mut self, other: &Self) {
         self.loss += other.loss;
         self.alpha += other.alpha;
-        self.pull_scores += other.pull_scores;
-        self.pull_along += other.pull_along;
-        self.pull_along_size += other.pull_along_size;
+        self.g_scores += other.g_scores;
+        self.g_direction += other.g_direction;
+        self.g_direction_size += other.g_direction_size;
     }
 
-    /// Slope of the objective along the current direction, from that of the penalty.
+    /// Slope of the objective direction_scores the current direction, from that of the penalty.
     pub(super) fn slope(&self, penalty: f64) -> Slope {
-        let noise = 1e-15 * (penalty.abs() + self.pull_along_size);
-        Slope { value: penalty - self.pull_along, noise }
+        let noise = 1e-15 * (penalty.abs() + self.g_direction_size);
+        Slope { value: penalty - self.g_direction, noise }
     }
 }
 
@@ -68,9 +68,9 @@ pub(super) struct Chunk<'a> {
     pub accepted: Vec<Lanes>,
     pub scores: Vec<Lanes>,
     /// Xd.
-    pub along: Vec<Lanes>,
+    pub direction_scores: Vec<Lanes>,
     /// g = c (row - column sums of p).
-    pub pull: Vec<Lanes>,
+    pub g: Vec<Lanes>,
     /// Sums over the pairs of each document of one query.
     rows: Vec<pass::RowSums>,
     /// Scores of one query over delta.
@@ -105,8 +105,8 @@ impl<'a> Chunk<'a> {
             pair_blocks: pairs,
             scores: padded.clone(),
             accepted: padded,
-            along: vec![Lanes::ZERO; scores],
-            pull: vec![Lanes::ZERO; scores],
+            direction_scores: vec![Lanes::ZERO; scores],
+            g: vec![Lanes::ZERO; scores],
             rows: Vec::new(),
             scaled: vec![Lanes::ZERO; longest],
             centers: Vec::new(),
@@ -184,8 +184,14 @@ impl SimdTask for SetDirection<'_, '_> {
     #[inline(always)]
     fn run(self) {
         for part in &self.chunk.parts {
-            let along = &mut self.chunk.along[part.range()];
-            lanes::rows_times(part.block.x(), part.block.width(), part.block.n_docs(), self.d, along);
+            let direction_scores = &mut self.chunk.direction_scores[part.range()];
+            lanes::rows_times(
+                part.block.x(),
+                part.block.width(),
+                part.block.n_docs(),
+                self.d,
+                direction_scores,
+            );
         }
     }
 }
@@ -202,39 +208,45 @@ impl SimdTask for Pass<'_, '_> {
 
     #[inline(always)]
     fn run(self) -> Sums {
-        let Chunk { parts, accepted, scores, along, pull, rows, scaled, centers, .. } = self.chunk;
+        let Chunk { parts, accepted, scores, direction_scores, g, rows, scaled, centers, .. } = self.chunk;
         let inverse = 1.0 / self.delta;
         let mut sums = Sums::default();
         for part in parts.iter() {
-            let (scores, along, pull) =
-                (&mut scores[part.range()], &along[part.range()], &mut pull[part.range()]);
+            let (scores, direction_scores, g) =
+                (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
             scores.copy_from_slice(&accepted[part.range()]);
             if self.step != 0.0 {
-                lanes::axpy(self.step, along, scores);
+                lanes::axpy(self.step, direction_scores, scores);
             }
             let scaled = &mut scaled[..part.blocks];
             scale(scores, inverse, scaled);
-            pull.fill(Lanes::ZERO);
+            g.fill(Lanes::ZERO);
             let start = part.block.start();
             let (hinge, alpha) = if centers.is_empty() {
-                pass::pass(start, scaled, inverse, &mut Half, rows, pull)
+                pass::pass(start, scaled, inverse, &mut Half, rows, g)
             } else {
-                pass::pass(start, scaled, inverse, &mut Stored(&centers[part.pairs..]), rows, pull)
+                pass::pass(start, scaled, inverse, &mut Stored(&centers[part.pairs..]), rows, g)
             };
             sums.loss += part.weight * (hinge * self.delta);
             sums.alpha += part.weight * alpha;
-            finish(part.weight, scores, along, pull, &mut sums);
+            finish(part.weight, scores, direction_scores, g, &mut sums);
         }
         sums
     }
 }
 
-/// Scales the pull by c and adds its products with the scores and the direction. Scores of documents that do not
-/// exist meet a pull of zero.
+/// Scales the g by c and adds its products with the scores and the direction. Scores of documents that do not
+/// exist meet a g of zero.
 #[inline(always)]
-pub(super) fn finish(weight: f64, scores: &[Lanes], along: &[Lanes], pull: &mut [Lanes], sums: &mut Sums) {
+pub(super) fn finish(
+    weight: f64,
+    scores: &[Lanes],
+    direction_scores: &[Lanes],
+    g: &mut [Lanes],
+    sums: &mut Sums,
+) {
     let (mut with_scores, mut with_along, mut size) = (Lanes::ZERO, Lanes::ZERO, Lanes::ZERO);
-    for ((g, s), d) in pull.iter_mut().zip(scores).zip(along) {
+    for ((g, s), d) in g.iter_mut().zip(scores).zip(direction_scores) {
         for lane in 0..lanes::LANES {
             g.0[lane] *= weight;
             with_scores.0[lane] += g.0[lane] * s.0[lane];
@@ -243,25 +255,25 @@ pub(super) fn finish(weight: f64, scores: &[Lanes], along: &[Lanes], pull: &mut 
             size.0[lane] += product.abs();
         }
     }
-    sums.pull_scores += with_scores.fold();
-    sums.pull_along += with_along.fold();
-    sums.pull_along_size += size.fold();
+    sums.g_scores += with_scores.fold();
+    sums.g_direction += with_along.fold();
+    sums.g_direction_size += size.fold();
 }
 
 /// Adds X'g.
-pub(super) struct PullBack<'c, 'a> {
+pub(super) struct TransposeTimes<'c, 'a> {
     pub chunk: &'c mut Chunk<'a>,
     pub out: &'c mut [Lanes],
 }
 
-impl SimdTask for PullBack<'_, '_> {
+impl SimdTask for TransposeTimes<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         for part in &self.chunk.parts {
-            let pull = &self.chunk.pull[part.range()];
-            lanes::columns_times(part.block.x(), part.block.width(), part.block.n_docs(), pull, self.out);
+            let g = &self.chunk.g[part.range()];
+            lanes::columns_times(part.block.x(), part.block.width(), part.block.n_docs(), g, self.out);
         }
     }
 }
@@ -327,7 +339,7 @@ impl SimdTask for UpdateCenters<'_, '_> {
 
     #[inline(always)]
     fn run(self) {
-        let Chunk { parts, pair_blocks, accepted, pull, rows, scaled, centers, .. } = self.chunk;
+        let Chunk { parts, pair_blocks, accepted, g, rows, scaled, centers, .. } = self.chunk;
         if centers.is_empty() {
             centers.resize(*pair_blocks, Half.get(0));
         }
@@ -336,7 +348,7 @@ impl SimdTask for UpdateCenters<'_, '_> {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             let mut update = Update(&mut centers[part.pairs..]);
-            pass::pass(part.block.start(), scaled, inverse, &mut update, rows, &mut pull[part.range()]);
+            pass::pass(part.block.start(), scaled, inverse, &mut update, rows, &mut g[part.range()]);
         }
     }
 }

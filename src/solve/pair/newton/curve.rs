@@ -15,17 +15,17 @@ use crate::solve::PairBlock;
 /// give zeros.
 pub(super) trait Curve: Copy + Send + Sync {
     /// p = -L'; adds the loss to a sum.
-    fn pull(self, margin: &Lanes, loss: &mut LossSum) -> Lanes;
+    fn negative_slope(self, margin: &Lanes, loss: &mut LossSum) -> Lanes;
     /// k = L''.
-    fn bend(self, margin: &Lanes) -> Lanes;
-    /// The same loss whose k counts pairs that would bend if their margin were smaller by `reach` too.
+    fn curvature(self, margin: &Lanes) -> Lanes;
+    /// The same loss whose k counts pairs that would curvature if their margin were smaller by `reach` too.
     #[must_use]
     fn reaching(self, _reach: f64) -> Self {
         self
     }
     /// p and k of a pair of margin 0.
     fn at_zero(self) -> (f64, f64) {
-        (self.pull(&Lanes::ZERO, &mut LossSum::new()).0[0], self.bend(&Lanes::ZERO).0[0])
+        (self.negative_slope(&Lanes::ZERO, &mut LossSum::new()).0[0], self.curvature(&Lanes::ZERO).0[0])
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) struct SquaredHinge {
 
 impl Curve for SquaredHinge {
     #[inline(always)]
-    fn pull(self, margin: &Lanes, loss: &mut LossSum) -> Lanes {
+    fn negative_slope(self, margin: &Lanes, loss: &mut LossSum) -> Lanes {
         let mut p = Lanes::ZERO;
         for lane in 0..LANES {
             let u = 1.0 - margin.0[lane];
@@ -89,7 +89,7 @@ impl Curve for SquaredHinge {
     }
 
     #[inline(always)]
-    fn bend(self, margin: &Lanes) -> Lanes {
+    fn curvature(self, margin: &Lanes) -> Lanes {
         let end = 1.0 + self.reach;
         Lanes(margin.0.map(|margin| if margin < end { 2.0 } else { 0.0 }))
     }
@@ -105,7 +105,7 @@ pub(super) struct Logistic;
 
 impl Curve for Logistic {
     #[inline(always)]
-    fn pull(self, margin: &Lanes, loss: &mut LossSum) -> Lanes {
+    fn negative_slope(self, margin: &Lanes, loss: &mut LossSum) -> Lanes {
         let small = exp_of_minus(&Lanes(margin.0.map(f64::abs)));
         let (mut p, mut sum) = (Lanes::ZERO, Lanes::ZERO);
         for lane in 0..LANES {
@@ -119,7 +119,7 @@ impl Curve for Logistic {
     }
 
     #[inline(always)]
-    fn bend(self, margin: &Lanes) -> Lanes {
+    fn curvature(self, margin: &Lanes) -> Lanes {
         let small = exp_of_minus(&Lanes(margin.0.map(f64::abs)));
         Lanes(small.0.map(|e| e / ((1.0 + e) * (1.0 + e))))
     }
@@ -189,18 +189,18 @@ impl<C: Curve> SimdTask for CurvePass<'_, '_, C> {
 
     #[inline(always)]
     fn run(self) -> Sums {
-        let Chunk { parts, accepted, scores, along, pull, .. } = self.chunk;
+        let Chunk { parts, accepted, scores, direction_scores, g, .. } = self.chunk;
         let mut sums = Sums::default();
         for part in parts.iter() {
-            let (scores, along, pull) =
-                (&mut scores[part.range()], &along[part.range()], &mut pull[part.range()]);
+            let (scores, direction_scores, g) =
+                (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
             scores.copy_from_slice(&accepted[part.range()]);
             if self.step != 0.0 {
-                lanes::axpy(self.step, along, scores);
+                lanes::axpy(self.step, direction_scores, scores);
             }
-            pull.fill(Lanes::ZERO);
-            sums.loss += part.weight * pass(self.curve, part.block.start(), scores, pull);
-            chunk::finish(part.weight, scores, along, pull, &mut sums);
+            g.fill(Lanes::ZERO);
+            sums.loss += part.weight * pass(self.curve, part.block.start(), scores, g);
+            chunk::finish(part.weight, scores, direction_scores, g, &mut sums);
         }
         sums
     }
@@ -208,19 +208,19 @@ impl<C: Curve> SimdTask for CurvePass<'_, '_, C> {
 
 /// Sums of p by document, as in `pass::pass`; answers the loss.
 #[inline(always)]
-fn pass<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], pull: &mut [Lanes]) -> f64 {
+fn pass<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lanes]) -> f64 {
     let mut loss = LossSum::new();
     for (a, &first) in start.iter().enumerate().take_while(|(_, first)| (**first as usize) < start.len()) {
         let (s, first) = (lanes::get(scores, a), first as usize);
         let mut hide = &HIDE[first % LANES];
         let mut row = Lanes::ZERO;
-        for (others, column) in scores.iter().zip(pull.iter_mut()).skip(first / LANES) {
-            let p = curve.pull(&margins(s, others, hide), &mut loss);
+        for (others, column) in scores.iter().zip(g.iter_mut()).skip(first / LANES) {
+            let p = curve.negative_slope(&margins(s, others, hide), &mut loss);
             row.add_scaled(1.0, &p);
             column.add_scaled(-1.0, &p);
             hide = &HIDE[0];
         }
-        *lanes::get_mut(pull, a) += row.fold();
+        *lanes::get_mut(g, a) += row.fold();
     }
     loss.total()
 }
@@ -258,8 +258,8 @@ fn pair_weights<C: Curve>(curve: C, factor: f64, start: &[u32], scores: &[Lanes]
         let (s, first) = (lanes::get(scores, a), first as usize);
         let mut hide = &HIDE[first % LANES];
         for (block, others) in scores.iter().enumerate().skip(first / LANES) {
-            let bend = curve.bend(&margins(s, others, hide));
-            weights[a * blocks + block].add_scaled(factor, &bend);
+            let curvature = curve.curvature(&margins(s, others, hide));
+            weights[a * blocks + block].add_scaled(factor, &curvature);
             hide = &HIDE[0];
         }
         for b in first..n {
@@ -294,18 +294,21 @@ mod tests {
         for number in 0..400 {
             let margin = (f64::from(number) - 200.0) * 0.37;
             let mut loss = LossSum::new();
-            let p = curve.pull(&Lanes([margin; LANES]), &mut loss).0[3];
+            let p = curve.negative_slope(&Lanes([margin; LANES]), &mut loss).0[3];
             let value = loss.total() / LANES as f64;
             let expected = (def.value)(margin);
             assert!((value - expected).abs() <= 1e-15 * (2.0 + expected), "{margin}: {value} {expected}");
             assert!((p + (def.slope)(margin)).abs() <= 1e-14 * p, "{margin}: {p}");
             let h = 1e-6;
             let difference = ((def.slope)(margin + h) - (def.slope)(margin - h)) / (2.0 * h);
-            assert!((curve.bend(&Lanes([margin; LANES])).0[5] - difference).abs() < 1e-8, "{margin}");
+            assert!((curve.curvature(&Lanes([margin; LANES])).0[5] - difference).abs() < 1e-8, "{margin}");
         }
         let mut loss = LossSum::new();
         let absent = Lanes([1e30; LANES]);
-        assert_eq!((curve.pull(&absent, &mut loss), curve.bend(&absent)), (Lanes::ZERO, Lanes::ZERO));
+        assert_eq!(
+            (curve.negative_slope(&absent, &mut loss), curve.curvature(&absent)),
+            (Lanes::ZERO, Lanes::ZERO)
+        );
         assert!(loss.total() <= 0.0);
     }
 
@@ -332,7 +335,7 @@ mod tests {
     fn the_logarithms_of_many_pairs_are_added() {
         let mut loss = LossSum::new();
         for _ in 0..2500 {
-            Logistic.pull(&Lanes::ZERO, &mut loss);
+            Logistic.negative_slope(&Lanes::ZERO, &mut loss);
         }
         assert!((loss.total() / (2500.0 * 8.0 * std::f64::consts::LN_2) - 1.0).abs() < 1e-12);
     }

@@ -90,7 +90,7 @@ pub(super) struct RowSums {
     hinge: Lanes,
 }
 
-/// Sums of p by document: `pull[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the
+/// Sums of p by document: `g[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the
 /// lower one. Answers (sum of max(u, 0) / delta, sum of p). `rows` is memory for one entry per document; the lanes go
 /// through it because compilers keep sums in wide registers only if the whole of them is stored.
 #[inline(always)]
@@ -100,7 +100,7 @@ pub(super) fn pass(
     one: f64,
     center: &mut impl Center,
     rows: &mut Vec<RowSums>,
-    pull: &mut [Lanes],
+    g: &mut [Lanes],
 ) -> (f64, f64) {
     let n = start.len();
     rows.resize(n, RowSums::default());
@@ -114,7 +114,7 @@ pub(super) fn pass(
         used = a + 1;
         let shift = one - lanes::get(scaled, a);
         let lower = first / LANES;
-        let (scores, columns) = (&scaled[lower..], &mut pull[lower..scaled.len()]);
+        let (scores, columns) = (&scaled[lower..], &mut g[lower..scaled.len()]);
         let mut row = RowSums::default();
         let hidden = add(&scores[0], &HIDE[first % LANES]);
         eight_pairs(shift, &hidden, center, index, &mut columns[0], &mut row);
@@ -128,7 +128,7 @@ pub(super) fn pass(
     let mut total = 0.0;
     for (a, sums) in rows[..used].iter().enumerate() {
         let row = sums.p.fold();
-        *lanes::get_mut(pull, a) += row;
+        *lanes::get_mut(g, a) += row;
         total += row;
         hinge = add(&hinge, &sums.hinge);
     }
@@ -253,10 +253,10 @@ mod tests {
                 }
             }
         }
-        let mut pull = vec![Lanes::ZERO; 2];
-        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, &mut Vec::new(), &mut pull);
+        let mut g = vec![Lanes::ZERO; 2];
+        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, &mut Vec::new(), &mut g);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
-        (0..11).for_each(|i| assert!((lanes::get(&pull, i) - expected[i]).abs() < 1e-12));
+        (0..11).for_each(|i| assert!((lanes::get(&g, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
         zone(&START, &scaled, 1.0 / delta, &Half, &mut found);
         found.sort_unstable();
@@ -264,7 +264,7 @@ mod tests {
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
         let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), &mut Vec::new(), &mut again);
-        assert_eq!((sums, again), ((scaled_hinge, sum), pull));
+        assert_eq!((sums, again), ((scaled_hinge, sum), g));
     }
 
     #[test]

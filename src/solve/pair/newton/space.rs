@@ -1,17 +1,19 @@
-//! Score space of a whole problem: the scores of all documents, the passes over all pairs and the sums back to features.
+//! A problem in score space: the scores of all documents, passes over all pairs, and sums over documents.
 //!
-//! A large problem is cut into chunks of consecutive queries. The cut depends on the problem alone; chunks run in the
-//! caller's thread pool, and their results are collected and added in chunk order, so the number of threads changes no
-//! bit. A problem of one small target is one chunk and stays on the calling thread.
+//! A large problem is divided into chunks of consecutive queries, in a way that depends on the problem alone. Chunks run
+//! in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no bit. A
+//! small problem is one chunk and runs on the calling thread.
 
 use rayon::prelude::*;
 
-use super::chunk::{Chunk, Hessian, Moment, Pass, PullBack, SetDirection, SetPoint, Sums, UpdateCenters};
+use super::chunk::{
+    Chunk, Hessian, Moment, Pass, SetDirection, SetPoint, Sums, TransposeTimes, UpdateCenters,
+};
 use super::curve::{Curve, CurveHessian, CurvePass};
+use crate::control::Control;
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::dispatch;
-use crate::solve::Canceled;
-use crate::solve::PairBlock;
+use crate::solve::{PairBlock, PairProblem};
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
 const SERIAL_WORK: u64 = 2_000_000;
@@ -23,8 +25,8 @@ const HESSIAN_BYTES: u64 = 1 << 26;
 /// Score space of a problem.
 pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
-    /// Asked before every chunk: once it is true, chunks are skipped and every result is worthless.
-    canceled: Canceled<'a>,
+    /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
+    control: &'a Control,
     /// Blocks per vector of features.
     pub width: usize,
     /// Number of features.
@@ -43,19 +45,23 @@ fn work(block: &PairBlock) -> u64 {
 }
 
 impl<'a> Space<'a> {
-    /// Score space of the queries with a positive weight and at least one pair.
-    pub(super) fn new(dim: usize, blocks: &[(&'a PairBlock, f64)], canceled: Canceled<'a>) -> Self {
-        let useful = || blocks.iter().filter(|(block, weight)| *weight > 0.0 && block.pairs() > 0);
-        let total: u64 = useful().map(|(block, _)| work(block)).sum();
+    /// The queries with a positive weight and at least one pair.
+    pub(super) fn new(problem: &PairProblem<'a>, control: &'a Control) -> Self {
+        let (dim, width) = (problem.dim(), lanes::blocks_for(problem.dim()));
+        let total: u64 = problem.useful_blocks().map(|(block, _)| work(block)).sum();
         let square = (8 * dim * dim).max(1) as u64;
         let chunk_count = (HESSIAN_BYTES / square).clamp(1, MOST_CHUNKS);
-        let share = if total < SERIAL_WORK { u64::MAX } else { (total / chunk_count).max(SERIAL_WORK / 8) };
-        let mut chunks = Vec::new();
-        let (mut parts, mut sum) = (Vec::new(), 0);
-        for &(block, weight) in useful() {
+        let chunk_work =
+            if total < SERIAL_WORK { u64::MAX } else { (total / chunk_count).max(SERIAL_WORK / 8) };
+        let (mut chunks, mut parts, mut sum) = (Vec::new(), Vec::new(), 0);
+        let (mut pairs, mut total_weight, mut pair_sum) = (0, 0.0, vec![Lanes::ZERO; width]);
+        for (block, weight) in problem.useful_blocks() {
+            lanes::axpy(weight, block.pair_sum(), &mut pair_sum);
+            total_weight += weight * block.pairs() as f64;
+            pairs += block.pairs();
             parts.push((block, weight));
             sum += work(block);
-            if sum >= share {
+            if sum >= chunk_work {
                 chunks.push(Chunk::new(std::mem::take(&mut parts)));
                 sum = 0;
             }
@@ -63,12 +69,7 @@ impl<'a> Space<'a> {
         if !parts.is_empty() {
             chunks.push(Chunk::new(parts));
         }
-        let width = lanes::blocks_for(dim);
-        let mut pair_sum = vec![Lanes::ZERO; width];
-        useful().for_each(|(block, weight)| lanes::axpy(*weight, block.pair_sum(), &mut pair_sum));
-        let total_weight = useful().fold(0.0, |sum, (block, weight)| sum + weight * block.pairs() as f64);
-        let pairs = useful().map(|(block, _)| block.pairs()).sum();
-        Self { chunks, canceled, width, dim, total_weight, pairs, pair_sum }
+        Self { chunks, control, width, dim, total_weight, pairs, pair_sum }
     }
 
     /// Bytes that one center per pair would take.
@@ -112,9 +113,9 @@ impl<'a> Space<'a> {
     }
 
     /// X'g of the last pass.
-    pub(super) fn pull_back(&mut self) -> Vec<Lanes> {
+    pub(super) fn transpose_times(&mut self) -> Vec<Lanes> {
         let width = self.width;
-        self.folded(width, |chunk, out| dispatch(PullBack { chunk, out }))
+        self.folded(width, |chunk, out| dispatch(TransposeTimes { chunk, out }))
     }
 
     /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
@@ -148,8 +149,8 @@ impl<'a> Space<'a> {
 
     /// The results of all chunks in chunk order; defaults once the work is canceled.
     fn each<R: Send + Default>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
-        let canceled = self.canceled;
-        let work = |chunk: &mut Chunk<'a>| if canceled() { R::default() } else { work(chunk) };
+        let control = self.control;
+        let work = |chunk: &mut Chunk<'a>| if control.is_canceled() { R::default() } else { work(chunk) };
         if let [chunk] = &mut self.chunks[..] {
             return vec![work(chunk)];
         }

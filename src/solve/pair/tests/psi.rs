@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{Numbers, PairBlock, PairProblem, Shape, blocks, fit, problem, shapes, weights};
+use super::{Numbers, PairBlock, PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
+use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::solve::{SolveOptions, Stop, certificate, path, solve};
 
@@ -20,27 +21,27 @@ proptest! {
         prop_assert!(report.objective <= certificate(&psi, &start) * (1.0 + 1e-7));
         prop_assert!(report.steps.windows(2).all(|pair| pair[1].objective <= pair[0].objective));
         // The tangent problem at w, solved from nothing, finds no lower point.
-        let tilt = tangent(&psi, &w);
-        let (_, convex) = fit(&hinge.with_tilt(tilt), 1e-8);
+        let linear_term = tangent(&psi, &w);
+        let (_, convex) = fit(&hinge.with_linear_term(linear_term), 1e-8);
         prop_assert!(convex.objective >= report.objective * (1.0 - 1e-6), "{} {}", convex.objective, report.objective);
     }
 }
 
 /// Sum of c z over the pairs in the wrong order, pair by pair.
 fn tangent(problem: &PairProblem<'_>, w: &[f64]) -> Vec<f64> {
-    let mut tilt = vec![0.0; problem.dim()];
+    let mut linear_term = vec![0.0; problem.dim()];
     for (block, weight) in problem.blocks() {
         let row = |a: usize| crate::math::lanes::to_vec(block.row(a), problem.dim());
         for a in 0..block.n_docs() {
             for b in block.start()[a] as usize..block.n_docs() {
                 let z: Vec<f64> = row(a).iter().zip(row(b)).map(|(x, y)| x - y).collect();
                 if z.iter().zip(w).map(|(z, w)| z * w).sum::<f64>() < 0.0 {
-                    tilt.iter_mut().zip(z).for_each(|(v, z)| *v += weight * z);
+                    linear_term.iter_mut().zip(z).for_each(|(v, z)| *v += weight * z);
                 }
             }
         }
     }
-    tilt
+    linear_term
 }
 
 /// Four clean queries, and one whose few documents are far away and labeled the wrong way round.
@@ -82,11 +83,11 @@ fn a_path_and_an_interruption() {
     let blocks = blocks(&shape);
     let psi = problem(&weights(&blocks), 1e-3).with_loss(PairLoss::Psi);
     let lambdas = [1.0, 1e-2, 1e-3];
-    let fits = path(&psi, &lambdas, &SolveOptions::default(), &|| false).unwrap();
+    let fits = path(&psi, &lambdas, &SolveOptions::default(), &Control::default()).unwrap();
     let (last, single) = (fits.last().unwrap(), fit(&psi, 1e-6).1);
     assert_eq!(fits.len(), 3);
-    assert!((certificate(&psi, &last.0) - last.1.objective).abs() < 1e-12);
-    assert!((last.1.objective / single.objective - 1.0).abs() < 0.1);
-    assert_eq!(solve(&psi, &SolveOptions::default(), &|| true).1.stop, Stop::Interrupted);
-    assert_eq!(path(&psi, &lambdas, &SolveOptions::default(), &|| true).unwrap().len(), 1);
+    assert!((certificate(&psi, &last.w) - last.report.objective).abs() < 1e-12);
+    assert!((last.report.objective / single.objective - 1.0).abs() < 0.1);
+    assert_eq!(solve(&psi, &SolveOptions::default(), &canceled()).report.stop, Stop::Interrupted);
+    assert_eq!(path(&psi, &lambdas, &SolveOptions::default(), &canceled()).unwrap().len(), 1);
 }

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::centered::shifted;
 use super::{Shape, blocks, fit, problem, weights};
+use crate::control::Control;
 use crate::loss::PairLoss;
-use crate::solve::{SolveOptions, Stop, certificate};
+use crate::solve::{Solution, SolveOptions, Stop, certificate};
 
 fn wide() -> impl Strategy<Value = Shape> {
     (any::<u64>(), 1..4usize, 0..14usize, 65..180usize, 1..12usize, 0.0..3.0).prop_map(
@@ -19,15 +20,16 @@ proptest! {
     /// The fit in the span of the documents is that with all features.
     #[test]
     fn a_reduced_fit_is_the_plain_fit(
-        shape in wide(), exponent in -5.0..1.0, center in 0.0..1.0, tilt in 0.0..0.1
+        shape in wide(), exponent in -5.0..1.0, center in 0.0..1.0, linear_term in 0.0..0.1
     ) {
         let blocks = blocks(&shape);
         let plain = problem(&weights(&blocks), 10f64.powf(exponent));
-        let tilt = if exponent > -2.0 { tilt } else { 0.0 };
-        for problem in [plain.clone(), shifted(&plain, shape.seed, center, tilt)] {
+        let linear_term = if exponent > -2.0 { linear_term } else { 0.0 };
+        for problem in [plain.clone(), shifted(&plain, shape.seed, center, linear_term)] {
             let (w, report) = fit(&problem, 1e-8);
             let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
-            let (same, direct) = options.solver.pair_path()(&problem, &[problem.lambda()], &options, &|| false).remove(0);
+            let direct = options.solver.pair_path()(&problem, &[problem.lambda()], &options.rule(), &Control::default());
+            let Solution { w: same, report: direct } = &direct[0];
             let total = certificate(&problem, &vec![0.0; problem.dim()]);
             let done = matches!(report.stop, Stop::Converged | Stop::Empty) || report.gap <= 1e-14 * total;
             prop_assert!(done, "{report:?}");
@@ -35,7 +37,7 @@ proptest! {
             let slack = report.gap + direct.gap + 1e-11 * scale;
             prop_assert!((report.objective - direct.objective).abs() <= slack);
             prop_assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-11 * scale);
-            let distance: f64 = w.iter().zip(&same).map(|(x, y)| (x - y) * (x - y)).sum();
+            let distance: f64 = w.iter().zip(same).map(|(x, y)| (x - y) * (x - y)).sum();
             prop_assert!(problem.lambda() * distance <= 4.0 * slack, "{distance}");
         }
     }

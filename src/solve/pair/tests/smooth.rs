@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 
 use super::centered::{shifted, vector};
-use super::{PairProblem, Shape, blocks, fit, problem, shapes, weights};
+use super::{PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
+use crate::control::Control;
 use crate::loss::{Loss, PairLoss};
-use crate::solve::{SolveOptions, Stop, certificate, path, solve};
+use crate::solve::{Solution, SolveOptions, Stop, certificate, path, solve};
 
 const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
 
@@ -13,7 +14,7 @@ const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
 fn plain_gap(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
     let lambda = problem.lambda();
     let mut gradient: Vec<f64> =
-        problem.pull(lambda).iter().zip(w).map(|(t, w)| 2.0 * lambda * w - t).collect();
+        problem.center_term(lambda).iter().zip(w).map(|(t, w)| 2.0 * lambda * w - t).collect();
     for (block, weight) in problem.blocks() {
         let row = |a: usize| crate::math::lanes::to_vec(block.row(a), problem.dim());
         for a in 0..block.n_docs() {
@@ -33,12 +34,12 @@ proptest! {
 
     #[test]
     fn the_gradient_of_explicit_pairs_vanishes(
-        shape in shapes(), exponent in -3.0..2.0, center in 0.0..4.0, tilt in 0.0..0.1
+        shape in shapes(), exponent in -3.0..2.0, center in 0.0..4.0, linear_term in 0.0..0.1
     ) {
         let blocks = blocks(&shape);
         for loss in LOSSES {
             let plain = problem(&weights(&blocks), 10f64.powf(exponent)).with_loss(loss);
-            for problem in [plain.clone(), shifted(&plain, shape.seed, center, tilt)] {
+            for problem in [plain.clone(), shifted(&plain, shape.seed, center, linear_term)] {
                 let (w, report) = fit(&problem, 1e-9);
                 prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
                 let total = certificate(&plain, &vec![0.0; problem.dim()]);
@@ -68,8 +69,8 @@ fn a_path_ends_where_single_fits_end() {
     for loss in LOSSES {
         let problem = problem(&weights(&blocks), 1.0).with_loss(loss);
         let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
-        let fits = path(&problem, &lambdas, &options, &|| false).unwrap();
-        for (&lambda, (w, report)) in lambdas.iter().zip(&fits) {
+        let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
+        for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
             let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap().with_loss(loss);
             let (_, cold) = fit(&single, 1e-7);
             assert_eq!(report.stop, Stop::Converged);
@@ -116,9 +117,9 @@ fn an_interruption_and_a_limit_are_reported() {
     let shape = Shape { seed: 7, queries: 5, docs: 20, dim: 7, grades: 9, noise: 1.5 };
     let blocks = blocks(&shape);
     let problem = problem(&weights(&blocks), 1e-6).with_loss(PairLoss::Logistic);
-    assert_eq!(solve(&problem, &SolveOptions::default(), &|| true).1.stop, Stop::Interrupted);
+    assert_eq!(solve(&problem, &SolveOptions::default(), &canceled()).report.stop, Stop::Interrupted);
     let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
-    let (w, report) = solve(&problem, &options, &|| false);
+    let Solution { w, report } = solve(&problem, &options, &Control::default());
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
     assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
 }
