@@ -7,7 +7,7 @@
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use super::lanes::{LANES, Lanes};
-use super::simd::{SimdTask, dispatch};
+use super::simd::simd;
 
 /// A feature value in the type of its source: `f32` from BLOB vectors, `f64` from columns and JSON.
 pub trait Element: Copy + Send + Sync + 'static {
@@ -51,59 +51,37 @@ impl Element for f32 {
     }
 }
 
-/// The work of [`dot`] and [`dot_by`]: the sum of `value(i) * weights[i]`.
-struct WeightedSum<'a, F> {
-    weights: &'a [f64],
-    value: F,
-}
-
-impl<F: Fn(usize) -> f64> SimdTask for WeightedSum<'_, F> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
+simd! {
+    /// Sum of `value(i) * weights[i]` in the order of [`dot`]; `value` should be `#[inline(always)]` code.
+    #[inline]
+    pub fn dot_by<'a; F: Fn(usize) -> f64>(weights: &'a [f64], value: F) -> f64 {
         let mut lanes = [0.0; LANES];
-        let (blocks, rest) = self.weights.as_chunks::<LANES>();
+        let (blocks, rest) = weights.as_chunks::<LANES>();
         for (number, block) in blocks.iter().enumerate() {
             for lane in 0..LANES {
-                lanes[lane] += (self.value)(number * LANES + lane) * block[lane];
+                lanes[lane] += value(number * LANES + lane) * block[lane];
             }
         }
         for (lane, weight) in rest.iter().enumerate() {
-            lanes[lane] += (self.value)(blocks.len() * LANES + lane) * weight;
+            lanes[lane] += value(blocks.len() * LANES + lane) * weight;
         }
         Lanes(lanes).fold()
     }
-}
-
-/// Sum of `value(i) * weights[i]` in the order of [`dot`]; `value` should be `#[inline(always)]` code.
-#[inline]
-pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
-    dispatch(WeightedSum { weights, value })
 }
 
 /// Dot product; both slices have the same length.
 #[inline]
 pub fn dot<T: Element>(values: &[T], weights: &[f64]) -> f64 {
     let values = &values[..weights.len()];
-    dot_by(weights, |place| values[place].to_f64())
+    dot_by(weights, |index| values[index].to_f64())
 }
 
-/// The work of [`distance`].
-struct SquaredDistance<'a> {
-    a: &'a [f64],
-    b: &'a [f64],
-}
-
-impl SimdTask for SquaredDistance<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
+simd! {
+    /// Squared Euclidean distance; both slices have the same length.
+    fn squared_distance<'a>(a: &'a [f64], b: &'a [f64]) -> f64 {
         let mut lanes = [0.0; LANES];
         let square = |lane: &mut f64, x: f64, y: f64| *lane += (x - y) * (x - y);
-        let ((blocks_a, rest_a), (blocks_b, rest_b)) =
-            (self.a.as_chunks::<LANES>(), self.b.as_chunks::<LANES>());
+        let ((blocks_a, rest_a), (blocks_b, rest_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         for (x, y) in blocks_a.iter().zip(blocks_b) {
             for lane in 0..LANES {
                 square(&mut lanes[lane], x[lane], y[lane]);
@@ -118,7 +96,7 @@ impl SimdTask for SquaredDistance<'_> {
 
 /// Euclidean distance; both slices have the same length.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
-    dispatch(SquaredDistance { a, b }).sqrt()
+    squared_distance(a, b).sqrt()
 }
 
 #[cfg(test)]

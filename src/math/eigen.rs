@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 
 use super::dense::dot;
-use super::simd::{SimdTask, dispatch};
+use super::simd::simd;
 use crate::control::Control;
 use crate::error::{Error, Result};
 
@@ -102,7 +102,7 @@ impl Tridiagonal {
             columns.par_chunks_exact_mut(n).skip(*start).for_each(|column| {
                 let part = &mut column[*start..];
                 let factor = -beta * dot(part, v);
-                dispatch(Axpy { factor, x: v, y: part });
+                axpy(factor, v, part);
             });
         }
         Ok(Self { n, diagonal, beside, columns })
@@ -178,7 +178,7 @@ impl Tridiagonal {
         parts.par_iter_mut().for_each(|part| {
             for &Rotation { i, c, s } in rotations {
                 let (upper, lower) = part.split_at_mut(i + 1);
-                dispatch(Rotate { c, s, x: upper[i], y: lower[0] });
+                rotate(c, s, upper[i], lower[0]);
             }
         });
     }
@@ -225,44 +225,23 @@ fn reflect_both(a: &mut [f64], n: usize, Reflection { start, v, beta }: &Reflect
     w.iter_mut().zip(v).for_each(|(w, v)| *w -= half * v);
     a.par_chunks_exact_mut(n).skip(*start).zip(v.par_iter().zip(&w)).for_each(|(row, (v_i, w_i))| {
         let row = &mut row[*start..];
-        dispatch(Axpy { factor: -v_i, x: &w, y: row });
-        dispatch(Axpy { factor: -w_i, x: v, y: row });
+        axpy(-v_i, &w, row);
+        axpy(-w_i, v, row);
     });
 }
 
-/// y += factor x.
-struct Axpy<'a> {
-    factor: f64,
-    x: &'a [f64],
-    y: &'a mut [f64],
-}
-
-impl SimdTask for Axpy<'_> {
-    type Output = ();
-
-    #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
-    #[inline(always)]
-    fn run(self) {
-        self.y.iter_mut().zip(self.x).for_each(|(y, x)| *y += self.factor * x);
+simd! {
+    /// y += factor x.
+    fn axpy<'a>(factor: f64, x: &'a [f64], y: &'a mut [f64]) {
+        y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
     }
 }
 
-/// (x, y) := (c x - s y, s x + c y).
-struct Rotate<'a> {
-    c: f64,
-    s: f64,
-    x: &'a mut [f64],
-    y: &'a mut [f64],
-}
-
-impl SimdTask for Rotate<'_> {
-    type Output = ();
-
-    #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
-    #[inline(always)]
-    fn run(self) {
-        for (x, y) in self.x.iter_mut().zip(self.y) {
-            (*x, *y) = (self.c * *x - self.s * *y, self.s * *x + self.c * *y);
+simd! {
+    /// (x, y) := (c x - s y, s x + c y).
+    fn rotate<'a>(c: f64, s: f64, x: &'a mut [f64], y: &'a mut [f64]) {
+        for (x, y) in x.iter_mut().zip(y) {
+            (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
         }
     }
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::simd::{SimdTask, dispatch};
+use super::simd::simd;
 use super::tile::{TILE, Tile, tiles_for};
 use crate::control::Control;
 use crate::error::Result;
@@ -83,24 +83,15 @@ struct Chunk {
     next: Tile,
 }
 
-/// Takes the earlier columns off the next one.
-struct Reduce<'a> {
-    chunk: &'a mut Chunk,
-    pivot_row: &'a [f64],
-    root: f64,
-}
-
-impl SimdTask for Reduce<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let mut sum = self.chunk.next;
-        for (entry, column) in self.pivot_row.iter().zip(&self.chunk.columns) {
+simd! {
+    /// Subtracts the previous columns from the next one and divides it by `root`.
+    fn reduce<'a>(chunk: &'a mut Chunk, pivot_row: &'a [f64], root: f64) {
+        let mut sum = chunk.next;
+        for (entry, column) in pivot_row.iter().zip(&chunk.columns) {
             sum.add_scaled(-entry, column);
         }
-        sum.scale(1.0 / self.root);
-        self.chunk.next = sum;
+        sum.scale(1.0 / root);
+        chunk.next = sum;
     }
 }
 
@@ -118,7 +109,7 @@ impl Chunk {
         let len = self.end - self.start;
         gram.column(pivot, self.start..self.end, &mut values[..len]);
         values.iter().enumerate().for_each(|(lane, value)| *self.next.get_mut(lane) = *value);
-        dispatch(Reduce { chunk: self, pivot_row, root });
+        reduce(self, pivot_row, root);
         let largest =
             |sum: f64, value: f64| if value.is_finite() { sum.max(value * value) } else { f64::INFINITY };
         self.next.values().take(len).fold(0.0, largest)

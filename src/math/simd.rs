@@ -44,6 +44,36 @@ fn with_avx2<T: SimdTask>(task: T) -> T::Output {
     task.run()
 }
 
+/// Defines a function whose body [`dispatch`] compiles for several register widths. Lifetimes come before a semicolon,
+/// type parameters after it.
+macro_rules! simd {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident<$($life:lifetime),* $(; $($kind:ident: $bound:path),*)?>(
+            $($argument:ident: $type:ty),* $(,)?
+        ) $(-> $output:ty)? $body:block
+    ) => {
+        $(#[$meta])*
+        $vis fn $name<$($life,)* $($($kind: $bound),*)?>($($argument: $type),*) $(-> $output)? {
+            struct Task<$($life,)* $($($kind),*)?> { $($argument: $type),* }
+            impl<$($life,)* $($($kind: $bound),*)?> $crate::math::simd::SimdTask for Task<$($life,)* $($($kind),*)?> {
+                type Output = $crate::math::simd::simd!(@output $($output)?);
+
+                #[allow(clippy::inline_always, reason = "compiled for each register width")]
+                #[inline(always)]
+                fn run(self) -> Self::Output {
+                    let Self { $($argument),* } = self;
+                    $body
+                }
+            }
+            $crate::math::simd::dispatch(Task { $($argument),* })
+        }
+    };
+    (@output) => { () };
+    (@output $output:ty) => { $output };
+}
+pub(crate) use simd;
+
 #[cfg(test)]
 mod tests {
     use super::*;

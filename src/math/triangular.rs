@@ -3,7 +3,7 @@
 //! Row i has i + 1 numbers, the last one on the diagonal; r rows take r (r + 1) / 2.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
-use super::simd::{SimdTask, dispatch};
+use super::simd::simd;
 use super::tile::Tile;
 
 /// Numbers in r rows; `None` where they are too many to count.
@@ -18,20 +18,12 @@ pub fn row(factor: &[f64], i: usize) -> &[f64] {
     &factor[start..=start + i]
 }
 
-/// The work of [`forward`].
-struct Forward<'a> {
-    factor: &'a [f64],
-    tiles: &'a mut [Tile],
-}
-
-impl SimdTask for Forward<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for i in 0..self.tiles.len() {
-            let row = row(self.factor, i);
-            let (solved, rest) = self.tiles.split_at_mut(i);
+simd! {
+    /// Solves L y = b in place for the right-hand sides of a tile: `tiles[i]` holds their numbers i.
+    pub fn forward<'a>(factor: &'a [f64], tiles: &'a mut [Tile]) {
+        for i in 0..tiles.len() {
+            let row = row(factor, i);
+            let (solved, rest) = tiles.split_at_mut(i);
             let mut sum = rest[0];
             for (entry, y) in row.iter().zip(&*solved) {
                 sum.add_scaled(-entry, y);
@@ -40,11 +32,6 @@ impl SimdTask for Forward<'_> {
             rest[0] = sum;
         }
     }
-}
-
-/// Solves L y = b in place for the right-hand sides of a tile: `tiles[i]` holds their numbers i.
-pub fn forward(factor: &[f64], tiles: &mut [Tile]) {
-    dispatch(Forward { factor, tiles });
 }
 
 /// Solves L' y = b in place.

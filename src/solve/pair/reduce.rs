@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::{PairBlock, PairProblem, certificate};
 use crate::control::Control;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{SimdTask, dispatch};
+use crate::math::simd::simd;
 use crate::solve::{Solution, SolveReport, Stop, StopRule};
 
 /// Problems with fewer features stay as they are.
@@ -36,19 +36,11 @@ struct Reflection<'a> {
     v: &'a [Lanes],
 }
 
-/// Applies reflections one after the other to a vector.
-struct Reflect<'a> {
-    reflections: &'a [Reflection<'a>],
-    x: &'a mut [Lanes],
-}
-
-impl SimdTask for Reflect<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for &Reflection { factor, first, v } in self.reflections {
-            let (v, x) = (&v[first..], &mut self.x[first..]);
+simd! {
+    /// Applies reflections to x, one after the other.
+    fn reflect<'a>(reflections: &'a [Reflection<'a>], x: &'a mut [Lanes]) {
+        for &Reflection { factor, first, v } in reflections {
+            let (v, x) = (&v[first..], &mut x[first..]);
             let length = factor * lanes::dot(v, x);
             lanes::axpy(-length, v, x);
         }
@@ -71,7 +63,7 @@ impl Rotation {
     /// Q'x.
     fn forward(&self, x: &[f64]) -> Vec<f64> {
         let mut rotated = lanes::from_slice(x);
-        dispatch(Reflect { reflections: &self.reflections(), x: &mut rotated });
+        reflect(&self.reflections(), &mut rotated);
         lanes::to_vec(&rotated, x.len())
     }
 
@@ -80,7 +72,7 @@ impl Rotation {
         let mut reflections = self.reflections();
         reflections.reverse();
         let mut rotated = lanes::from_slice(x);
-        dispatch(Reflect { reflections: &reflections, x: &mut rotated });
+        reflect(&reflections, &mut rotated);
         lanes::to_vec(&rotated, x.len())
     }
 }
@@ -190,12 +182,12 @@ fn triangular(
             let (before, row) = panel.split_at_mut(k * width);
             let row = &mut row[..width];
             let ready = reflections(&factors[first..], before, width, first);
-            dispatch(Reflect { reflections: &ready, x: row });
+            reflect(&ready, row);
             let target = &mut lower[(first + k) * lower_width..(first + k + 1) * lower_width];
             factors.push(become_reflection(row, first + k, dim, target));
         }
         let ready = reflections(&factors[first..], panel, width, first);
-        later.par_chunks_exact_mut(width).for_each(|x| dispatch(Reflect { reflections: &ready, x }));
+        later.par_chunks_exact_mut(width).for_each(|x| reflect(&ready, x));
     }
     Some((factors, lower))
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{SimdTask, dispatch};
+use crate::math::simd::{SimdTask, dispatch, simd};
 use crate::solve::{PairBlock, PairProblem};
 
 /// Pairs that a loop may visit before it asks whether to stop.
@@ -135,7 +135,7 @@ impl<'a> Pairs<'a> {
             let n = part.block.n_docs();
             part_scores.resize(lanes::blocks_for(n), Lanes::ZERO);
             if !self.canceled() {
-                dispatch(Scores { part, w, out: &mut part_scores });
+                query_scores(part, w, &mut part_scores);
             }
             scores.extend(part_scores.iter().flat_map(|block| block.0).take(n));
         }
@@ -147,7 +147,7 @@ impl<'a> Pairs<'a> {
         let mut out = vec![Lanes::ZERO; self.width];
         for part in self.parts.iter().take_while(|_| !self.canceled()) {
             let g = lanes::from_slice(&g[part.documents.clone()]);
-            dispatch(TransposeTimes { part, g: &g, out: &mut out });
+            add_transpose_times(part, &g, &mut out);
         }
         out
     }
@@ -297,37 +297,17 @@ impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> SimdTask for RowPass<'_, 
     }
 }
 
-/// Scores of one query.
-struct Scores<'r, 'a> {
-    part: &'r Part<'a>,
-    w: &'r [Lanes],
-    out: &'r mut [Lanes],
-}
-
-impl SimdTask for Scores<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let block = self.part.block;
-        lanes::rows_times(block.x(), block.width(), block.n_docs(), self.w, self.out);
+simd! {
+    /// out = X w for one query.
+    fn query_scores<'r, 'a>(part: &'r Part<'a>, w: &'r [Lanes], out: &'r mut [Lanes]) {
+        lanes::rows_times(part.block.x(), part.block.width(), part.block.n_docs(), w, out);
     }
 }
 
-/// Adds X'g of one query.
-struct TransposeTimes<'r, 'a> {
-    part: &'r Part<'a>,
-    g: &'r [Lanes],
-    out: &'r mut [Lanes],
-}
-
-impl SimdTask for TransposeTimes<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let block = self.part.block;
-        lanes::columns_times(block.x(), block.width(), block.n_docs(), self.g, self.out);
+simd! {
+    /// out += X'g for one query.
+    fn add_transpose_times<'r, 'a>(part: &'r Part<'a>, g: &'r [Lanes], out: &'r mut [Lanes]) {
+        lanes::columns_times(part.block.x(), part.block.width(), part.block.n_docs(), g, out);
     }
 }
 

@@ -1,39 +1,41 @@
-//! Consecutive queries that are worked on together, and the kernels that run over them on one thread.
+//! A chunk: consecutive queries of a problem, processed by one thread.
 #![allow(clippy::inline_always)]
 
 use super::hessian::Products;
 use super::line::Slope;
 use super::pass::{self, Center, Half, PAD, Stored, Update};
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::SimdTask;
+use crate::math::simd::simd;
 use crate::solve::PairBlock;
 
-/// Where a pass stands.
+/// Sums of a pass over all pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     /// Sum of c L, of the hinge c max(u, 0).
     pub loss: f64,
     /// Sum of alpha.
     pub alpha: f64,
-    /// g's, so that sum of alpha u = sum of alpha - g's.
+    /// g's; sum of alpha u = sum of alpha - g's.
     pub g_scores: f64,
-    /// g'Xd direction_scores the current direction.
+    /// g'Xd.
     pub g_direction: f64,
-    /// Sum of |g (Xd)| over documents, which bounds the rounding of `g_direction`.
+    /// Sum of |g (Xd)| over documents, a bound of the rounding of `g_direction`.
     pub g_direction_size: f64,
 }
 
 impl Sums {
-    /// Adds the sums of another chunk.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.loss += other.loss;
-        self.alpha += other.alpha;
-        self.g_scores += other.g_scores;
-        self.g_direction += other.g_direction;
-        self.g_direction_size += other.g_direction_size;
+    /// The sums of all chunks.
+    pub(super) fn total(chunks: &[Self]) -> Self {
+        chunks.iter().fold(Self::default(), |sum, chunk| Self {
+            loss: sum.loss + chunk.loss,
+            alpha: sum.alpha + chunk.alpha,
+            g_scores: sum.g_scores + chunk.g_scores,
+            g_direction: sum.g_direction + chunk.g_direction,
+            g_direction_size: sum.g_direction_size + chunk.g_direction_size,
+        })
     }
 
-    /// Slope of the objective direction_scores the current direction, from that of the penalty.
+    /// Slope of the objective in the current direction d, from that of the penalty.
     pub(super) fn slope(&self, penalty: f64) -> Slope {
         let noise = 1e-15 * (penalty.abs() + self.g_direction_size);
         Slope { value: penalty - self.g_direction, noise }
@@ -53,14 +55,14 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The query's place among the scores.
+    /// The query's blocks of scores.
     #[inline(always)]
     pub(super) fn range(&self) -> std::ops::Range<usize> {
         self.scores..self.scores + self.blocks
     }
 }
 
-/// Consecutive queries that are worked on together.
+/// Consecutive queries with their scores and buffers.
 pub(super) struct Chunk<'a> {
     pub parts: Vec<Part<'a>>,
     pair_blocks: usize,
@@ -154,89 +156,16 @@ fn scale(scores: &[Lanes], inverse: f64, scaled: &mut [Lanes]) {
     }
 }
 
-/// Accepts the point w.
-pub(super) struct SetPoint<'c, 'a> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub w: &'c [Lanes],
-}
-
-impl SimdTask for SetPoint<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for part in &self.chunk.parts {
-            let scores = &mut self.chunk.accepted[part.range()];
-            lanes::rows_times(part.block.x(), part.block.width(), part.block.n_docs(), self.w, scores);
-        }
+/// Scores at (accepted scores) + step * Xd.
+#[inline(always)]
+pub(super) fn step_scores(accepted: &[Lanes], step: f64, direction_scores: &[Lanes], scores: &mut [Lanes]) {
+    scores.copy_from_slice(accepted);
+    if step != 0.0 {
+        lanes::axpy(step, direction_scores, scores);
     }
 }
 
-/// Computes Xd.
-pub(super) struct SetDirection<'c, 'a> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub d: &'c [Lanes],
-}
-
-impl SimdTask for SetDirection<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for part in &self.chunk.parts {
-            let direction_scores = &mut self.chunk.direction_scores[part.range()];
-            lanes::rows_times(
-                part.block.x(),
-                part.block.width(),
-                part.block.n_docs(),
-                self.d,
-                direction_scores,
-            );
-        }
-    }
-}
-
-/// Passes over all pairs at (accepted scores) + step * Xd.
-pub(super) struct Pass<'c, 'a> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub step: f64,
-    pub delta: f64,
-}
-
-impl SimdTask for Pass<'_, '_> {
-    type Output = Sums;
-
-    #[inline(always)]
-    fn run(self) -> Sums {
-        let Chunk { parts, accepted, scores, direction_scores, g, rows, scaled, centers, .. } = self.chunk;
-        let inverse = 1.0 / self.delta;
-        let mut sums = Sums::default();
-        for part in parts.iter() {
-            let (scores, direction_scores, g) =
-                (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
-            scores.copy_from_slice(&accepted[part.range()]);
-            if self.step != 0.0 {
-                lanes::axpy(self.step, direction_scores, scores);
-            }
-            let scaled = &mut scaled[..part.blocks];
-            scale(scores, inverse, scaled);
-            g.fill(Lanes::ZERO);
-            let start = part.block.start();
-            let (hinge, alpha) = if centers.is_empty() {
-                pass::pass(start, scaled, inverse, &mut Half, rows, g)
-            } else {
-                pass::pass(start, scaled, inverse, &mut Stored(&centers[part.pairs..]), rows, g)
-            };
-            sums.loss += part.weight * (hinge * self.delta);
-            sums.alpha += part.weight * alpha;
-            finish(part.weight, scores, direction_scores, g, &mut sums);
-        }
-        sums
-    }
-}
-
-/// Scales the g by c and adds its products with the scores and the direction. Scores of documents that do not
-/// exist meet a g of zero.
+/// Multiplies g by c and adds its products with the scores and with Xd. Padded documents have scores but g = 0.
 #[inline(always)]
 pub(super) fn finish(
     weight: f64,
@@ -245,53 +174,76 @@ pub(super) fn finish(
     g: &mut [Lanes],
     sums: &mut Sums,
 ) {
-    let (mut with_scores, mut with_along, mut size) = (Lanes::ZERO, Lanes::ZERO, Lanes::ZERO);
+    let (mut with_scores, mut with_direction, mut size) = (Lanes::ZERO, Lanes::ZERO, Lanes::ZERO);
     for ((g, s), d) in g.iter_mut().zip(scores).zip(direction_scores) {
         for lane in 0..lanes::LANES {
             g.0[lane] *= weight;
             with_scores.0[lane] += g.0[lane] * s.0[lane];
             let product = g.0[lane] * d.0[lane];
-            with_along.0[lane] += product;
+            with_direction.0[lane] += product;
             size.0[lane] += product.abs();
         }
     }
     sums.g_scores += with_scores.fold();
-    sums.g_direction += with_along.fold();
+    sums.g_direction += with_direction.fold();
     sums.g_direction_size += size.fold();
 }
 
-/// Adds X'g.
-pub(super) struct TransposeTimes<'c, 'a> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub out: &'c mut [Lanes],
-}
-
-impl SimdTask for TransposeTimes<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for part in &self.chunk.parts {
-            let g = &self.chunk.g[part.range()];
-            lanes::columns_times(part.block.x(), part.block.width(), part.block.n_docs(), g, self.out);
+simd! {
+    /// out = X w.
+    pub(super) fn write_scores<'c, 'a>(parts: &'c [Part<'a>], w: &'c [Lanes], out: &'c mut [Lanes]) {
+        for part in parts {
+            let block = part.block;
+            lanes::rows_times(block.x(), block.width(), block.n_docs(), w, &mut out[part.range()]);
         }
     }
 }
 
-/// Adds (c / delta) z z' over the zone at the accepted point.
-pub(super) struct Hessian<'c, 'a> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub delta: f64,
-    pub out: &'c mut [Lanes],
+simd! {
+    /// Passes over all pairs at (accepted scores) + step * Xd.
+    pub(super) fn pass<'c, 'a>(chunk: &'c mut Chunk<'a>, step: f64, delta: f64) -> Sums {
+        let Chunk { parts, accepted, scores, direction_scores, g, rows, scaled, centers, .. } = chunk;
+        let inverse = 1.0 / delta;
+        let mut sums = Sums::default();
+        for part in parts.iter() {
+            // 1. The scores of the query, and the same divided by delta.
+            let (scores, direction_scores, g) =
+                (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
+            step_scores(&accepted[part.range()], step, direction_scores, scores);
+            let scaled = &mut scaled[..part.blocks];
+            scale(scores, inverse, scaled);
+            // 2. Its pairs, around the stored centers if there are any.
+            g.fill(Lanes::ZERO);
+            let start = part.block.start();
+            let (hinge, alpha) = if centers.is_empty() {
+                pass::pass(start, scaled, inverse, &mut Half, rows, g)
+            } else {
+                pass::pass(start, scaled, inverse, &mut Stored(&centers[part.pairs..]), rows, g)
+            };
+            // 3. Its sums with their weight.
+            sums.loss += part.weight * (hinge * delta);
+            sums.alpha += part.weight * alpha;
+            finish(part.weight, scores, direction_scores, g, &mut sums);
+        }
+        sums
+    }
 }
 
-impl SimdTask for Hessian<'_, '_> {
-    type Output = ();
+simd! {
+    /// out += X'g.
+    pub(super) fn transpose_times<'c, 'a>(chunk: &'c Chunk<'a>, out: &'c mut [Lanes]) {
+        for part in &chunk.parts {
+            let (block, g) = (part.block, &chunk.g[part.range()]);
+            lanes::columns_times(block.x(), block.width(), block.n_docs(), g, out);
+        }
+    }
+}
 
-    #[inline(always)]
-    fn run(self) {
-        let Chunk { parts, accepted, scaled, centers, zone, zone_pairs, products, .. } = self.chunk;
-        let inverse = 1.0 / self.delta;
+simd! {
+    /// out += sum of (c / delta) z z' over the zone at the accepted point.
+    pub(super) fn add_hessian<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64, out: &'c mut [Lanes]) {
+        let Chunk { parts, accepted, scaled, centers, zone, zone_pairs, products, .. } = chunk;
+        let inverse = 1.0 / delta;
         *zone_pairs = 0;
         for part in parts.iter() {
             let scaled = &mut scaled[..part.blocks];
@@ -303,47 +255,31 @@ impl SimdTask for Hessian<'_, '_> {
                 pass::zone(part.block.start(), scaled, inverse, &Stored(&centers[part.pairs..]), zone);
             }
             *zone_pairs += zone.len() as u64;
-            products.add_pairs(part.block, zone, part.weight * inverse, self.out);
+            products.add_pairs(part.block, zone, part.weight * inverse, out);
         }
         if let Some(part) = parts.first() {
-            products.finish(part.block.width(), self.out);
+            products.finish(part.block.width(), out);
         }
     }
 }
 
-/// Adds c z z' over all pairs.
-pub(super) struct Moment<'c, 'a> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub out: &'c mut [Lanes],
-}
-
-impl SimdTask for Moment<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for part in &self.chunk.parts {
-            self.chunk.products.add_moment(part.block, part.weight, self.out);
+simd! {
+    /// out += sum of c z z' over all pairs.
+    pub(super) fn add_moment<'c, 'a>(chunk: &'c mut Chunk<'a>, out: &'c mut [Lanes]) {
+        for part in &chunk.parts {
+            chunk.products.add_moment(part.block, part.weight, out);
         }
     }
 }
 
-/// Replaces every center by the p of the accepted point.
-pub(super) struct UpdateCenters<'c, 'a> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub delta: f64,
-}
-
-impl SimdTask for UpdateCenters<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Chunk { parts, pair_blocks, accepted, g, rows, scaled, centers, .. } = self.chunk;
+simd! {
+    /// Replaces every center by the p of the accepted point.
+    pub(super) fn update_centers<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64) {
+        let Chunk { parts, pair_blocks, accepted, g, rows, scaled, centers, .. } = chunk;
         if centers.is_empty() {
             centers.resize(*pair_blocks, Half.get(0));
         }
-        let inverse = 1.0 / self.delta;
+        let inverse = 1.0 / delta;
         for part in parts.iter() {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);

@@ -8,7 +8,7 @@
 use super::chunk::{self, Chunk, Sums};
 use super::pass::HIDE;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::SimdTask;
+use crate::math::simd::simd;
 use crate::solve::PairBlock;
 
 /// A loss as a function of the margin, for eight pairs at a time. A pair with a margin of 1e30 does not exist and must
@@ -177,29 +177,17 @@ fn margins(s: f64, others: &Lanes, hide: &Lanes) -> Lanes {
     margins
 }
 
-/// Passes over all pairs at (accepted scores) + step * Xd.
-pub(super) struct CurvePass<'c, 'a, C> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub curve: C,
-    pub step: f64,
-}
-
-impl<C: Curve> SimdTask for CurvePass<'_, '_, C> {
-    type Output = Sums;
-
-    #[inline(always)]
-    fn run(self) -> Sums {
-        let Chunk { parts, accepted, scores, direction_scores, g, .. } = self.chunk;
+simd! {
+    /// Passes over all pairs at (accepted scores) + step * Xd.
+    pub(super) fn pass<'c, 'a; C: Curve>(chunk: &'c mut Chunk<'a>, curve: C, step: f64) -> Sums {
+        let Chunk { parts, accepted, scores, direction_scores, g, .. } = chunk;
         let mut sums = Sums::default();
         for part in parts.iter() {
             let (scores, direction_scores, g) =
                 (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
-            scores.copy_from_slice(&accepted[part.range()]);
-            if self.step != 0.0 {
-                lanes::axpy(self.step, direction_scores, scores);
-            }
+            chunk::step_scores(&accepted[part.range()], step, direction_scores, scores);
             g.fill(Lanes::ZERO);
-            sums.loss += part.weight * pass(self.curve, part.block.start(), scores, g);
+            sums.loss += part.weight * pass_query(curve, part.block.start(), scores, g);
             chunk::finish(part.weight, scores, direction_scores, g, &mut sums);
         }
         sums
@@ -208,7 +196,7 @@ impl<C: Curve> SimdTask for CurvePass<'_, '_, C> {
 
 /// Sums of p by document, as in `pass::pass`; answers the loss.
 #[inline(always)]
-fn pass<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lanes]) -> f64 {
+fn pass_query<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lanes]) -> f64 {
     let mut loss = LossSum::new();
     for (a, &first) in start.iter().enumerate().take_while(|(_, first)| (**first as usize) < start.len()) {
         let (s, first) = (lanes::get(scores, a), first as usize);
@@ -225,25 +213,16 @@ fn pass<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lanes]) ->
     loss.total()
 }
 
-/// Adds c k z z' over all pairs at the accepted point.
-pub(super) struct CurveHessian<'c, 'a, C> {
-    pub chunk: &'c mut Chunk<'a>,
-    pub curve: C,
-    pub out: &'c mut [Lanes],
-}
-
-impl<C: Curve> SimdTask for CurveHessian<'_, '_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Chunk { parts, accepted, .. } = self.chunk;
+simd! {
+    /// out += sum of c k z z' over all pairs at the accepted point.
+    pub(super) fn add_hessian<'c, 'a; C: Curve>(chunk: &'c mut Chunk<'a>, curve: C, out: &'c mut [Lanes]) {
+        let Chunk { parts, accepted, .. } = chunk;
         let (mut weights, mut laplacian) = (Vec::new(), Vec::new());
         for part in parts.iter() {
             let (block, scores) = (part.block, &accepted[part.range()]);
-            pair_weights(self.curve, -part.weight, block.start(), scores, &mut weights);
+            pair_weights(curve, -part.weight, block.start(), scores, &mut weights);
             laplacian_times(block, &weights, part.blocks, &mut laplacian);
-            lanes::add_gram(block.x(), &laplacian, block.width(), block.n_docs(), self.out);
+            lanes::add_gram(block.x(), &laplacian, block.width(), block.n_docs(), out);
         }
     }
 }

@@ -6,13 +6,10 @@
 
 use rayon::prelude::*;
 
-use super::chunk::{
-    Chunk, Hessian, Moment, Pass, SetDirection, SetPoint, Sums, TransposeTimes, UpdateCenters,
-};
-use super::curve::{Curve, CurveHessian, CurvePass};
+use super::chunk::{self, Chunk, Sums};
+use super::curve::{self, Curve};
 use crate::control::Control;
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::dispatch;
 use crate::solve::{PairBlock, PairProblem};
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
@@ -77,34 +74,29 @@ impl<'a> Space<'a> {
         self.chunks.iter().map(|chunk| chunk.pair_blocks() * size_of::<Lanes>()).sum()
     }
 
-    /// Accepts the point w: its scores are computed anew.
+    /// Computes the scores of w from the features and accepts them.
     pub(super) fn set_point(&mut self, w: &[Lanes]) {
-        self.each(|chunk| dispatch(SetPoint { chunk, w }));
+        self.each(|chunk| chunk::write_scores(&chunk.parts, w, &mut chunk.accepted));
     }
 
     /// Makes Xd the direction of the next passes.
     pub(super) fn set_direction(&mut self, d: &[Lanes]) {
-        self.each(|chunk| dispatch(SetDirection { chunk, d }));
+        self.each(|chunk| chunk::write_scores(&chunk.parts, d, &mut chunk.direction_scores));
     }
 
     /// Pass at (accepted scores) + step * Xd with the given width of the zone.
     pub(super) fn pass(&mut self, step: f64, delta: f64) -> Sums {
-        let mut total = Sums::default();
-        self.each(|chunk| dispatch(Pass { chunk, step, delta })).iter().for_each(|sums| total.add(sums));
-        total
+        Sums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
     }
 
     /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
     pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> Sums {
-        let mut total = Sums::default();
-        self.each(|chunk| dispatch(CurvePass { chunk, curve, step })).iter().for_each(|sums| total.add(sums));
-        total
+        Sums::total(&self.each(|chunk| curve::pass(chunk, curve, step)))
     }
 
     /// Sum of c k z z' over all pairs at the accepted point, k the curvature; blocks on and above the diagonal.
     pub(super) fn curve_hessian<C: Curve>(&mut self, curve: C) -> Vec<Lanes> {
-        let size = self.width * lanes::LANES * self.width;
-        self.folded(size, |chunk, out| dispatch(CurveHessian { chunk, curve, out }))
+        self.folded(self.matrix_size(), |chunk, out| curve::add_hessian(chunk, curve, out))
     }
 
     /// Accepts the point of the last pass.
@@ -114,27 +106,24 @@ impl<'a> Space<'a> {
 
     /// X'g of the last pass.
     pub(super) fn transpose_times(&mut self) -> Vec<Lanes> {
-        let width = self.width;
-        self.folded(width, |chunk, out| dispatch(TransposeTimes { chunk, out }))
+        self.folded(self.width, |chunk, out| chunk::transpose_times(chunk, out))
     }
 
     /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
     /// of pairs in the zone.
     pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
-        let size = self.width * lanes::LANES * self.width;
-        let matrix = self.folded(size, |chunk, out| dispatch(Hessian { chunk, delta, out }));
+        let matrix = self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, out));
         (matrix, self.chunks.iter().map(Chunk::zone_pairs).sum())
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.
     pub(super) fn moment(&mut self) -> Vec<Lanes> {
-        let size = self.width * lanes::LANES * self.width;
-        self.folded(size, |chunk, out| dispatch(Moment { chunk, out }))
+        self.folded(self.matrix_size(), |chunk, out| chunk::add_moment(chunk, out))
     }
 
     /// Replaces every center p0 by the p of the accepted point.
     pub(super) fn update_centers(&mut self, delta: f64) {
-        self.each(|chunk| dispatch(UpdateCenters { chunk, delta }));
+        self.each(|chunk| chunk::update_centers(chunk, delta));
     }
 
     /// Makes every center 1/2 again.
@@ -147,7 +136,12 @@ impl<'a> Space<'a> {
         self.each(|chunk| chunk.largest_margin()).into_iter().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The results of all chunks in chunk order; defaults once the work is canceled.
+    /// Blocks of a matrix of features.
+    fn matrix_size(&self) -> usize {
+        self.width * lanes::LANES * self.width
+    }
+
+    /// The results of all chunks in chunk order; defaults after a cancellation.
     fn each<R: Send + Default>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
         let control = self.control;
         let work = |chunk: &mut Chunk<'a>| if control.is_canceled() { R::default() } else { work(chunk) };

@@ -9,7 +9,7 @@ use super::space::Space;
 use crate::control::Control;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::{SimdTask, dispatch};
+use crate::math::simd::simd;
 use crate::solve::pair::PairProblem;
 use crate::solve::{Solution, SolveReport, Step, Stop, StopRule};
 
@@ -224,8 +224,7 @@ pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes
             *lanes::get_mut(&mut matrix[i * width..], i) += 2.0 * lambda + shift;
         }
         let mut x = b.to_vec();
-        if dispatch(FactorAndSolve { matrix: &mut matrix, dim, x: &mut x }) && lanes::dot(&x, &x).is_finite()
-        {
+        if factor_and_solve(&mut matrix, dim, &mut x) && lanes::dot(&x, &x).is_finite() {
             return Some(x);
         }
         shift = if shift > 0.0 { 30.0 * shift } else { 1e-14 * largest };
@@ -233,22 +232,13 @@ pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes
     None
 }
 
-struct FactorAndSolve<'a> {
-    matrix: &'a mut [Lanes],
-    dim: usize,
-    x: &'a mut [Lanes],
-}
-
-impl SimdTask for FactorAndSolve<'_> {
-    type Output = bool;
-
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn run(self) -> bool {
-        let width = self.x.len();
-        let positive = cholesky::factor(self.matrix, width, self.dim);
+simd! {
+    /// Replaces b by the solution of H x = b, and H by its factor; false if H is not positive definite.
+    fn factor_and_solve<'a>(matrix: &'a mut [Lanes], dim: usize, b: &'a mut [Lanes]) -> bool {
+        let width = b.len();
+        let positive = cholesky::factor(matrix, width, dim);
         if positive {
-            cholesky::solve(self.matrix, width, self.dim, self.x);
+            cholesky::solve(matrix, width, dim, b);
         }
         positive
     }
