@@ -161,10 +161,6 @@ impl SolveOptions {
     pub fn rule(&self) -> StopRule {
         StopRule { tolerance: self.tolerance, max_iterations: self.max_iterations }
     }
-
-    fn allowed_gap(&self, objective: f64, scale: f64) -> f64 {
-        self.rule().allowed_gap(objective, scale)
-    }
 }
 
 impl Default for SolveOptions {
