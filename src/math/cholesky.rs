@@ -6,11 +6,11 @@
 
 use super::lanes::{self, LANES, Lanes};
 
-/// A pivot below this share of its diagonal entry is rounding, not curvature.
+/// A pivot below this multiple of its diagonal entry is rounding, not curvature.
 const SMALLEST_PIVOT: f64 = 1e-15;
 
-/// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. Answers false, with H spoiled, where H is
-/// not positive definite in double precision. Eight rows at a time, so that the rows below are touched once for all
+/// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. False, with H overwritten, if H is not
+/// positive definite in double precision. Eight rows are eliminated at a time, so the rows below are read once for all
 /// eight.
 #[inline(always)]
 pub fn factor(h: &mut [Lanes], width: usize, dim: usize) -> bool {
@@ -32,7 +32,7 @@ pub fn factor(h: &mut [Lanes], width: usize, dim: usize) -> bool {
     true
 }
 
-/// Factors eight rows, of which block `block` stands on the diagonal, as far as `diagonal` reaches.
+/// Factors the rows of `diagonal`, at most eight; block `block` of them is on the diagonal.
 #[inline(always)]
 fn factor_panel(panel: &mut [Lanes], width: usize, block: usize, diagonal: &[f64]) -> bool {
     for (k, size) in diagonal.iter().enumerate() {
@@ -53,7 +53,7 @@ fn factor_panel(panel: &mut [Lanes], width: usize, block: usize, diagonal: &[f64
     true
 }
 
-/// Subtracts from one block of eight rows what the panel's rows take from it, one after the other.
+/// Subtracts the products with the rows of the panel from one block of eight rows.
 #[inline(always)]
 fn subtract_tiles(panel: &[Lanes], width: usize, row_block: usize, column: usize, rows: &mut [Lanes]) {
     for half in 0..2 {
@@ -77,6 +77,7 @@ fn subtract_tiles(panel: &[Lanes], width: usize, row_block: usize, column: usize
 /// Solves U' U x = b in place, with the factor of [`factor`].
 #[inline(always)]
 pub fn solve(u: &[Lanes], width: usize, dim: usize, b: &mut [Lanes]) {
+    // 1. U' y = b, forward.
     for k in 0..dim {
         let row = &u[k * width..(k + 1) * width];
         let (block, lane) = (k / LANES, k % LANES);
@@ -87,6 +88,7 @@ pub fn solve(u: &[Lanes], width: usize, dim: usize, b: &mut [Lanes]) {
         }
         lanes::axpy(-value, &row[block + 1..], &mut b[block + 1..]);
     }
+    // 2. U x = y, backward.
     for k in (0..dim).rev() {
         let row = &u[k * width..(k + 1) * width];
         let (block, lane) = (k / LANES, k % LANES);

@@ -1,8 +1,6 @@
-//! Dense kernels on slices, with sums in a fixed order.
+//! Dot products and distances of slices.
 //!
-//! A sum of n terms is kept in `LANES` partial sums (term i goes to lane i mod LANES) that are added pairwise at
-//! the end. The order is part of the result, so it is the same on every machine whatever the vector width; no fused
-//! multiply-add is used.
+//! Term i of a sum is added to lane i mod `LANES`; the lanes are added pairwise at the end.
 
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
@@ -28,7 +26,7 @@ impl Element for f64 {
     }
 }
 
-/// The little-endian bytes of an `f32`, as they stand in a BLOB at any alignment.
+/// The little-endian bytes of an `f32` in a BLOB, at any alignment.
 impl Element for [u8; 4] {
     #[inline(always)]
     fn to_f64(self) -> f64 {

@@ -7,8 +7,8 @@
 //! A = (Q G) E (Q G)'
 //! ```
 //!
-//! The columns of Q G lie side by side, so that a rotation works on two rows in memory; those of one QL step are kept
-//! and applied together, a part of the columns at a time, on all threads. No sum depends on the number of threads.
+//! The columns of Q G are rows in memory, so a rotation combines two of them. The rotations of one QL step are applied
+//! together, a part of the columns at a time, on all threads. No sum depends on the number of threads.
 
 use rayon::prelude::*;
 
@@ -50,17 +50,17 @@ pub fn symmetric(matrix: Vec<f64>, n: usize, control: &Control) -> Result<Eigen>
     Ok(eigen)
 }
 
-/// Q T Q' on the way to its diagonal form.
+/// Q T Q', transformed step by step to diagonal form.
 struct Tridiagonal {
     n: usize,
     diagonal: Vec<f64>,
-    /// Entry i stands between i and i + 1; the last is 0.
+    /// Entry i couples i and i + 1; the last is 0.
     beside: Vec<f64>,
     /// The columns of Q, one per row.
     columns: Vec<f64>,
 }
 
-/// A reflection I - beta v v' of the places from `start`.
+/// A reflection I - beta v v' of the coordinates from `start`.
 struct Reflection {
     start: usize,
     v: Vec<f64>,
@@ -76,11 +76,13 @@ struct Rotation {
 
 impl Tridiagonal {
     fn new(mut a: Vec<f64>, n: usize, control: &Control) -> Result<Self> {
+        // 1. The upper triangle from the lower.
         for i in 0..n {
             for j in 0..i {
                 a[j * n + i] = a[i * n + j];
             }
         }
+        // 2. Reflections that make the rows tridiagonal, one after the other.
         let (mut beside, mut reflections) = (vec![0.0; n], Vec::new());
         for k in 0..n.saturating_sub(1) {
             control.check()?;
@@ -98,7 +100,7 @@ impl Tridiagonal {
         for reflection in reflections.iter().rev().filter(|reflection| reflection.beta > 0.0) {
             control.check()?;
             let Reflection { start, v, beta } = reflection;
-            // Rows before `start` are still those of the identity and have nothing at these places.
+            // Rows before `start` are still those of the identity, with zeros at these coordinates.
             columns.par_chunks_exact_mut(n).skip(*start).for_each(|column| {
                 let part = &mut column[*start..];
                 let factor = -beta * dot(part, v);
@@ -135,7 +137,7 @@ impl Tridiagonal {
         Ok(())
     }
 
-    /// One implicit QL step on the places l to m; the rotations in their order.
+    /// One implicit QL step on the coordinates l to m; returns its rotations in order.
     fn step(&mut self, l: usize, m: usize) -> Vec<Rotation> {
         let (d, e) = (&mut self.diagonal, &mut self.beside);
         let mut rotations = Vec::with_capacity(m - l);
@@ -204,7 +206,7 @@ fn length(f: f64, g: f64) -> f64 {
     if large == 0.0 { 0.0 } else { large * (1.0 + (small / large) * (small / large)).sqrt() }
 }
 
-/// The reflection that turns x into (alpha, 0, ..., 0), and alpha; x stands at the places from `start`.
+/// The reflection that turns x into (alpha, 0, ..., 0), and alpha; x has the coordinates from `start`.
 fn reflection(x: &[f64], start: usize) -> (f64, Reflection) {
     let rest = dot(&x[1..], &x[1..]);
     let mut v = x.to_vec();

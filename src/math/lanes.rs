@@ -1,17 +1,16 @@
-//! Vectors and matrices in blocks of eight numbers, for kernels that compilers turn into vector code.
+//! Vectors and matrices in blocks of eight numbers, for code that compilers vectorize.
 //!
-//! A vector of length b is kept as ceil(b / 8) blocks whose last one is filled up with zeros; a matrix is kept row
-//! after row in the same way, so that no kernel has a remainder loop. Every sum runs lane by lane and the eight
-//! partial sums are folded pairwise at the end: the order of additions, and with it every bit of the result, is a
-//! property of the data and not of the machine. No fused multiply-add is used.
+//! A vector of length b has ceil(b / 8) blocks; the last one is padded with zeros. A matrix has its rows one after the
+//! other in the same form. So there are no remainder loops. The eight partial sums of a sum are added pairwise at the
+//! end.
 //!
-//! The functions are always inlined so that a caller compiled for wider registers gets wider code (`math::simd`).
+//! The functions are always inlined, so a caller compiled for wider registers gets wider code (`math::simd`).
 #![allow(clippy::inline_always)]
 
 /// Numbers per block.
 pub const LANES: usize = 8;
 
-/// Eight numbers on a cache line of their own.
+/// Eight numbers, aligned to a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(align(64))]
 pub struct Lanes(pub [f64; LANES]);
@@ -56,7 +55,7 @@ pub fn get(x: &[Lanes], index: usize) -> f64 {
     x[index / LANES].0[index % LANES]
 }
 
-/// Number `index` of a vector, to be changed.
+/// Number `index` of a vector, mutable.
 #[inline(always)]
 pub fn get_mut(x: &mut [Lanes], index: usize) -> &mut f64 {
     &mut x[index / LANES].0[index % LANES]
@@ -99,10 +98,10 @@ pub fn scaled(x: &[Lanes], factor: f64) -> Vec<Lanes> {
     x.iter().map(|block| Lanes(block.0.map(|value| factor * value))).collect()
 }
 
-/// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are left alone.
+/// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are unchanged.
 #[inline(always)]
 pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [Lanes]) {
-    // Eight rows at a time; their lanes are stored before they are folded so that they stay in wide registers.
+    // Eight rows at a time. Their lanes are stored before they are folded, so that they stay in wide registers.
     let mut sums = [Lanes::ZERO; LANES];
     for (block, target) in out.iter_mut().enumerate().take(blocks_for(n)) {
         let count = LANES.min(n - block * LANES);
@@ -120,7 +119,7 @@ pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [L
     }
 }
 
-/// out += A' g for the first `n` rows of A, shape `(n, 8 width)`; even and odd rows are added up apart.
+/// out += A' g for the first `n` rows of A, shape `(n, 8 width)`; even and odd rows have separate sums.
 #[inline(always)]
 pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut [Lanes]) {
     for (j, target) in out.iter_mut().enumerate().take(width) {
@@ -137,7 +136,7 @@ pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut
     }
 }
 
-/// H += A' B for a product that is known to be symmetric; A and B have `n` rows of `width` blocks.
+/// H += A' B for a symmetric product; A and B have `n` rows of `width` blocks.
 ///
 /// Only the blocks on and above the diagonal of H, shape `(8 width, 8 width)`, are written.
 #[inline(always)]
@@ -159,8 +158,8 @@ pub fn add_product(a: &[Lanes], rows: usize, b: &[Lanes], width: usize, n: usize
     }
 }
 
-/// One block of A' B, given for each matrix its blocks, their number per row and the column of blocks. A tile of
-/// 4 x 8 entries stays in registers while the rows pass by.
+/// One block of A' B, given the blocks, the blocks per row and the column of blocks of each matrix. A tile of 4 x 8
+/// entries stays in registers during the loop over rows.
 #[inline(always)]
 fn add_tiles(
     (a, a_width, block): (&[Lanes], usize, usize),
@@ -231,9 +230,9 @@ mod tests {
             let g = matrix(1, blocks_for(n), 1.1);
             let mut scores = vec![Lanes::ZERO; blocks_for(n)];
             rows_times(&a, width, n, &w, &mut scores);
-            let mut pulled = vec![Lanes::ZERO; width];
-            columns_times(&a, width, n, &g, &mut pulled);
-            assert!((dot(&pulled, &w) - dot(&scores, &g)).abs() < 1e-12, "n = {n}");
+            let mut product = vec![Lanes::ZERO; width];
+            columns_times(&a, width, n, &g, &mut product);
+            assert!((dot(&product, &w) - dot(&scores, &g)).abs() < 1e-12, "n = {n}");
         }
     }
 }

@@ -1,4 +1,15 @@
-//! Small numerical tools that every room may use: orders with a written tie rule and dense kernels on slices.
+//! Numerical tools: orders with fixed tie rules, dense linear algebra and assignment.
+//!
+//! Dense data have one of three layouts:
+//!
+//! | layout | module | use |
+//! |---|---|---|
+//! | slices of `f64` or feature values, any length | `dense` | single dot products and distances; no copy of the data |
+//! | rows padded to blocks of eight ([`lanes::Lanes`]) | `lanes`, `cholesky` | matrices of the pair solvers: no remainder loops |
+//! | one lane per document, 32 documents ([`tile::Tile`]) | `tile`, `triangular`, `pivoted` | sums over features or pivots for many documents |
+//!
+//! In all of them a sum runs lane by lane, eight partial sums are added pairwise, and multiply and add are never fused.
+//! So the order of additions, and each bit of a result, is the same on every machine and for every register width.
 
 pub mod assignment;
 pub mod cholesky;

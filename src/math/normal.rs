@@ -1,6 +1,6 @@
 //! The standard normal quantile function.
 
-/// Lower and upper rational approximations share this form.
+/// A rational function; the denominator has the constant term 1.
 fn ratio(x: f64, numerator: [f64; 8], denominator: [f64; 7]) -> f64 {
     let top = numerator.iter().rev().fold(0.0, |sum, c| sum * x + c);
     let bottom = denominator.iter().rev().fold(0.0, |sum, c| sum * x + c) * x + 1.0;

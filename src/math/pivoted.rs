@@ -1,4 +1,4 @@
-//! Pivoted Cholesky factor of a symmetric positive semidefinite matrix that is asked for column by column.
+//! Pivoted Cholesky factor of a symmetric positive semidefinite matrix that is computed column by column.
 //!
 //! ```text
 //! K ~ L L',  L of shape (n, r),  the rows of L at the pivots lower triangular
@@ -8,13 +8,13 @@
 //! L_ik       (K(i, p_k) - sum over j < k of L_ij L_(p_k)j) / sqrt(d_(p_k))
 //! ```
 //!
-//! It ends at a rank or when no remaining diagonal is above a share of the largest one (Harbrecht, Peters &
-//! Schneider 2012). Only pivots' columns are asked for; the cost is n r^2 / 2 beside them.
+//! It ends at a rank, or when no remaining diagonal exceeds a multiple of the largest one (Harbrecht, Peters &
+//! Schneider 2012). Only the columns of pivots are computed; the rest costs n r^2 / 2.
 //!
-//! A matrix that is not positive semidefinite has negative remaining diagonals, which never become pivots,
-//! nor does NaN. Nor does a row whose column of L would hold an entry above `LONGEST` times the largest
-//! diagonal (squared): in a positive semidefinite matrix there is none above 1. So the factor of the pivots'
-//! own matrix exists whatever the matrix is, and L stays of its size.
+//! A matrix that is not positive semidefinite has negative remaining diagonals; they, and NaN, never become pivots. Nor
+//! does a row whose column of L would have an entry above `LONGEST` times the largest diagonal (squared): a positive
+//! semidefinite matrix has none above 1. So the factor of the pivots' own matrix exists for any matrix, and L stays
+//! small.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use std::ops::Range;
@@ -51,7 +51,7 @@ pub trait Gram: Sync {
 pub struct Limits {
     /// Largest rank.
     pub rank: usize,
-    /// Share of the largest diagonal that may remain.
+    /// Largest remaining diagonal, in largest diagonals of K.
     pub tolerance: f64,
 }
 
@@ -62,14 +62,14 @@ pub struct Pivoted {
     pub pivots: Vec<usize>,
     /// Rows of L at the pivots, packed as in [`super::triangular`]: K at the pivots is L L'.
     pub factor: Vec<f64>,
-    /// Largest remaining diagonal, in largest diagonals of K; 0 where nothing remains.
+    /// Largest remaining diagonal, in largest diagonals of K; 0 if nothing remains.
     pub remaining: f64,
-    /// Minus the smallest remaining diagonal, in largest diagonals of K, at least 0: more than rounding only
-    /// where the matrix is not positive semidefinite.
+    /// Minus the smallest remaining diagonal, in largest diagonals of K, at least 0. It exceeds rounding only
+    /// if the matrix is not positive semidefinite.
     pub negative: f64,
 }
 
-/// Rows of L for as many documents as a tile has.
+/// Rows of L for the documents of one tile.
 struct Chunk {
     start: usize,
     end: usize,
@@ -79,7 +79,7 @@ struct Chunk {
     closed: [bool; TILE],
     /// Columns of L.
     columns: Vec<Tile>,
-    /// The column that is being made.
+    /// The next column.
     next: Tile,
 }
 
@@ -103,7 +103,7 @@ impl Chunk {
         Self { start, end, diagonal, closed: [false; TILE], columns: Vec::new(), next: Tile::ZERO }
     }
 
-    /// Makes the next column and answers the largest square in it; infinite where one is not a number.
+    /// Computes the next column and returns its largest square; infinity if one is not a number.
     fn prepare(&mut self, gram: &impl Gram, pivot: usize, pivot_row: &[f64], root: f64) -> f64 {
         let mut values = [0.0; TILE];
         let len = self.end - self.start;
@@ -115,7 +115,7 @@ impl Chunk {
         self.next.values().take(len).fold(0.0, largest)
     }
 
-    /// Makes the prepared column part of L.
+    /// Appends the prepared column to L.
     fn accept(&mut self) {
         for lane in 0..self.end - self.start {
             let value = self.next.get(lane);
@@ -160,11 +160,12 @@ impl<'a, G: Gram> Work<'a, G> {
         self.chunks.iter().flat_map(Chunk::open).fold(None, better)
     }
 
-    /// Makes `pivot` the next pivot, or closes it where its column would be too long.
+    /// Makes `pivot` the next pivot, or closes it if its column would be too long.
     fn take(&mut self, pivot: usize, diagonal: f64, control: &Control) -> Result<()> {
         let (home, lane) = (pivot / TILE, pivot % TILE);
         let mut pivot_row: Vec<f64> =
             self.chunks[home].columns.iter().map(|column| column.get(lane)).collect();
+        // 1. The next column, from the column of K and the previous columns of L.
         let (gram, root) = (self.gram, diagonal.sqrt());
         let prepare = |chunks: &mut [Chunk]| -> Result<f64> {
             control.check()?;
@@ -176,6 +177,7 @@ impl<'a, G: Gram> Work<'a, G> {
         } else {
             self.chunks.par_chunks_mut(TILES_PER_TASK).map(prepare).collect()
         };
+        // 2. It becomes part of L unless it is too long; its row is closed in any case.
         let longest = squares?.into_iter().fold(0.0, f64::max);
         self.chunks[home].closed[lane] = true;
         if longest <= LONGEST * self.largest {
@@ -190,9 +192,9 @@ impl<'a, G: Gram> Work<'a, G> {
 
     fn finish(self) -> Pivoted {
         let open = || self.chunks.iter().flat_map(Chunk::open).map(|(_, value)| value);
-        let share = |value: f64| if self.largest > 0.0 { value / self.largest } else { value };
-        let remaining = share(open().fold(0.0, f64::max));
-        let negative = share(open().fold(0.0, |sum: f64, value| sum.max(0.0 - value)));
+        let relative = |value: f64| if self.largest > 0.0 { value / self.largest } else { value };
+        let remaining = relative(open().fold(0.0, f64::max));
+        let negative = relative(open().fold(0.0, |sum: f64, value| sum.max(0.0 - value)));
         Pivoted { pivots: self.pivots, factor: self.factor, remaining, negative }
     }
 }

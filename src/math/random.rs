@@ -24,12 +24,12 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    /// A number below `limit`; 0 where the limit is 0.
+    /// A number below `limit`; 0 if the limit is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.bits()) * limit as u128) >> 64) as usize
     }
 
-    /// Brings values into a random order (Fisher and Yates).
+    /// Shuffles values (Fisher and Yates).
     pub fn shuffle<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {
             values.swap(last, self.below(last + 1));

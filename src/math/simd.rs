@@ -5,8 +5,8 @@
 //! additions (`math::lanes`), and multiply and add are never fused. `unsafe` is used for nothing but these calls.
 #![allow(unsafe_code)]
 
-/// A computation that [`dispatch`] compiles for several register widths. `run`, and all that it calls in hot loops, must
-/// be `#[inline(always)]`.
+/// A computation that [`dispatch`] compiles for several register widths. `run`, and all that it calls in hot loops,
+/// must be `#[inline(always)]`.
 pub trait SimdTask {
     /// The result.
     type Output;

@@ -1,12 +1,11 @@
-//! Thirty-two numbers side by side: one lane per document, so that no sum has to be folded.
+//! Thirty-two numbers, one lane per document, so that no sum has to be folded.
 //!
-//! A sum over features or pivots runs in their order, lane by lane. A lane's bits depend on its document
-//! alone, not on its neighbors in the tile.
+//! A sum over features or pivots runs in their order, lane by lane. The bits of a lane depend on its document alone.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use super::lanes::{LANES, Lanes};
 
-/// Blocks of eight in a tile; with eight wide registers for sums, seven stay for everything else.
+/// Blocks of eight in a tile. Its sums take eight AVX2 registers; seven are left for the rest.
 const BLOCKS: usize = 4;
 
 /// Numbers per tile.
@@ -50,7 +49,7 @@ impl Tile {
         self.0[lane / LANES].0[lane % LANES]
     }
 
-    /// The number of one lane, to be changed.
+    /// The number of one lane, mutable.
     #[inline(always)]
     pub fn get_mut(&mut self, lane: usize) -> &mut f64 {
         &mut self.0[lane / LANES].0[lane % LANES]

@@ -6,12 +6,12 @@
 use super::simd::simd;
 use super::tile::Tile;
 
-/// Numbers in r rows; `None` where they are too many to count.
+/// Numbers in r rows; `None` on overflow.
 pub fn packed_len(r: usize) -> Option<usize> {
     r.checked_add(1)?.checked_mul(r).map(|twice| twice / 2)
 }
 
-/// Row i of the packed matrix, up to and with its diagonal.
+/// Row i of the packed matrix, including its diagonal.
 #[inline(always)]
 pub fn row(factor: &[f64], i: usize) -> &[f64] {
     let start = i * (i + 1) / 2;

@@ -4,9 +4,9 @@
 //! max_pi sum_p c_p s_pi(p) - a_p b_pi(p)   over lists of one document per position, no two of one block
 //! ```
 //!
-//! A position that takes a block takes the best of its documents, R[p, B] = max over j in B of E[p, j], so the problem is
-//! the assignment of blocks to positions with profits R. The reduction is exact and costs O(k l) for k positions and l
-//! documents; the assignment costs O(k^2 B).
+//! A position that takes a block takes the best of its documents, R[p, B] = max over j in B of E[p, j]. So the problem
+//! is the assignment of blocks to positions with profits R. The reduction is exact and costs O(k l) for k positions and
+//! l documents; the assignment costs O(k^2 B).
 
 use super::dense::maximize;
 use super::{Workspace, support};
@@ -22,8 +22,8 @@ pub struct BlockRanking {
 }
 
 impl BlockRanking {
-    /// The problem of metric weights a and decoder weights c of positions, label weights b of documents (l) and the block
-    /// of each document (l), numbered from 0. Positions beyond the number of blocks are left out.
+    /// The problem of metric weights a and decoder weights c of positions, label weights b of documents (l) and the
+    /// block of each document (l), numbered from 0. Positions beyond the number of blocks are omitted.
     ///
     /// # Panics
     /// If there is not one block for each document, or a block without a document.
@@ -40,7 +40,7 @@ impl BlockRanking {
         Self { a: padded(a), b: b.to_vec(), c: padded(c), groups }
     }
 
-    /// Maximizes at scores s (l, finite); answers the maximum, and the document of each position with a weight in
+    /// Maximizes at scores s (l, finite) and returns the maximum. The document of each position with a weight is in
     /// [`Workspace::chosen`].
     ///
     /// # Panics
@@ -58,11 +58,11 @@ impl BlockRanking {
     }
 }
 
-/// Maximizes `sum_p E[p, document of p]` over lists of one document per position, no two of one block; answers the
-/// maximum, and the documents in [`Workspace::chosen`]. Of equal documents of a block the first is taken.
+/// Maximizes `sum_p E[p, document of p]` over lists of one document per position, no two of one block, and returns
+/// the maximum. The documents are in [`Workspace::chosen`]. Of equal documents of a block the first is taken.
 ///
-/// `profits` is E, row after row, shape (positions, l), finite; `groups` has the block of each document (l), numbered from
-/// 0 without gaps.
+/// `profits` is E, row after row, shape (positions, l), finite; `groups` has the block of each document (l), numbered
+/// from 0 without gaps.
 ///
 /// # Panics
 /// If there are more positions than blocks, or if the length is not positions times l.

@@ -5,11 +5,11 @@ use super::Workspace;
 /// Sums of fewer than 10^10 profits below this are finite.
 const TOO_LARGE: f64 = 1e290;
 
-/// Maximizes `sum_p E[p, column of p]` over all ways to give every row a column of its own; answers the maximum, and
-/// the columns in [`Workspace::chosen`].
+/// Maximizes `sum_p E[p, column of p]` over all assignments of a column to each row and returns the maximum. The
+/// columns are in [`Workspace::chosen`].
 ///
-/// `profits` is E, row after row, shape (rows, columns). The same matrix gives the same bits and the same columns. Where a
-/// profit is no number, or so large that sums of profits may not be one, the maximum is NaN and columns are as they come.
+/// `profits` is E, row after row, shape (rows, columns). The same matrix gives the same bits and the same columns.
+/// If a profit is not a number, or so large that a sum could overflow, the maximum is NaN and row p gets column p.
 ///
 /// # Panics
 /// If there are more rows than columns, or if the length is not rows times columns.

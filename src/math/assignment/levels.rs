@@ -1,69 +1,70 @@
-//! Assignment of E_pj = c_p s_j - a_p b_j where b takes few values, c >= 0 and non-increasing.
+//! Assignment of E_pj = c_p s_j - a_p b_j if b has few different values (levels), c >= 0 and non-increasing.
 //!
-//! Inside one level of b documents are used in the order of their scores, and a column that no row holds has the price
-//! 0, so that of every level only the best free document can end an augmenting path. A search looks at the columns
-//! that are held, at most k, and at one head for each of the L levels: O(l + k^2 (k + L)) beside the k + L documents
-//! that are taken from a tournament. With all b different it is the dense method with its matrix computed on the way.
+//! Within a level documents are used in the order of their scores, and a free column has the price 0. So only the best
+//! free document of each level can end an augmenting path. A search visits the assigned columns, at most k, and the
+//! best free one of each of the L levels: O(l + k^2 (k + L)), plus k + L documents taken from a tournament. If all b
+//! differ, this is the dense method with a matrix that is computed on the fly.
 
 use super::paths::NONE;
 use super::tournament::Groups;
 use super::{Workspace, order};
 
-/// Documents by levels of b.
+/// Documents grouped by b.
 #[derive(Debug)]
 pub(super) struct Levels {
     groups: Groups,
     /// b of every level.
-    worth: Vec<f64>,
+    labels: Vec<f64>,
 }
 
-/// The columns of the search: the heads of the levels, then the documents that are held.
+/// The columns of the search: the best free document of each level, then the assigned documents.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     score: Vec<f64>,
-    worth: Vec<f64>,
+    labels: Vec<f64>,
     document: Vec<u32>,
 }
 
 impl Levels {
     pub(super) fn new(b: &[f64]) -> Self {
-        let mut worth: Vec<f64> = Vec::new();
+        let mut labels: Vec<f64> = Vec::new();
         let mut levels: Vec<Vec<u32>> = Vec::new();
         for document in order::descending(b) {
-            match (worth.last(), levels.last_mut()) {
+            match (labels.last(), levels.last_mut()) {
                 (Some(last), Some(level)) if order::compare(*last, b[document]).is_eq() => {
                     level.push(document as u32);
                 }
                 _ => {
-                    worth.push(b[document]);
+                    labels.push(b[document]);
                     levels.push(vec![document as u32]);
                 }
             }
         }
-        Self { groups: Groups::new(&levels), worth }
+        Self { groups: Groups::new(&levels), labels }
     }
 
     /// Number of levels.
     pub(super) fn count(&self) -> usize {
-        self.worth.len()
+        self.labels.len()
     }
 
     /// Writes the document of each position.
     pub(super) fn choose(&self, a: &[f64], c: &[f64], scores: &[f64], workspace: &mut Workspace) {
         let Workspace { chosen, paths, tournament, heads, .. } = workspace;
         tournament.begin(&self.groups, scores);
-        heads.begin(&self.worth);
+        heads.begin(&self.labels);
         paths.begin(self.count());
         for level in 0..self.count() {
             heads.set(level, tournament.take(&self.groups, level));
         }
+        // One position after the other; the document that it takes is replaced by the next best of its level.
         for _ in a {
             let level = paths.augment(|row| {
-                let (c, a, score, worth) = (c[row], a[row], &heads.score[..], &heads.worth[..]);
-                move |column| c * score[column] - a * worth[column]
+                let (c, a, score, labels) = (c[row], a[row], &heads.score[..], &heads.labels[..]);
+                move |column| c * score[column] - a * labels[column]
             });
             paths.renew(level);
-            heads.hold(level);
+            heads.assign(level);
             heads.set(level, tournament.take(&self.groups, level));
         }
         chosen.clear();
@@ -77,25 +78,25 @@ impl Levels {
 }
 
 impl Heads {
-    fn begin(&mut self, worth: &[f64]) {
-        self.worth.clear();
-        self.worth.extend(worth);
+    fn begin(&mut self, labels: &[f64]) {
+        self.labels.clear();
+        self.labels.extend(labels);
         self.score.clear();
-        self.score.resize(worth.len(), 0.0);
+        self.score.resize(labels.len(), 0.0);
         self.document.clear();
-        self.document.resize(worth.len(), NONE);
+        self.document.resize(labels.len(), NONE);
     }
 
-    /// The head of a level. Where all documents are held, its slack is infinite or not a number, and it is never
-    /// nearer than another.
+    /// Sets the best free document of a level. Without one the slack is infinite or not a number, so the column is
+    /// never the nearest.
     fn set(&mut self, level: usize, best: Option<(u32, f64)>) {
         (self.document[level], self.score[level]) = best.unwrap_or((NONE, f64::NEG_INFINITY));
     }
 
-    /// Appends the head of a level to the documents that are held.
-    fn hold(&mut self, level: usize) {
+    /// Appends the best free document of a level to the assigned documents.
+    fn assign(&mut self, level: usize) {
         self.score.push(self.score[level]);
-        self.worth.push(self.worth[level]);
+        self.labels.push(self.labels[level]);
         self.document.push(self.document[level]);
     }
 }

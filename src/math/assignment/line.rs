@@ -1,21 +1,22 @@
-//! Assignment of rows whose profits are a rank-one tail behind k others: E_pj = c_p s_j - a_p b_j, and E_pj = t_p x_j
-//! for rows p >= k, t >= 0 and non-increasing.
+//! Assignment if all rows after the first k have rank one: E_pj = c_p s_j - a_p b_j for p < k and E_pj = t_p x_j for
+//! p >= k, t >= 0 and non-increasing (the tail).
 //!
-//! The tail alone takes the documents with the largest x in their order, with prices of closed form. The other rows are
-//! let in along shortest augmenting paths as in [`super::paths`]. Between rows of the tail such a path needs no long
-//! steps: on the line of documents by decreasing x, a step over a neighbor costs no less than the steps by way of it,
+//! The tail alone takes the documents with the largest x in order, with prices in closed form. The first k rows are
+//! then added by shortest augmenting paths as in [`super::paths`]. Let the documents be on a line by decreasing x.
+//! Between rows of the tail such a path needs no long steps: passing over a document m costs no less than stopping
+//! there,
 //!
 //! ```text
-//! t_p (x_i - x_m) + t_q (x_m - x_j) <= t_p (x_i - x_j)   for m between i and j, held by the row q
+//! t_p (x_i - x_m) + t_q (x_m - x_j) <= t_p (x_i - x_j)   for m between i and j, assigned to row q
 //! ```
 //!
-//! so that one sweep to the right and one to the left bring all distances on the line up to date. A search passes at
-//! most k rows at O(l) each: O(l log l + k^2 l) altogether.
+//! So one sweep to the right and one to the left update all distances on the line. A search visits at most k rows at
+//! O(l) each: O(l log l + k^2 l) in total.
 
 use super::paths::{NONE, reassign};
 use super::sorted;
 
-/// The problem: rows below `head` have the profits `c_p s_j - a_p b_j`, the rows behind them `tail_p x_j`.
+/// The problem: rows below `head` have the profits `c_p s_j - a_p b_j`, the other rows `tail_p x_j`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tailed<'a> {
     pub(super) a: &'a [f64],
@@ -25,26 +26,26 @@ pub(super) struct Tailed<'a> {
     pub(super) tail: &'a [f64],
 }
 
-/// Columns in the order of the line, and the prices of the first rows. The buffers are kept between problems.
+/// Columns in the order of the line, and the prices of the first rows; the buffers are reused.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     order: Vec<u32>,
     /// x.
-    place: Vec<f64>,
+    position: Vec<f64>,
     score: Vec<f64>,
-    worth: Vec<f64>,
+    label: Vec<f64>,
     /// v.
     price: Vec<f64>,
     owner: Vec<u32>,
     distance: Vec<f64>,
     from: Vec<u32>,
-    passed: Vec<bool>,
+    visited: Vec<bool>,
     /// u of the first rows.
     row_price: Vec<f64>,
 }
 
 impl Line {
-    /// Solves with scores s, worths b and places x of all documents; writes the document of each row.
+    /// Solves for scores s, label weights b and positions x of all documents; writes the document of each row.
     pub(super) fn choose(&mut self, rows: Tailed<'_>, [s, b, x]: [&[f64]; 3], chosen: &mut Vec<u32>) {
         self.begin(rows, [s, b, x]);
         for row in 0..rows.head {
@@ -59,10 +60,10 @@ impl Line {
         }
     }
 
-    /// The line with the rows of the tail in place.
+    /// Sorts the line and assigns the rows of the tail.
     fn begin(&mut self, rows: Tailed<'_>, [s, b, x]: [&[f64]; 3]) {
         sorted::best(x, x.len(), &mut self.order);
-        for (target, source) in [(&mut self.score, s), (&mut self.worth, b), (&mut self.place, x)] {
+        for (target, source) in [(&mut self.score, s), (&mut self.label, b), (&mut self.position, x)] {
             target.clear();
             target.extend(self.order.iter().map(|&document| source[document as usize]));
         }
@@ -72,21 +73,21 @@ impl Line {
         self.price.clear();
         self.price.resize(columns, 0.0);
         for j in (1..tail).rev() {
-            let step = self.place[j - 1] - self.place[j];
+            let step = self.position[j - 1] - self.position[j];
             self.price[j - 1] = self.price[j] + rows.tail[rows.head + j] * step;
         }
         self.row_price.clear();
         self.row_price.resize(rows.head, 0.0);
     }
 
-    /// Lets one of the first rows in.
+    /// Adds one of the first rows.
     fn augment(&mut self, rows: Tailed<'_>, row: usize) {
         let columns = self.price.len();
         self.distance.clear();
         self.distance.resize(columns, f64::INFINITY);
         self.from.resize(columns, NONE);
-        self.passed.clear();
-        self.passed.resize(columns, false);
+        self.visited.clear();
+        self.visited.resize(columns, false);
         self.row_price[row] = self.largest_margin(rows, row);
         let (mut at, mut column, mut reached) = (row, NONE, 0.0);
         let free = loop {
@@ -98,7 +99,7 @@ impl Line {
             if self.owner[next] == NONE {
                 break next;
             }
-            self.passed[next] = true;
+            self.visited[next] = true;
             column = next as u32;
             at = self.owner[next] as usize;
         };
@@ -111,52 +112,52 @@ impl Line {
     fn largest_margin(&self, rows: Tailed<'_>, row: usize) -> f64 {
         let (a, c) = (rows.a[row], rows.c[row]);
         let margins =
-            self.score.iter().zip(&self.worth).zip(&self.price).map(|((s, b), v)| c * s - a * b - v);
+            self.score.iter().zip(&self.label).zip(&self.price).map(|((s, b), v)| c * s - a * b - v);
         margins.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Goes on from one of the first rows, which holds a column, to all columns.
-    ///
-    /// Slacks are cut off at 0: then a distance that falls never rests on itself, and paths have no circles.
+    /// Extends the path from one of the first rows and its column to all columns. Slacks are at least 0, so paths have
+    /// no cycles in spite of rounding.
     fn relax(&mut self, rows: Tailed<'_>, row: usize, column: u32, reached: f64) {
         let (a, c, u) = (rows.a[row], rows.c[row], self.row_price[row]);
-        let places = self.score.iter().zip(&self.worth).zip(&self.price);
+        let places = self.score.iter().zip(&self.label).zip(&self.price);
         let targets = self.distance.iter_mut().zip(&mut self.from);
         for (((s, b), v), (distance, from)) in places.zip(targets) {
-            let along = reached + (u + v - (c * s - a * b)).max(0.0);
-            if along < *distance {
-                *distance = along;
+            let distance_here = reached + (u + v - (c * s - a * b)).max(0.0);
+            if distance_here < *distance {
+                *distance = distance_here;
                 *from = column;
             }
         }
     }
 
-    /// Goes on from every column that the tail holds to the columns up to the next one, in the order given.
+    /// Extends the path from each column of the tail to the columns up to the next one, in the given order.
     fn sweep(&mut self, rows: Tailed<'_>, columns: impl Iterator<Item = usize>) {
         let (mut last, mut weight) = (NONE, 0.0);
         // Distance and v, and x, of the column `last`.
-        let (mut start, mut place) = (f64::INFINITY, 0.0);
+        let (mut start, mut position) = (f64::INFINITY, 0.0);
         let mut price = 0.0;
         for j in columns {
-            let along = start + (weight * (place - self.place[j]) + self.price[j] - price).max(0.0);
-            if along < self.distance[j] {
-                self.distance[j] = along;
+            let distance_here =
+                start + (weight * (position - self.position[j]) + self.price[j] - price).max(0.0);
+            if distance_here < self.distance[j] {
+                self.distance[j] = distance_here;
                 self.from[j] = last;
             }
             let owner = self.owner[j];
             if owner != NONE && owner as usize >= rows.head {
                 (last, weight) = (j as u32, rows.tail[owner as usize]);
-                (start, place, price) = (self.distance[j], self.place[j], self.price[j]);
+                (start, position, price) = (self.distance[j], self.position[j], self.price[j]);
             }
         }
     }
 
-    /// The nearest column that is free, or that one of the first rows holds and that has not been passed.
+    /// The nearest column that is free, or that is assigned to one of the first rows and was not visited.
     fn nearest(&self, head: usize) -> usize {
         let (mut nearest, mut least) = (0, f64::INFINITY);
         for (j, &distance) in self.distance.iter().enumerate() {
             let owner = self.owner[j];
-            if distance < least && (owner == NONE || (owner as usize) < head) && !self.passed[j] {
+            if distance < least && (owner == NONE || (owner as usize) < head) && !self.visited[j] {
                 least = distance;
                 nearest = j;
             }
@@ -164,7 +165,7 @@ impl Line {
         nearest
     }
 
-    /// Raises the price of every column that is nearer than the end of the path, and lowers that of its row.
+    /// Raises the price of every column nearer than the end of the path, and lowers that of its row.
     fn raise_prices(&mut self, reached: f64) {
         for (j, &distance) in self.distance.iter().enumerate() {
             if distance < reached {

@@ -1,21 +1,21 @@
-//! Maximizing assignment: every row gets a column of its own so that the sum of profits is largest.
+//! Assignment with maximum profit: each row gets a column of its own.
 //!
 //! ```text
 //! max_pi sum_p E[p, pi(p)],   k rows, l >= k columns
 //! ```
 //!
-//! [`maximize`] takes any matrix. [`Ranking`] takes the one of loss-augmented ranking, E_pj = c_p s_j - a_p b_j of
-//! positions p and documents j (Le, Smola, Chapelle, Teo, equation 28), where a, b and c are known long before the
-//! scores s, and where E of rank two makes faster methods exact:
+//! [`maximize`] takes any matrix. [`Ranking`] takes that of loss-augmented ranking, E_pj = c_p s_j - a_p b_j for
+//! positions p and documents j (Le, Smola, Chapelle, Teo, equation 28). There a, b and c are given before the scores s,
+//! and E has rank two, so faster exact methods exist:
 //!
-//! | method | where | cost |
+//! | method | condition | cost |
 //! |---|---|---|
 //! | `sorted` | c = a | O(l + k log k) |
-//! | `levels` | b takes L values | O(l + k^2 (k + L)) |
-//! | `line` | behind h positions a = 0, or c = 0 | O(l log l + h^2 l) |
-//! | `dense` | any weights | O(k^2 l) |
+//! | `levels` | b has L different values | O(l + k^2 (k + L)) |
+//! | `line` | a = 0, or c = 0, after the first h positions | O(l log l + h^2 l) |
+//! | `dense` | none | O(k^2 l) |
 //!
-//! Positions without any weight are left out. No method that is near linear for all a, b, c is known.
+//! Positions without a weight are omitted. No method is known that is nearly linear for all a, b and c.
 
 mod blocks;
 mod dense;
@@ -38,7 +38,7 @@ pub use blocks::{BlockRanking, maximize_in_blocks};
 pub use dense::maximize;
 pub use sorted::best;
 
-/// Buffers of the methods, kept between problems, and the last solution.
+/// The last solution, and buffers that are reused for the next problem.
 #[derive(Debug, Default)]
 pub struct Workspace {
     chosen: Vec<u32>,
@@ -65,52 +65,52 @@ pub struct Ranking {
     method: Method,
 }
 
-/// How it is solved.
+/// The method for a [`Ranking`].
 #[derive(Debug)]
 enum Method {
     /// c = a.
     Sorted,
-    /// b takes few values.
+    /// b has few different values.
     Levels(Levels),
-    /// Rows behind the first so many are c_p s_j.
+    /// After this many rows all rows are c_p s_j.
     ScoreTail(usize),
-    /// Rows behind the first so many are a_p (-b_j), whose second factor this is.
-    WorthTail(usize, Vec<f64>),
-    /// Nothing of these.
+    /// After this many rows all rows are a_p (-b_j); with -b.
+    LabelTail(usize, Vec<f64>),
+    /// No condition.
     Dense,
 }
 
-/// Number of rows up to the last with a weight.
+/// Number of rows up to the last one with a weight.
 fn support(weights: &[f64]) -> usize {
     weights.iter().rposition(|&weight| weight != 0.0).map_or(0, |last| last + 1)
 }
 
-/// Whether weights never rise and are never negative.
+/// Whether weights are non-increasing and non-negative.
 fn decay(weights: &[f64]) -> bool {
     weights.is_sorted_by(|x, y| x >= y) && weights.last().is_none_or(|&last| last >= 0.0)
 }
 
 impl Ranking {
-    /// The problem of metric weights a and decoder weights c of positions and label weights b of documents (l), all
-    /// finite. The lists of positions may be longer or shorter than l: what a position does not have is 0, and
-    /// positions without document are left out.
+    /// The problem with metric weights a and decoder weights c of positions and label weights b of documents (l), all
+    /// finite. The lists of positions may be longer or shorter than l: missing weights are 0, and positions without a
+    /// document are omitted.
     ///
-    /// Fast where c, and a too, never rises and is never negative.
+    /// Fast if c, and best also a, is non-increasing and non-negative.
     pub fn new(a: &[f64], b: &[f64], c: &[f64]) -> Self {
-        let (in_a, in_c) = (support(&a[..a.len().min(b.len())]), support(&c[..c.len().min(b.len())]));
+        let (a_len, c_len) = (support(&a[..a.len().min(b.len())]), support(&c[..c.len().min(b.len())]));
         let padded = |weights: &[f64]| -> Vec<f64> {
             let filled = weights.iter().copied().chain(std::iter::repeat(0.0));
-            filled.take(in_a.max(in_c)).collect()
+            filled.take(a_len.max(c_len)).collect()
         };
         let (a, c) = (padded(a), padded(c));
-        let method = Method::choose(&a, b, &c, [in_a, in_c]);
+        let method = Method::choose(&a, b, &c, [a_len, c_len]);
         Self { a, b: b.to_vec(), c, method }
     }
 
-    /// Maximizes `sum_p c_p s[pi(p)] - a_p b[pi(p)]` at scores s (l, finite); answers the maximum, and the document of
-    /// each position with a weight in [`Workspace::chosen`].
+    /// Maximizes `sum_p c_p s[pi(p)] - a_p b[pi(p)]` at scores s (l, finite) and returns the maximum. The document of
+    /// each position with a weight is in [`Workspace::chosen`].
     ///
-    /// The same scores give the same bits. Which of several maximizers is found is not part of the contract.
+    /// The same scores give the same bits. Which of several maximizers is found is unspecified.
     ///
     /// # Panics
     /// If there is not one score for each document.
@@ -128,7 +128,7 @@ impl Ranking {
             &Method::ScoreTail(head) => {
                 workspace.line.choose(Tailed { a, c, head, tail: c }, [scores, b, scores], chosen);
             }
-            Method::WorthTail(head, negative) => {
+            Method::LabelTail(head, negative) => {
                 workspace.line.choose(Tailed { a, c, head: *head, tail: a }, [scores, b, negative], chosen);
             }
             Method::Dense => {
@@ -153,7 +153,7 @@ impl Ranking {
 
 impl Method {
     /// The fastest method for these weights; a and c have one length, b is that of documents.
-    fn choose(a: &[f64], b: &[f64], c: &[f64], [in_a, in_c]: [usize; 2]) -> Self {
+    fn choose(a: &[f64], b: &[f64], c: &[f64], [a_len, c_len]: [usize; 2]) -> Self {
         if !decay(c) {
             return Self::Dense;
         }
@@ -162,17 +162,17 @@ impl Method {
         }
         let levels = Levels::new(b);
         let (rows, documents) = (a.len(), b.len());
-        let head = in_a.min(in_c);
+        let head = a_len.min(c_len);
         let by_levels = rows * rows * (rows / 3 + levels.count() / 2);
         let by_line = head * head * documents * 4;
         if head == rows || by_levels <= by_line {
             return Self::Levels(levels);
         }
-        if in_a < in_c {
+        if a_len < c_len {
             return Self::ScoreTail(head);
         }
         if decay(a) {
-            return Self::WorthTail(head, b.iter().map(|b| -b).collect());
+            return Self::LabelTail(head, b.iter().map(|b| -b).collect());
         }
         Self::Levels(levels)
     }

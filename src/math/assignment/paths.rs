@@ -1,38 +1,38 @@
 //! Shortest augmenting paths (Jonker & Volgenant 1987; Tomizawa 1971), the core of [`super::dense`] and
 //! [`super::levels`].
 //!
-//! Prices u of rows and v of columns stay feasible, u_p + v_j >= E_pj with equality on assigned pairs, v_j >= 0 and
-//! v_j = 0 where no row holds j. A new row is let in along the path of least slack u_p + v_j - E_pj to a free column
+//! Prices u of rows and v of columns stay feasible: u_p + v_j >= E_pj with equality on assigned pairs, v_j >= 0, and
+//! v_j = 0 for free columns. A new row is added distance_here the path of least slack u_p + v_j - E_pj to a free column
 //! (Dijkstra, dense form). Ties go to the column with the lowest number.
 
 /// No column, or no row.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Rows and columns with their prices and assignments; the buffers are kept between problems.
+/// Prices and assignments of rows and columns; the buffers are reused.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
-    /// u of every row that is in.
+    /// u of every row added.
     row_price: Vec<f64>,
     columns: Columns,
-    /// Columns that the search has passed, with their distances.
-    passed: Vec<(u32, f64)>,
+    /// Columns visited by the search, with their distances.
+    visited: Vec<(u32, f64)>,
 }
 
-/// What is known of every column.
+/// The state of every column.
 #[derive(Debug, Default)]
 struct Columns {
     /// v.
     price: Vec<f64>,
-    /// The row that holds it.
+    /// Its row.
     owner: Vec<u32>,
-    /// Least slack of a path to it so far; minus infinity once it has been passed.
+    /// Least slack of a path to it so far; minus infinity after its visit.
     distance: Vec<f64>,
     /// The column before it on that path.
     from: Vec<u32>,
 }
 
 impl Paths {
-    /// Begins a problem with so many free columns.
+    /// Starts a problem with this many free columns.
     pub(super) fn begin(&mut self, columns: usize) {
         self.row_price.clear();
         self.columns.price.clear();
@@ -41,14 +41,15 @@ impl Paths {
         self.columns.owner.resize(columns, NONE);
     }
 
-    /// Lets the next row in; answers the column that is no longer free. `profits(p)` is the function E_p of columns.
+    /// Adds the next row; returns the column that is no longer free. `profits(p)` is the function E_p of columns.
     #[inline]
     pub(super) fn augment<E: Fn(usize) -> f64>(&mut self, profits: impl Fn(usize) -> E) -> usize {
         let row = self.row_price.len();
         self.row_price.push(0.0);
         self.columns.forget();
-        self.passed.clear();
+        self.visited.clear();
         let (mut at, mut column, mut reached) = (row, NONE, 0.0);
+        // 1. Dijkstra's search, one row of the path after the other, until a free column is the nearest.
         let free = loop {
             let base = reached + self.row_price[at];
             let next = self.columns.relax(column, base, profits(at));
@@ -57,21 +58,22 @@ impl Paths {
                 break next;
             }
             self.columns.distance[next] = f64::NEG_INFINITY;
-            self.passed.push((next as u32, reached));
+            self.visited.push((next as u32, reached));
             column = next as u32;
             at = self.columns.owner[next] as usize;
         };
+        // 2. New prices of the visited columns and their rows, then the new assignment.
         self.row_price[row] -= reached;
-        for &(passed, distance) in &self.passed {
+        for &(visited, distance) in &self.visited {
             let rise = reached - distance;
-            self.columns.price[passed as usize] += rise;
-            self.row_price[self.columns.owner[passed as usize] as usize] -= rise;
+            self.columns.price[visited as usize] += rise;
+            self.row_price[self.columns.owner[visited as usize] as usize] -= rise;
         }
         reassign(&mut self.columns.owner, &self.columns.from, row, free);
         free
     }
 
-    /// Gives the row of a column to a new column at the end and frees the column, which then stands for another.
+    /// Moves the row of a column to a new column at the end and frees the column, which the caller then redefines.
     pub(super) fn renew(&mut self, column: usize) {
         let columns = &mut self.columns;
         columns.price.push(columns.price[column]);
@@ -80,32 +82,32 @@ impl Paths {
         columns.owner[column] = NONE;
     }
 
-    /// The row of every column, [`NONE`] where it is free.
+    /// The row of every column, [`NONE`] if it is free.
     pub(super) fn owners(&self) -> &[u32] {
         &self.columns.owner
     }
 }
 
 impl Columns {
-    /// Begins a search.
+    /// Starts a search.
     fn forget(&mut self) {
         self.distance.clear();
         self.distance.resize(self.price.len(), f64::INFINITY);
         self.from.resize(self.price.len(), NONE);
     }
 
-    /// Goes on from a column whose row has these profits; `base` is the distance so far plus the price of the row.
-    /// Answers the nearest column that has not been passed.
+    /// Extends the path from a column whose row has these profits; `base` is the distance so far plus the price of the
+    /// row. Returns the nearest column not yet visited.
     #[inline]
     fn relax(&mut self, column: u32, base: f64, profit: impl Fn(usize) -> f64) -> usize {
         let count = self.price.len();
         let (price, distance) = (&self.price[..count], &mut self.distance[..count]);
         let from = &mut self.from[..count];
-        // Without branches, which would be guessed wrongly half of the time.
+        // Without branches, which would be mispredicted half of the time.
         for j in 0..count {
-            let along = base + price[j] - profit(j);
-            let nearer = along < distance[j];
-            distance[j] = if nearer { along } else { distance[j] };
+            let distance_here = base + price[j] - profit(j);
+            let nearer = distance_here < distance[j];
+            distance[j] = if nearer { distance_here } else { distance[j] };
             from[j] = if nearer { column } else { from[j] };
         }
         let (mut nearest, mut least) = (0, f64::INFINITY);
@@ -118,8 +120,8 @@ impl Columns {
     }
 }
 
-/// Every row of the path to a free column takes the next column of the path, `from` telling the column before each; the
-/// new row takes the first.
+/// Moves every row of the path to the next column of the path, ending at a free one; the new row takes the first
+/// column. `from` has the previous column of each.
 pub(super) fn reassign(owner: &mut [u32], from: &[u32], row: usize, free: usize) {
     let mut column = free;
     while from[column] != NONE {

@@ -1,5 +1,5 @@
-//! The best values in their order, and the assignment of E_pj = c_p (s_j - b_j), c >= 0 and non-increasing: the best
-//! documents by s - b in their order (Hardy, Littlewood, Polya 1934). O(l + k log k).
+//! The best values in order, which is also the assignment of E_pj = c_p (s_j - b_j), c >= 0 and non-increasing: the
+//! best documents by s - b (Hardy, Littlewood, Polya 1934). O(l + k log k).
 
 use std::cmp::Ordering;
 

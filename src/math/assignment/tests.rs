@@ -73,7 +73,7 @@ impl Problem {
             methods.push(Method::ScoreTail(head));
         }
         for head in in_c..=ranking.positions() {
-            methods.push(Method::WorthTail(head, self.b.iter().map(|b| -b).collect()));
+            methods.push(Method::LabelTail(head, self.b.iter().map(|b| -b).collect()));
         }
         if ranking.a == ranking.c {
             methods.push(Method::Sorted);
@@ -166,7 +166,7 @@ fn the_method_follows_the_weights() {
     let method = |a: &[f64], c: &[f64]| Ranking::new(a, &b, c).method;
     assert!(matches!(method(&falling(10), &linear(10)), Method::Levels(_)));
     assert!(matches!(method(&falling(10), &falling(200)), Method::ScoreTail(10)));
-    assert!(matches!(method(&falling(200), &linear(10)), Method::WorthTail(10, _)));
+    assert!(matches!(method(&falling(200), &linear(10)), Method::LabelTail(10, _)));
     assert!(matches!(method(&falling(10), &falling(10)), Method::Sorted));
 }
 

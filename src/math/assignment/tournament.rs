@@ -1,4 +1,4 @@
-//! The best documents of every level, one at a time: maxima of chunks, so that none is sorted that is not asked for.
+//! The best documents of each level, one at a time, from the maxima of chunks; nothing is sorted in advance.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl Groups {
     }
 }
 
-/// Scores of documents that have not been taken, in the order of the groups, and the maximum of every chunk.
+/// Scores of the remaining documents, in the order of the groups, and the maximum of every chunk.
 #[derive(Debug, Default)]
 pub(super) struct Tournament {
     scores: Vec<f64>,
@@ -46,20 +46,20 @@ fn maximum(scores: &[f64]) -> f64 {
     scores.iter().fold(f64::NEG_INFINITY, |best, &score| if score > best { score } else { best })
 }
 
-/// Place of the first of the largest values.
+/// Index of the first of the largest values.
 fn first_best(values: &[f64]) -> usize {
-    let (mut place, mut best) = (0, f64::NEG_INFINITY);
+    let (mut index, mut best) = (0, f64::NEG_INFINITY);
     for (i, &value) in values.iter().enumerate() {
         if value > best {
             best = value;
-            place = i;
+            index = i;
         }
     }
-    place
+    index
 }
 
 impl Tournament {
-    /// Begins with all documents.
+    /// Starts with all documents.
     pub(super) fn begin(&mut self, groups: &Groups, scores: &[f64]) {
         self.scores.clear();
         self.maxima.clear();
@@ -75,9 +75,9 @@ impl Tournament {
         let chunk = first_best(&self.maxima[level.chunks.clone()]);
         let first = level.documents.start + chunk * CHUNK;
         let scores = &mut self.scores[first..level.documents.end.min(first + CHUNK)];
-        let place = first_best(scores);
-        let score = std::mem::replace(&mut scores[place], f64::NEG_INFINITY);
+        let index = first_best(scores);
+        let score = std::mem::replace(&mut scores[index], f64::NEG_INFINITY);
         self.maxima[level.chunks.start + chunk] = maximum(scores);
-        score.is_finite().then(|| (groups.documents[first + place], score))
+        score.is_finite().then(|| (groups.documents[first + index], score))
     }
 }

@@ -1,11 +1,11 @@
-//! One query's documents, prepared once and shared by every problem that uses the query.
+//! The documents of one query, prepared once for all problems that use the query.
 //!
-//! Documents are sorted by label, high to low, ties in the given order. The pairs of document a are then the
-//! contiguous run `start[a]..n` of documents with a lower label. Only differences of documents matter, so features are
-//! shifted to mean zero within the query; a constant feature becomes exactly zero.
+//! Documents are sorted by label, high to low; ties keep the given order. The pairs of document a are then the
+//! contiguous range `start[a]..n` of documents with a lower label. Only differences of documents matter, so features
+//! are shifted to mean zero within the query; a constant feature becomes exactly zero.
 //!
-//! Sums over all pairs z = `x_a - x_b` need no pair: with `k_a` the number of documents below a minus the number
-//! above, `d_a` the number of documents of another label, M the sum of all rows and `M_y` that of one label,
+//! Sums over all pairs z = `x_a - x_b` need no loop over pairs. Let `k_a` be the number of documents below a minus the
+//! number above, `d_a` the number of documents with another label, M the sum of all rows and `M_y` that of label y:
 //!
 //! ```text
 //! m = sum of z    = sum_a k_a x_a
@@ -62,7 +62,7 @@ impl PairBlock {
         Ok(Self { dim, width, x, order, labels, start, pairs, pair_sum, pair_moment: None })
     }
 
-    /// The block with its pair moment S kept (8 b^2 bytes), which saves time when many problems share it.
+    /// Stores the pair moment S (8 b^2 bytes), which saves time if several problems use the block.
     #[must_use]
     pub fn with_moment(mut self) -> Self {
         let mut moment = vec![Lanes::ZERO; self.width * lanes::LANES * self.width];
@@ -127,12 +127,12 @@ impl PairBlock {
         &self.start
     }
 
-    /// m, the sum of z over all pairs.
+    /// m.
     pub(super) fn pair_sum(&self) -> &[Lanes] {
         &self.pair_sum
     }
 
-    /// S, the sum of z z' over all pairs, if it is kept.
+    /// S, if it is stored.
     pub(super) fn pair_moment(&self) -> Option<&[Lanes]> {
         self.pair_moment.as_deref()
     }
@@ -170,8 +170,8 @@ fn run_starts(labels: &[f64]) -> Vec<u32> {
     start
 }
 
-/// Rows in the given order, each feature shifted to mean zero: first by the first row, which leaves exact zeros of a
-/// constant feature, then by the mean.
+/// Rows in the given order, each feature shifted to mean zero: first by the first row, so that a constant feature
+/// becomes exactly zero, then by the mean.
 fn centered_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize) -> Vec<Lanes> {
     let mut rows = vec![Lanes::ZERO; order.len() * width];
     let mut mean = vec![Lanes::ZERO; width];

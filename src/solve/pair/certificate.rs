@@ -1,4 +1,4 @@
-//! The objective by its definition: loops over documents, pairs and features with nothing clever in them.
+//! The objective by its definition: plain loops over documents, pairs and features.
 
 use super::PairProblem;
 use crate::math::lanes;

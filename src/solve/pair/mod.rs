@@ -125,7 +125,7 @@ impl<'a> PairProblem<'a> {
         self.loss
     }
 
-    /// Center w0 of the penalty, where it is not 0.
+    /// Center w0 of the penalty, if it is not 0.
     pub fn center(&self) -> Option<&[f64]> {
         self.center.as_deref()
     }

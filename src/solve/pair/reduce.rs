@@ -1,15 +1,15 @@
 //! Fewer documents than features: the problem in the span of its documents.
 //!
 //! A rotation Q of feature space, a product of Householder reflections (Golub & Van Loan 2013, algorithm 5.2.1, on X'),
-//! brings the m documents into the first m coordinates:
+//! moves the m documents into the first m coordinates:
 //!
 //! ```text
 //! X Q = [L 0],   L of shape (m, m), lower triangular
 //! ```
 //!
-//! With w = Q \[y; u\] scores are L y, the penalty is lambda |y - (Q'w0)_1|^2 + lambda |u - (Q'w0)_2|^2 and the linear_term splits
-//! in the same way, so y solves a problem with m features and u = (Q'w0)_2 - (Q'v)_2 / (2 lambda). A Newton step then
-//! costs m^3 instead of b^3. The rotation costs 2 m^2 b and is exact to rounding whatever the rank of X.
+//! With w = Q \[y; u\] the scores are L y, the penalty is lambda |y - (Q'w0)_1|^2 + lambda |u - (Q'w0)_2|^2, and the
+//! linear term splits likewise. So y solves a problem with m features, and u = (Q'w0)_2 - (Q'v)_2 / (2 lambda). A
+//! Newton step then costs m^3 instead of b^3. The rotation costs 2 m^2 b and is exact to rounding for any rank of X.
 #![allow(clippy::inline_always)]
 
 use rayon::prelude::*;
@@ -20,9 +20,9 @@ use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::simd;
 use crate::solve::{Solution, SolveReport, Stop, StopRule};
 
-/// Problems with fewer features stay as they are.
+/// Problems with fewer features are not reduced.
 const FEWEST_FEATURES: usize = 64;
-/// Documents per feature above which the rotation does not pay.
+/// Documents per feature above which the rotation saves no time.
 const MOST_DOCUMENTS: f64 = 0.7;
 /// Rows whose reflections are applied together to all later rows.
 const PANEL: usize = 32;
@@ -91,7 +91,7 @@ pub(super) struct Reduced<'p, 'a> {
 }
 
 impl<'p, 'a> Reduced<'p, 'a> {
-    /// The reduced problem, where it pays and the work is not canceled.
+    /// The reduced problem; `None` if it saves no time or after a cancellation.
     pub(super) fn new(problem: &'p PairProblem<'a>, control: &Control) -> Option<Self> {
         let useful: Vec<(&PairBlock, f64)> = problem.useful_blocks().collect();
         let m: usize = useful.iter().map(|(block, _)| block.n_docs()).sum();
@@ -131,8 +131,8 @@ impl<'p, 'a> Reduced<'p, 'a> {
         }
     }
 
-    /// The fits of the original problem from those of the reduced one. Objectives are computed anew from the original
-    /// features, and what the rotation's rounding has cost is added to the gap.
+    /// The solutions of the original problem from those of the reduced one. Objectives are computed from the original
+    /// features, and the rounding of the rotation is added to the gap.
     pub(super) fn lifted(&self, lambdas: &[f64], solutions: Vec<Solution>, rule: &StopRule) -> Vec<Solution> {
         let weights = self.blocks.iter().map(|(block, weight)| weight * block.pairs() as f64);
         let total_weight = weights.sum();
@@ -142,11 +142,13 @@ impl<'p, 'a> Reduced<'p, 'a> {
             |vector: &Option<Vec<f64>>| self.rotation.forward(vector.as_ref().unwrap_or(&zero))[m..].to_vec();
         let (center, linear_term) = (rotated(&self.original.center), rotated(&self.original.linear_term));
         let lift = |(&lambda, Solution { mut w, mut report }): (&f64, Solution)| {
+            // 1. The coordinates outside the span have a closed form and add a constant to the objective.
             let parts = || center.iter().zip(&linear_term);
             w.extend(parts().map(|(w0, v)| w0 - 0.5 * v / lambda));
             let w = self.rotation.backward(&w);
             let constant: f64 = parts().map(|(w0, v)| v * w0 - v * v / (4.0 * lambda)).sum();
             report.steps.iter_mut().for_each(|step| step.objective += constant);
+            // 2. The gap between the objective in the original features and the reduced lower bound.
             let bound = report.objective + constant - report.gap;
             report.objective = certificate(&PairProblem { lambda, ..self.original.clone() }, &w);
             let gap = (report.objective - bound).max(0.0);
@@ -160,8 +162,8 @@ impl<'p, 'a> Reduced<'p, 'a> {
     }
 }
 
-/// Turns m rows of `width` blocks into the vectors of their reflections; answers the factors and L, shape
-/// `(m, 8 ceil(m / 8))`. `None` once canceled. Rows are worked on in parallel, each on its own.
+/// Replaces m rows of `width` blocks by the vectors of their reflections; returns their factors and L, shape
+/// `(m, 8 ceil(m / 8))`; `None` after a cancellation. Rows are reflected in parallel.
 fn triangular(
     rows: &mut [Lanes],
     width: usize,
@@ -172,6 +174,7 @@ fn triangular(
     let lower_width = lanes::blocks_for(m);
     let mut lower = vec![Lanes::ZERO; m * lower_width];
     let mut factors = Vec::with_capacity(m);
+    // A panel of rows at a time: first its rows by each other, then all later rows by the panel.
     for first in (0..m).step_by(PANEL) {
         if control.is_canceled() {
             return None;
@@ -192,8 +195,8 @@ fn triangular(
     Some((factors, lower))
 }
 
-/// Turns row number `k`, already reflected by all rows before it, into the vector v of the reflection that makes its
-/// entries after k zero; writes its row of L and answers the factor 2 / |v|^2.
+/// Replaces row `k`, reflected by all previous rows, by the vector v of the reflection that makes its entries after k
+/// zero; writes its row of L and returns the factor 2 / |v|^2.
 fn become_reflection(row: &mut [Lanes], k: usize, dim: usize, lower: &mut [Lanes]) -> f64 {
     for j in 0..k {
         *lanes::get_mut(lower, j) = lanes::get(row, j);

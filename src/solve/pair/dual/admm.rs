@@ -1,7 +1,7 @@
-//! The inexact alternating direction method of multipliers (Dai and Wang 2019, section 3.2), in the scoring
-//! form with a linear kernel and no intercept.
+//! The inexact alternating direction method of multipliers (Dai and Wang 2019, section 3.2), in the scoring form with a
+//! linear kernel and no intercept.
 //!
-//! The paper splits the hinge, with a scaled multiplier q of each pair (its u; here u is the violation):
+//! The paper splits the hinge, with a scaled multiplier q of each pair (the paper's u; here u is the violation):
 //!
 //! ```text
 //! min sum of c xi + lambda |w - w0|^2 + v.w   with  M w - 1 + xi - gamma = 0,  xi, gamma >= 0;  rows of M: z
@@ -12,24 +12,23 @@
 //! q     <- q + M w - 1 + xi - gamma
 //! ```
 //!
-//! with zeta >= the largest eigenvalue of 2 lambda I + M' R M. As printed, q stands with its new index on the
-//! right of its own update too, and J is |f|^2 in (3.1) but half of that in (3.5); the penalty here is that
-//! of (3.1). R is rho for every pair in the paper and rho c here, which is the same where all c are equal and
-//! needs fewer iterations where queries of different size meet. The last three lines need no array but q:
-//! with alpha = -R q they are
+//! with zeta >= the largest eigenvalue of 2 lambda I + M' R M. In print, the update of q has the new q on its right
+//! side too, and J is |f|^2 in (3.1) but half of that in (3.5); here the penalty is that of (3.1). R is rho for every
+//! pair in the paper and rho c here. Both are equal if all c are equal; rho c needs fewer iterations for queries of
+//! different size. The last three lines need no array but q: with alpha = -R q they are
 //!
 //! ```text
 //! alpha <- clamp(alpha + rho c (1 - M w), 0, c)
 //! R (M w - 1 + xi - gamma) = alpha before - alpha after
 //! ```
 //!
-//! so alpha is feasible for the dual at every iteration, and the step of w needs only X'g before and after: w
-//! <- w - (2 lambda w - t - p - (rho / rho before) (p - p before)) / zeta with p = X'g of alpha. An iteration
-//! is one such step and one pass over all pairs in score space; P, D and the gap come with it.
+//! So alpha is feasible for the dual in every iteration, and the step of w needs only p = X'g of alpha before and
+//! after: w <- w - (2 lambda w - t - p - (rho / rho before) (p - p before)) / zeta. An iteration is one such step and
+//! one pass over all pairs in score space, which also gives P, D and the gap.
 //!
-//! rho starts at 1 and is changed when the two parts of the gap, the slack of the pairs and |2 lambda w - p -
-//! t|^2 / (4 lambda), differ much (residual balancing, Boyd et al. 2011, section 3.4.1), by less and less so
-//! that the method still converges. For tiny lambda it needs thousands of iterations.
+//! rho starts at 1. It changes if the two parts of the gap, the slack of the pairs and |2 lambda w - p - t|^2 / (4
+//! lambda), differ much (residual balancing, Boyd et al. 2011, section 3.4.1), by less and less so that the method
+//! still converges. For tiny lambda it needs thousands of iterations.
 //!
 //! Memory: 8 bytes per pair.
 #![allow(clippy::inline_always)]
@@ -54,7 +53,7 @@ pub const ADMM: SolverDef = SolverDef {
 /// Power iterations, and the growth of the eigenvalue at which they end.
 const MOST_POWER_STEPS: u32 = 100;
 const POWER_GROWTH: f64 = 1e-3;
-/// Factor of the eigenvalue found, which is too small.
+/// Factor of the computed eigenvalue, which is a lower bound.
 const EIGENVALUE_MARGIN: f64 = 1.05;
 /// Seed of the first vector of the power iterations.
 const SEED: u64 = 1;
@@ -129,8 +128,7 @@ impl<'a> Admm<'a> {
         }
     }
 
-    /// Offers the point at which the gradient is zero, which is optimal where alpha is, and goes there at
-    /// first.
+    /// Offers the point with zero gradient, which is optimal if alpha is, and starts there the first time.
     fn start(&mut self, progress: &mut Progress<'_>) {
         let kept = std::mem::replace(&mut self.w, progress.point_of(&self.alpha_z));
         self.pass(progress, |_, _, alpha| alpha);
@@ -153,7 +151,7 @@ impl<'a> Admm<'a> {
         self.rho_ratio = 1.0;
     }
 
-    /// Updates every alpha at w and offers both; answers the two parts of the gap.
+    /// Updates every alpha at w and offers both; returns the two parts of the gap.
     fn pass(
         &mut self,
         progress: &mut Progress<'_>,
@@ -169,7 +167,7 @@ impl<'a> Admm<'a> {
         (sums.slack, gradient_gap)
     }
 
-    /// Makes rho larger where the slack is the larger part of the gap, and smaller where the gradient is.
+    /// Increases rho if the slack is the larger part of the gap, and decreases it if the gradient is.
     fn balance(&mut self, (slack, gradient_gap): (f64, f64), factor: &mut f64) {
         if slack > BALANCE_RATIO * gradient_gap {
             self.rho_ratio = *factor;

@@ -1,24 +1,24 @@
-//! Dual coordinate descent over pairs (Hsieh, Chang, Lin, Keerthi and Sundararajan 2008, algorithms 1 and 3,
-//! for pairs).
+//! Dual coordinate descent over pairs (Hsieh, Chang, Lin, Keerthi and Sundararajan 2008, algorithms 1 and 3, for
+//! pairs).
 //!
-//! With w = (X'g + t) / (2 lambda) kept up to date, one alpha after the other is moved to its best value,
+//! With w = (X'g + t) / (2 lambda) up to date, one alpha after the other is moved to its best value,
 //!
 //! ```text
 //! alpha <- clamp(alpha + (u - 2 h alpha) / (|z|^2 / (2 lambda) + 2 h))
 //! ```
 //!
-//! where h = 0 and the clamp is to \[0, c\] with the hinge, h = 1 / (4 c) and the clamp is to alpha >= 0 with
-//! its square (the conjugate is derived in `pairs`). z = `x_a - x_b` is formed from the two rows and not
-//! kept. An iteration is one sweep over the active pairs in a pseudo-random order with a fixed seed.
+//! For the hinge h = 0 and the range is \[0, c\]; for the squared hinge h = 1 / (4 c) and the range is alpha >= 0 (the
+//! conjugate is derived in `pairs`). z = `x_a - x_b` is formed from the two rows and not stored. An iteration is one
+//! sweep over the active pairs in a pseudo-random order with a fixed seed.
 //!
-//! **Shrinking.** The active pairs come from a pass over all pairs in score space, which touches no feature
-//! and is cheap: pairs that rest at a bound, with a gradient that points outwards by more than the largest
-//! projected gradient of the last sweep, are left out. The same pass gives the certified gap and a w free of
-//! rounding from many small steps. It is made when the sweeps since the last one have visited a quarter of
-//! all pairs, or when the slack that a sweep has met is below the gap allowed.
+//! **Shrinking.** A pass over all pairs in score space, which is cheap because it reads no feature, selects the active
+//! pairs. It leaves out pairs at a bound whose gradient points outwards by more than the largest projected gradient of
+//! the last sweep. The same pass gives the certified gap and a w free of accumulated rounding. It is made when the
+//! sweeps since the last pass have visited a quarter of all pairs, or when the slack met by a sweep is below half of
+//! the allowed gap.
 //!
-//! The start alpha = c (2 c with the squared hinge), shortened by the factor that maximizes D, is optimal
-//! with the hinge as long as no margin exceeds 1. On a path each fit starts from the alpha of the one before.
+//! The start is alpha = c (2 c for the squared hinge), multiplied by the theta that maximizes D. For the hinge it is
+//! optimal as long as no margin exceeds 1. On a path each fit starts from the previous alpha.
 //!
 //! Memory: 8 bytes per pair and 8 per active pair. The number of sweeps grows like 1 / lambda.
 #![allow(clippy::inline_always)]
@@ -41,10 +41,10 @@ pub const DUAL_DESCENT: SolverDef = SolverDef {
     list: None,
 };
 
-/// A pass over all pairs is made after visits to this share of them.
+/// Visited fraction of all pairs after which a pass is made.
 const VISITS_PER_CHECK: f64 = 0.25;
-/// Multiplications between two questions whether to stop.
-const WORK_BETWEEN_QUESTIONS: usize = 1 << 20;
+/// Multiplications between two checks for cancellation.
+const WORK_BETWEEN_CHECKS: usize = 1 << 20;
 /// Seed of the order of pairs.
 const SEED: u64 = 1;
 
@@ -54,7 +54,7 @@ fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &C
     progress::path(problem, lambdas, rule, &pairs, |progress| descent.run(progress))
 }
 
-/// A document as the sweeps see it.
+/// A document in a sweep.
 #[derive(Clone, Copy)]
 struct Document<'a> {
     row: &'a [Lanes],
@@ -82,7 +82,7 @@ struct Descent<'a> {
     random: Random,
 }
 
-/// What a sweep has met.
+/// What a sweep met.
 #[derive(Debug, Clone, Copy, Default)]
 struct Met {
     /// Sum of the slack of the pairs before their steps.
@@ -132,7 +132,7 @@ impl<'a> Descent<'a> {
             let met = self.sweep_until_due(&mut progress);
             self.check(&mut progress);
             progress.record();
-            // The list was made for this alpha, so every pair is at rest.
+            // No active pair can move, and the list was made for this alpha.
             if !met.moved {
                 let stop = progress.stop(self.pairs).unwrap_or(Stop::Stalled);
                 return progress.finish(stop);
@@ -141,7 +141,7 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Goes to the alpha of the lambda before, or to the first alpha, shortened where that makes D larger.
+    /// Starts from the previous alpha, or from the first alpha times the theta that maximizes D.
     fn start(&mut self, progress: &mut Progress<'_>) {
         if !self.started {
             self.started = true;
@@ -183,8 +183,7 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// Sweeps until the next pass over all pairs is due; answers what the last sweep has met, and whether any
-    /// moved.
+    /// Sweeps until the next pass over all pairs is due; returns what the last sweep met, and whether any pair moved.
     fn sweep_until_due(&mut self, progress: &mut Progress<'_>) -> Met {
         let (mut visits, mut moved) = (0.0, false);
         loop {
@@ -205,7 +204,7 @@ impl<'a> Descent<'a> {
     fn sweep(&mut self, lambda: f64) -> Met {
         self.random.shuffle(&mut self.active);
         let mut met = Met::default();
-        let batch = (WORK_BETWEEN_QUESTIONS / (self.pairs.dim + 1)).max(1);
+        let batch = (WORK_BETWEEN_CHECKS / (self.pairs.dim + 1)).max(1);
         for active in self.active.chunks(batch) {
             if self.pairs.canceled() {
                 break;
@@ -257,7 +256,7 @@ impl<const SQUARED: bool> SimdTask for Sweep<'_, '_, SQUARED> {
             } else {
                 c * u.max(0.0) - *alpha * u
             };
-            // 0 / 0 and 1 / 0 where z = 0: the gradient is 1 there, and the clamp takes c.
+            // If z = 0 the gradient is 1 and the step 1 / 0; the clamp gives c.
             let next = (*alpha + gradient / (size * inverse + alpha_squares)).clamp(0.0, largest);
             let change = next - *alpha;
             if change == 0.0 {

@@ -1,7 +1,7 @@
 //! Solvers that keep a number per pair of documents.
 //!
-//! Both use the passes over pairs in `pairs` and the record of a fit in `progress`. They share no optimization code with
-//! Newton's method, so tests compare them with it.
+//! Both use the passes over pairs in `pairs` and the record of a fit in `progress`. They share no optimization code
+//! with Newton's method, so tests compare them with it.
 
 mod admm;
 mod dual_descent;

@@ -1,8 +1,7 @@
-//! Score space of a problem for solvers that keep numbers per pair: positions, scores and sums over all
-//! pairs.
+//! Score space of a problem for solvers that store a number per pair: positions, scores and sums over all pairs.
 //!
-//! Arrays over documents and over pairs run query after query in the order of the problem; the pairs of a
-//! document a are the contiguous run of its lower documents b. Everything runs on the calling thread.
+//! Arrays over documents and over pairs are ordered by query. The pairs of a document a are the contiguous range of its
+//! lower documents b. All loops run on the calling thread.
 //!
 //! ```text
 //! u = 1 - (s_a - s_b)      violation of a pair
@@ -10,8 +9,8 @@
 //! squared hinge:  c max(u, 0)^2    conjugate alpha - alpha^2 / (4 c)      0 <= alpha
 //! ```
 //!
-//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 /
-//! (4 c), reached at alpha = 2 c max(u, 0).
+//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 / (4 c),
+//! reached at alpha = 2 c max(u, 0).
 #![allow(clippy::inline_always)]
 
 use std::ops::Range;
@@ -22,10 +21,10 @@ use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::{SimdTask, dispatch, simd};
 use crate::solve::{PairBlock, PairProblem};
 
-/// Pairs that a loop may visit before it asks whether to stop.
-const PAIRS_BETWEEN_QUESTIONS: usize = 1 << 16;
+/// Pairs that a loop visits between two checks for cancellation.
+const PAIRS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// One query of a problem and its place in arrays over documents and pairs.
+/// One query of a problem and its position in arrays over documents and pairs.
 pub(super) struct Part<'a> {
     pub block: &'a PairBlock,
     /// c of its pairs.
@@ -58,7 +57,7 @@ pub(super) struct Sums {
     pub slack: f64,
     /// Sum of alpha u.
     pub work: f64,
-    /// Sum of alpha^2 / (4 c) with the squared hinge, else 0.
+    /// Sum of alpha^2 / (4 c) for the squared hinge, else 0.
     pub alpha_squares: f64,
 }
 
@@ -81,8 +80,7 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// The pairs of a problem. Once `canceled` is true, loops over pairs end early and their results are
-    /// worthless.
+    /// The pairs of a problem. After a cancellation loops over pairs end early, and their results are meaningless.
     pub(super) fn new(problem: &PairProblem<'a>, control: &'a Control) -> Self {
         let dim = problem.dim();
         let width = lanes::blocks_for(dim);
@@ -114,16 +112,16 @@ impl<'a> Pairs<'a> {
         self.control.is_canceled()
     }
 
-    /// All rows in order; ends early once canceled.
+    /// All rows in order; ends early after a cancellation.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
-        let mut unasked = PAIRS_BETWEEN_QUESTIONS;
+        let mut unchecked = PAIRS_BETWEEN_CHECKS;
         self.parts.iter().flat_map(Part::rows).take_while(move |row| {
-            unasked += row.pairs.len();
-            let ask = unasked > PAIRS_BETWEEN_QUESTIONS;
-            if ask {
-                unasked = 0;
+            unchecked += row.pairs.len();
+            let check = unchecked > PAIRS_BETWEEN_CHECKS;
+            if check {
+                unchecked = 0;
             }
-            !(ask && self.canceled())
+            !(check && self.canceled())
         })
     }
 
@@ -172,8 +170,8 @@ impl<'a> Pairs<'a> {
         self.transpose_times(&g)
     }
 
-    /// Replaces the alpha of every pair by `update(c, u, alpha)`; answers the sums and X'g with the new
-    /// alpha. `loss` is the hinge or the squared hinge.
+    /// Replaces the alpha of every pair by `update(c, u, alpha)`; returns the sums and X'g with the new alpha. `loss`
+    /// is the hinge or the squared hinge.
     pub(super) fn pass(
         &self,
         loss: PairLoss,
@@ -250,7 +248,7 @@ impl Totals {
     }
 }
 
-/// A pass over the pairs of one document; gives the sum of their alpha.
+/// A pass over the pairs of one document; returns the sum of their alpha.
 struct RowPass<'r, F, const SQUARED: bool> {
     c: f64,
     /// 1 - `s_a`.
@@ -258,7 +256,7 @@ struct RowPass<'r, F, const SQUARED: bool> {
     /// `s_b`.
     scores: &'r [f64],
     alpha: &'r mut [f64],
-    /// Loses the alpha of each lower document.
+    /// The alpha of each pair is subtracted from its lower document.
     columns: &'r mut [f64],
     update: F,
     totals: &'r mut Totals,

@@ -68,7 +68,8 @@ impl<'p> Progress<'p> {
     }
 
     /// Records w if it is the best so far, and D of alpha and of theta alpha if they are the largest. `sums` and
-    /// `alpha_z` = X'g are those of w and alpha. Returns theta and the gradient gap |2 lambda w - X'g - t|^2 / (4 lambda).
+    /// `alpha_z` = X'g are those of w and alpha. Returns theta and the gradient gap |2 lambda w - X'g - t|^2 / (4
+    /// lambda).
     pub(super) fn offer(&mut self, w: &[Lanes], sums: &Sums, alpha_z: &[Lanes]) -> (f64, f64) {
         let lambda = self.lambda;
         let primal = sums.loss + self.penalty(w);

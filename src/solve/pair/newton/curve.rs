@@ -1,8 +1,8 @@
-//! Passes and second-order matrices of losses with a curvature, in score space.
+//! Passes and Hessians of losses with a curvature, in score space.
 //!
-//! A pair with margin m = `s_a - s_b` pulls with p = -L'(m) >= 0 and bends with k = L''(m) >= 0; alpha = c p is the
-//! dual point that belongs to the scores. The Hessian of a query is X' L X for the Laplacian L of its pairs with the
-//! weights c k. L is dense for these losses: L X costs 2 n^2 b and the product with X another n b^2.
+//! A pair with margin m = `s_a - s_b` has the negative slope p = -L'(m) >= 0 and the curvature k = L''(m) >= 0; alpha =
+//! c p is the dual point of the scores. The Hessian of a query is X' L X, where L is the Laplacian of its pairs with
+//! weights c k. L is dense for these losses: L X costs 2 n^2 b, and the product with X another n b^2.
 #![allow(clippy::inline_always)]
 
 use super::chunk::{self, Chunk, Sums};
@@ -11,14 +11,13 @@ use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::simd;
 use crate::solve::PairBlock;
 
-/// A loss as a function of the margin, for eight pairs at a time. A pair with a margin of 1e30 does not exist and must
-/// give zeros.
+/// A loss as a function of the margin, for eight pairs at a time. A margin of 1e30 means padding and must give zeros.
 pub(super) trait Curve: Copy + Send + Sync {
     /// p = -L'; adds the loss to a sum.
     fn negative_slope(self, margin: &Lanes, loss: &mut LossSum) -> Lanes;
     /// k = L''.
     fn curvature(self, margin: &Lanes) -> Lanes;
-    /// The same loss whose k counts pairs that would curvature if their margin were smaller by `reach` too.
+    /// The same loss, whose k also includes pairs that have a curvature at a margin smaller by `reach`.
     #[must_use]
     fn reaching(self, _reach: f64) -> Self {
         self
@@ -130,7 +129,7 @@ impl Curve for Logistic {
 #[inline(always)]
 fn exp_of_minus(x: &Lanes) -> Lanes {
     const LARGEST: f64 = 700.0;
-    /// Adding 1.5 * 2^52 rounds to a whole number and leaves it in the lowest bits.
+    /// Adding 1.5 * 2^52 rounds to an integer and leaves it in the lowest bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     /// log 2 in two parts, the first with so few bits that k times it is exact.
     const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
@@ -194,7 +193,7 @@ simd! {
     }
 }
 
-/// Sums of p by document, as in `pass::pass`; answers the loss.
+/// Sums of p by document, as in `pass::pass`; returns the loss.
 #[inline(always)]
 fn pass_query<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lanes]) -> f64 {
     let mut loss = LossSum::new();

@@ -1,8 +1,8 @@
-//! Second-order matrices X' L X of one query, where L is the Laplacian of a graph of pairs.
+//! Hessians X' L X of one query, where L is the Laplacian of a graph of pairs.
 //!
-//! Newton's graph is the quadratic zone, usually a small share of all pairs. With fewer pairs than documents the rows
-//! z = `x_a - x_b` are formed and multiplied, Z' Z; with more, Y = L X is built from two row additions per pair and
-//! multiplied with X. Both end in the same register-tiled product of cost m b^2 for m rows.
+//! The graph is the quadratic zone, usually a small part of all pairs. With fewer pairs than documents the rows
+//! z = `x_a - x_b` are formed and multiplied, Z' Z. With more, Y = L X is built from two row additions per pair and
+//! multiplied by X. Both end in the same register-tiled product of cost m b^2 for m rows.
 #![allow(clippy::inline_always)]
 
 use crate::math::lanes::{self, Lanes};
@@ -11,10 +11,10 @@ use crate::solve::PairBlock;
 /// Rows z collected before they are multiplied.
 const BATCH: usize = 128;
 
-/// Memory of one thread's matrix products.
+/// Buffers for the matrix products of one thread.
 #[derive(Default)]
 pub(super) struct Products {
-    /// Rows z that wait for the next product, already scaled by the square root of their weight.
+    /// Rows z of the next product, multiplied by the square root of their weight.
     waiting: Vec<Lanes>,
     /// Rows of Y = L X.
     laplacian: Vec<Lanes>,
@@ -53,7 +53,7 @@ impl Products {
         }
     }
 
-    /// Multiplies the rows that wait.
+    /// Multiplies the waiting rows.
     #[inline(always)]
     pub(super) fn finish(&mut self, width: usize, h: &mut [Lanes]) {
         if let Some(rows) = self.waiting.len().checked_div(width) {

@@ -13,14 +13,15 @@
 //! Then the width shrinks so that the smoothing gap is expected to be 0.4 of the allowed gap. If it is above 0.6 of the
 //! allowed gap, the width is kept.
 //!
-//! **Multiplier rounds.** If the zone has fewer pairs than about 3 b, the solution is at a vertex, and each shrink would
-//! cost several steps. Then each pair keeps its p as the center p0 of the next round. This is the method of multipliers
-//! (proximal point on the dual): it converges for any width, and the last digits cost little. It stores 8 bytes per pair.
+//! **Multiplier rounds.** If the zone has fewer pairs than about 3 b, the solution is at a vertex, and each shrink
+//! would cost several steps. Then each pair keeps its p as the center p0 of the next round. This is the method of
+//! multipliers (proximal point on the dual): it converges for any width, and the last digits cost little. It stores 8
+//! bytes per pair.
 //!
 //! A zone with fewer pairs than features makes H almost singular, and the line search cuts the step to nothing. So in
-//! vertex problems the last Hessian of the previous round is added to H, with a factor that decreases from step to step.
-//! If steps stay short, the method alternates between zones: the width grows again until steps are long, and shrinks
-//! more slowly from there.
+//! vertex problems the last Hessian of the previous round is added to H, with a factor that decreases from step to
+//! step. If steps stay short, the method alternates between zones: the width grows again until steps are long, and
+//! shrinks more slowly from there.
 //!
 //! The best w and the best alpha of all iterations are kept; alpha is also scaled by the theta that maximizes
 //! D(theta alpha).
@@ -163,7 +164,8 @@ impl<'a> Hinge<'a> {
         }
     }
 
-    /// Forgets all but the data: the loss of w = 0 is the sum of all weights, and alpha = theta c is a first dual point.
+    /// Forgets all but the data: the loss of w = 0 is the sum of all weights, and alpha = theta c is a first dual
+    /// point.
     fn reset(&mut self, lambda: f64) {
         self.multipliers = false;
         self.previous_factor = 0.0;
@@ -284,9 +286,9 @@ impl<'a> Hinge<'a> {
         self.refresh();
     }
 
-    /// Moves to a lower point on the line through 0 and w if the new centers balance little of the penalty's slope. In a
-    /// separable problem all pairs that matter are at the edge of the zone, at a margin of 1 + delta / 2. With their p as
-    /// centers the zone is around the margin 1, and contains none of them until w is shorter.
+    /// Moves to a lower point on the line through 0 and w if the new centers balance little of the penalty's slope. In
+    /// a separable problem all pairs that matter are at the edge of the zone, at a margin of 1 + delta / 2. With their
+    /// p as centers the zone is around the margin 1, and contains none of them until w is shorter.
     fn shorten(&mut self) {
         let State { penalty, w, residual, .. } = &self.state;
         if lanes::dot(residual, w) > SHORTEN * (2.0 * penalty.lambda * lanes::dot(w, w)) {

@@ -1,12 +1,12 @@
-//! Line search on scores: a step t > 0 at which the slope of the smoothed objective has shrunk.
+//! Line search on scores: a step t > 0 at which the slope of the smoothed objective has become small.
 //!
-//! phi(t) is convex, so the sign of phi'(t) tells the side of the minimum. t = 1 is tried first; a step is accepted
-//! when |phi'(t)| <= 0.3 |phi'(0)|. Otherwise the next step is that of the secant, kept inside the middle of the
-//! bracket, or up to four times as long while there is no bracket. A slope that jumps makes the secant slow; where the
-//! bracket has not been halved it is cut by force, to a tenth while its lower end is zero. Cost one pass over the
-//! pairs per step.
+//! phi(t) is convex, so the minimum is on the side of t given by the sign of phi'(t). t = 1 is tried first; a step is
+//! accepted if |phi'(t)| <= 0.3 |phi'(0)|. Otherwise the next step is that of the secant: inside the middle of the
+//! bracket, or up to four times as long while there is no bracket. A jump of the slope makes the secant slow. So if a
+//! step has not halved the bracket, the next one cuts it in half, or to a tenth while its lower end is zero. Cost one
+//! pass over the pairs per step.
 
-/// Share of the first slope that may be left.
+/// Fraction of the first slope that is accepted.
 const REMAINING_SLOPE: f64 = 0.3;
 /// Largest number of steps tried.
 const MOST_STEPS: usize = 50;
@@ -18,8 +18,7 @@ pub(super) struct Slope {
     pub noise: f64,
 }
 
-/// Step at which the search ended; the last call of `slope` was made there. `None` when no step with a certain
-/// decrease was found.
+/// The step found; the last call of `slope` was made there. `None` if no step decreases the objective for certain.
 pub(super) fn search(slope_at_zero: f64, mut slope: impl FnMut(f64) -> Slope) -> Option<f64> {
     let (mut low, mut low_slope) = (0.0, slope_at_zero);
     let mut high: Option<(f64, f64)> = None;
@@ -36,7 +35,7 @@ pub(super) fn search(slope_at_zero: f64, mut slope: impl FnMut(f64) -> Slope) ->
         } else {
             (low, low_slope) = (step, value);
         }
-        // Two cuts by force never follow each other.
+        // A cut is always followed by a secant.
         slow = !slow && high.is_some_and(|(high, _)| high - low > 0.5 * length);
         step = match high {
             Some((high, _)) if slow => low + (high - low) * if low > 0.0 { 0.5 } else { 0.1 },
@@ -55,8 +54,8 @@ pub(super) fn search(slope_at_zero: f64, mut slope: impl FnMut(f64) -> Slope) ->
 /// The secant's step, kept inside the bracket.
 fn next_step(low: f64, low_slope: f64, high: Option<(f64, f64)>, slope_at_zero: f64) -> f64 {
     if let Some((high, high_slope)) = high {
-        let share = (-low_slope / (high_slope - low_slope)).clamp(0.1, 0.9);
-        return low + share * (high - low);
+        let fraction = (-low_slope / (high_slope - low_slope)).clamp(0.1, 0.9);
+        return low + fraction * (high - low);
     }
     let secant = low * slope_at_zero / (slope_at_zero - low_slope);
     if secant > 1.5 * low { secant.min(4.0 * low) } else { 1.5 * low }

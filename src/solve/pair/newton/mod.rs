@@ -1,7 +1,7 @@
 //! Newton's method on scores, for the hinge (`hinge`, smoothed) and for losses with a curvature (`smooth`).
 //!
-//! A query costs a pass over its pairs, which reads scores only (`pass`, `curve`), and products with its feature matrix.
-//! Queries are grouped into chunks (`chunk`) that run in parallel (`space`).
+//! A query costs a pass over its pairs, which reads scores only (`pass`, `curve`), and products with its feature
+//! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`).
 
 mod chunk;
 mod curve;

@@ -1,17 +1,17 @@
-//! One pass over all pairs of a query, in score space.
+//! A pass over all pairs of a query, in score space.
 //!
-//! The hinge is Huberized with width delta: for a pair (a, b) with u = 1 - (`s_a - s_b`) and center p0,
-//! p = clamp(p0 + u / delta, 0, 1) is the derivative of the smoothed hinge, and alpha = c p lies in the box \[0, c\], so every pass gives a dual point.
-//! With p0 = 1/2 the quadratic zone |u| < delta / 2 is centered on the kink, and a pass stores nothing per pair. The
-//! end game keeps p0 per pair: p of the previous round, which makes it the method of multipliers.
+//! The hinge is Huberized with width delta. For a pair (a, b) with u = 1 - (`s_a - s_b`) and center p0, p = clamp(p0 +
+//! u / delta, 0, 1) is the derivative of the smoothed hinge, and alpha = c p is in the box \[0, c\], so each pass gives
+//! a dual point. With p0 = 1/2 the quadratic zone |u| < delta / 2 is centered on the kink, and a pass stores nothing
+//! per pair. In multiplier rounds p0 is stored per pair: the p of the previous round.
 //!
-//! Scores come divided by delta and padded with [`PAD`] to a multiple of eight, so that a pair costs a handful of
-//! additions and comparisons and pairs that do not exist give p = 0 and no loss. Cost T pairs, no feature is touched.
+//! Scores are divided by delta and padded with [`PAD`] to a multiple of eight, so a pair costs a few additions and
+//! comparisons, and padding gives p = 0 and no loss. Cost T pairs; no feature is read.
 #![allow(clippy::inline_always)]
 
 use crate::math::lanes::{self, LANES, Lanes};
 
-/// Score of a document that does not exist: no pair with it can be violated.
+/// Score of padding: no pair with it can be violated.
 pub(super) const PAD: f64 = -1e30;
 
 /// Entry k hides the first k documents of a block.
@@ -31,11 +31,11 @@ const fn hide_table() -> [Lanes; LANES] {
     table
 }
 
-/// Where the center p0 of a pair comes from.
+/// The source of the centers p0.
 pub(super) trait Center {
     /// Centers of the `index`-th eight pairs.
     fn get(&self, index: usize) -> Lanes;
-    /// Told the new p of the `index`-th eight pairs.
+    /// Receives the new p of the `index`-th eight pairs.
     fn put(&mut self, index: usize, p: Lanes);
 }
 
@@ -77,7 +77,7 @@ impl Center for Update<'_> {
     }
 }
 
-/// Blocks of eight pairs of a query, which is the number of stored centers.
+/// Number of blocks of eight pairs of a query, and of stored centers.
 pub(super) fn pair_blocks(start: &[u32]) -> usize {
     let blocks = lanes::blocks_for(start.len());
     start.iter().filter(|&&s| (s as usize) < start.len()).map(|&s| blocks - s as usize / LANES).sum()
@@ -90,9 +90,9 @@ pub(super) struct RowSums {
     hinge: Lanes,
 }
 
-/// Sums of p by document: `g[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the
-/// lower one. Answers (sum of max(u, 0) / delta, sum of p). `rows` is memory for one entry per document; the lanes go
-/// through it because compilers keep sums in wide registers only if the whole of them is stored.
+/// Sums of p by document: `g[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the lower
+/// one. Returns (sum of max(u, 0) / delta, sum of p). `rows` is a buffer with one entry per document: compilers keep
+/// sums in wide registers only if all their lanes are stored.
 #[inline(always)]
 pub(super) fn pass(
     start: &[u32],
@@ -112,6 +112,7 @@ pub(super) fn pass(
             break;
         }
         used = a + 1;
+        // The first block may begin before the first lower document; its other documents are hidden.
         let shift = one - lanes::get(scaled, a);
         let lower = first / LANES;
         let (scores, columns) = (&scaled[lower..], &mut g[lower..scaled.len()]);
@@ -186,7 +187,7 @@ pub(super) fn zone(
         let mut hide = &HIDE[first % LANES];
         let mut block = first / LANES;
         for scores in scaled[block..].chunks(u64::BITS as usize) {
-            // Bit k of a lane tells of block k, so that lanes need not be brought together block by block.
+            // Bit k of a lane belongs to block k, so lanes are combined once per 64 blocks.
             let mut inside = [0u64; LANES];
             for (k, scores) in scores.iter().enumerate() {
                 let middle = center.get(index + k);

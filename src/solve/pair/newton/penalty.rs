@@ -1,4 +1,4 @@
-//! What the objective holds besides the loss: the linear_term and the penalty, v.w + lambda |w - w0|^2.
+//! The objective without the loss: linear term and penalty, v.w + lambda |w - w0|^2.
 //!
 //! With q = theta X'g - v the dual point theta alpha has the value
 //!
@@ -6,19 +6,19 @@
 //! D(theta alpha) = theta sum of alpha - q.w0 - |q|^2 / (4 lambda)
 //! ```
 //!
-//! which is that of the header of `pair` without the cancellation of lambda |w0|^2. It is largest at
-//! theta = (2 lambda (sum of alpha - X'g.w0) + X'g.v) / |X'g|^2, cut to \[0, 1\].
+//! This is the value of the header of `pair` without the cancellation of lambda |w0|^2. It is largest at
+//! theta = (2 lambda (sum of alpha - X'g.w0) + X'g.v) / |X'g|^2, clamped to \[0, 1\].
 
 use crate::math::lanes::{self, Lanes};
 use crate::solve::PairProblem;
 
-/// The linear term v and center w0 of a problem, with its lambda.
+/// Linear term v, center w0 and lambda of a problem.
 pub(super) struct Penalty<'a> {
     problem: &'a PairProblem<'a>,
     pub lambda: f64,
-    /// w0, where it is not 0.
+    /// w0, if it is not 0.
     pub center: Option<Vec<Lanes>>,
-    /// v, where it is not 0.
+    /// v, if it is not 0.
     pub linear_term: Option<Vec<Lanes>>,
 }
 

@@ -1,8 +1,8 @@
 //! A problem in score space: the scores of all documents, passes over all pairs, and sums over documents.
 //!
-//! A large problem is divided into chunks of consecutive queries, in a way that depends on the problem alone. Chunks run
-//! in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no bit. A
-//! small problem is one chunk and runs on the calling thread.
+//! A large problem is divided into chunks of consecutive queries, in a way that depends on the problem alone. Chunks
+//! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
+//! bit. A small problem is one chunk and runs on the calling thread.
 
 use rayon::prelude::*;
 

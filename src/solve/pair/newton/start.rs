@@ -4,8 +4,8 @@
 //!    largest margin of m gives the smallest such lambda, once for a path.
 //! 2. Otherwise the ridge solution: the hinge widened to delta = 4 has p = 3/4 - z'w / 4 if no pair leaves the zone, so
 //!    (2 lambda I + sum of c z z' / 4) w = 3/4 m + t. Or w0 if that is better.
-//! 3. On a path, the previous solution: times the ratio of lambdas, as 1. suggests, until the plain solution has once
-//!    been better. With a linear term or a center it is always plain.
+//! 3. On a path, the previous solution: times the ratio of lambdas, as 1. suggests, until the plain solution is
+//!    better for the first time. With a linear term or a center it is always plain.
 //!
 //! A start given by the caller replaces 1. to 3. for the first lambda.
 
@@ -19,8 +19,8 @@ const FIRST_WIDTH: f64 = 0.15;
 const COLD_WIDTH: f64 = 1.0;
 
 impl Hinge<'_> {
-    /// The solution for a lambda so large that no margin exceeds 1. False for a smaller lambda, and with a linear term or
-    /// a center, which would move the margins.
+    /// The solution for a lambda so large that no margin exceeds 1. False for a smaller lambda, and with a linear term
+    /// or a center, which would move the margins.
     pub(super) fn solve_linear_regime(&mut self) -> bool {
         let (space, penalty) = (&mut self.state.space, &self.state.penalty);
         if !penalty.is_plain() {

@@ -1,4 +1,4 @@
-//! What Newton's method for the hinge and for smooth losses share: the current and the best point, the step, the loop.
+//! The common part of Newton's method for the hinge and for smooth losses: points, steps and the loop.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ pub(super) struct State<'a> {
     pub best: Best,
 }
 
-/// A step along a direction.
+/// A step in a direction.
 pub(super) struct Move {
     pub length: f64,
     /// Slope of the objective at its start.
@@ -81,7 +81,7 @@ impl<'a> State<'a> {
         self.gap() <= self.allowed_gap()
     }
 
-    /// Computes P, the residual and its gap from a pass at w with this loss; `is_fresh` tells whether its scores were
+    /// Computes P, the residual and its gap from a pass at w with this loss; `is_fresh` means that its scores were
     /// computed from the features. Returns X'g.
     pub(super) fn update(&mut self, loss: f64, is_fresh: bool) -> Vec<Lanes> {
         let alpha_z = self.space.transpose_times();
@@ -200,8 +200,8 @@ fn iterate<'a>(method: &mut impl Newton<'a>, steps: &mut Vec<Step>) -> Stop {
     }
 }
 
-/// Computes P of the best w from the features, because moved scores drift by rounding; tells whether the gap is still
-/// small enough. If not, the fit continues from there.
+/// Computes P of the best w from the features, because moved scores drift by rounding. Returns whether the gap is
+/// still small enough; if not, the fit continues from there.
 fn confirmed<'a>(method: &mut impl Newton<'a>) -> bool {
     let state = method.state();
     if !state.best.is_fresh {
