@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod algorithm;
+pub mod api;
 pub mod arrange;
 mod cache;
 pub mod control;
@@ -21,7 +22,11 @@ pub mod select;
 pub mod smoothing;
 pub mod solve;
 pub mod space;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+pub use api::*;
+pub use data::Id;
 pub use error::{Error, Result};
+#[cfg(feature = "sqlite")]
 pub use sqlite::register;

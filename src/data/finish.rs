@@ -85,6 +85,8 @@ pub struct ReadReport {
     pub summaries: Vec<ColumnSummary>,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
+    /// For each document of the data set, the number of its row, from 0.
+    pub rows: Vec<usize>,
 }
 
 impl DatasetBuilder {
@@ -128,7 +130,9 @@ impl DatasetBuilder {
         };
         let (matrix, imputed) = self.impute(matrix, means, check_interrupt)?;
         report.imputed = imputed;
-        Ok((self.in_order(matrix, &rank, &order, check_interrupt)?, report))
+        let data = self.in_order(matrix, &rank, &order, check_interrupt)?;
+        report.rows = order;
+        Ok((data, report))
     }
 
     fn numeric_columns(&self, text_columns: TextColumns, ignored: &mut Vec<String>) -> Result<Vec<usize>> {

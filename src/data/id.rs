@@ -41,6 +41,36 @@ impl Id {
     }
 }
 
+impl From<i64> for Id {
+    fn from(id: i64) -> Self {
+        Self::Integer(id)
+    }
+}
+
+impl From<i32> for Id {
+    fn from(id: i32) -> Self {
+        Self::Integer(id.into())
+    }
+}
+
+impl From<u32> for Id {
+    fn from(id: u32) -> Self {
+        Self::Integer(id.into())
+    }
+}
+
+impl From<&str> for Id {
+    fn from(id: &str) -> Self {
+        Self::text(id)
+    }
+}
+
+impl From<String> for Id {
+    fn from(id: String) -> Self {
+        Self::Text(id.into_bytes().into())
+    }
+}
+
 /// Exact comparison of an integer with a real.
 fn compare_mixed(integer: i64, real: f64) -> Ordering {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;

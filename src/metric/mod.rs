@@ -31,6 +31,7 @@ mod binary;
 mod def;
 mod discount;
 mod elementary;
+mod functions;
 mod mean;
 mod named;
 mod options;
@@ -38,18 +39,31 @@ mod pairs;
 mod ranked;
 mod subtopics;
 
+#[doc(hidden)]
 pub mod alpha_ndcg;
+#[doc(hidden)]
 pub mod dcg;
+#[doc(hidden)]
 pub mod err;
+#[doc(hidden)]
 pub mod eru;
+#[doc(hidden)]
 pub mod kendall_tau;
+#[doc(hidden)]
 pub mod map;
+#[doc(hidden)]
 pub mod mre;
+#[doc(hidden)]
 pub mod mrr;
+#[doc(hidden)]
 pub mod ndcg;
+#[doc(hidden)]
 pub mod precision;
+#[doc(hidden)]
 pub mod recall;
+#[doc(hidden)]
 pub mod subtopic_recall;
+#[doc(hidden)]
 pub mod wta;
 
 #[cfg(test)]
@@ -57,13 +71,24 @@ mod laws;
 
 pub(crate) use discount::{gains, gains_for_ratios, logarithmic};
 
-pub use def::{MetricDef, PerQuery, PerQueryOfSubtopics, SubtopicDef};
-pub use mean::{Mean, Undefined};
-pub use named::{Metric, SubtopicMetric};
+pub use functions::{
+    alpha_ndcg, average_precision, dcg, err, kendall_tau, misranking_error, ndcg, precision, recall,
+    reciprocal_rank, subtopic_recall, success,
+};
+pub use named::Metric;
 pub use options::{Gain, MetricOptions, Ties};
+
+#[doc(hidden)]
+pub use def::{MetricDef, PerQuery, PerQueryOfSubtopics, SubtopicDef};
+#[doc(hidden)]
+pub use mean::{Mean, Undefined};
+#[doc(hidden)]
+pub use named::SubtopicMetric;
+#[doc(hidden)]
 pub use subtopics::Subtopics;
 
 /// Every metric of relevance.
+#[doc(hidden)]
 pub const METRICS: &[&MetricDef] = &[
     &ndcg::NDCG,
     &dcg::DCG,
@@ -80,6 +105,7 @@ pub const METRICS: &[&MetricDef] = &[
 ];
 
 /// Every metric of subtopics. All take a cutoff, and higher is better.
+#[doc(hidden)]
 pub const SUBTOPIC_METRICS: &[&SubtopicDef] = &[&alpha_ndcg::ALPHA_NDCG, &subtopic_recall::SUBTOPIC_RECALL];
 
 #[cfg(test)]

@@ -1,0 +1,556 @@
+//! Documents with features, query by query, as the caller has them.
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::arrange::ListConstraint;
+use crate::data::{
+    self, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind, QueryValues, ReadReport,
+    RowOrder, TextColumns,
+};
+use crate::error::{Error, Result};
+use crate::model::{self, QueryDependent};
+
+/// The name of a data set in messages.
+const SOURCE: &str = "Dataset";
+
+/// Feature values, one row per document.
+///
+/// `f64` is the precision of a REAL column in SQL; NaN means that the value is missing (see the option `missing`). `f32`
+/// takes half the memory and must be finite.
+///
+/// ```
+/// use sqlite_ltr::Features;
+/// use ndarray::array;
+///
+/// let half: Features = array![[0.5_f32, 1.0]].into();
+/// assert_eq!((half.rows(), half.columns()), (1, 2));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum Features {
+    /// Single precision.
+    F32(Array2<f32>),
+    /// Double precision.
+    F64(Array2<f64>),
+}
+
+impl Features {
+    /// Number of documents.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::F32(array) => array.nrows(),
+            Self::F64(array) => array.nrows(),
+        }
+    }
+
+    /// Number of features.
+    pub fn columns(&self) -> usize {
+        match self {
+            Self::F32(array) => array.ncols(),
+            Self::F64(array) => array.ncols(),
+        }
+    }
+}
+
+impl From<Array2<f64>> for Features {
+    fn from(array: Array2<f64>) -> Self {
+        Self::F64(array)
+    }
+}
+
+impl From<Array2<f32>> for Features {
+    fn from(array: Array2<f32>) -> Self {
+        Self::F32(array)
+    }
+}
+
+impl From<ArrayView2<'_, f64>> for Features {
+    fn from(array: ArrayView2<'_, f64>) -> Self {
+        Self::F64(array.to_owned())
+    }
+}
+
+impl From<ArrayView2<'_, f32>> for Features {
+    fn from(array: ArrayView2<'_, f32>) -> Self {
+        Self::F32(array.to_owned())
+    }
+}
+
+/// One document of a query, for [`Dataset::from_rows`].
+///
+/// ```
+/// use sqlite_ltr::Document;
+///
+/// let document = Document::new("rust book", vec![1.5, 0.0]).id(7).relevance(2.0);
+/// assert_eq!(document.features, [1.5, 0.0]);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The query.
+    pub query_id: Id,
+    /// Feature values; NaN means missing.
+    pub features: Vec<f64>,
+    /// The id of the document; without ids, documents are numbered within their query.
+    pub doc_id: Option<Id>,
+    /// Relevance grade; needed for training and evaluation.
+    pub relevance: Option<f64>,
+}
+
+impl Document {
+    /// A document of this query, without id and relevance.
+    pub fn new(query_id: impl Into<Id>, features: Vec<f64>) -> Self {
+        Self { query_id: query_id.into(), features, doc_id: None, relevance: None }
+    }
+
+    /// Sets the document's id.
+    #[must_use]
+    pub fn id(self, id: impl Into<Id>) -> Self {
+        Self { doc_id: Some(id.into()), ..self }
+    }
+
+    /// Sets the relevance grade; higher is better.
+    #[must_use]
+    pub fn relevance(self, relevance: f64) -> Self {
+        Self { relevance: Some(relevance), ..self }
+    }
+}
+
+/// Documents grouped by query: what a model is trained on, ranks and is evaluated on.
+///
+/// One row per document. Rows of a query need not be adjacent; their order has no influence on a model, except for the
+/// algorithm `perceptron`. All values are checked when the data set is made.
+///
+/// ```
+/// use sqlite_ltr::Dataset;
+/// use ndarray::array;
+///
+/// let features = array![[3.0, 0.1], [1.0, 0.9], [2.0, 0.2], [0.5, 0.7]];
+/// let data = Dataset::from_arrays(features, ["a", "a", "b", "b"], &[2.0, 0.0, 1.0, 0.0])?
+///     .with_feature_names(["bm25", "age"])?
+///     .with_doc_ids([10, 11, 20, 21])?;
+/// assert_eq!((data.rows(), data.features()), (4, 2));
+/// # Ok::<(), sqlite_ltr::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    features: Features,
+    /// None: features are known by their position.
+    names: Option<Vec<String>>,
+    query_ids: Vec<Id>,
+    doc_ids: Option<Vec<Id>>,
+    relevance: Option<Vec<f64>>,
+    weights: Option<Vec<f64>>,
+    query_names: Vec<String>,
+    /// (rows, number of `query_names`).
+    query_features: Array2<f64>,
+    groups: Option<Vec<Id>>,
+}
+
+impl Dataset {
+    /// Judged documents: features (documents x features), and for each row its query and relevance grade. Features are
+    /// known by their position unless [`with_feature_names`](Self::with_feature_names) names them.
+    ///
+    /// ```
+    /// use sqlite_ltr::Dataset;
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.2], [0.7], [0.4]], [1, 1, 2], &[0.0, 1.0, 0.0])?;
+    /// assert_eq!(data.rows(), 3);
+    ///
+    /// let error = Dataset::from_arrays(array![[0.2], [0.7]], [1, 1], &[0.0]).unwrap_err();
+    /// assert_eq!(error.to_string(), "relevance grades: found 1, expected 2");
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Numbers of rows that differ; a relevance that is not finite; infinite features, NaN in `f32` features.
+    pub fn from_arrays(
+        features: impl Into<Features>,
+        query_ids: impl IntoIterator<Item = impl Into<Id>>,
+        relevance: &[f64],
+    ) -> Result<Self> {
+        let mut data = Self::unjudged(features, query_ids)?;
+        check_length("relevance grades", relevance.len(), data.rows())?;
+        check_numbers("relevance", relevance, f64::is_finite, "finite numbers")?;
+        data.relevance = Some(relevance.to_vec());
+        Ok(data)
+    }
+
+    /// Documents without relevance, to be ranked.
+    ///
+    /// ```
+    /// use sqlite_ltr::Dataset;
+    /// use ndarray::array;
+    ///
+    /// let candidates = Dataset::unjudged(array![[0.2, 1.0], [0.7, 0.0]], ["query", "query"])?;
+    /// assert_eq!(candidates.rows(), 2);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Numbers of rows that differ; infinite features, NaN in `f32` features.
+    pub fn unjudged(
+        features: impl Into<Features>,
+        query_ids: impl IntoIterator<Item = impl Into<Id>>,
+    ) -> Result<Self> {
+        let features = features.into();
+        let query_ids = ids(query_ids);
+        check_length("query ids", query_ids.len(), features.rows())?;
+        check_features(&features)?;
+        Ok(Self {
+            query_features: Array2::zeros((features.rows(), 0)),
+            features,
+            names: None,
+            query_ids,
+            doc_ids: None,
+            relevance: None,
+            weights: None,
+            query_names: Vec::new(),
+            groups: None,
+        })
+    }
+
+    /// Documents one by one, with named features. Either all rows have an id, or none; likewise for relevance.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Document};
+    ///
+    /// let rows = [
+    ///     Document::new("rust book", vec![3.0, 0.1]).relevance(2.0),
+    ///     Document::new("rust book", vec![1.0, 0.9]).relevance(0.0),
+    /// ];
+    /// let data = Dataset::from_rows(["bm25", "age"], rows)?;
+    /// assert_eq!((data.rows(), data.features()), (2, 2));
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A row with another number of features, or without an id or relevance that other rows have; those of
+    /// [`from_arrays`](Self::from_arrays).
+    pub fn from_rows(
+        names: impl IntoIterator<Item = impl Into<String>>,
+        rows: impl IntoIterator<Item = Document>,
+    ) -> Result<Self> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let (mut features, mut query_ids) = (Vec::new(), Vec::new());
+        let (mut doc_ids, mut relevance) = (Vec::new(), Vec::new());
+        for row in rows {
+            check_length("features of a row", row.features.len(), names.len())?;
+            features.extend(row.features);
+            query_ids.push(row.query_id);
+            doc_ids.extend(row.doc_id);
+            relevance.extend(row.relevance);
+        }
+        let features = data::shaped(query_ids.len(), names.len(), features);
+        let mut data = Self::unjudged(features, query_ids)?;
+        if !relevance.is_empty() {
+            data = Self::from_arrays(data.features, data.query_ids, &relevance)?;
+        }
+        if !doc_ids.is_empty() {
+            data = data.with_doc_ids(doc_ids)?;
+        }
+        data.with_feature_names(names)
+    }
+
+    /// Ratings of items by users, for the algorithm `cofi_rank`, which needs no features. The ranked queries are users,
+    /// the documents items.
+    ///
+    /// ```
+    /// use sqlite_ltr::Dataset;
+    ///
+    /// let ratings = Dataset::from_ratings(["ann", "ann", "bob"], ["tea", "milk", "tea"], &[5.0, 2.0, 4.0])?;
+    /// assert_eq!((ratings.rows(), ratings.features()), (3, 0));
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Numbers of rows that differ; a rating that is not finite.
+    pub fn from_ratings(
+        users: impl IntoIterator<Item = impl Into<Id>>,
+        items: impl IntoIterator<Item = impl Into<Id>>,
+        ratings: &[f64],
+    ) -> Result<Self> {
+        Self::from_arrays(Array2::<f64>::zeros((ratings.len(), 0)), users, ratings)?.with_doc_ids(items)
+    }
+
+    /// Reads LETOR or SVMlight text: `grade qid:ID index:value ... # comment`. Features are numbered from 1, absent ones
+    /// are 0. A `docid = ID` in the comment is the document's id.
+    ///
+    /// ```
+    /// use sqlite_ltr::Dataset;
+    ///
+    /// let text = "2 qid:1 1:0.5 2:1.0\n0 qid:1 1:0.1\n";
+    /// let data = Dataset::from_letor(text.as_bytes())?;
+    /// assert_eq!((data.rows(), data.features()), (2, 2));
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A line that is not of this form, by number; text that cannot be read.
+    pub fn from_letor(text: impl std::io::BufRead) -> Result<Self> {
+        let lines: Vec<data::letor::Line> =
+            data::letor::lines(text).map(|line| line.map(|(_, line)| line)).collect::<Result<_>>()?;
+        let width = lines.iter().map(data::letor::Line::highest_feature).max().unwrap_or(0);
+        let values = lines.iter().flat_map(|line| line.dense(width)).collect();
+        let relevance: Vec<f64> = lines.iter().map(|line| line.relevance).collect();
+        let query_ids = lines.iter().map(|line| line.query.clone());
+        let data = Self::from_arrays(data::shaped::<f32>(lines.len(), width, values), query_ids, &relevance)?;
+        match lines.into_iter().map(|line| line.doc).collect::<Option<Vec<Id>>>() {
+            Some(docs) => data.with_doc_ids(docs),
+            None => Ok(data),
+        }
+    }
+
+    /// Names the features. A model trained on named features finds them by name, whatever their order.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0, 1.0], [1.0, 0.5]], [1, 1], &[0.0, 1.0])?
+    ///     .with_feature_names(["bm25", "age"])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// assert_eq!(model.info().features, ["bm25", "age"]);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of names than of features; names of `f32` features, which are known by their position.
+    pub fn with_feature_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        check_length("feature names", names.len(), self.features())?;
+        if matches!(self.features, Features::F32(_)) {
+            return Err(Error::Unsupported(
+                "f32 features are known by their position and take no names".into(),
+            ));
+        }
+        self.names = Some(names);
+        Ok(self)
+    }
+
+    /// Gives each row the id of its document. Without ids, documents are numbered from 1 within their query.
+    ///
+    /// # Errors
+    /// Another number of ids than of rows.
+    pub fn with_doc_ids(mut self, doc_ids: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
+        let doc_ids = ids(doc_ids);
+        check_length("document ids", doc_ids.len(), self.rows())?;
+        self.doc_ids = Some(doc_ids);
+        Ok(self)
+    }
+
+    /// Gives each row the weight of its query in training (above 0, 1 by default). Rows of a query have the same weight.
+    ///
+    /// ```
+    /// use sqlite_ltr::Dataset;
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 2], &[0.0, 1.0])?.with_weights(&[1.0, 0.5])?;
+    /// assert!(data.with_weights(&[1.0, 0.0]).is_err());
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of weights than of rows; a weight that is not a finite number above 0.
+    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self> {
+        check_length("weights", weights.len(), self.rows())?;
+        check_numbers("weight", weights, |weight| weight > 0.0 && weight.is_finite(), "numbers above 0")?;
+        self.weights = Some(weights.to_vec());
+        Ok(self)
+    }
+
+    /// Gives each row the features of its query (rows x names), which query-dependent models such as `q_svm` use to find
+    /// similar queries. Rows of a query have the same values. Without query features these models use the features that
+    /// are constant within queries, or else means over the documents (option `query_features`).
+    ///
+    /// ```
+    /// use sqlite_ltr::Dataset;
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 2], &[0.0, 1.0])?
+    ///     .with_query_features(["words"], array![[3.0], [1.0]])?;
+    /// assert_eq!(data.rows(), 2);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of rows or names; a value that is not finite.
+    pub fn with_query_features(
+        mut self,
+        names: impl IntoIterator<Item = impl Into<String>>,
+        values: Array2<f64>,
+    ) -> Result<Self> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        check_length("rows of query features", values.nrows(), self.rows())?;
+        check_length("query features", values.ncols(), names.len())?;
+        if values.iter().any(|value| !value.is_finite()) {
+            return Err(Error::value("query features", "a value that is not finite", "finite numbers"));
+        }
+        (self.query_names, self.query_features) = (names, values);
+        Ok(self)
+    }
+
+    /// Gives each row a group: the value that [`RankOptions::max_per_group`](crate::RankOptions::max_per_group) limits, or
+    /// the slot of the algorithm `matching`.
+    ///
+    /// # Errors
+    /// Another number of groups than of rows.
+    pub fn with_groups(mut self, groups: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
+        let groups = ids(groups);
+        check_length("groups", groups.len(), self.rows())?;
+        self.groups = Some(groups);
+        Ok(self)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.features.rows()
+    }
+
+    /// Number of features.
+    pub fn features(&self) -> usize {
+        self.features.columns()
+    }
+}
+
+/// What a computation needs of a data set.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Needs<'a> {
+    /// The model whose features are needed; none for training.
+    pub(super) model: Option<&'a model::Model>,
+    /// Whether relevance is needed.
+    pub(super) relevance: bool,
+    /// What a missing feature counts as.
+    pub(super) missing: Missing,
+    /// The groups that are needed.
+    pub(super) constraint: ListConstraint,
+    /// The order of the documents.
+    pub(super) order: RowOrder,
+    /// Whether features are needed; otherwise documents are known by their ids.
+    pub(super) features: bool,
+}
+
+impl Dataset {
+    /// The rows in canonical order, as an SQL source with the same rows gives them.
+    pub(super) fn ordered(&self, needs: Needs<'_>) -> Result<(data::Dataset, ReadReport)> {
+        if needs.relevance && self.relevance.is_none() {
+            return Err(Error::Data("the data set has no relevance; use Dataset::from_arrays".to_owned()));
+        }
+        if needs.constraint != ListConstraint::None && self.groups.is_none() {
+            return Err(Error::Data("the data set has no groups; use Dataset::with_groups".to_owned()));
+        }
+        if self.doc_ids.is_none() && (!needs.features || needs.constraint == ListConstraint::Slots) {
+            return Err(Error::Data(
+                "the data set has no document ids; use Dataset::with_doc_ids".to_owned(),
+            ));
+        }
+        let builder = self.builder(needs)?;
+        let options = FinishOptions {
+            missing: needs.missing,
+            text_columns: TextColumns::Refuse,
+            means: needs.model.map(|model| &model.card.means[..]),
+            order: needs.order,
+            previous: &[],
+        };
+        builder.finish(options, &|| Ok(()))
+    }
+
+    fn builder(&self, needs: Needs<'_>) -> Result<DatasetBuilder> {
+        let columns = self.columns(needs)?;
+        let query_columns = self.query_columns(needs)?;
+        let names = match (&self.features, &self.names) {
+            (Features::F32(_), _) if needs.features => None,
+            (_, Some(names)) => Some(columns.iter().map(|&column| names[column].clone()).collect()),
+            (_, None) => Some(columns.iter().map(|column| (column + 1).to_string()).collect()),
+        };
+        let query_names = query_columns.iter().map(|&column| self.query_names[column].clone()).collect();
+        let mut builder = DatasetBuilder::new(SOURCE, names, query_names);
+        for row in 0..self.rows() {
+            let query_features = query_columns.iter().map(|&column| self.query_features[[row, column]]);
+            let group = self.groups.as_ref().filter(|_| needs.constraint != ListConstraint::None);
+            builder.begin(NewRow {
+                query: self.query_ids[row].clone(),
+                doc: self.doc_ids.as_ref().map(|ids| ids[row].clone()),
+                relevance: self.relevance.as_ref().filter(|_| needs.relevance).map(|grades| grades[row]),
+                group: group.map(|groups| groups[row].clone()),
+                query_values: QueryValues {
+                    weight: self.weights.as_ref().map_or(1.0, |weights| weights[row]),
+                    features: query_features.collect(),
+                },
+            })?;
+            match &self.features {
+                Features::F32(array) if needs.features => {
+                    let bytes: Vec<u8> =
+                        array.row(row).iter().flat_map(|value| value.to_le_bytes()).collect();
+                    builder.blob(&bytes)?;
+                }
+                Features::F32(_) => {}
+                Features::F64(array) => {
+                    for (index, &column) in columns.iter().enumerate() {
+                        let value = array[[row, column]];
+                        builder.cell(index, (!value.is_nan()).then_some(value));
+                    }
+                }
+            }
+        }
+        Ok(builder)
+    }
+
+    /// The columns that are read: all for training, those of the model otherwise.
+    fn columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
+        let all = || (0..self.features()).collect();
+        match (needs.model, &self.names) {
+            _ if !needs.features => Ok(Vec::new()),
+            (None, _) => Ok(all()),
+            (Some(model), Some(names)) => by_name(names, &model.card.features, "features"),
+            (Some(model), None) => {
+                check_length("features", self.features(), model.card.features.len())?;
+                Ok(all())
+            }
+        }
+    }
+
+    fn query_columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
+        let Some(model) = needs.model else { return Ok((0..self.query_names.len()).collect()) };
+        let rule = model.ranker.as_query_dependent().map(QueryDependent::query_rule);
+        match rule.filter(|rule| rule.kind == QueryFeatureKind::Named) {
+            Some(rule) => by_name(&self.query_names, &rule.names, "query features"),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+fn ids(ids: impl IntoIterator<Item = impl Into<Id>>) -> Vec<Id> {
+    ids.into_iter().map(Into::into).collect()
+}
+
+fn check_length(what: &str, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what: what.to_owned(), found, expected }) }
+}
+
+fn check_numbers(what: &str, values: &[f64], accepts: impl Fn(f64) -> bool, allowed: &str) -> Result<()> {
+    match values.iter().position(|&value| !accepts(value)) {
+        None => Ok(()),
+        Some(row) => Err(Error::value(format!("{what} of row {row}"), values[row].to_string(), allowed)),
+    }
+}
+
+fn check_features(features: &Features) -> Result<()> {
+    let wrong = match features {
+        Features::F32(array) => array.indexed_iter().find(|(_, value)| !value.is_finite()).map(|(at, _)| at),
+        Features::F64(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
+    };
+    let Some((row, column)) = wrong else { return Ok(()) };
+    let got = "a value that is not finite";
+    Err(Error::value(format!("feature {column} of row {row}"), got, "finite numbers, and NaN as f64"))
+}
+
+/// The positions of these names, which are compared without case.
+fn by_name(known: &[String], wanted: &[String], what: &str) -> Result<Vec<usize>> {
+    let position = |name: &String| known.iter().position(|other| other.eq_ignore_ascii_case(name));
+    let missing: Vec<&str> =
+        wanted.iter().filter(|name| position(name).is_none()).map(String::as_str).collect();
+    if missing.is_empty() {
+        return Ok(wanted.iter().filter_map(position).collect());
+    }
+    Err(Error::Data(format!("the data set lacks {what} of the model: {}", missing.join(", "))))
+}

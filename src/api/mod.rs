@@ -1,0 +1,12 @@
+//! The Rust API: data from arrays or rows, training, ranking, measuring. Everything here is re-exported at the crate root.
+
+mod dataset;
+mod handle;
+mod model;
+mod trainer;
+
+pub use crate::evaluate::Part as Contribution;
+pub use dataset::{Dataset, Document, Features};
+pub use handle::Control;
+pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
+pub use trainer::{AlgorithmInfo, Trainer, algorithms};

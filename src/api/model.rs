@@ -1,0 +1,378 @@
+//! A trained model in Rust: ranking, scoring, explaining, measuring, bytes.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::dataset::{Dataset, Needs};
+use super::handle::Control;
+use crate::arrange::ListConstraint;
+use crate::control;
+use crate::data::{self, Id, RowOrder};
+use crate::error::{Error, Result};
+use crate::evaluate::{
+    self, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step, arranged, function_for,
+    function_weights, parts, shown,
+};
+use crate::metric::{Metric, Undefined};
+use crate::model::{self, Key, read_key};
+use crate::run::{cores, on_pool};
+use crate::space::Function;
+
+/// Bytes of fitted functions that a model keeps for queries that it has ranked.
+const FUNCTION_BYTES: usize = 64 << 20;
+
+/// A trained model. Clones share the functions that were fitted for new queries.
+///
+/// ```
+/// use sqlite_ltr::{Dataset, Model, Trainer};
+/// use ndarray::array;
+///
+/// let data = Dataset::from_arrays(array![[0.0], [1.0], [2.0]], [1, 1, 1], &[0.0, 1.0, 2.0])?;
+/// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+///
+/// let bytes = model.to_bytes();
+/// let ranked = Model::from_bytes(&bytes)?.rank(&Dataset::unjudged(array![[0.3], [0.9]], ["new", "new"])?)?;
+/// assert_eq!((ranked[0].row, ranked[0].rank), (1, 1));
+/// # Ok::<(), sqlite_ltr::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Model {
+    model: Arc<model::Model>,
+    bytes: Arc<[u8]>,
+    key: Key,
+    functions: Arc<FitCache>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// One line of a ranking.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// The query.
+    pub query_id: Id,
+    /// The document; its number within the query (from 1) if the data set has no document ids.
+    pub doc_id: Id,
+    /// The row of the data set, from 0.
+    pub row: usize,
+    /// The score; higher is better. Scores of different queries are not comparable.
+    pub score: f64,
+    /// The rank within the query, from 1.
+    pub rank: usize,
+    /// The slot, for models that match documents to slots.
+    pub slot: Option<Id>,
+}
+
+/// How a ranking is made.
+#[derive(Debug, Clone, Default)]
+pub struct RankOptions {
+    /// Number of threads; all cores by default.
+    pub threads: Option<usize>,
+    /// Most documents of a group in one list (see [`Dataset::with_groups`]); the others are left out. No limit by default.
+    pub max_per_group: Option<usize>,
+    /// Stops the ranking and shows its progress.
+    pub control: Control,
+}
+
+/// Metrics of a model on judged documents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// The queries, in the order of their ids.
+    pub query_ids: Vec<Id>,
+    /// For each query the value of each metric; `None` where it is undefined.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// For each metric the mean over the queries for which it is defined.
+    pub means: Vec<Option<f64>>,
+}
+
+/// What a model tells about itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelInfo {
+    /// The algorithm that trained it.
+    pub algorithm: String,
+    /// Names of the features, in the order of [`Model::score`].
+    pub features: Vec<String>,
+    /// Whether single documents can be scored ([`Model::score`]).
+    pub pointwise: bool,
+    /// Whether scores are weighted sums of scaled features ([`Model::weights`], [`Model::explain`]).
+    pub linear: bool,
+    /// Whether the function depends on the query.
+    pub query_dependent: bool,
+    /// The training's options and their values, as a JSON object.
+    pub settings: Value,
+    /// What the training found (counts, lambda, validation, gaps), as a JSON object.
+    pub training: Value,
+}
+
+impl Model {
+    /// Reads a model from bytes of [`to_bytes`](Self::to_bytes), `ltr_fit` or `ltr_models`. The bytes may come from anywhere:
+    /// damaged or forged ones are an error.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Error, Model};
+    ///
+    /// assert!(matches!(Model::from_bytes(b"not a model"), Err(Error::Corrupt(_))));
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for bytes that are not a model.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Ok(Self {
+            model: Arc::new(model::Model::from_bytes(bytes)?),
+            key: read_key(bytes)?,
+            bytes: bytes.into(),
+            functions: Arc::new(FitCache::new(FUNCTION_BYTES)),
+            warnings: Vec::new(),
+        })
+    }
+
+    /// The model as bytes, which SQL functions accept as a BLOB. They hold no names, times or machine properties: the same
+    /// data and options give the same bytes. Query-dependent models hold their training documents.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let trainer = Trainer::new("rank_svm").option("lambda", 0.1);
+    /// assert_eq!(trainer.fit(&data)?.to_bytes(), trainer.option("threads", 1).fit(&data)?.to_bytes());
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.bytes.to_vec()
+    }
+
+    /// What the caller should know about the training, such as fits that stopped early; empty for a model that was read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// What the model tells about itself.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let info = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?.info();
+    /// assert!(info.linear && !info.query_dependent);
+    /// assert_eq!(info.settings["loss"], "hinge");
+    /// assert_eq!(info.training["documents"], 2);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    pub fn info(&self) -> ModelInfo {
+        let capabilities = self.model.capabilities();
+        ModelInfo {
+            algorithm: self.model.card.algorithm.clone(),
+            features: self.model.card.features.clone(),
+            pointwise: capabilities.pointwise,
+            linear: capabilities.linear,
+            query_dependent: capabilities.query_dependent,
+            settings: self.model.card.settings.clone(),
+            training: self.model.card.summary.clone(),
+        }
+    }
+
+    /// Ranks the documents of each query: queries in the order of their ids, documents by decreasing score, ties by id.
+    /// Relevance is not read.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0], [2.0], [0.5]], [1, 1, 2, 2], &[0.0, 1.0, 1.0, 0.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let rows: Vec<usize> = model.rank(&data)?.iter().map(|ranked| ranked.row).collect();
+    /// assert_eq!(rows, [1, 0, 2, 3]);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Features of the model that the data set lacks; missing values, unless the model was trained with the option
+    /// `missing`; a score beyond the range of numbers.
+    pub fn rank(&self, data: &Dataset) -> Result<Vec<Ranked>> {
+        self.rank_with(data, &RankOptions::default())
+    }
+
+    /// As [`rank`](Self::rank), with a limit per group, a number of threads, or a handle to stop it.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, RankOptions, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[3.0], [2.0], [1.0]], [1, 1, 1], &[2.0, 1.0, 0.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let pages = data.with_groups(["a.org", "a.org", "b.org"])?;
+    /// let options = RankOptions { max_per_group: Some(1), ..RankOptions::default() };
+    /// let rows: Vec<usize> = model.rank_with(&pages, &options)?.iter().map(|ranked| ranked.row).collect();
+    /// assert_eq!(rows, [0, 2]);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`rank`](Self::rank); groups that the data set lacks; [`Error::Interrupted`].
+    pub fn rank_with(&self, data: &Dataset, options: &RankOptions) -> Result<Vec<Ranked>> {
+        let constraint = self.constraint(options)?;
+        let (data, read_report) = data.ordered(self.needs(constraint, false))?;
+        if data.n_docs() == 0 {
+            return Ok(Vec::new());
+        }
+        let scores = self.scores(&data, options)?;
+        let mut ranked = Vec::with_capacity(scores.len());
+        for query in 0..data.n_queries() {
+            let per_group = options.max_per_group.unwrap_or(1);
+            for (index, document) in
+                shown(&data, query, &scores, constraint, per_group)?.into_iter().enumerate()
+            {
+                let slot = data.groups.get(document).filter(|_| constraint == ListConstraint::Slots);
+                ranked.push(Ranked {
+                    query_id: data.query_ids[query].clone(),
+                    doc_id: data.doc_ids[document].clone(),
+                    row: read_report.rows[document],
+                    score: scores[document],
+                    rank: index + 1,
+                    slot: slot.cloned(),
+                });
+            }
+        }
+        Ok(ranked)
+    }
+
+    /// The score of one document; higher is better. Query-dependent models need the features of its query.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// assert!(model.score(&[0.9], None)? > model.score(&[0.1], None)?);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of features than in training; values that are not finite; a model that needs all documents of a
+    /// query; query features that are missing or not wanted.
+    pub fn score(&self, features: &[f64], query_features: Option<&[f64]>) -> Result<f64> {
+        let function = self.function(query_features)?;
+        PointScorer::new(Arc::clone(&self.model), function)?.score(features)
+    }
+
+    /// The contribution of each feature to the score of one document, for linear models.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let sum: f64 = model.explain(&[0.5, 1.0], None)?.iter().map(|part| part.contribution).sum();
+    /// assert!((sum - model.score(&[0.5, 1.0], None)?).abs() < 1e-12);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`score`](Self::score); a model that is not linear.
+    pub fn explain(&self, features: &[f64], query_features: Option<&[f64]>) -> Result<Vec<Contribution>> {
+        let function = self.function(query_features)?;
+        parts(&self.model, &function, features)
+    }
+
+    /// The weight of each scaled feature, for linear models.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let weights = model.weights(None)?;
+    /// assert!(weights[0].0 == "1" && weights[0].1 > 0.0);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A model that is not linear; query features that are missing or not wanted.
+    pub fn weights(&self, query_features: Option<&[f64]>) -> Result<Vec<(String, f64)>> {
+        let function = self.function(query_features)?;
+        function_weights(&self.model, &function)
+    }
+
+    /// Metrics of the model's ranking on judged documents. Metrics are written as in SQL, such as `ndcg@10` or `map`.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0], [2.0]], [1, 1, 1], &[0.0, 1.0, 2.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// assert_eq!(model.evaluate(&data, &["ndcg@10", "mrr"])?.means, [Some(1.0), Some(1.0)]);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown metric; a data set without relevance or rows; those of [`rank`](Self::rank).
+    pub fn evaluate(&self, data: &Dataset, metrics: &[&str]) -> Result<Evaluation> {
+        let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
+        let options = RankOptions::default();
+        let constraint = self.constraint(&options)?;
+        let (data, _) = data.ordered(self.needs(constraint, true))?;
+        if data.n_docs() == 0 {
+            return Err(Error::Data("0 rows; there is nothing to evaluate".to_owned()));
+        }
+        let scores = arranged(&data, self.scores(&data, &options)?, constraint, 1)?;
+        let measure = |control: &control::Control| {
+            evaluate::evaluate(&data, &scores, &metrics, Undefined::Skip, control)
+        };
+        let measured = run(&options, measure)?;
+        Ok(Evaluation { query_ids: data.query_ids.clone(), values: measured.values, means: measured.means })
+    }
+
+    fn constraint(&self, options: &RankOptions) -> Result<ListConstraint> {
+        match (self.model.card.slots, options.max_per_group) {
+            (true, Some(_)) => {
+                Err(Error::Unsupported("max_per_group: the model matches documents to slots".to_owned()))
+            }
+            (_, Some(0)) => Err(Error::value("max_per_group", "0", "a whole number from 1")),
+            (true, None) => Ok(ListConstraint::Slots),
+            (false, Some(_)) => Ok(ListConstraint::Diversity),
+            (false, None) => Ok(ListConstraint::None),
+        }
+    }
+
+    fn needs(&self, constraint: ListConstraint, relevance: bool) -> Needs<'_> {
+        Needs {
+            model: Some(&self.model),
+            relevance,
+            missing: self.model.card.missing,
+            constraint,
+            order: RowOrder::Canonical,
+            features: self.model.capabilities().has_features,
+        }
+    }
+
+    /// Scores of the documents; functions of new queries are fitted.
+    fn scores(&self, data: &data::Dataset, options: &RankOptions) -> Result<Vec<f64>> {
+        run(options, |control| {
+            let mut step = ScoringJob::start(&self.model, self.key, data, &self.functions, control)?;
+            loop {
+                step = match step {
+                    Step::Done(scored) => return Ok(scored.scores),
+                    Step::NeedsFits(job, queries) => job.advance(&queries, control)?,
+                };
+            }
+        })
+    }
+
+    fn function(&self, query_features: Option<&[f64]>) -> Result<Arc<Function>> {
+        let fit = |_: &[f64], fit: &Fit<'_>| run(&RankOptions::default(), |control| fit(control));
+        function_for(&self.model, self.key, query_features, &self.functions, fit)
+    }
+}
+
+/// Runs work on the threads of a ranking.
+fn run<T: Send>(
+    options: &RankOptions,
+    work: impl FnOnce(&control::Control) -> Result<T> + Send,
+) -> Result<T> {
+    on_pool(options.threads.unwrap_or_else(cores), &options.control.0, |_| Ok(()), work)
+}

@@ -1,0 +1,248 @@
+//! Training by the name of an algorithm and options by key.
+
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use super::dataset::{Dataset, Needs};
+use super::handle::Control;
+use super::model::Model;
+use crate::algorithm::report::{facts, found, merge, signs_of_leakage, training_warnings};
+use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Recipe, TrainingSet, Validation};
+use crate::arrange::ListConstraint;
+use crate::control;
+use crate::data::RowOrder;
+use crate::error::{Error, Result};
+use crate::model::{self, Card};
+use crate::options::{self, Use};
+use crate::param::Params;
+use crate::run::{cores, on_pool};
+
+/// Options that concern tables or the terminal.
+const SQL_ONLY: &[&str] = &["name", "schema", "keep_versions", "params", "columns", "progress"];
+
+/// An algorithm that [`Trainer::new`] accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlgorithmInfo {
+    /// The name.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// What is minimized.
+    pub objective: &'static str,
+    /// Authors, year, equation.
+    pub source: &'static str,
+}
+
+/// Every algorithm, as the SQL table `ltr_algorithms` lists them.
+///
+/// ```
+/// assert!(sqlite_ltr::algorithms().any(|algorithm| algorithm.name == "q_svm"));
+/// ```
+pub fn algorithms() -> impl Iterator<Item = AlgorithmInfo> {
+    ALGORITHMS.iter().map(|def| AlgorithmInfo {
+        name: def.name,
+        summary: def.summary,
+        objective: def.objective,
+        source: def.source,
+    })
+}
+
+/// A training: an algorithm, options, and a handle to stop it.
+///
+/// Options have the keys, values, defaults and messages of `ltr_train` in SQL (docs/reference/options.md). The same rows and
+/// options give the same model, byte by byte, as `ltr_fit`.
+///
+/// ```
+/// use sqlite_ltr::{Dataset, Trainer};
+/// use ndarray::array;
+///
+/// let features = array![[3.0, 0.1], [1.0, 0.9], [2.0, 0.2], [0.5, 0.7]];
+/// let data = Dataset::from_arrays(features, ["a", "a", "b", "b"], &[2.0, 0.0, 1.0, 0.0])?;
+/// let model = Trainer::new("q_svm").option("neighbors", 40).option("lambda", [0.01, 0.1]).fit(&data)?;
+/// assert_eq!(model.info().algorithm, "q_svm");
+/// # Ok::<(), sqlite_ltr::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Trainer {
+    algorithm: String,
+    options: Map<String, Value>,
+    control: Control,
+}
+
+impl Trainer {
+    /// A training with this algorithm (see [`algorithms`]). An unknown name is an error of [`fit`](Self::fit).
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let error = Trainer::new("qsvm").fit(&data).unwrap_err();
+    /// assert!(error.to_string().starts_with("unknown algorithm 'qsvm', did you mean 'q_svm'?"));
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    pub fn new(algorithm: &str) -> Self {
+        Self { algorithm: algorithm.to_owned(), options: Map::new(), control: Control::new() }
+    }
+
+    /// Sets an option. A later value replaces an earlier one; keys and values are checked by [`fit`](Self::fit).
+    /// `threads` (all cores by default), `time_limit` in seconds and `max_memory` in bytes are options too.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    /// use serde_json::json;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let trainer = Trainer::new("rank_svm").option("threads", 1).option("lambda", 0.1);
+    /// trainer.clone().option("kernel", json!({ "gaussian": { "width": 2 } })).fit(&data)?;
+    ///
+    /// let error = trainer.option("lambda", -1).fit(&data).unwrap_err();
+    /// assert!(error.to_string().starts_with("option 'lambda': got -1, allowed is a number above 0"));
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    #[must_use]
+    pub fn option(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.options.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Sets the handle that stops the training and shows its progress.
+    #[must_use]
+    pub fn control(mut self, control: &Control) -> Self {
+        self.control = control.clone();
+        self
+    }
+
+    /// Trains on these documents. A part of the queries is set aside to choose lambda (option `validation`), unless
+    /// `lambda` is a number.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let features = array![[0.1, 2.0], [0.9, 1.0], [0.2, 0.5], [0.7, 3.0]];
+    /// let data = Dataset::from_arrays(features, [1, 1, 2, 2], &[0.0, 1.0, 0.0, 1.0])?;
+    /// let model = Trainer::new("list_net").option("lambda", 0.01).fit(&data)?;
+    /// assert!(model.warnings().is_empty());
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown algorithm, option or combination; data from which nothing can be learned;
+    /// [`Error::Interrupted`], [`Error::TimeLimit`], [`Error::Memory`].
+    pub fn fit(&self, data: &Dataset) -> Result<Model> {
+        if self.options.get("validation").is_some_and(|value| value.is_string() && value != "documents") {
+            let reason = "option 'validation': a source is for SQL; use Trainer::fit_with_validation";
+            return Err(Error::Unsupported(reason.to_owned()));
+        }
+        self.run(data, None)
+    }
+
+    /// Trains on these documents, and chooses lambda by the metric (option `metric`) on others.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let judged = |offset: f64| {
+    ///     let features = array![[offset, 2.0], [offset + 1.0, 1.0], [offset, 0.5], [offset + 1.0, 3.0]];
+    ///     Dataset::from_arrays(features, [1, 1, 2, 2], &[0.0, 1.0, 0.0, 1.0])
+    /// };
+    /// let trainer = Trainer::new("rank_svm").option("lambda", [0.001, 0.1]).option("metric", "ndcg@1");
+    /// let model = trainer.fit_with_validation(&judged(0.0)?, &judged(0.1)?)?;
+    /// assert!(model.info().training["lambda"].is_number());
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`fit`](Self::fit); features of `validation` that differ from those of `data`.
+    pub fn fit_with_validation(&self, data: &Dataset, validation: &Dataset) -> Result<Model> {
+        self.clone().option("validation", "the data set of the caller").run(data, Some(validation))
+    }
+
+    fn run(&self, data: &Dataset, validation: Option<&Dataset>) -> Result<Model> {
+        // 1. Checks that need no data.
+        let started = Instant::now();
+        let algorithm = algorithm::find(&self.algorithm)?;
+        let options = self.parsed_options()?;
+        let recipe = Recipe::new(algorithm, &options)?;
+        if validation.is_some() && !matches!(recipe.validation, Validation::Source(_)) {
+            let reason = format!("the algorithm '{}' takes no validation data", algorithm.name);
+            return Err(Error::Unsupported(reason));
+        }
+        if data.rows() == 0 {
+            return Err(Error::Data("0 rows; training needs judged documents".to_owned()));
+        }
+
+        // 2. Time is checked on the calling thread while the pool trains.
+        let threads = options.count("threads").unwrap_or_else(cores);
+        let time_limit = options.number("time_limit");
+        let poll = |_: &control::Control| match time_limit {
+            Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
+            _ => Ok(()),
+        };
+        let train = |control: &control::Control| train(algorithm, &recipe, data, validation, control);
+        let (model, warnings) = on_pool(threads, &self.control.0, poll, train)?;
+
+        // 3. The model as it is read again, so that it is used exactly as a stored one.
+        let mut model = Model::from_bytes(&model.to_bytes()?)?;
+        model.warnings = warnings;
+        Ok(model)
+    }
+
+    fn parsed_options(&self) -> Result<Params> {
+        if let Some(key) = SQL_ONLY.iter().find(|key| self.options.contains_key(**key)) {
+            return Err(Error::Unsupported(format!("option '{key}' has a meaning in SQL only")));
+        }
+        options::parse(Some(&Value::Object(self.options.clone()).to_string()), Use::Train)
+    }
+}
+
+/// Trains in the current thread pool. Returns the model and its warnings.
+fn train(
+    algorithm: &AlgorithmDef,
+    recipe: &Recipe,
+    data: &Dataset,
+    validation: Option<&Dataset>,
+    control: &control::Control,
+) -> Result<(model::Model, Vec<String>)> {
+    // 1. Rows in the order that the algorithm needs.
+    control.check()?;
+    let needs = Needs {
+        model: None,
+        relevance: true,
+        missing: recipe.missing,
+        constraint: recipe.loss.constraint(),
+        order: algorithm.order,
+        features: algorithm.features,
+    };
+    let (data, read_report) = data.ordered(needs)?;
+    let validation = validation
+        .map(|validation| {
+            let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs })?;
+            other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
+        })
+        .transpose()?;
+
+    // 2. Fit, with everything that the model tells about its training.
+    let mut summary = facts(&data);
+    let leakage = signs_of_leakage(&data);
+    let features = data.names.clone();
+    let set = TrainingSet { data, validation, summaries: read_report.summaries };
+    let trained = (algorithm.train)(recipe, set, control)?;
+    merge(&mut summary, found(&trained));
+    let card = Card {
+        algorithm: algorithm.name.to_owned(),
+        settings: recipe.settings(),
+        missing: recipe.missing,
+        slots: recipe.loss.constraint() == ListConstraint::Slots,
+        features,
+        means: read_report.means,
+        summary,
+        log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
+    };
+    let warnings = [training_warnings(&trained), leakage].concat();
+    Ok((model::Model::new(card, trained.scaling, trained.ranker), warnings))
+}

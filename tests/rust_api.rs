@@ -1,0 +1,190 @@
+//! The Rust API as a user sees it. Runs with and without the feature `sqlite`.
+
+use ndarray::{Array2, array};
+use sqlite_ltr::{Control, Dataset, Document, Error, Id, Model, RankOptions, Trainer};
+
+/// Value of a feature: whole numbers that repeat late.
+fn value(row: usize, column: usize) -> f64 {
+    ((row * 37 + column * 53 + row * row) % 101) as f64
+}
+
+fn grade(row: usize) -> f64 {
+    ((value(row, 0) + value(row, 1)) / 70.0).floor()
+}
+
+const ROWS: usize = 120;
+
+fn features() -> Array2<f64> {
+    Array2::from_shape_fn((ROWS, 3), |(row, column)| value(row, column))
+}
+
+fn query(row: usize) -> i64 {
+    (row / 8) as i64
+}
+
+/// Fifteen queries of eight documents, with two query features.
+fn judged() -> Dataset {
+    let grades: Vec<f64> = (0..ROWS).map(grade).collect();
+    let of_query = Array2::from_shape_fn((ROWS, 2), |(row, column)| value(row / 8, column + 5));
+    Dataset::from_arrays(features(), (0..ROWS).map(query), &grades)
+        .and_then(|data| data.with_feature_names(["a", "b", "c"]))
+        .and_then(|data| data.with_doc_ids((0..ROWS).map(|row| row as i64)))
+        .and_then(|data| data.with_query_features(["q_x", "q_y"], of_query))
+        .unwrap()
+}
+
+#[test]
+fn rows_and_arrays_give_the_same_model() {
+    let grades: Vec<f64> = (0..ROWS).map(grade).collect();
+    let names = ["a", "b", "c"];
+    let arrays = Dataset::from_arrays(features(), (0..ROWS).map(query), &grades).unwrap();
+    let arrays = arrays.with_feature_names(names).unwrap();
+    let row = |row: usize| {
+        let features = (0..3).map(|column| value(row, column)).collect();
+        Document::new(query(row), features).relevance(grade(row))
+    };
+    // The order of rows has no influence.
+    let rows = Dataset::from_rows(names, (0..ROWS).rev().map(row)).unwrap();
+    let trainer = Trainer::new("rank_svm").option("lambda", 0.01);
+    assert_eq!(trainer.fit(&arrays).unwrap().to_bytes(), trainer.fit(&rows).unwrap().to_bytes());
+}
+
+#[test]
+fn every_row_is_ranked_under_its_number() {
+    let data = judged();
+    let model = Trainer::new("q_svm").option("lambda", 0.01).option("neighbors", 5).fit(&data).unwrap();
+    let ranked = model.rank(&data).unwrap();
+    let mut rows: Vec<usize> = ranked.iter().map(|ranked| ranked.row).collect();
+    for ranked in &ranked {
+        assert_eq!(ranked.query_id, Id::from(query(ranked.row)));
+        assert_eq!(ranked.doc_id, Id::from(ranked.row as i64));
+    }
+    for pair in ranked.windows(2).filter(|pair| pair[0].query_id == pair[1].query_id) {
+        assert!(pair[0].score >= pair[1].score && pair[0].rank + 1 == pair[1].rank);
+    }
+    rows.sort_unstable();
+    assert!(rows.into_iter().eq(0..ROWS));
+    let read = Model::from_bytes(&model.to_bytes()).unwrap();
+    assert_eq!(read.rank(&data).unwrap(), ranked);
+    let one = RankOptions { threads: Some(1), ..RankOptions::default() };
+    assert_eq!(read.rank_with(&data, &one).unwrap(), ranked);
+}
+
+#[test]
+fn single_precision_is_known_by_position() {
+    let grades: Vec<f64> = (0..ROWS).map(grade).collect();
+    let single = features().mapv(|value| value as f32);
+    let data = Dataset::from_arrays(single, (0..ROWS).map(query), &grades).unwrap();
+    let model = Trainer::new("list_net").option("lambda", 0.01).fit(&data).unwrap();
+    let info = model.info();
+    assert_eq!(info.features, ["1", "2", "3"]);
+    assert_eq!(info.training["feature_type"], "f32");
+    let means = model.evaluate(&data, &["ndcg@5"]).unwrap().means;
+    assert!(means[0].unwrap() > 0.8, "{means:?}");
+    let narrow = Dataset::unjudged(array![[1.0_f32, 2.0]], [1]).unwrap();
+    assert_eq!(model.rank(&narrow).unwrap_err().to_string(), "features: found 2, expected 3");
+}
+
+#[test]
+fn users_and_items_need_no_features() {
+    let pairs = || (0..12).flat_map(|user| (0..10).map(move |item| (user, item)));
+    let ratings: Vec<f64> = pairs().map(|(user, item)| f64::from((user * item) % 5)).collect();
+    let data =
+        Dataset::from_ratings(pairs().map(|pair| pair.0), pairs().map(|pair| pair.1), &ratings).unwrap();
+    let model = Trainer::new("cofi_rank").option("lambda", 1.0).option("factors", 2).fit(&data).unwrap();
+    assert_eq!(model.rank(&data).unwrap().len(), ratings.len());
+    assert!(matches!(model.score(&[], None), Err(Error::NotPointwise(_))));
+}
+
+#[test]
+fn missing_values_follow_the_option() {
+    let mut values = features();
+    values[[3, 1]] = f64::NAN;
+    let grades: Vec<f64> = (0..ROWS).map(grade).collect();
+    let data = Dataset::from_arrays(values, (0..ROWS).map(query), &grades).unwrap();
+    let data = data.with_feature_names(["a", "b", "c"]).unwrap();
+    let trainer = Trainer::new("rank_svm").option("lambda", 0.1);
+    let refused = trainer.fit(&data).unwrap_err().to_string();
+    assert!(refused.contains("column \"b\"") && refused.contains("\"missing\""), "{refused}");
+    assert!(trainer.option("missing", "mean").fit(&data).unwrap().rank(&data).is_ok());
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let data = judged();
+    let message = |key: &str, value: serde_json::Value| {
+        Trainer::new("rank_svm").option(key, value).fit(&data).unwrap_err().to_string()
+    };
+    assert!(message("neighbours", 3.into()).contains("did you mean 'neighbors'"));
+    assert!(message("lambda", f64::NAN.into()).starts_with("option 'lambda': got null"));
+    assert_eq!(message("schema", "temp".into()), "option 'schema' has a meaning in SQL only");
+    assert!(message("validation", "SELECT 1".into()).contains("fit_with_validation"));
+    let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data).unwrap();
+    let other = Dataset::unjudged(array![[1.0, 2.0]], [1]).unwrap().with_feature_names(["a", "c"]).unwrap();
+    assert_eq!(model.rank(&other).unwrap_err().to_string(), "the data set lacks features of the model: b");
+    assert!(matches!(Dataset::unjudged(array![[f64::INFINITY]], [1]), Err(Error::Value { .. })));
+    assert!(matches!(model.evaluate(&other, &["ndcg"]), Err(Error::Data(_))));
+}
+
+#[test]
+fn limits_end_the_work() {
+    let data = judged();
+    let trainer = Trainer::new("q_svm").option("tolerance", 1e-12);
+    let control = Control::new();
+    control.cancel();
+    assert_eq!(trainer.clone().control(&control).fit(&data).unwrap_err(), Error::Interrupted);
+    let canceled = RankOptions { control, ..RankOptions::default() };
+    let model =
+        Trainer::new("q_svm").option("lambda", 0.1).option("fit_at", "query_time").fit(&data).unwrap();
+    assert_eq!(model.rank_with(&data, &canceled).unwrap_err(), Error::Interrupted);
+}
+
+/// Whether this test program contains functions of SQLite.
+fn contains_sqlite() -> bool {
+    let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    // In two parts, or the text itself would be found.
+    let name = ["sqlite3", "_prepare_v"].concat();
+    program.windows(name.len()).any(|bytes| bytes == name.as_bytes())
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[test]
+fn no_sqlite_is_linked() {
+    assert!(!contains_sqlite());
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn models_are_those_of_sql() {
+    let connection = rusqlite::Connection::open_in_memory().unwrap();
+    sqlite_ltr::register(&connection).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE judged(query_id, doc_id, relevance, a REAL, b REAL, c REAL, q_x REAL, q_y REAL)",
+        )
+        .unwrap();
+    for row in 0..ROWS {
+        let (id, of_query) = (row as i64, [value(row / 8, 5), value(row / 8, 6)]);
+        let [a, b, c] = [0, 1, 2].map(|column| value(row, column));
+        let values = (query(row), id, grade(row), a, b, c, of_query[0], of_query[1]);
+        connection.execute("INSERT INTO judged VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values).unwrap();
+    }
+    let data = judged();
+    for (algorithm, key, number) in
+        [("q_svm", "neighbors", 5), ("list_mle", "seed", 3), ("perceptron", "epochs", 2)]
+    {
+        let options = format!("{{\"{key}\": {number}}}");
+        let sql = "SELECT ltr_fit(?, 'judged', ?)";
+        let bytes: Vec<u8> = connection.query_row(sql, (algorithm, &options), |row| row.get(0)).unwrap();
+        let model = Trainer::new(algorithm).option(key, number).fit(&data).unwrap();
+        assert!(bytes == model.to_bytes(), "{algorithm}");
+        let sql = "SELECT doc_id, score FROM ltr_rank(?, 'judged') ORDER BY query_id, rank";
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([&bytes], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let ranked: Vec<(i64, f64)> = rows.map(Result::unwrap).collect();
+        let own: Vec<(i64, f64)> =
+            model.rank(&data).unwrap().iter().map(|ranked| (ranked.row as i64, ranked.score)).collect();
+        assert_eq!(own, ranked, "{algorithm}");
+    }
+    assert!(contains_sqlite());
+}
