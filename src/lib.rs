@@ -1,4 +1,41 @@
-#![doc = include_str!("../README.md")]
+//! Learning to rank: train a model on judged documents, rank new ones, measure rankings. From Rust, without SQL:
+//!
+//! ```
+//! use ndarray::array;
+//! use sqlite_ltr::{Dataset, Model, Trainer};
+//!
+//! // 1. Judged documents: features, the query of each row, its relevance.
+//! let features = array![[3.0, 0.1], [1.0, 0.9], [2.0, 0.2], [0.5, 0.7]];
+//! let data = Dataset::from_arrays(features, ["a", "a", "b", "b"], &[2.0, 0.0, 1.0, 0.0])?
+//!     .with_feature_names(["bm25", "age"])?;
+//!
+//! // 2. A model. Algorithms and options are those of SQL.
+//! let model = Trainer::new("rank_svm").option("lambda", 0.01).fit(&data)?;
+//!
+//! // 3. A ranking of new documents.
+//! let candidates = Dataset::unjudged(array![[0.4, 0.8], [2.5, 0.3]], ["new", "new"])?
+//!     .with_feature_names(["bm25", "age"])?;
+//! let best = &model.rank(&candidates)?[0];
+//! assert_eq!((best.row, best.rank), (1, 1));
+//!
+//! // 4. Bytes, for a file or for SQL.
+//! let same = Model::from_bytes(&model.to_bytes())?;
+//! assert_eq!(same.rank(&candidates)?[0], *best);
+//! # Ok::<(), sqlite_ltr::Error>(())
+//! ```
+//!
+//! | item | purpose |
+//! |---|---|
+//! | [`Dataset`], [`Document`], [`Features`], [`Id`] | documents grouped by query, from arrays, rows, ratings or LETOR text |
+//! | [`Trainer`], [`algorithms`] | training by the name of an algorithm, options by key |
+//! | [`Model`], [`RankOptions`] | ranking, scoring, explaining, measuring, bytes |
+//! | [`metric`] | NDCG, MAP, ERR and other metrics of any scores |
+//! | [`Control`] | stopping a computation, and its progress |
+//! | [`Error`], [`Result`] | one error type |
+//! | `register` (feature `sqlite`) | the SQL functions on a `rusqlite` connection |
+//!
+//! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
+//! building the extension. Without `sqlite` no SQLite is linked.
 
 pub mod algorithm;
 pub mod api;
@@ -30,3 +67,12 @@ pub use data::Id;
 pub use error::{Error, Result};
 #[cfg(feature = "sqlite")]
 pub use sqlite::register;
+
+/// Compiles the Rust code of these pages.
+#[cfg(all(doctest, feature = "sqlite"))]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../docs/guide/rust.md")]
+    mod guide {}
+}

@@ -25,6 +25,7 @@ const ROOMS: &[&str] = &[
     "algorithm",
     "evaluate",
     "options",
+    "api",
     "sqlite",
 ];
 
