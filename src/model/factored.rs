@@ -86,7 +86,7 @@ impl FoldIn {
 
     /// When a user's fit ends.
     pub fn step(&self) -> HalfStep {
-        HalfStep { tolerance: self.tolerance, most: MAX_STEPS }
+        HalfStep { lambda: self.lambda, tolerance: self.tolerance, most: MAX_STEPS }
     }
 }
 
@@ -166,7 +166,7 @@ impl Factored {
             Some(loss) => {
                 let rows = gather(&self.factors.items, &rated, rank);
                 let offsets: Vec<f64> = rated.iter().map(|&item| self.offset(item as usize)).collect();
-                loss.fit_user(&rows, &offsets, &start, self.fold_in.lambda, self.fold_in.step())
+                loss.fit_user(&rows, &offsets, &start, self.fold_in.step())
             }
         };
         User { factors, rated }

@@ -10,22 +10,33 @@ pub trait Method {
     /// After this many iterations without a smaller gap the method has stalled.
     const PATIENCE: usize = usize::MAX;
 
-    /// Objective of the best point so far.
-    fn objective(&self) -> f64;
-
-    /// Certified upper bound of [`Self::objective`] minus the optimum.
-    fn gap(&self) -> f64;
+    /// The best point so far.
+    fn best(&self) -> Best<'_>;
 
     /// The scale of [`StopRule::allowed_gap`], read at the start.
     fn scale(&self) -> f64 {
-        self.objective()
+        self.best().objective
     }
 
     /// Makes one iteration; false if no further progress is possible.
     fn advance(&mut self, control: &Control) -> bool;
+}
 
-    /// The best point.
-    fn into_point(self) -> Vec<f64>;
+/// A point with its certificate.
+pub struct Best<'a> {
+    /// The point.
+    pub w: &'a [f64],
+    /// The objective there.
+    pub objective: f64,
+    /// Upper bound of the objective minus the optimum.
+    pub gap: f64,
+}
+
+impl<'a> Best<'a> {
+    /// A point with a lower bound of the optimum.
+    pub fn with_bound(w: &'a [f64], objective: f64, bound: f64) -> Self {
+        Self { w, objective, gap: (objective - bound).max(0.0) }
+    }
 }
 
 /// Iterates the method that `start` creates until the stop rule or the caller ends the run.
@@ -36,7 +47,7 @@ pub fn iterate<M: Method>(rule: &StopRule, control: &Control, start: impl FnOnce
     let mut steps = Vec::new();
     let (mut smallest, mut idle) = (f64::INFINITY, 0);
     let stop = loop {
-        let (objective, gap) = (method.objective(), method.gap());
+        let Best { objective, gap, .. } = method.best();
         steps.push(Step { objective, gap, seconds: began.elapsed().as_secs_f64() });
         idle = if gap < smallest { 0 } else { idle + 1 };
         smallest = smallest.min(gap);
@@ -57,8 +68,8 @@ pub fn iterate<M: Method>(rule: &StopRule, control: &Control, start: impl FnOnce
         }
     };
     let iterations = steps.len() as u32 - 1;
-    let (objective, gap) = (method.objective(), method.gap());
-    Solution { w: method.into_point(), report: SolveReport { stop, iterations, objective, gap, steps } }
+    let Best { w, objective, gap } = method.best();
+    Solution { w: w.to_vec(), report: SolveReport { stop, iterations, objective, gap, steps } }
 }
 
 /// Solves for each parameter; `solve` receives the previous solution. An interrupted path ends with the interrupted

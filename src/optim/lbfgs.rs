@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::line_search::bisect;
 use super::vector::{axpy, difference, norm};
-use super::{Method, Point, Ridge, Solution, StopRule, iterate};
+use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::control::Control;
 use crate::math::dense::dot;
 
@@ -39,12 +39,8 @@ struct Pair {
 }
 
 impl Method for Lbfgs<'_> {
-    fn objective(&self) -> f64 {
-        self.point.value
-    }
-
-    fn gap(&self) -> f64 {
-        self.objective.gap(&self.point.gradient)
+    fn best(&self) -> Best<'_> {
+        self.objective.certify(&self.point)
     }
 
     fn advance(&mut self, _control: &Control) -> bool {
@@ -60,10 +56,6 @@ impl Method for Lbfgs<'_> {
         let retry = !self.memory.is_empty();
         self.memory.clear();
         retry
-    }
-
-    fn into_point(self) -> Vec<f64> {
-        self.point.w
     }
 }
 

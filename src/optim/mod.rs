@@ -18,7 +18,7 @@ mod objective;
 pub mod projected_gradient;
 pub mod vector;
 
-pub use driver::{Method, iterate, solve_path};
+pub use driver::{Best, Method, iterate, solve_path};
 pub use objective::{Objective, Point, Ridge};
 
 /// A point with the report of the run that found it.

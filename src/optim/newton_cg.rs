@@ -8,7 +8,7 @@
 
 use super::line_search::backtrack;
 use super::vector::{axpy, norm};
-use super::{Method, Point, Ridge, Solution, StopRule, iterate};
+use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::control::Control;
 use crate::math::dense::dot;
 
@@ -57,12 +57,8 @@ struct NewtonCg<'a> {
 }
 
 impl Method for NewtonCg<'_> {
-    fn objective(&self) -> f64 {
-        self.point.value
-    }
-
-    fn gap(&self) -> f64 {
-        self.objective.gap(&self.point.gradient)
+    fn best(&self) -> Best<'_> {
+        self.objective.certify(&self.point)
     }
 
     /// The residual may be min(0.1, sqrt(|g| / |g of the start|)) |g|, so convergence is superlinear.
@@ -76,10 +72,6 @@ impl Method for NewtonCg<'_> {
         }
         let next = backtrack(self.objective, &self.point, &d);
         next.map(|next| self.point = next).is_some()
-    }
-
-    fn into_point(self) -> Vec<f64> {
-        self.point.w
     }
 }
 

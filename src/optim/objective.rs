@@ -9,6 +9,7 @@
 //! points of a line or products with a Hessian. For rows in memory it holds their scores. An objective whose rows are
 //! elsewhere may use X = I: then the image of w is w, and each call is one round of requests.
 
+use super::Best;
 use super::vector::{axpy, difference, moved};
 use crate::math::dense::dot;
 
@@ -95,6 +96,11 @@ impl Ridge<'_> {
         let mut product = self.risk.hessian_times(image, v);
         axpy(2.0 * self.lambda, v, &mut product);
         product
+    }
+
+    /// The point with the certificate of its gradient, for a convex P.
+    pub fn certify<'p>(&self, point: &'p Point) -> Best<'p> {
+        Best { w: &point.w, objective: point.value, gap: self.gap(&point.gradient) }
     }
 
     /// A bound of P(w) - min P from a subgradient of a convex P at w: |g|^2 / (4 lambda).

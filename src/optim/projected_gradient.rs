@@ -12,7 +12,7 @@
 //! previous one: (v - w').(w' - w) > 0.
 
 use super::vector::{difference, moved, norm};
-use super::{Method, Objective, Point, Solution, StopRule, iterate};
+use super::{Best, Method, Objective, Point, Solution, StopRule, iterate, solve_path};
 use crate::control::Control;
 use crate::math::dense::dot;
 
@@ -21,21 +21,24 @@ const RELAXATION: f64 = 0.9;
 /// Most doublings of L in one step.
 const MOST_DOUBLINGS: usize = 100;
 
-/// Minimizes R over the ball of this radius B > 0 from `start`. `scale` is R(0).
-pub fn minimize(
+/// Minimizes R over the ball of each radius B > 0, first from 0, then from the previous solution.
+pub fn minimize_path(
     risk: &dyn Objective,
-    radius: f64,
-    start: Vec<f64>,
-    scale: f64,
+    radii: &[f64],
     rule: &StopRule,
     control: &Control,
-) -> Solution {
-    iterate(rule, control, || Search::new(risk, radius, start, scale))
+) -> Vec<Solution> {
+    let zero = Point::of_risk(risk, vec![0.0; risk.dim()]);
+    solve_path(radii, |radius, previous| {
+        let start = previous.map_or(&zero.w, |solution| &solution.w).clone();
+        iterate(rule, control, || Search::new(risk, radius, start, zero.value))
+    })
 }
 
 struct Search<'a> {
     risk: &'a dyn Objective,
     radius: f64,
+    /// R(0)
     scale: f64,
     /// L
     curvature: f64,
@@ -95,12 +98,8 @@ impl<'a> Search<'a> {
 impl Method for Search<'_> {
     const PATIENCE: usize = 299;
 
-    fn objective(&self) -> f64 {
-        self.best.value
-    }
-
-    fn gap(&self) -> f64 {
-        (self.best.value - self.bound).max(0.0)
+    fn best(&self) -> Best<'_> {
+        Best::with_bound(&self.best.w, self.best.value, self.bound)
     }
 
     fn scale(&self) -> f64 {
@@ -119,10 +118,6 @@ impl Method for Search<'_> {
             self.curvature *= 2.0;
         }
         false
-    }
-
-    fn into_point(self) -> Vec<f64> {
-        self.best.w
     }
 }
 

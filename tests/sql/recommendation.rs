@@ -61,7 +61,7 @@ fn loss(name: &str, options: &str) -> Loss {
 fn no_half_step_raises_the_objective() {
     let (ratings, control) = (ratings(), Control::default());
     let offsets = vec![0.0; ratings.len()];
-    let step = HalfStep { tolerance: 1e-6, most: 200 };
+    let step = |lambda| HalfStep { lambda, tolerance: 1e-6, most: 200 };
     for (name, options) in LOSSES {
         let mut problem =
             Factorization::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
@@ -71,10 +71,10 @@ fn no_half_step_raises_the_objective() {
         let start = problem.objective(&factors, lambdas);
         let mut before = start;
         for _ in 0..6 {
-            problem.fit_users(&mut factors, lambdas[0], step, &control).unwrap();
+            problem.fit_users(&mut factors, step(lambdas[0]), &control).unwrap();
             let between = problem.objective(&factors, lambdas);
             assert!(between <= before * (1.0 + 1e-9), "{name}: users {before} -> {between}");
-            problem.fit_items(&mut factors, lambdas[1], step, &control).unwrap();
+            problem.fit_items(&mut factors, step(lambdas[1]), &control).unwrap();
             let after = problem.objective(&factors, lambdas);
             assert!(after <= between * (1.0 + 1e-9), "{name}: items {between} -> {after}");
             before = after;

@@ -79,9 +79,9 @@ impl Session<'_> {
 
     /// Fits U and V once each; answers with the objective.
     fn epoch(&self, problem: &mut Factorization<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
-        let step = HalfStep { tolerance: self.choices.tolerance, most: MAX_STEPS };
-        problem.fit_users(&mut fit.factors, lambda, step, self.control)?;
-        problem.fit_items(&mut fit.factors, lambda, step, self.control)?;
+        let step = HalfStep { lambda, tolerance: self.choices.tolerance, most: MAX_STEPS };
+        problem.fit_users(&mut fit.factors, step, self.control)?;
+        problem.fit_items(&mut fit.factors, step, self.control)?;
         self.control.step();
         Ok(problem.objective(&fit.factors, [lambda; 2]))
     }

@@ -20,7 +20,7 @@ mod planes;
 
 use self::line::Line;
 pub use self::planes::{Model, Planes};
-use super::{Method, Objective, Ridge, Solution, StopRule, iterate, solve_path};
+use super::{Best, Method, Objective, Ridge, Solution, StopRule, iterate, solve_path};
 use crate::control::Control;
 use crate::math::dense::dot;
 
@@ -101,11 +101,16 @@ impl<'r, 'b> Run<'r, 'b> {
         run
     }
 
+    /// P at the best point.
+    fn value(&self) -> f64 {
+        self.bundle.best.risk + self.objective.penalty(&self.bundle.best.w)
+    }
+
     fn minimize_model(&mut self) {
         let scale = if self.gap.is_finite() { self.gap } else { self.bundle.risk_at_start };
         let model = self.bundle.planes.minimum(self.objective.lambda, MODEL_ACCURACY * scale);
         self.bound = model.bound.max(self.bound);
-        self.gap = self.gap.min(self.objective() - self.bound).max(0.0);
+        self.gap = self.gap.min(self.value() - self.bound).max(0.0);
         self.u = model.u;
     }
 }
@@ -113,12 +118,8 @@ impl<'r, 'b> Run<'r, 'b> {
 impl Method for Run<'_, '_> {
     const PATIENCE: usize = 100;
 
-    fn objective(&self) -> f64 {
-        self.bundle.best.risk + self.objective.penalty(&self.bundle.best.w)
-    }
-
-    fn gap(&self) -> f64 {
-        self.gap
+    fn best(&self) -> Best<'_> {
+        Best { w: &self.bundle.best.w, objective: self.value(), gap: self.gap }
     }
 
     fn scale(&self) -> f64 {
@@ -138,9 +139,5 @@ impl Method for Run<'_, '_> {
         }
         self.minimize_model();
         true
-    }
-
-    fn into_point(self) -> Vec<f64> {
-        self.bundle.best.w.clone()
     }
 }

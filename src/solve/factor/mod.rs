@@ -43,24 +43,21 @@ pub struct Factors {
     pub items: Vec<f64>,
 }
 
-/// Length of a row of V at the beginning, about. Near 0 no half step gains anything worth its tolerance, so short rows
-/// stay.
-const SPREAD: f64 = 1.0;
+/// Initial length of a row of V, about. From shorter rows no half step gains more than its tolerance.
+const INITIAL_LENGTH: f64 = 1.0;
 
 impl Factors {
-    /// U = 0 and V normal with standard deviation 1 / sqrt(rank); the first step fits U to V.
+    /// U = 0 and V normal with standard deviation 1 / sqrt(rank). The first half step fits U to V.
     pub fn new(users: usize, items: usize, rank: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let deviation = SPREAD / (rank as f64).sqrt();
+        let deviation = INITIAL_LENGTH / (rank as f64).sqrt();
         let mut normal = || deviation * normal(&mut random);
         Self { rank, users: vec![0.0; users * rank], items: (0..items * rank).map(|_| normal()).collect() }
     }
 
     /// The product of the rows of a user and an item.
     pub fn product(&self, user: usize, item: usize) -> f64 {
-        let row =
-            |factors: &[f64], number: usize| factors[number * self.rank..(number + 1) * self.rank].to_vec();
-        dot(&row(&self.users, user), &row(&self.items, item))
+        dot(&self.users[user * self.rank..][..self.rank], &self.items[item * self.rank..][..self.rank])
     }
 }
 
@@ -71,19 +68,21 @@ fn normal(random: &mut Random) -> f64 {
     (-2.0 * libm::log(radius)).sqrt() * libm::cos(angle)
 }
 
-/// Most planes that are sought for a user in a half step; the next one has them and seeks more.
-const PLANES: usize = 12;
+/// Most new planes of a user in a half step. The next one starts with them.
+const MOST_USER_PLANES: usize = 12;
 
-/// When a half step ends.
+/// The penalty of a half step, and when it ends.
 #[derive(Debug, Clone, Copy)]
 pub struct HalfStep {
-    /// Gap, relative to the objective, of a user's problem and of that of all items.
+    /// The penalty is lambda / 2 times the squared length of the fitted rows.
+    pub lambda: f64,
+    /// Requested gap, relative to the objective, of the problem of a user and of that of all items.
     pub tolerance: f64,
     /// Most planes or iterations.
     pub most: usize,
 }
 
-/// Whether the loss has Hessians; pairwise ones are not asked for them.
+/// Whether the loss has Hessians. Those of pairwise losses are not used.
 fn is_smooth(loss: &Loss) -> bool {
     matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
 }
@@ -97,7 +96,7 @@ pub struct UserLoss {
 }
 
 impl UserLoss {
-    /// The loss of a user with these ratings; none for fewer than two, or where they teach nothing.
+    /// The loss of a user with these ratings; `None` if there are fewer than two or they are not informative.
     pub fn new(loss: &Loss, ratings: &[f64]) -> Option<Self> {
         if ratings.len() < 2 || !loss.is_informative(ratings) {
             return None;
@@ -110,7 +109,7 @@ impl UserLoss {
         Some(Self { loss: query, weight, smooth: is_smooth(loss) })
     }
 
-    /// Value at these scores; the subgradient goes into the last argument.
+    /// Value at these scores; writes a subgradient.
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         let value = self.loss.value_and_subgradient(scores, subgradient);
         subgradient.iter_mut().for_each(|slope| *slope *= self.weight);
@@ -125,39 +124,28 @@ impl UserLoss {
     }
 
     /// Fits u to the rows of the rated items (N rows) and their offsets (N), from `start`.
-    pub fn fit_user(
-        &self,
-        rows: &[f64],
-        offsets: &[f64],
-        start: &[f64],
-        lambda: f64,
-        step: HalfStep,
-    ) -> Vec<f64> {
-        let (mut cuts, control) = (Cuts::default(), Control::default());
-        self.fit_user_with(rows, offsets, start, (lambda, step), (&mut cuts, &control))
-    }
-
-    fn fit_user_with(
-        &self,
-        rows: &[f64],
-        offsets: &[f64],
-        start: &[f64],
-        (lambda, step): (f64, HalfStep),
-        (cuts, control): (&mut Cuts, &Control),
-    ) -> Vec<f64> {
+    pub fn fit_user(&self, rows: &[f64], offsets: &[f64], start: &[f64], step: HalfStep) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
-        let objective = half_ridge(&risk, lambda);
-        if self.smooth {
-            newton_cg::minimize_roughly(&objective, start.to_vec(), step.tolerance, step.most, control)
-        } else {
-            cuts::minimize(&objective, start, step, cuts)
-        }
+        step.fit_user(&risk, start, &mut Cuts::default(), &Control::default())
     }
 }
 
-/// The risk with the penalty lambda / 2 |w|^2.
-fn half_ridge(risk: &dyn Objective, lambda: f64) -> Ridge<'_> {
-    Ridge { risk, lambda: 0.5 * lambda, center: None }
+impl HalfStep {
+    fn fit_user(self, risk: &OfUser<'_>, start: &[f64], cuts: &mut Cuts, control: &Control) -> Vec<f64> {
+        if risk.loss.smooth {
+            self.newton(risk, start, control)
+        } else {
+            cuts::minimize(&self.ridge(risk), start, self, cuts)
+        }
+    }
+
+    fn newton(self, risk: &dyn Objective, start: &[f64], control: &Control) -> Vec<f64> {
+        newton_cg::minimize_roughly(&self.ridge(risk), start.to_vec(), self.tolerance, self.most, control)
+    }
+
+    fn ridge(self, risk: &dyn Objective) -> Ridge<'_> {
+        Ridge { risk, lambda: 0.5 * self.lambda, center: None }
+    }
 }
 
 /// A pairwise loss as a function of a user's scores.
@@ -177,30 +165,28 @@ impl QueryLoss for Ordinal {
 #[derive(Debug)]
 pub struct Factorization<'a> {
     ratings: &'a Ratings,
-    /// One per user; none where the user costs nothing.
+    /// One per user; `None` for users without a loss.
     losses: Vec<Option<UserLoss>>,
     /// b, one per rating.
     offsets: Vec<f64>,
-    /// The ratings of item i are `by_item[item_offsets[i]..item_offsets[i + 1]]`: user and number of the rating.
+    /// User and number of each rating of item i: `by_item[item_offsets[i]..item_offsets[i + 1]]`.
     by_item: Vec<(u32, u32)>,
     item_offsets: Vec<usize>,
     smooth: bool,
-    /// Of the problem of each user.
+    /// Planes for the problem of each user.
     cuts: Vec<Cuts>,
-    /// Of the problem of all items.
+    /// Planes for the problem of all items.
     planes: Planes,
 }
 
 impl<'a> Factorization<'a> {
-    /// The problem of these ratings. `labels` are what the loss sees of them, `offsets` what is added to scores; one
-    /// each per rating.
+    /// The problem of these ratings, with a label for the loss and an offset of the score for each.
     pub fn new(ratings: &'a Ratings, loss: &Loss, labels: &[f64], offsets: Vec<f64>) -> Self {
-        let losses = (0..ratings.n_users()).map(|user| UserLoss::new(loss, &labels[ratings.of_user(user)]));
-        let losses = losses.collect();
+        let user_loss = |user| UserLoss::new(loss, &labels[ratings.of_user(user)]);
         let (item_offsets, by_item) = by_item(ratings);
         Self {
             ratings,
-            losses,
+            losses: (0..ratings.n_users()).map(user_loss).collect(),
             offsets,
             by_item,
             item_offsets,
@@ -210,7 +196,7 @@ impl<'a> Factorization<'a> {
         }
     }
 
-    /// Other offsets.
+    /// Replaces the offsets.
     pub fn set_offsets(&mut self, offsets: Vec<f64>) {
         self.offsets = offsets;
     }
@@ -249,16 +235,10 @@ impl<'a> Factorization<'a> {
     ///
     /// # Errors
     /// An interruption.
-    pub fn fit_users(
-        &mut self,
-        factors: &mut Factors,
-        lambda: f64,
-        step: HalfStep,
-        control: &Control,
-    ) -> Result<()> {
+    pub fn fit_users(&mut self, factors: &mut Factors, step: HalfStep, control: &Control) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let (rank, items) = (*rank, &*items);
-        let most = if self.smooth { step.most } else { step.most.min(PLANES) };
+        let most = if self.smooth { step.most } else { step.most.min(MOST_USER_PLANES) };
         let step = HalfStep { most, ..step };
         let mut all_cuts = std::mem::take(&mut self.cuts);
         let cuts = all_cuts.par_iter_mut();
@@ -269,43 +249,35 @@ impl<'a> Factorization<'a> {
                 row.fill(0.0);
                 return Ok(());
             };
-            let rated = &self.ratings.items[range.clone()];
-            let rows = gather(items, rated, rank);
-            let fitted =
-                loss.fit_user_with(&rows, &self.offsets[range], row, (lambda, step), (cuts, control));
-            row.copy_from_slice(&fitted);
+            let rows = gather(items, &self.ratings.items[range.clone()], rank);
+            let risk = OfUser { loss, rows: &rows, offsets: &self.offsets[range], rank };
+            row.copy_from_slice(&step.fit_user(&risk, row, cuts, control));
             Ok(())
         });
         self.cuts = all_cuts;
         fitted.and_then(|()| control.check())
     }
 
-    /// Fits V to U.
+    /// Fits V to U. Frank-Wolfe may end above the current V; then V stays.
     ///
     /// # Errors
     /// An interruption.
-    pub fn fit_items(
-        &mut self,
-        factors: &mut Factors,
-        lambda: f64,
-        step: HalfStep,
-        control: &Control,
-    ) -> Result<()> {
+    pub fn fit_items(&mut self, factors: &mut Factors, step: HalfStep, control: &Control) -> Result<()> {
         let Factors { rank, users, items } = factors;
         if self.smooth {
             let risk = OfItems { problem: self, users, rank: *rank };
-            let (objective, start) = (half_ridge(&risk, lambda), std::mem::take(items));
-            *items = newton_cg::minimize_roughly(&objective, start, step.tolerance, step.most, control);
+            *items = step.newton(&risk, items, control);
             return control.check();
         }
         let mut planes = std::mem::replace(&mut self.planes, Planes::new(0, 0));
         let mut cuts = std::mem::take(&mut self.cuts);
         let (problem, rank) = (&*self, *rank);
-        let mut search = Search { problem, planes: &mut planes, cuts: &mut cuts, users, rank, lambda };
-        let found = search.run(step, control);
+        let mut search = Search { problem, planes: &mut planes, cuts: &mut cuts, users, rank, step };
+        let found = search.run(control);
         (self.planes, self.cuts) = (planes, cuts);
-        let of_items =
-            |items: &[f64]| 0.5 * lambda * dot(items, items) + self.loss(&self.scores(users, items, rank));
+        let of_items = |items: &[f64]| {
+            0.5 * step.lambda * dot(items, items) + self.loss(&self.scores(users, items, rank))
+        };
         if of_items(&found) < of_items(items) {
             *items = found;
         }
@@ -313,11 +285,16 @@ impl<'a> Factorization<'a> {
     }
 
     /// V_u u + b_u of one user.
-    fn scores_of(&self, user: usize, row: &[f64], items: &[f64]) -> Vec<f64> {
-        let range = self.ratings.of_user(user);
-        let rated = self.ratings.items[range.clone()].iter();
-        let products = rated.map(|&item| dot(row, &items[item as usize * row.len()..][..row.len()]));
-        products.zip(&self.offsets[range]).map(|(product, offset)| product + offset).collect()
+    fn user_scores(&self, user: usize, row: &[f64], items: &[f64]) -> Vec<f64> {
+        let mut scores = self.user_products(user, row, items);
+        axpy(1.0, &self.offsets[self.ratings.of_user(user)], &mut scores);
+        scores
+    }
+
+    /// V_u u of one user.
+    fn user_products(&self, user: usize, row: &[f64], items: &[f64]) -> Vec<f64> {
+        let rated = self.ratings.items[self.ratings.of_user(user)].iter();
+        rated.map(|&item| dot(row, &items[item as usize * row.len()..][..row.len()])).collect()
     }
 
     /// V_u u + b_u, one per rating.
@@ -329,27 +306,27 @@ impl<'a> Factorization<'a> {
 
     /// V_u u, one per rating.
     fn products(&self, users: &[f64], items: &[f64], rank: usize) -> Vec<f64> {
-        let of_user = |(user, row): (usize, &[f64])| -> Vec<f64> {
-            let rated = &self.ratings.items[self.ratings.of_user(user)];
-            rated.iter().map(|&item| dot(row, &items[item as usize * rank..][..rank])).collect()
-        };
+        let of_user = |(user, row): (usize, &[f64])| self.user_products(user, row, items);
         users.par_chunks(rank).enumerate().map(of_user).collect::<Vec<_>>().concat()
     }
 
-    /// The loss at these scores; writes its slopes. Users are summed in their order, whatever the threads.
+    /// The loss at these scores; writes its slopes. The losses of users are added in their order.
     fn value_at(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
-        let values: Vec<f64> = split(slopes, &self.ratings.offsets)
-            .into_par_iter()
-            .enumerate()
-            .map(|(user, slopes)| match &self.losses[user] {
-                Some(loss) => loss.value_and_subgradient(&scores[self.ratings.of_user(user)], slopes),
-                None => 0.0,
-            })
-            .collect();
-        values.iter().sum()
+        let users = self.by_user(slopes).into_par_iter().enumerate();
+        let values = users.map(|(user, slopes)| match &self.losses[user] {
+            Some(loss) => loss.value_and_subgradient(&scores[self.ratings.of_user(user)], slopes),
+            None => 0.0,
+        });
+        values.collect::<Vec<f64>>().iter().sum()
     }
 
-    /// sum over the ratings of an item of slope * u, for every item.
+    /// The part of each user of a number per rating.
+    fn by_user<'s>(&self, mut rest: &'s mut [f64]) -> Vec<&'s mut [f64]> {
+        let part = |user| rest.split_off_mut(..self.ratings.of_user(user).len()).unwrap_or_default();
+        (0..self.ratings.n_users()).map(part).collect()
+    }
+
+    /// For each item the sum of slope * u over its ratings.
     fn to_items(&self, slopes: &[f64], users: &[f64], rank: usize) -> Vec<f64> {
         let mut items = vec![0.0; self.ratings.n_items * rank];
         items.par_chunks_mut(rank).enumerate().for_each(|(item, row)| {
@@ -371,9 +348,9 @@ fn by_item(ratings: &Ratings) -> (Vec<usize>, Vec<(u32, u32)>) {
     let mut by_item = vec![(0, 0); ratings.len()];
     for user in 0..ratings.n_users() {
         for rating in ratings.of_user(user) {
-            let place = &mut next[ratings.items[rating] as usize];
-            by_item[*place] = (user as u32, rating as u32);
-            *place += 1;
+            let index = &mut next[ratings.items[rating] as usize];
+            by_item[*index] = (user as u32, rating as u32);
+            *index += 1;
         }
     }
     (offsets, by_item)
@@ -382,15 +359,4 @@ fn by_item(ratings: &Ratings) -> (Vec<usize>, Vec<(u32, u32)>) {
 /// The rows of some items.
 pub fn gather(items: &[f64], rated: &[u32], rank: usize) -> Vec<f64> {
     rated.iter().flat_map(|&item| &items[item as usize * rank..][..rank]).copied().collect()
-}
-
-/// A slice cut at these places, of which the first is 0.
-fn split<'s>(mut slice: &'s mut [f64], offsets: &[usize]) -> Vec<&'s mut [f64]> {
-    let mut parts = Vec::with_capacity(offsets.len());
-    for ends in offsets.windows(2) {
-        let (part, rest) = slice.split_at_mut(ends[1] - ends[0]);
-        parts.push(part);
-        slice = rest;
-    }
-    parts
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Factorization, UserLoss, split};
+use super::{Factorization, UserLoss};
 use crate::math::dense::dot;
 use crate::optim::Objective;
 use crate::optim::vector::axpy;
@@ -82,8 +82,8 @@ impl Objective for OfItems<'_, '_> {
     fn hessian_times(&self, scores: &[f64], v: &[f64]) -> Vec<f64> {
         let direction = self.linear_image(v);
         let mut product = vec![0.0; direction.len()];
-        let parts = split(&mut product, &self.problem.ratings.offsets);
-        parts.into_par_iter().zip(&self.problem.losses).enumerate().for_each(|(user, (product, loss))| {
+        let users = self.problem.by_user(&mut product).into_par_iter();
+        users.zip(&self.problem.losses).enumerate().for_each(|(user, (product, loss))| {
             let range = self.problem.ratings.of_user(user);
             if let Some(loss) = loss {
                 loss.hessian_times(&scores[range.clone()], &direction[range], product);

@@ -5,7 +5,7 @@ use super::ListProblem;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::loss::Shape;
-use crate::optim::{Point, Solution, StopRule, projected_gradient, solve_path};
+use crate::optim::{Solution, StopRule, projected_gradient};
 
 /// Minimizes R(w) over |w| <= B for each radius B > 0, first from 0, then from the previous solution. Ignores the center.
 ///
@@ -21,16 +21,12 @@ pub fn path(
         return Err(Error::value("radius of a ball", radius.to_string(), "a finite number above 0"));
     }
     if !matches!(problem.shape(), Shape::Quadratic | Shape::Smooth) {
-        let name = problem.loss().def().name;
-        let reason =
-            format!("a ball is for smooth listwise losses and least squares, not for the loss '{name}'");
-        return Err(Error::Unsupported(reason));
+        return Err(Error::Unsupported(format!(
+            "a ball is for smooth listwise losses and least squares, not for the loss '{}'",
+            problem.loss().def().name
+        )));
     }
-    let zero = Point::of_risk(problem, vec![0.0; problem.dim()]);
-    Ok(solve_path(radii, |radius, previous| {
-        let start = previous.map_or(&zero.w, |solution| &solution.w).clone();
-        projected_gradient::minimize(problem, radius, start, zero.value, rule, control)
-    }))
+    Ok(projected_gradient::minimize_path(problem, radii, rule, control))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::optim::vector::{axpy, difference};
-use crate::optim::{Method, Ridge, iterate, solve_path};
+use crate::optim::{Best, Method, Ridge, iterate, solve_path};
 use crate::solve::{ListWork, SolverDef};
 
 /// Most visits of all queries in a round.
@@ -192,21 +192,13 @@ impl<'p, 'a, 's> Run<'p, 'a, 's> {
 }
 
 impl Method for Run<'_, '_, '_> {
-    fn objective(&self) -> f64 {
-        self.best.1
-    }
-
-    fn gap(&self) -> f64 {
-        (self.best.1 - self.bound).max(0.0)
+    fn best(&self) -> Best<'_> {
+        Best::with_bound(&self.best.0, self.best.1, self.bound)
     }
 
     fn advance(&mut self, _control: &Control) -> bool {
-        self.maximize_dual(INNER_ACCURACY * self.gap());
+        self.maximize_dual(INNER_ACCURACY * self.best().gap);
         self.add_planes();
         true
-    }
-
-    fn into_point(self) -> Vec<f64> {
-        self.best.0
     }
 }

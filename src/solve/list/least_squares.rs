@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::optim::vector::{axpy, difference};
-use crate::optim::{Method, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path};
+use crate::optim::{Best, Method, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path};
 use crate::solve::{ListWork, SolverDef};
 
 const MOST_CORRECTIONS: usize = 5;
@@ -126,12 +126,8 @@ struct Refinement<'p> {
 }
 
 impl Method for Refinement<'_> {
-    fn objective(&self) -> f64 {
-        self.point.value
-    }
-
-    fn gap(&self) -> f64 {
-        self.objective.gap(&self.point.gradient)
+    fn best(&self) -> Best<'_> {
+        self.objective.certify(&self.point)
     }
 
     fn advance(&mut self, _control: &Control) -> bool {
@@ -150,9 +146,5 @@ impl Method for Refinement<'_> {
             self.point = next;
         }
         improves
-    }
-
-    fn into_point(self) -> Vec<f64> {
-        self.point.w
     }
 }

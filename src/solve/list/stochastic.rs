@@ -20,7 +20,7 @@ use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::math::random::Random;
 use crate::optim::vector::axpy;
-use crate::optim::{Method, Ridge, StopRule, iterate, solve_path};
+use crate::optim::{Best, Method, Ridge, StopRule, iterate, solve_path};
 use crate::solve::{ListWork, SolverDef};
 
 const MOST_EPOCHS: u32 = 100;
@@ -156,21 +156,13 @@ impl<'p, 'a> Run<'p, 'a> {
 }
 
 impl Method for Run<'_, '_> {
-    fn objective(&self) -> f64 {
-        self.best.1
-    }
-
-    fn gap(&self) -> f64 {
-        (self.best.1 - self.bound).max(0.0)
+    fn best(&self) -> Best<'_> {
+        Best::with_bound(&self.best.0, self.best.1, self.bound)
     }
 
     fn advance(&mut self, _control: &Control) -> bool {
         self.epoch();
         self.evaluate(self.objective.to_point(&self.average));
         true
-    }
-
-    fn into_point(self) -> Vec<f64> {
-        self.best.0
     }
 }
