@@ -1,31 +1,31 @@
-//! Stopping long work and counting its progress, from another thread.
+//! Cancellation and progress of long computations, across threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Shared between the thread that computes and the one that watches.
+/// Shared by the computing threads and the thread that waits for them.
 #[derive(Debug, Default)]
 pub struct Control {
     canceled: AtomicBool,
-    /// Checks until the work is canceled, if limited.
+    /// Remaining checks before cancellation, if limited.
     checks_left: Option<AtomicUsize>,
     done: AtomicUsize,
     total: AtomicUsize,
 }
 
 impl Control {
-    /// Canceled after this many checks, so that an interruption can be tested at every point.
+    /// A control that cancels after this many checks, to test interruptions at every point.
     pub fn canceled_after(checks: usize) -> Self {
         Self { checks_left: Some(AtomicUsize::new(checks)), ..Self::default() }
     }
 
-    /// Asks the work to stop.
+    /// Cancels the work.
     pub fn cancel(&self) {
         self.canceled.store(true, Ordering::Relaxed);
     }
 
-    /// True once the work should stop.
+    /// Whether the work is canceled.
     pub fn is_canceled(&self) -> bool {
         let spend = |left: &AtomicUsize| {
             left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
@@ -33,7 +33,7 @@ impl Control {
         self.canceled.load(Ordering::Relaxed) || self.checks_left.as_ref().is_some_and(spend)
     }
 
-    /// An error once the work should stop.
+    /// An error if the work is canceled.
     ///
     /// # Errors
     /// [`Error::Interrupted`] after [`Control::cancel`].

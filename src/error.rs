@@ -1,16 +1,16 @@
-//! The crate's error: one variant per thing the caller can do about it.
+//! The error of the crate: one variant per reaction of the caller.
 //!
-//! Every message is a sentence that says what, where, what was found and what is allowed. The SQL rim puts the
-//! name of the SQL function in front and adds nothing else.
+//! A message tells what is wrong, where, what was found and what is allowed (rule 13.7). The SQL layer puts the name of
+//! the function in front.
 
 /// Result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, by what the caller can do.
+/// An error.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name that no table of this crate knows (algorithm, option, metric, ...).
+    /// An unknown name of an algorithm, option, metric, ...
     #[error("unknown {what} '{name}'{}", hint(nearest.as_deref(), known))]
     Unknown {
         /// Kind of thing that was named.
@@ -45,14 +45,14 @@ pub enum Error {
     Row {
         /// The source as the caller wrote it, quoted.
         source_text: String,
-        /// Which row, with query and document where known.
+        /// The row, with query and document.
         row: String,
         /// The column.
         column: String,
         /// What was found and what is allowed.
         problem: String,
     },
-    /// Two things whose sizes must agree do not.
+    /// Two sizes differ that must agree.
     #[error("{what}: found {found}, expected {expected}")]
     Shape {
         /// What was compared.
@@ -62,19 +62,19 @@ pub enum Error {
         /// The size that is needed.
         expected: usize,
     },
-    /// Rows that are well formed but from which nothing can be learnt or measured.
+    /// Valid rows from which nothing can be learned or measured.
     #[error("{0}")]
     Data(String),
-    /// Bytes that are not a model, or no longer one.
+    /// Bytes that are not a valid model.
     #[error("model is damaged or not a model: {0}")]
     Corrupt(String),
-    /// A model (by name) that is not there or not usable here.
+    /// A model (by name) that does not exist or cannot be used here.
     #[error("{0}")]
     Model(String),
     /// A model that cannot score a document without the other documents of its query, with the reason.
     #[error("{0}")]
     NotPointwise(String),
-    /// A combination that this crate refuses, with the reason.
+    /// An unsupported combination, with the reason.
     #[error("{0}")]
     Unsupported(String),
     /// The work would need more memory than the option `max_memory` allows.
@@ -87,16 +87,16 @@ pub enum Error {
         /// Bytes that are allowed.
         allowed: u64,
     },
-    /// The host or the user asked to stop.
+    /// Interrupted by the host or the user.
     #[error("interrupted")]
     Interrupted,
-    /// The option `time_limit` ran out.
+    /// The time of the option `time_limit` is over.
     #[error("time limit of {0} seconds reached")]
     TimeLimit(f64),
-    /// The database refused something.
+    /// An error of the database or the operating system.
     #[error("{0}")]
     Host(String),
-    /// A mistake in this crate.
+    /// A bug in this crate.
     #[error("internal error: {0}; please report it")]
     Internal(String),
 }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_nearest_one() {
+    fn an_unknown_name_suggests_the_nearest_one() {
         let error = Error::unknown("option", "lamda", ["lambda", "kernel"]);
         assert_eq!(error.to_string(), "unknown option 'lamda', did you mean 'lambda'?");
         let error = Error::unknown("option", "xyzzy", ["lambda", "kernel"]);

@@ -1,4 +1,4 @@
-//! A validated set of documents grouped by query, in canonical order unless an algorithm asks for that of the rows.
+//! Documents grouped by query.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use crate::arrange::RowGroup;
 
 /// Documents grouped by query.
 ///
-/// Queries stand in the order of their ids, the documents of a query in the order of (document id, features,
-/// relevance), so the same rows give the same data set whatever their order was. Only algorithms that learn from a
-/// stream ask for `RowOrder::Stream`: queries by first appearance, documents in the order of their rows.
+/// Queries are in the order of their ids, the documents of a query in the order of (document id, features, relevance), so
+/// the data set does not depend on the order of the rows. Online algorithms use `RowOrder::Stream` instead: queries by
+/// first appearance, documents in the order of their rows.
 #[derive(Debug, Clone)]
 pub struct Dataset {
     /// Feature names, one per column of `features`.
@@ -24,17 +24,17 @@ pub struct Dataset {
     pub offsets: Vec<usize>,
     /// Query ids (`n_queries`).
     pub query_ids: Vec<Id>,
-    /// Document ids (`n_docs`); the number of the row inside its query where the source has none.
+    /// Document ids (`n_docs`); the number of the row in its query if the source has none.
     pub doc_ids: Vec<Id>,
-    /// Relevance (`n_docs`); empty where it was not asked for.
+    /// Relevance (`n_docs`); empty if it was not read.
     pub relevance: Vec<f64>,
-    /// The block or slot of each row (`n_docs`); empty where it was not asked for.
+    /// The diversity value or slot of each row (`n_docs`); empty without a constraint.
     pub groups: Vec<Id>,
-    /// Numbers of documents and groups inside their queries (`n_docs`); empty without groups.
+    /// Numbers of documents and groups in their queries (`n_docs`); empty without a constraint.
     pub row_groups: Vec<RowGroup>,
     /// Weight of each query (`n_queries`), > 0.
     pub weights: Vec<f64>,
-    /// Names of the named query features; empty where there are none.
+    /// Names of the named query features; may be empty.
     pub query_names: Vec<String>,
     /// Named query features (`n_queries`, number of names).
     pub query_features: Array2<f64>,
@@ -96,12 +96,12 @@ impl Dataset {
         &self.relevance[self.rows(query)]
     }
 
-    /// Marks of the documents of one query; empty without groups.
+    /// Groups of the documents of one query; empty without a constraint.
     pub fn row_groups(&self, query: usize) -> &[RowGroup] {
         self.row_groups.get(self.rows(query)).unwrap_or_default()
     }
 
-    /// Takes the features away; there are none until others are put in their place.
+    /// Takes the features out, leaving an empty matrix.
     #[must_use]
     pub fn take_features(&mut self) -> Matrix {
         let none = self.features.select_rows(&[]);
@@ -144,23 +144,23 @@ impl Dataset {
         }
     }
 
-    /// The same documents with the features of `model` data, in its order, found by name.
+    /// The same documents with the features of `model`, found by name, in its order.
     ///
     /// # Errors
-    /// A sentence about features or query features that are not there.
+    /// The names of missing features or query features.
     pub fn matching(mut self, model: &Self) -> Result<Self, String> {
-        let places = |wanted: &[String], have: &[String], what: &str| -> Result<Vec<usize>, String> {
-            let place = |name: &String| have.iter().position(|other| other.eq_ignore_ascii_case(name));
+        let columns = |needed: &[String], have: &[String], what: &str| -> Result<Vec<usize>, String> {
+            let column = |name: &String| have.iter().position(|other| other.eq_ignore_ascii_case(name));
             let missing: Vec<&str> =
-                wanted.iter().filter(|name| place(name).is_none()).map(String::as_str).collect();
+                needed.iter().filter(|name| column(name).is_none()).map(String::as_str).collect();
             if missing.is_empty() {
-                return Ok(wanted.iter().filter_map(place).collect());
+                return Ok(needed.iter().filter_map(column).collect());
             }
             Err(format!("it lacks the {what} {}", missing.join(", ")))
         };
-        let columns = places(&model.names, &self.names, "features")?;
-        let query_columns = places(&model.query_names, &self.query_names, "query features")?;
-        self.features = self.features.select_columns(&columns);
+        let feature_columns = columns(&model.names, &self.names, "features")?;
+        let query_columns = columns(&model.query_names, &self.query_names, "query features")?;
+        self.features = self.features.select_columns(&feature_columns);
         self.query_features = self.query_features.select(ndarray::Axis(1), &query_columns);
         self.names.clone_from(&model.names);
         self.query_names.clone_from(&model.query_names);
@@ -168,7 +168,7 @@ impl Dataset {
     }
 }
 
-/// Numbers of documents and groups inside their queries, by first appearance; none without groups.
+/// Numbers of documents and groups in their queries, by first appearance; empty without groups.
 pub(super) fn row_groups(documents: &[Id], groups: &[Id], offsets: &[usize]) -> Vec<RowGroup> {
     let query_values = |rows: &[usize]| -> Vec<RowGroup> {
         let (mut known_documents, mut known_groups) = (HashMap::new(), HashMap::new());
@@ -181,7 +181,7 @@ pub(super) fn row_groups(documents: &[Id], groups: &[Id], offsets: &[usize]) -> 
     if groups.is_empty() { Vec::new() } else { offsets.windows(2).flat_map(query_values).collect() }
 }
 
-/// The number of this id, the next one where it is new.
+/// The number of this id; new ids get the next number.
 fn number_in<'a>(known: &mut HashMap<&'a Id, u32>, id: &'a Id) -> u32 {
     let next = known.len() as u32;
     *known.entry(id).or_insert(next)

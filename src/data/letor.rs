@@ -5,16 +5,16 @@ use std::io::{BufRead, Read};
 use super::id::Id;
 use crate::error::{Error, Result};
 
-/// Feature numbers above this are taken for damage.
-const HIGHEST_FEATURE: usize = 1_000_000;
+/// Higher feature numbers are errors.
+const MAX_FEATURE: usize = 1_000_000;
 
-/// Bytes of the longest line, which is room for all features.
-const LONGEST_LINE: u64 = 1 << 26;
+/// Maximum bytes of a line, enough for all features.
+const MAX_LINE: u64 = 1 << 26;
 
 /// One line of a LETOR file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Query id: INTEGER where the text is a whole number, else TEXT.
+    /// Query id: INTEGER if the text is a whole number, otherwise TEXT.
     pub query: Id,
     /// The comment's `docid`, if it has one.
     pub doc: Option<Id>,
@@ -22,7 +22,7 @@ pub struct Line {
     pub relevance: f64,
     /// Feature numbers (from 1, increasing) and values.
     pub features: Vec<(usize, f32)>,
-    /// What follows `#`, trimmed; empty where nothing does.
+    /// The text after `#`, trimmed; may be empty.
     pub comment: String,
 }
 
@@ -42,9 +42,9 @@ impl Line {
     }
 }
 
-/// Lines of a LETOR text with their numbers (from 1); blank lines and lines of comment alone are left out.
+/// Lines of a LETOR text with their numbers (from 1); blank lines and pure comments are left out.
 pub fn lines<R: BufRead>(reader: R) -> impl Iterator<Item = Result<(usize, Line)>> {
-    pieces(reader).enumerate().filter_map(|(index, bytes)| {
+    raw_lines(reader).enumerate().filter_map(|(index, bytes)| {
         let number = index + 1;
         let read = bytes
             .map_err(|problem| Error::Host(format!("line {number}: {problem}")))
@@ -57,14 +57,14 @@ pub fn lines<R: BufRead>(reader: R) -> impl Iterator<Item = Result<(usize, Line)
     })
 }
 
-/// Lines as they stand; one that is too long is an error, so that a file without any does not fill the memory.
-fn pieces<R: BufRead>(mut reader: R) -> impl Iterator<Item = std::io::Result<Vec<u8>>> {
+/// Lines as bytes. A line that is too long is an error: a file without line ends must not fill the memory.
+fn raw_lines<R: BufRead>(mut reader: R) -> impl Iterator<Item = std::io::Result<Vec<u8>>> {
     std::iter::from_fn(move || {
         let mut bytes = Vec::new();
-        match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes) {
+        match reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes) {
             Ok(0) => None,
-            Ok(_) if bytes.len() as u64 == LONGEST_LINE => {
-                Some(Err(std::io::Error::other(format!("longer than {LONGEST_LINE} bytes"))))
+            Ok(_) if bytes.len() as u64 == MAX_LINE => {
+                Some(Err(std::io::Error::other(format!("longer than {MAX_LINE} bytes"))))
             }
             Ok(_) => Some(Ok(bytes)),
             Err(problem) => Some(Err(problem)),
@@ -101,8 +101,8 @@ fn feature(word: &str, previous: usize) -> Result<(usize, f32)> {
     let (index, value) =
         word.split_once(':').ok_or_else(|| Error::Data(format!("found '{word}', expected 'index:value'")))?;
     let index: usize =
-        index.parse().ok().filter(|index| (1..=HIGHEST_FEATURE).contains(index)).ok_or_else(|| {
-            Error::Data(format!("feature number '{index}' is not between 1 and {HIGHEST_FEATURE}"))
+        index.parse().ok().filter(|index| (1..=MAX_FEATURE).contains(index)).ok_or_else(|| {
+            Error::Data(format!("feature number '{index}' is not between 1 and {MAX_FEATURE}"))
         })?;
     if index <= previous {
         return Err(Error::Data(format!(

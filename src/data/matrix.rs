@@ -16,7 +16,7 @@ pub enum Matrix {
     F64(Array2<f64>),
 }
 
-/// Rows of a matrix as they lie in memory, row-major.
+/// Contiguous rows of a matrix, row-major.
 #[derive(Debug, Clone, Copy)]
 pub enum Slice<'a> {
     /// Single precision.
@@ -25,7 +25,7 @@ pub enum Slice<'a> {
     F64(&'a [f64]),
 }
 
-/// Runs the same expression on the array of either type.
+/// Evaluates an expression on the array of either type.
 macro_rules! on_array {
     ($matrix:expr, $array:ident => $body:expr) => {
         match $matrix {
@@ -64,12 +64,12 @@ impl Matrix {
         on_array!(self, array => array.slice(s![rows, ..]).iter().map(|value| value.to_f64()).collect())
     }
 
-    /// These rows in single precision, row-major; rounded where they are in double.
+    /// These rows in single precision, row-major; rounded if they are in double precision.
     pub fn rows_f32(&self, rows: Range<usize>) -> Vec<f32> {
         on_array!(self, array => array.slice(s![rows, ..]).iter().map(|value| value.to_f64() as f32).collect())
     }
 
-    /// These rows as they lie in memory, row-major; `None` where they do not lie side by side.
+    /// These rows in memory, row-major; `None` if they are not contiguous.
     pub fn slice(&self, rows: Range<usize>) -> Option<Slice<'_>> {
         let values = rows.start * self.columns()..rows.end * self.columns();
         match self {
@@ -83,7 +83,7 @@ impl Matrix {
         self.rows_f64(row..row + 1)
     }
 
-    /// True where every element is a finite number.
+    /// Whether every element is finite.
     pub fn is_finite(&self) -> bool {
         on_array!(self, array => array.iter().all(|value| value.is_finite()))
     }
@@ -92,7 +92,7 @@ impl Matrix {
     pub fn row_dot(&self, row: usize, w: &[f64]) -> f64 {
         on_array!(self, array => {
             let row = array.row(row);
-            // In the same order of additions however the array lies in memory.
+            // The order of additions must not depend on the memory layout.
             row.as_slice().map_or_else(|| dot(&row.to_vec(), w), |row| dot(row, w))
         })
     }
@@ -106,7 +106,7 @@ impl Matrix {
         }
     }
 
-    /// As [`Self::select_rows`], asking before each row whether to go on.
+    /// As [`Self::select_rows`], calling `check_interrupt` before each row.
     ///
     /// # Errors
     /// That of `check_interrupt`.
@@ -129,7 +129,7 @@ impl Matrix {
     /// A matrix of the same type with these values (row-major), rounded to it.
     ///
     /// # Panics
-    /// Where the number of values is not rows times columns.
+    /// If the number of values is not rows times columns.
     #[must_use]
     pub fn like(&self, rows: usize, columns: usize, values: Vec<f64>) -> Self {
         match self {
@@ -154,7 +154,7 @@ fn try_select<T: Copy>(
     Ok(shaped(rows.len(), array.ncols(), values))
 }
 
-/// An array from row-major values whose number is known to fit.
+/// An array of rows * columns row-major values.
 pub(crate) fn shaped<T>(rows: usize, columns: usize, values: Vec<T>) -> Array2<T> {
     #[expect(clippy::expect_used, reason = "callers pass rows * columns values")]
     Array2::from_shape_vec((rows, columns), values).expect("rows * columns values")

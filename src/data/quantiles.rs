@@ -1,30 +1,30 @@
-//! Quantiles of one feature and the normal score of a value among them.
+//! Quantiles of one feature, which map its values to normal scores.
 //!
-//! Kept are pairs (x, z) of a training value and the normal score of its mid-rank; between them the score is linear.
+//! Stored are pairs (x, z) of a training value and the normal score of its mid-rank. Between them the score is linear.
 
 use serde::{Deserialize, Serialize};
 
 use crate::math::normal;
 use crate::math::order::compare;
 
-/// At most this many quantiles of a feature are kept.
-const MOST: usize = 256;
+/// Maximum number of stored quantiles.
+const MAX_QUANTILES: usize = 256;
 
-/// Cells of equal width between the first and the last quantile, from which a look-up starts.
+/// Cells of equal width between the first and the last quantile; a look-up starts at the cell of a value.
 const CELLS: usize = 256;
 
-/// Quantiles that a look-up compares with at once, ahead of where it starts.
-const AHEAD: usize = 4;
+/// Quantiles after the start that a look-up compares at once.
+const WINDOW: usize = 4;
 
-/// Quantiles of one feature, ready for look-up.
+/// Quantiles of one feature with an index for look-ups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
 pub struct Quantiles {
-    /// Values, strictly increasing, and behind them `AHEAD` infinities.
+    /// Values, strictly increasing, then `WINDOW` infinities.
     x: Vec<f64>,
-    /// For each value its score and the slope towards the next (0 after the last).
+    /// For each value its score and the slope to the next one (0 after the last).
     lines: Vec<(f64, f64)>,
-    /// For each cell the last quantile in a cell before it, or the first.
+    /// For each cell the last quantile in an earlier cell, or the first.
     starts: Vec<u16>,
     /// Cells per unit of the feature.
     cells_per_unit: f64,
@@ -34,14 +34,14 @@ impl From<Vec<(f64, f64)>> for Quantiles {
     fn from(pairs: Vec<(f64, f64)>) -> Self {
         let slope = |index: usize| {
             let ((x0, z0), next) = (pairs[index], pairs.get(index + 1));
-            // Values that are next to one another among the subnormal numbers have no finite slope.
+            // Neighboring subnormal values have no finite slope.
             next.map_or(0.0, |(x1, z1)| ((z1 - z0) / (x1 - x0)).min(f64::MAX))
         };
         let lines = (0..pairs.len()).map(|index| (pairs[index].1, slope(index))).collect();
         let range = pairs.last().map_or(0.0, |last| last.0) - pairs.first().map_or(0.0, |first| first.0);
         let cells_per_unit = CELLS as f64 / range;
         let usable = cells_per_unit.is_finite();
-        let infinities = std::iter::repeat_n(f64::INFINITY, AHEAD);
+        let infinities = std::iter::repeat_n(f64::INFINITY, WINDOW);
         let mut quantiles = Self {
             x: pairs.into_iter().map(|(x, _)| x).chain(infinities).collect(),
             lines,
@@ -60,7 +60,7 @@ impl From<Quantiles> for Vec<(f64, f64)> {
 }
 
 impl Quantiles {
-    /// The quantiles of these training values, at least one.
+    /// The quantiles of at least one training value.
     pub fn fit(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(|a, b| compare(*a, *b));
         let n = values.len() as f64;
@@ -69,35 +69,35 @@ impl Quantiles {
             .chunk_by(|a, b| compare(*a, *b).is_eq())
             .map(|tie| {
                 let count = tie.len() as f64;
-                let share = (below + 0.5 * count) / n;
+                let fraction = (below + 0.5 * count) / n;
                 below += count;
-                (tie[0], normal::quantile(share))
+                (tie[0], normal::quantile(fraction))
             })
             .collect();
         thin(all).into()
     }
 
-    /// True where all numbers are finite and both values and scores increase.
-    pub fn is_sound(&self) -> bool {
+    /// Whether all numbers are finite and both values and scores increase.
+    pub fn is_valid(&self) -> bool {
         let x = &self.x[..self.lines.len()];
         !x.is_empty()
-            && x.len() <= MOST + 1
+            && x.len() <= MAX_QUANTILES + 1
             && x.iter().all(|x| x.is_finite())
             && self.lines.iter().all(|(z, slope)| z.is_finite() && slope.is_finite() && *slope >= 0.0)
             && x.windows(2).all(|pair| pair[0] < pair[1])
     }
 
     fn set_starts(&mut self) {
-        let mut place = 0;
+        let mut last = 0;
         for cell in 0..CELLS {
-            while place + 1 < self.lines.len() && self.cell(self.x[place + 1]) < cell {
-                place += 1;
+            while last + 1 < self.lines.len() && self.cell(self.x[last + 1]) < cell {
+                last += 1;
             }
-            self.starts[cell] = place.min(usize::from(u16::MAX)) as u16;
+            self.starts[cell] = last.min(usize::from(u16::MAX)) as u16;
         }
     }
 
-    /// The cell of a value; never falls as the value rises.
+    /// The cell of a value; monotone.
     #[inline]
     fn cell(&self, value: f64) -> usize {
         (((value - self.x[0]) * self.cells_per_unit) as usize).min(CELLS - 1)
@@ -105,38 +105,38 @@ impl Quantiles {
 
     /// The last quantile that is not above the value, or the first.
     #[inline]
-    fn place(&self, value: f64) -> usize {
+    fn index(&self, value: f64) -> usize {
         let start = usize::from(self.starts[self.cell(value)]);
-        let ahead = &self.x[start + 1..];
-        let passed: usize = ahead[..AHEAD].iter().map(|x| usize::from(*x <= value)).sum();
-        if passed < AHEAD { start + passed } else { start + ahead.partition_point(|x| *x <= value) }
+        let next = &self.x[start + 1..];
+        let passed: usize = next[..WINDOW].iter().map(|x| usize::from(*x <= value)).sum();
+        if passed < WINDOW { start + passed } else { start + next.partition_point(|x| *x <= value) }
     }
 
     /// The normal score of a value: linear between quantiles, constant outside.
     #[inline]
     pub fn normal_score(&self, value: f64) -> f64 {
-        let place = self.place(value.min(f64::MAX));
-        let (z, slope) = self.lines[place];
-        // Below the first quantile the distance is taken as 0; an infinite one would meet a slope of 0.
-        z + slope * (value - self.x[place]).clamp(0.0, f64::MAX)
+        let index = self.index(value.min(f64::MAX));
+        let (z, slope) = self.lines[index];
+        // The distance is 0 below the first quantile and finite above the last, whose slope is 0.
+        z + slope * (value - self.x[index]).clamp(0.0, f64::MAX)
     }
 }
 
-/// Keeps the ends and, between them, quantiles about equally far apart in rank and in normal score.
+/// Keeps both ends and, between them, quantiles at about equal distances in rank and in normal score.
 fn thin(all: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    if all.len() <= MOST {
+    if all.len() <= MAX_QUANTILES {
         return all;
     }
     let last = all.len() - 1;
     let widest = all[last].1.abs().max(all[0].1.abs());
-    let place = |z: f64| 0.5 * z / widest + 0.5 * libm::erf(z * 0.5f64.sqrt());
-    let step = (place(all[last].1) - place(all[0].1)) / (MOST - 1) as f64;
-    let mut next = place(all[0].1);
-    let mut kept = Vec::with_capacity(MOST);
+    let position = |z: f64| 0.5 * z / widest + 0.5 * libm::erf(z * 0.5f64.sqrt());
+    let step = (position(all[last].1) - position(all[0].1)) / (MAX_QUANTILES - 1) as f64;
+    let mut next = position(all[0].1);
+    let mut kept = Vec::with_capacity(MAX_QUANTILES);
     for (index, &(x, z)) in all.iter().enumerate() {
-        if index == last || place(z) >= next {
+        if index == last || position(z) >= next {
             kept.push((x, z));
-            next = (next + step).max(place(z) + 0.5 * step);
+            next = (next + step).max(position(z) + 0.5 * step);
         }
     }
     kept
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn scores_are_symmetric_monotone_and_constant_outside() {
         let quantiles = Quantiles::fit((0..1001).map(f64::from).collect());
-        assert!(quantiles.is_sound());
+        assert!(quantiles.is_valid());
         assert!(quantiles.normal_score(500.0).abs() < 1e-3);
         assert!((quantiles.normal_score(-7.0) + quantiles.normal_score(2000.0)).abs() < 1e-12);
         let scores: Vec<f64> = (-10..1100).map(|x| quantiles.normal_score(f64::from(x))).collect();
@@ -167,7 +167,7 @@ mod tests {
     fn values_at_the_ends_of_the_range_have_finite_scores() {
         for ends in [[0.0, 5e-324], [-f64::MAX, f64::MAX], [f64::MAX; 2], [-f64::MAX; 2]] {
             let quantiles = Quantiles::fit(ends.to_vec());
-            assert!(quantiles.is_sound(), "{ends:?}");
+            assert!(quantiles.is_valid(), "{ends:?}");
             for x in [-f64::MAX, 0.0, 5e-324, 1e308, f64::MAX] {
                 assert!(quantiles.normal_score(x).is_finite(), "{ends:?}: {x}");
             }
@@ -188,7 +188,7 @@ mod tests {
             let search = |v: f64| quantiles.x.partition_point(|x| *x <= v).saturating_sub(1);
             let more = [f64::MIN, f64::MAX, f64::NAN, -0.0, 1e-320];
             for value in values.iter().flat_map(|v| [*v, v.next_up(), v.next_down(), 0.5 * v]).chain(more) {
-                assert_eq!(quantiles.place(value), search(value), "{value}");
+                assert_eq!(quantiles.index(value), search(value), "{value}");
             }
         }
     }

@@ -1,24 +1,24 @@
-//! Query features: what tells how near two queries are.
+//! Query features, which define the distance between queries (rules 4.1 to 4.3).
 //!
 //! | kind | a query's features are |
 //! |---|---|
-//! | `named` | the source's own query features |
+//! | `named` | the query features of the source |
 //! | `constant` | the document features that are constant inside every training query but differ between them (Dai & Wang 2019, section 5.2) |
 //! | `mean` | the mean of each document feature over the documents of the query (Geng et al. 2008) |
 //!
-//! They are standardized over the training queries unless the option `query_scale` is `none`.
+//! They are standardized over the training queries, unless the option `query_scale` is `none`.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use crate::math::order::compare;
 
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QueryFeatureKind {
-    /// The source's own.
+    /// Those of the source.
     Named,
     /// Document features that are constant inside every query.
     Constant,
@@ -51,15 +51,15 @@ pub struct QueryFeatureRule {
     pub names: Vec<String>,
     /// For `constant`: the columns of the document features.
     columns: Vec<usize>,
-    /// Center and factor of each (p); (0, 1) where they are not standardized.
+    /// Center and factor of each (p); (0, 1) without standardization.
     scale: Vec<(f64, f64)>,
 }
 
 impl QueryFeatureRule {
-    /// The rule for a training set. `kind`: as forced by the caller, else the first that exists.
+    /// Learns the rule on a training set; by default of the first kind that exists.
     ///
     /// # Errors
-    /// A kind that the data do not offer.
+    /// A kind that does not exist in the data.
     pub fn fit(data: &Dataset, kind: Option<QueryFeatureKind>, standardize: bool) -> Result<Self> {
         let constant = constant_columns(data);
         let kind = kind.unwrap_or(match () {
@@ -123,20 +123,29 @@ impl QueryFeatureRule {
         Ok(features)
     }
 
-    /// True where the stored numbers fit together and are finite.
-    pub fn is_sound(&self, n_features: usize) -> bool {
+    /// Checks a rule that was read from bytes, for documents of `n_features` features.
+    ///
+    /// # Errors
+    /// A reason why it does not fit.
+    pub fn validate(&self, n_features: usize) -> Result<()> {
         let p = self.names.len();
-        self.scale.len() == p
-            && self.scale.iter().all(|(center, factor)| center.is_finite() && factor.is_finite())
-            && self.columns.iter().all(|column| *column < n_features)
-            && match self.kind {
-                QueryFeatureKind::Named => self.columns.is_empty(),
-                QueryFeatureKind::Constant => self.columns.len() == p,
-                QueryFeatureKind::Mean => self.columns.is_empty() && p == n_features,
-            }
+        let columns = match self.kind {
+            QueryFeatureKind::Named => self.columns.is_empty(),
+            QueryFeatureKind::Constant => self.columns.len() == p,
+            QueryFeatureKind::Mean => self.columns.is_empty() && p == n_features,
+        };
+        let finite = self.scale.iter().all(|(center, factor)| center.is_finite() && factor.is_finite());
+        require(
+            "query features",
+            &[
+                (columns, "a column for each"),
+                (self.columns.iter().all(|column| *column < n_features), "columns of the features"),
+                (self.scale.len() == p && finite, "a finite scale for each"),
+            ],
+        )
     }
 
-    /// Names of the features in `data` that should be constant inside a query but are not; their mean is used.
+    /// Names of the features that should be constant in each query but are not; their mean is used (rule 4.3).
     pub fn varying<'a>(&self, data: &'a Dataset) -> Vec<&'a str> {
         let varies = |column: usize| (0..data.n_queries()).any(|query| !constant_in(data, query, column));
         self.columns
@@ -168,14 +177,14 @@ fn missing_kind(kind: &str, problem: &str) -> Error {
     Error::Data(format!("option 'query_features' is \"{kind}\", but {problem}"))
 }
 
-/// True where all documents of a query agree in a feature.
+/// Whether a feature is constant in a query.
 fn constant_in(data: &Dataset, query: usize, column: usize) -> bool {
     let mut rows = data.rows(query);
     let first = rows.next().map_or(0.0, |row| data.features.at(row, column));
     rows.all(|row| compare(data.features.at(row, column), first).is_eq())
 }
 
-/// Features that are constant inside every query but not over all of them. One query alone tells nothing.
+/// Features that are constant in every query but not over all of them.
 fn constant_columns(data: &Dataset) -> Vec<usize> {
     let first = |query: usize, column: usize| data.features.at(data.offsets[query], column);
     let differs = |column: usize| {
@@ -200,13 +209,13 @@ fn means(data: &Dataset, columns: &[usize]) -> Array2<f64> {
     means
 }
 
-/// Sums below this share of the sum of absolute values are rounding.
-const CANCELLED: f64 = 1e-12;
+/// Sums below this fraction of the sum of absolute values are rounding errors.
+const CANCELLATION: f64 = 1e-12;
 
 /// Mean of a feature over the documents of a query, 0 without any.
 ///
-/// A seen query is recognized by equal features, so these are the same bits in every order of the documents (which
-/// follows their ids, where there are any), and a constant is its own mean, exactly.
+/// Training queries are recognized by equal features, so the bits do not depend on the order of the documents, and the
+/// mean of a constant is exactly that constant.
 fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
     let mut values: Vec<f64> = data.rows(query).map(|row| data.features.at(row, column) + 0.0).collect();
     values.sort_unstable_by(|a, b| compare(*a, *b));
@@ -214,14 +223,14 @@ fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
         [] => 0.0,
         [low, .., high] if compare(low, high).is_lt() => {
             let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-            // What is left of values that cancel out is rounding; standardized, it would tell queries apart.
-            if sum.abs() <= CANCELLED * size { 0.0 } else { sum / values.len() as f64 }
+            // The rest of values that cancel out is rounding; standardized, it would distinguish queries.
+            if sum.abs() <= CANCELLATION * size { 0.0 } else { sum / values.len() as f64 }
         }
         [constant, ..] => constant,
     }
 }
 
-/// Mean and 1 / standard deviation (0 where constant) of each column.
+/// Mean and 1 / standard deviation (0 if constant) of each column.
 fn standard(features: &Array2<f64>) -> Vec<(f64, f64)> {
     features
         .columns()

@@ -1,4 +1,4 @@
-//! Ratings of items by users: a sparse matrix, by user.
+//! Ratings of items by users: a sparse matrix by user.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub struct Ratings {
 }
 
 impl Ratings {
-    /// The ratings of a data set whose queries are users and whose documents are items, and the ids of the items in their
-    /// order. An item that a user rates more than once has the mean of its ratings.
+    /// The ratings of a data set (queries are users, documents are items), and the ids of the items in order. Several
+    /// ratings of an item by one user are replaced by their mean.
     ///
     /// # Errors
     /// An item without an id.
@@ -35,9 +35,9 @@ impl Ratings {
         let mut ratings =
             Self { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: ids.len() };
         for user in 0..data.n_queries() {
-            let place = |row: usize| ids.partition_point(|id| *id < data.doc_ids[row]) as u32;
+            let index = |row: usize| ids.partition_point(|id| *id < data.doc_ids[row]) as u32;
             let mut rated: Vec<(u32, f64)> =
-                data.rows(user).map(|row| (place(row), data.relevance[row])).collect();
+                data.rows(user).map(|row| (index(row), data.relevance[row])).collect();
             rated.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             for same in rated.chunk_by(|a, b| a.0 == b.0) {
                 ratings.items.push(same[0].0);

@@ -2,14 +2,14 @@
 //!
 //! | name | x becomes |
 //! |---|---|
-//! | `quantile` | z with P(Z <= z) = the share of training values below x, ties counted half, for a standard normal Z; linear between the kept quantiles, constant outside |
-//! | `standard` | (x - mean) / standard deviation; 0 where the training values are all equal |
+//! | `quantile` | z with P(Z <= z) = the fraction of training values below x (ties count half) for a standard normal Z; linear between the stored quantiles, constant outside |
+//! | `standard` | (x - mean) / standard deviation; 0 if all training values are equal |
 //! | `none` | x |
-//! | `query_minmax` | (x - min) / (max - min) over the documents of its query; 0 where they are all equal |
+//! | `query_minmax` | (x - min) / (max - min) over the documents of its query; 0 if they are all equal |
 //! | `quantile_minmax` | the `quantile` features followed by the `query_minmax` features |
 //!
-//! The last two need the whole query, so a model with them cannot score a document alone. Scaled values keep the type
-//! of the matrix they come from.
+//! The last two need all documents of a query, so a model with them cannot score a document alone. Scaled values have
+//! the type of the original matrix.
 
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ use super::dataset::Dataset;
 use super::matrix::{Matrix, shaped};
 use super::quantiles::Quantiles;
 use crate::control::Control;
-use crate::error::Result;
+use crate::error::{Result, require};
 use crate::math::dense::Element;
 
 /// The kinds of scaling.
@@ -98,7 +98,7 @@ impl Scaling {
         }
     }
 
-    /// True where a document can be scaled without the rest of its query.
+    /// Whether a document can be scaled without the rest of its query.
     pub fn pointwise(&self) -> bool {
         !matches!(self, Self::QueryMinmax | Self::QuantileMinmax(_))
     }
@@ -118,7 +118,7 @@ impl Scaling {
         }
     }
 
-    /// Number of features it was learned on, where it depends on them.
+    /// Number of features it was learned on, if it depends on them.
     pub fn features(&self) -> Option<usize> {
         match self {
             Self::Quantile(knots) | Self::QuantileMinmax(knots) => Some(knots.len()),
@@ -127,15 +127,25 @@ impl Scaling {
         }
     }
 
-    /// True where every stored number is finite and every list of quantiles increases.
-    pub fn is_sound(&self) -> bool {
-        match self {
+    /// Checks a scaling that was read from bytes, for documents of `n` features.
+    ///
+    /// # Errors
+    /// A reason why it does not fit.
+    pub fn validate(&self, n: usize) -> Result<()> {
+        let valid = match self {
             Self::None | Self::QueryMinmax => true,
             Self::Quantile(features) | Self::QuantileMinmax(features) => {
-                features.iter().all(Quantiles::is_sound)
+                features.iter().all(Quantiles::is_valid)
             }
             Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && f.is_finite()),
-        }
+        };
+        require(
+            "scaling",
+            &[
+                (self.features().is_none_or(|learned| learned == n), "the features of the model"),
+                (valid, "finite numbers and increasing quantiles"),
+            ],
+        )
     }
 
     /// One feature scaled without the rest of its query.
@@ -153,8 +163,8 @@ impl Scaling {
         features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
     }
 
-    /// All documents of a matrix scaled on all threads, given where each query's rows start and end. The matrix's
-    /// memory is used again where the number of features stays the same.
+    /// Scales all documents of a matrix on all threads; the rows of query i are `offsets[i]..offsets[i + 1]`. Reuses the
+    /// memory of the matrix if the number of features stays the same.
     ///
     /// # Errors
     /// An interruption.
@@ -232,10 +242,10 @@ fn split_queries<'a, T>(values: &'a mut [T], offsets: &[usize], width: usize) ->
     queries
 }
 
-/// Features that are gathered together, because they stand on the same cache lines.
+/// Features that are copied together, because they are on the same cache lines.
 const GATHERED: usize = 8;
 
-/// What `learn` makes of each feature's values.
+/// Applies `learn` to the values of each feature.
 fn each_column<T: Send>(
     data: &Dataset,
     control: &Control,
@@ -249,11 +259,11 @@ fn each_column<T: Send>(
                 column.push(data.features.at(row, *feature));
             }
         }
-        let learnt = columns.into_iter().map(|column| control.check().map(|()| learn(column)));
-        learnt.collect()
+        let learned = columns.into_iter().map(|column| control.check().map(|()| learn(column)));
+        learned.collect()
     };
-    let learnt: Vec<Vec<T>> = all.par_chunks(GATHERED).map(gathered).collect::<Result<_>>()?;
-    Ok(learnt.into_iter().flatten().collect())
+    let learned: Vec<Vec<T>> = all.par_chunks(GATHERED).map(gathered).collect::<Result<_>>()?;
+    Ok(learned.into_iter().flatten().collect())
 }
 
 /// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.
@@ -267,7 +277,7 @@ fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
     bounds.into_iter().map(|(low, high)| (low, inverse(high - low))).collect()
 }
 
-/// 1 / x where that is a finite number, else 0.
+/// 1 / x if that is finite and x > 0, otherwise 0.
 fn inverse(x: f64) -> f64 {
     let inverse = 1.0 / x;
     if inverse.is_finite() && x > 0.0 { inverse } else { 0.0 }
@@ -278,7 +288,7 @@ fn mean_and_factor(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
     let spread = variance.sqrt();
-    // Rounding leaves a spread of a few units in the last place where all values are equal.
+    // If all values are equal, rounding leaves a spread of a few units in the last place.
     let constant = spread <= 1e-14 * mean.abs();
     (mean, if constant { 0.0 } else { inverse(spread) })
 }

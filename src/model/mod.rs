@@ -207,6 +207,8 @@ impl Model {
         let Self { card, scaling, ranker, .. } = self;
         let n = card.features.len();
         let width = ranker.space().map_or(0, Space::width);
+        scaling.validate(n)?;
+        ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
         require(
             "model",
             &[
@@ -215,10 +217,7 @@ impl Model {
                     card.means.len() == n && card.means.iter().all(|mean| mean.is_finite()),
                     "a mean per feature",
                 ),
-                (scaling.features().is_none_or(|learned| learned == n), "a scaling of its features"),
-                (scaling.is_sound(), "a valid scaling"),
                 (scaling.width(n) == width, "a weight per scaled feature"),
-                (ranker.query_rule().is_none_or(|rule| rule.is_sound(n)), "valid query features"),
                 (card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "a finite training log"),
             ],
         )

@@ -1,11 +1,11 @@
-//! Which queries and documents are held out: chosen by a hash, so that it does not depend on the order of rows.
+//! Splits of queries, documents and ratings. They are chosen by a hash, so they do not depend on the order of rows.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::data::{Dataset, Id};
 
-/// Up to this many judged queries every one is held out once (cross-validation); with more, one split is enough.
-const FEW_QUERIES: usize = 200;
+/// Up to this many judged queries are cross-validated; for more, a single split is used.
+const MAX_CROSS_VALIDATED: usize = 200;
 
 /// Held-out sets of queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct Folds {
 impl Folds {
     /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time.
     ///
-    /// `judged`: true for queries with documents of different relevance; others are never held out. No fold where
-    /// fewer than two queries are judged.
+    /// Only `judged` queries, which have documents of different relevance, are held out. There is no fold with fewer than
+    /// two of them.
     pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, seed: u64) -> Self {
         let candidates = shuffled(ids, judged, seed);
         if candidates.len() < 2 {
@@ -26,7 +26,7 @@ impl Folds {
         }
         let size =
             (fraction * candidates.len() as f64).ceil().clamp(1.0, candidates.len() as f64 - 1.0) as usize;
-        let folds = if candidates.len() <= FEW_QUERIES { candidates.len().div_ceil(size) } else { 1 };
+        let folds = if candidates.len() <= MAX_CROSS_VALIDATED { candidates.len().div_ceil(size) } else { 1 };
         let fold = |number: usize| {
             let mut held_out = vec![false; ids.len()];
             candidates.iter().skip(number * size).take(size).for_each(|&query| held_out[query] = true);
@@ -36,23 +36,24 @@ impl Folds {
     }
 }
 
-/// For each judged query the fold of `folds` that holds it out, as even in size as can be; `None` for others.
+/// For each judged query the fold that holds it out; `None` for others. Fold sizes differ by at most 1.
 pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec<Option<usize>> {
     let mut numbers = vec![None; ids.len()];
-    for (place, query) in shuffled(ids, judged, seed).into_iter().enumerate() {
-        numbers[query] = Some(place % folds);
+    for (index, query) in shuffled(ids, judged, seed).into_iter().enumerate() {
+        numbers[query] = Some(index % folds);
     }
     numbers
 }
 
-/// The judged queries in an order that their ids and the seed decide.
+/// The judged queries, shuffled by their ids and the seed.
 fn shuffled(ids: &[Id], judged: &[bool], seed: u64) -> Vec<usize> {
     let mut queries: Vec<usize> = (0..ids.len()).filter(|query| judged[*query]).collect();
     queries.sort_by_key(|&query| (hash(&ids[query], 0, seed), query));
     queries
 }
 
-/// True for the documents (rows) held out: about `fraction` of every query, at least one and never all of two or more.
+/// Whether each document (row) is held out: about `fraction` of every query with two or more documents, at least one and
+/// never all.
 pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool> {
     let mut held_out = vec![false; data.n_docs()];
     for query in 0..data.n_queries() {
@@ -68,8 +69,8 @@ pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool>
     held_out
 }
 
-/// For each item that a user has rated the fold that holds it out: folds are `size` to the whole, as even as can be, in
-/// an order that both ids and the seed decide. Of a single item none is held out.
+/// For each item that a user has rated the fold that holds it out. There are about `size` folds of equal size; the order of
+/// items depends on both ids and the seed. A single item is not held out.
 pub fn rating_folds(user: &Id, items: &[&Id], size: f64, seed: u64) -> Vec<Option<usize>> {
     let mut folds = vec![None; items.len()];
     if items.len() < 2 {
@@ -78,18 +79,18 @@ pub fn rating_folds(user: &Id, items: &[&Id], size: f64, seed: u64) -> Vec<Optio
     let mut order: Vec<usize> = (0..items.len()).collect();
     let seed = hash(user, 0, seed);
     order.sort_by_key(|&item| (hash(items[item], 0, seed), item));
-    let mut whole = 0.0;
-    for (place, item) in order.into_iter().enumerate() {
+    let mut round = 0.0;
+    for (index, item) in order.into_iter().enumerate() {
         // The first of each round of `size` items belongs to fold 0, the next one to fold 1, and so on.
-        if place as f64 >= whole + size {
-            whole += size;
+        if index as f64 >= round + size {
+            round += size;
         }
-        folds[item] = Some((place as f64 - whole) as usize);
+        folds[item] = Some((index as f64 - round) as usize);
     }
     folds
 }
 
-/// Equal for equal ids, also for an INTEGER and a REAL of one value.
+/// Equal ids have equal hashes, also an INTEGER and a REAL of the same value.
 fn hash(id: &Id, number: usize, seed: u64) -> u64 {
     let mut bytes = match id {
         Id::Blob(bytes) => bytes.to_vec(),

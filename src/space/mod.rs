@@ -426,9 +426,10 @@ impl Member {
     /// True where the parts fit together and take documents of so many features.
     fn is_sound(&self, width: usize) -> bool {
         let nested = matches!(self.space.map, Map::Sum(_));
-        let learned =
-            self.scaling.is_sound() && self.scaling.features().is_none_or(|learned| learned == width);
-        !nested && learned && self.scaling.width(width) == self.space.width() && self.space.is_sound()
+        !nested
+            && self.scaling.validate(width).is_ok()
+            && self.scaling.width(width) == self.space.width()
+            && self.space.is_sound()
     }
 }
 

@@ -206,18 +206,21 @@ impl<'a> Store<'a> {
                  UPDATE {table} SET active = (version = 1) WHERE name = '{text}'"
             )));
         }
-        let mut statement = self
-            .connection
-            .prepare(&format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50"))
-            .map_err(|e| host(&e))?;
+        Err(self.unknown_model(text)?)
+    }
+
+    /// The error about a name without any version.
+    fn unknown_model(&self, text: &str) -> Result<Error> {
+        let table = self.table();
+        let sql = format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50");
+        let mut statement = self.connection.prepare(&sql).map_err(|e| host(&e))?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
-        if names.is_empty() {
-            return Err(Error::Model(format!(
-                "no model '{text}': {table} is empty; train one with ltr_train"
-            )));
-        }
-        Err(Error::unknown("model", text, names.iter().map(String::as_str)))
+        Ok(if names.is_empty() {
+            Error::Model(format!("no model '{text}': {table} is empty; train one with ltr_train"))
+        } else {
+            Error::unknown("model", text, names.iter().map(String::as_str))
+        })
     }
 
     /// The model of a row. Its header is decoded unless it is cached; its blocks are read on demand.

@@ -1,10 +1,9 @@
-//! Sources: the text argument that says where rows come from.
+//! Sources: text arguments that name rows.
 //!
-//! Contract (sources):
-//! 1. The exact name of a table or view is that table or view.
-//! 2. Else `schema.name`, each part bare or double-quoted.
-//! 3. Else text whose first word is SELECT, WITH or VALUES: one statement, nothing behind it, read-only.
-//! 4. Names are quoted as identifiers, never pasted.
+//! Rules (docs/reference/rules.md, 1):
+//! * 1.1: A source is the name of a table or view, `schema.name`, or text that begins with SELECT, WITH or VALUES.
+//! * 1.2: Names are quoted as identifiers, never pasted into SQL.
+//! * 1.3: A statement is the only one in the text and read-only.
 
 mod params;
 pub mod reader;
@@ -16,16 +15,16 @@ use rusqlite::{Batch, Connection, ErrorCode};
 use crate::error::{Error, Result, shorten};
 use crate::sqlite::glue::value::message;
 
-/// A source that is known to exist.
+/// A source that exists.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// As the caller wrote it, shortened and quoted, for messages.
+    /// The text of the argument, shortened and quoted, for messages.
     pub shown: String,
     /// The statement that reads all its rows.
     pub select: String,
-    /// The statement with `WHERE <column> = ...` in front of its end, made by [`Source::with_query`].
+    /// The table, or the statement in parentheses, for the FROM of [`Source::with_query`].
     from: String,
-    /// True for tables with a rowid, whose rows then come in that order.
+    /// Whether the rows are read in the order of their rowids.
     by_rowid: bool,
 }
 
@@ -38,10 +37,10 @@ pub fn quote(identifier: &str) -> String {
 pub const QUERY_PARAMETER: &str = ":ltr_query_id";
 
 impl Source {
-    /// Finds the source that a text names.
+    /// Finds the source of a text (rule 1.1).
     ///
     /// # Errors
-    /// Nothing of that name; a statement that is not one, writes, or does not compile.
+    /// No such table or view; a statement that writes, does not compile, or is not the only one.
     pub fn resolve(connection: &Connection, text: &str) -> Result<Self> {
         let shown = format!("'{}'", shorten(text));
         let problem = |problem: String| Error::Source { source_text: shown.clone(), problem };
@@ -59,9 +58,9 @@ impl Source {
         if is_query(text) {
             Self::statement(connection, text, &shown)
         } else {
-            Err(problem(
-            "no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES".to_owned(),
-        ))
+            let allowed =
+                "the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES";
+            Err(problem(format!("no such table or view; allowed is {allowed}")))
         }
     }
 
@@ -83,7 +82,7 @@ impl Source {
         drop(first);
         if !matches!(batch.next(), Ok(None)) {
             return Err(problem(
-                "more than one statement; only one is allowed, with nothing behind it".to_owned(),
+                "more than one statement; only one is allowed, with nothing after it".to_owned(),
             ));
         }
         let bare = &text[..statement_end(text)];
@@ -95,11 +94,11 @@ impl Source {
         })
     }
 
-    /// The statement that reads the rows of one query only, its id bound to [`QUERY_PARAMETER`].
+    /// The statement that reads the rows of one query; its id is bound to [`QUERY_PARAMETER`].
     pub fn with_query(&self, query_column: &str) -> String {
         let order = if self.by_rowid { " ORDER BY rowid" } else { "" };
         let column = quote(query_column);
-        // Ids compare BINARY, whatever the column's own collation.
+        // Rule 3.5: ids compare BINARY, whatever the collation of the column.
         format!("SELECT * FROM {} WHERE {column} = {QUERY_PARAMETER} COLLATE BINARY{order}", self.from)
     }
 
@@ -114,7 +113,7 @@ impl Source {
     }
 }
 
-/// An error of the database: interruptions stay what they are.
+/// An error of the database. Interruptions keep their own error.
 fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
@@ -122,14 +121,14 @@ fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -
     }
 }
 
-/// True where there is no table or view of this name, rather than of a name inside its definition.
+/// Whether this table or view is missing, and not one that a view of this name uses.
 fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
     let text = message(error);
     text == format!("no such table: {name}") || text.starts_with("unknown database")
 }
 
 fn is_view(connection: &Connection, name: &str) -> bool {
-    // A view has no rowid of its own; hosts differ in whether asking for it is an error.
+    // A view has no rowid, but whether selecting it is an error depends on the version of SQLite.
     connection
         .query_row(&format!("EXPLAIN QUERY PLAN SELECT rowid FROM {name} WHERE rowid = 1"), [], |row| {
             row.get::<_, String>(3)
@@ -137,7 +136,7 @@ fn is_view(connection: &Connection, name: &str) -> bool {
         .map_or(true, |plan| !plan.contains("INTEGER PRIMARY KEY"))
 }
 
-/// True for text whose first word, comments aside, begins a reading statement.
+/// Whether the first word after comments begins a reading statement.
 fn is_query(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
@@ -153,14 +152,14 @@ fn is_query(text: &str) -> bool {
     ["SELECT", "WITH", "VALUES"].contains(&word.to_ascii_uppercase().as_str())
 }
 
-/// Where the first statement of a text ends: its semicolon outside of quotes and comments, or the end of the text.
+/// The end of the first statement: a semicolon outside of quotes and comments, or the end of the text.
 fn statement_end(text: &str) -> usize {
     let bytes = text.as_bytes();
-    // Length of what begins at `from` and ends with `end`, searched from `skip` bytes on.
+    // Length of the token that begins at `from` and ends with `end`, which is searched after `skip` bytes.
     let until = |from: usize, skip: usize, end: &[u8]| {
         let rest = bytes.get(from + skip..).unwrap_or_default();
         let found = rest.windows(end.len()).position(|window| window == end);
-        found.map_or(bytes.len() - from, |place| skip + place + end.len())
+        found.map_or(bytes.len() - from, |offset| skip + offset + end.len())
     };
     let mut at = 0;
     while at < bytes.len() {
@@ -176,14 +175,14 @@ fn statement_end(text: &str) -> usize {
     bytes.len()
 }
 
-/// `schema.name` as two quoted identifiers and as SQLite shows it, if the text is that.
+/// `schema.name` as two quoted identifiers and in the form of SQLite's messages.
 fn schema_and_name(text: &str) -> Option<(String, String)> {
     let (schema, rest) = identifier(text.trim())?;
     let (name, rest) = identifier(rest.strip_prefix('.')?)?;
     rest.is_empty().then(|| (format!("{}.{}", quote(&schema), quote(&name)), format!("{schema}.{name}")))
 }
 
-/// The identifier at the start of a text, bare or double-quoted, and what follows it.
+/// The identifier at the start of a text, bare or double-quoted, and the rest of the text.
 fn identifier(text: &str) -> Option<(String, &str)> {
     let Some(mut rest) = text.strip_prefix('"') else {
         let end = text.find('.').unwrap_or(text.len());

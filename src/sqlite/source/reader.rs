@@ -162,23 +162,8 @@ impl<'a> Reader<'a> {
         options: &Params,
         limits: &'a RunLimits,
     ) -> Result<Self> {
-        // 1. Roles that are needed (rule 2.4).
-        let needed = [
-            (spec.query, roles.query, "query", "one query_id, qid, query, user_id or user"),
-            (spec.relevance, roles.relevance, "relevance", "one relevance, label, rel, grade or rating"),
-            (
-                spec.needs_doc_ids(),
-                roles.doc,
-                "doc",
-                "one doc_id, docid, document_id, document, item_id or item",
-            ),
-        ];
-        for (needed, column, role, names) in needed {
-            if needed && column.is_none() {
-                return Err(absent(source, &roles.names, role, names));
-            }
-        }
-        // 2. Features: in training all, later those of the model.
+        check_roles(source, roles, &spec)?;
+        // 1. Features: in training all, later those of the model.
         let features = match (&roles.features, spec.model) {
             (FeatureColumns::Wide(_), Some(model)) => {
                 FeatureColumns::Wide(by_name(source, roles, &model.card.features, "feature")?)
@@ -188,7 +173,7 @@ impl<'a> Reader<'a> {
         if spec.features && features == FeatureColumns::Wide(Vec::new()) {
             return Err(source.error("no column is left for features"));
         }
-        // 3. Query features: a model needs them only if they are named ones.
+        // 2. Query features: a model needs them only if they are named ones.
         let query_features = match spec.model {
             None => roles.query_features.clone(),
             Some(model) => {
@@ -352,6 +337,21 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// Refuses a source without a role that is needed (rule 2.4).
+fn check_roles(source: &Source, roles: &Roles, spec: &ReadSpec<'_>) -> Result<()> {
+    let needed = [
+        (spec.query, roles.query, "query", "one query_id, qid, query, user_id or user"),
+        (spec.relevance, roles.relevance, "relevance", "one relevance, label, rel, grade or rating"),
+        (spec.needs_doc_ids(), roles.doc, "doc", "one doc_id, docid, document_id, document, item_id or item"),
+    ];
+    for (needed, column, role, names) in needed {
+        if needed && column.is_none() {
+            return Err(absent(source, &roles.names, role, names));
+        }
+    }
+    Ok(())
 }
 
 /// The columns with these names, in their order (rule 3.6).

@@ -107,13 +107,7 @@ impl Roles {
         let one = |role: &str| overrides.one(role);
         let (query, doc, relevance) = (one("query")?, one("doc")?, one("relevance")?);
         let (weight, slot) = (one("weight")?, one("slot")?);
-        let group = match constraint {
-            ListConstraint::None => None,
-            ListConstraint::Diversity => {
-                options.text("diversify_by").map(|name| overrides.lookup("diversify_by", name)).transpose()?
-            }
-            ListConstraint::Slots => Some(slot.ok_or_else(|| absent(source, &names, "slot", "it slot"))?),
-        };
+        let group = overrides.group(constraint, slot, options.text("diversify_by"))?;
         let mut ignored = overrides.listed("ignore")?.unwrap_or_default();
         // A slot is never a feature (rule 2.8).
         ignored.extend(slot.filter(|_| constraint != ListConstraint::Slots));
@@ -268,6 +262,25 @@ impl ColumnOverrides<'_> {
                     names[0]
                 )))
             }
+        }
+    }
+
+    /// The column of the diversity value or of the slot.
+    fn group(
+        &self,
+        constraint: ListConstraint,
+        slot: Option<usize>,
+        diversify_by: Option<&str>,
+    ) -> Result<Option<usize>> {
+        match constraint {
+            ListConstraint::None => Ok(None),
+            ListConstraint::Diversity => {
+                diversify_by.map(|name| self.lookup("diversify_by", name)).transpose()
+            }
+            ListConstraint::Slots => match slot {
+                Some(_) => Ok(slot),
+                None => Err(absent(self.source, self.names, "slot", "it slot")),
+            },
         }
     }
 
