@@ -14,57 +14,47 @@ use crate::metric::{Metric, Undefined};
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
 /// The default of the option `metric`.
 const DEFAULT_METRICS: &[&str] =
     &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];
 
-/// The function.
-pub struct Evaluate;
+/// The definition of `ltr_evaluate`.
+pub const EVALUATE: TableFunction =
+    TableFunction::new("ltr_evaluate", &["query_id", "metric", "value"], PARAMETERS, evaluate_model);
 
-impl TableFunction for Evaluate {
-    fn name(&self) -> &'static str {
-        "ltr_evaluate"
+fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
+    let request = RankingCall::new(call, Use::Evaluate)?;
+    let metrics = metrics(&request.options)?;
+    let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
+    let constraint = request.constraint()?;
+    let spec =
+        ReadSpec { relevance: true, query: true, ..ReadSpec::ranked(&request.handle.model, constraint) };
+    let SourceRows { data, .. } = request.read_source(call, spec)?;
+    if data.n_docs() == 0 {
+        return Err(request.source.error("0 rows; there is nothing to evaluate"));
     }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["query_id", "metric", "value"]
+    let scored = request.scored(call, &data)?;
+    let max_per_value = request.options.count("max_per_value").unwrap_or(1);
+    let scores = arranged(&data, scored.scores, constraint, max_per_value)?;
+    let evaluation = request
+        .limits
+        .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;
+    call.state.set_warnings(scored.warnings);
+    let means = std::iter::once((Output::Null, evaluation.means));
+    let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
+    let mut rows = Vec::new();
+    for (query, values) in queries.chain(means) {
+        rows.extend(
+            metrics
+                .iter()
+                .zip(values)
+                .map(|(metric, value)| vec![query.clone(), Output::Text(metric.name()), Output::from(value)]),
+        );
     }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let request = RankingCall::new(call, Use::Evaluate)?;
-        let metrics = metrics(&request.options)?;
-        let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
-        let constraint = request.constraint()?;
-        let spec =
-            ReadSpec { relevance: true, query: true, ..ReadSpec::ranked(&request.handle.model, constraint) };
-        let SourceRows { data, .. } = request.read_source(call, spec)?;
-        if data.n_docs() == 0 {
-            return Err(request.source.error("0 rows; there is nothing to evaluate"));
-        }
-        let scored = request.scored(call, &data)?;
-        let max_per_value = request.options.count("max_per_value").unwrap_or(1);
-        let scores = arranged(&data, scored.scores, constraint, max_per_value)?;
-        let evaluation = request
-            .limits
-            .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;
-        call.state.set_warnings(scored.warnings);
-        let means = std::iter::once((Output::Null, evaluation.means));
-        let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
-        let mut rows = Vec::new();
-        for (query, values) in queries.chain(means) {
-            rows.extend(metrics.iter().zip(values).map(|(metric, value)| {
-                vec![query.clone(), Output::Text(metric.name()), Output::from(value)]
-            }));
-        }
-        Ok(ready(rows))
-    }
+    Ok(ready(rows))
 }
 
 fn metrics(options: &Params) -> Result<Vec<Metric>> {

@@ -79,137 +79,93 @@ fn optional_vector(call: &Call<'_>, index: usize) -> Result<Option<Vec<f64>>> {
 }
 
 /// `ltr_weights(model [, query_features])`: rows `feature, weight` of the function of a query.
-pub struct Weights;
+pub const WEIGHTS: TableFunction =
+    TableFunction::new("ltr_weights", &["feature", "weight"], &[MODEL, QUERY_FEATURES], weights);
 
-impl TableFunction for Weights {
-    fn name(&self) -> &'static str {
-        "ltr_weights"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["feature", "weight"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[MODEL, QUERY_FEATURES]
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let handle = open_model(call)?;
-        let query = optional_vector(call, 1)?;
-        let function = function_of(call, &handle, query.as_deref())?;
-        let weights = function_weights(&handle.model, &function)?.into_iter();
-        Ok(ready(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
-    }
+fn weights(call: &Call<'_>) -> Result<OutputRows> {
+    let handle = open_model(call)?;
+    let query = optional_vector(call, 1)?;
+    let function = function_of(call, &handle, query.as_deref())?;
+    let weights = function_weights(&handle.model, &function)?.into_iter();
+    Ok(ready(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
 }
 
 /// `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution` that sum to the score.
-pub struct Explain;
+pub const EXPLAIN: TableFunction = TableFunction::new(
+    "ltr_explain",
+    &["feature", "value", "contribution"],
+    &[MODEL, Parameter { name: "features", required: true }, QUERY_FEATURES],
+    explain,
+);
 
-impl TableFunction for Explain {
-    fn name(&self) -> &'static str {
-        "ltr_explain"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["feature", "value", "contribution"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[MODEL, Parameter { name: "features", required: true }, QUERY_FEATURES]
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let handle = open_model(call)?;
-        let features = vector_argument("argument 'features'", call.argument(1))?;
-        let query = optional_vector(call, 2)?;
-        let function = function_of(call, &handle, query.as_deref())?;
-        let model = &handle.model;
-        let parts = if matches!(call.argument(1), ValueRef::Blob(_)) {
-            let features: Vec<f32> = features.into_iter().map(|value| value as f32).collect();
-            parts(model, &function, &features)?
-        } else {
-            parts(model, &function, &features)?
-        };
-        let row = |part: crate::evaluate::Part| {
-            vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]
-        };
-        Ok(ready(parts.into_iter().map(row).collect()))
-    }
+fn explain(call: &Call<'_>) -> Result<OutputRows> {
+    let handle = open_model(call)?;
+    let features = vector_argument("argument 'features'", call.argument(1))?;
+    let query = optional_vector(call, 2)?;
+    let function = function_of(call, &handle, query.as_deref())?;
+    let model = &handle.model;
+    let parts = if matches!(call.argument(1), ValueRef::Blob(_)) {
+        let features: Vec<f32> = features.into_iter().map(|value| value as f32).collect();
+        parts(model, &function, &features)?
+    } else {
+        parts(model, &function, &features)?
+    };
+    let row = |part: crate::evaluate::Part| {
+        vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]
+    };
+    Ok(ready(parts.into_iter().map(row).collect()))
 }
 
 /// `ltr_neighbors(model, query_features)`: rows `query_id, distance, weight` of the training queries used for a new query.
-pub struct Neighbors;
+pub const NEIGHBORS: TableFunction = TableFunction::new(
+    "ltr_neighbors",
+    &["query_id", "distance", "weight"],
+    &[MODEL, Parameter { name: "query_features", required: true }],
+    neighbors,
+);
 
-impl TableFunction for Neighbors {
-    fn name(&self) -> &'static str {
-        "ltr_neighbors"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["query_id", "distance", "weight"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[MODEL, Parameter { name: "query_features", required: true }]
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let ModelHandle { model, .. } = open_model(call)?;
-        model.space()?;
-        let ranker = model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries());
-        let Some(ranker) = ranker else {
-            let name = &model.card.algorithm;
-            return Err(Error::Unsupported(format!("the model '{name}' uses no neighbors")));
-        };
-        let features =
-            ranker.query_rule().scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
-        let row = |neighbor: Neighbor| {
-            let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
-            vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]
-        };
-        Ok(ready(ranker.neighbors(&features).into_iter().map(row).collect()))
-    }
+fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
+    let ModelHandle { model, .. } = open_model(call)?;
+    model.space()?;
+    let ranker = model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries());
+    let Some(ranker) = ranker else {
+        let name = &model.card.algorithm;
+        return Err(Error::Unsupported(format!("the model '{name}' uses no neighbors")));
+    };
+    let features =
+        ranker.query_rule().scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
+    let row = |neighbor: Neighbor| {
+        let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
+        vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]
+    };
+    Ok(ready(ranker.neighbors(&features).into_iter().map(row).collect()))
 }
 
 /// `ltr_training_log(model)`: rows `step, objective, gap, seconds`; seconds are in the stored report.
-pub struct TrainingLog;
+pub const TRAINING_LOG: TableFunction =
+    TableFunction::new("ltr_training_log", &["step", "objective", "gap", "seconds"], &[MODEL], training_log);
 
-impl TableFunction for TrainingLog {
-    fn name(&self) -> &'static str {
-        "ltr_training_log"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["step", "objective", "gap", "seconds"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[MODEL]
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let ModelHandle { model, .. } = open_model(call)?;
-        let seconds: Vec<Option<f64>> = match call.argument(0) {
-            ValueRef::Text(name) => {
-                let store = Store::new(call.connection, None)?;
-                let (_, _, report) = store.report(&String::from_utf8_lossy(name))?;
-                let report: Value = serde_json::from_str(&report).unwrap_or(Value::Null);
-                report["log_seconds"]
-                    .as_array()
-                    .map(|list| list.iter().map(Value::as_f64).collect())
-                    .unwrap_or_default()
-            }
-            _ => Vec::new(),
-        };
-        let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
-            vec![
-                Output::Integer(index as i64 + 1),
-                Output::Real(*objective),
-                Output::Real(*gap),
-                Output::from(seconds.get(index).copied().flatten()),
-            ]
-        });
-        Ok(ready(steps.collect()))
-    }
+fn training_log(call: &Call<'_>) -> Result<OutputRows> {
+    let ModelHandle { model, .. } = open_model(call)?;
+    let seconds: Vec<Option<f64>> = match call.argument(0) {
+        ValueRef::Text(name) => {
+            let store = Store::new(call.connection, None)?;
+            let (_, _, report) = store.report(&String::from_utf8_lossy(name))?;
+            let report: Value = serde_json::from_str(&report).unwrap_or(Value::Null);
+            report["log_seconds"]
+                .as_array()
+                .map(|list| list.iter().map(Value::as_f64).collect())
+                .unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
+        vec![
+            Output::Integer(index as i64 + 1),
+            Output::Real(*objective),
+            Output::Real(*gap),
+            Output::from(seconds.get(index).copied().flatten()),
+        ]
+    });
+    Ok(ready(steps.collect()))
 }

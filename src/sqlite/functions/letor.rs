@@ -17,51 +17,42 @@ use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::sqlite::glue::work::RunLimits;
 
-/// The function.
-pub struct Letor;
+/// The definition of `ltr_letor`.
+pub const LETOR: TableFunction = TableFunction::new(
+    "ltr_letor",
+    &["query_id", "doc_id", "relevance", "features", "comment"],
+    &[Parameter { name: "path", required: true }, Parameter { name: "options", required: false }],
+    letor,
+);
 
-impl TableFunction for Letor {
-    fn name(&self) -> &'static str {
-        "ltr_letor"
+fn letor(call: &Call<'_>) -> Result<OutputRows> {
+    let path = text_argument("argument 'path'", call.argument(0))?;
+    let options = optional_text("argument 'options'", call.arguments[1])?;
+    let options = options::parse(options.as_deref(), Use::Letor)?;
+    let width = if let Some(width) = options.count("feature_count") {
+        width
+    } else {
+        highest_feature(&path, RunLimits::new(&options).interrupt_checker(call.connection))?
+    };
+    if width == 0 {
+        return Err(Error::Data(format!("file '{path}' has no features")));
     }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["query_id", "doc_id", "relevance", "features", "comment"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { name: "path", required: true }, Parameter { name: "options", required: false }]
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let path = text_argument("argument 'path'", call.argument(0))?;
-        let options = optional_text("argument 'options'", call.arguments[1])?;
-        let options = options::parse(options.as_deref(), Use::Letor)?;
-        let width = if let Some(width) = options.count("feature_count") {
-            width
-        } else {
-            highest_feature(&path, RunLimits::new(&options).interrupt_checker(call.connection))?
-        };
-        if width == 0 {
-            return Err(Error::Data(format!("file '{path}' has no features")));
+    let mut sizes: HashMap<Id, i64> = HashMap::new();
+    let named = path.clone();
+    let rows = open(&path)?.map(move |line| {
+        let (number, line) = line.map_err(|error| in_file(&named, &error))?;
+        let highest = line.highest_feature();
+        if highest > width {
+            let problem = format!(
+                "file '{named}', line {number}: feature {highest}, but option 'feature_count' is {width}"
+            );
+            return Err(Error::Data(problem));
         }
-        let mut sizes: HashMap<Id, i64> = HashMap::new();
-        let named = path.clone();
-        let rows = open(&path)?.map(move |line| {
-            let (number, line) = line.map_err(|error| in_file(&named, &error))?;
-            let highest = line.highest_feature();
-            if highest > width {
-                let problem = format!(
-                    "file '{named}', line {number}: feature {highest}, but option 'feature_count' is {width}"
-                );
-                return Err(Error::Data(problem));
-            }
-            let size = sizes.entry(line.query.clone()).or_insert(0);
-            *size += 1;
-            Ok(row(line, *size, width))
-        });
-        Ok(Box::new(rows))
-    }
+        let size = sizes.entry(line.query.clone()).or_insert(0);
+        *size += 1;
+        Ok(row(line, *size, width))
+    });
+    Ok(Box::new(rows))
 }
 
 fn in_file(path: &str, error: &Error) -> Error {

@@ -1,7 +1,7 @@
 //! The SQL functions, one file per family.
 //!
-//! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, implement
-//! `TableFunction` and add it to [`TABLES`].
+//! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, write
+//! its `TableFunction` and add it to [`TABLES`].
 
 mod about;
 pub mod aggregate;
@@ -35,17 +35,17 @@ pub const SCALARS: &[&ScalarFunction] = &[
 ];
 
 /// Every table-valued function.
-pub const TABLES: &[&dyn TableFunction] = &[
-    &rank::Rank,
-    &evaluate::Evaluate,
-    &recommend::Recommend,
-    &recommend::FactorTable,
-    &inspect::Weights,
-    &inspect::Explain,
-    &inspect::Neighbors,
-    &inspect::TrainingLog,
-    &tables::Algorithms,
-    &tables::Metrics,
-    &tables::OptionTable,
-    &letor::Letor,
+pub const TABLES: &[&TableFunction] = &[
+    &rank::RANK,
+    &evaluate::EVALUATE,
+    &recommend::RECOMMEND,
+    &recommend::FACTORS,
+    &inspect::WEIGHTS,
+    &inspect::EXPLAIN,
+    &inspect::NEIGHBORS,
+    &inspect::TRAINING_LOG,
+    &tables::ALGORITHM_TABLE,
+    &tables::METRIC_TABLE,
+    &tables::OPTION_TABLE,
+    &letor::LETOR,
 ];

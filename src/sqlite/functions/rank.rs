@@ -7,7 +7,7 @@
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
 //! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::ranking_call::{PARAMETERS, RankingCall};
@@ -18,74 +18,52 @@ use crate::evaluate::shown;
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
-/// The function.
-pub struct Rank;
+/// The definition of `ltr_rank`.
+pub const RANK: TableFunction = TableFunction {
+    filters_first_column: true,
+    orders: ORDERS,
+    row_id: Some(row_id),
+    plan: c"fits novel queries; indv_svm scores them 0",
+    ..TableFunction::new("ltr_rank", &["query_id", "doc_id", "score", "rank", "slot"], PARAMETERS, rank)
+};
 
 /// Orders that the rows can come in: by query and rank, or by rank and query.
 const ORDERS: &[&[c_int]] = &[&[0, 3], &[3, 0]];
 const BY_RANK: usize = 1;
 
-impl TableFunction for Rank {
-    fn name(&self) -> &'static str {
-        "ltr_rank"
-    }
+/// A row id that does not depend on the filter.
+fn row_id(row: &[Output]) -> Option<i64> {
+    let [Output::Id(query), _, _, Output::Integer(rank), _] = row else { return None };
+    let mut hasher = DefaultHasher::new();
+    (query, rank).hash(&mut hasher);
+    Some(hasher.finish() as i64)
+}
 
-    fn columns(&self) -> &'static [&'static str] {
-        &["query_id", "doc_id", "score", "rank", "slot"]
+fn rank(call: &Call<'_>) -> Result<OutputRows> {
+    let request = RankingCall::new(call, Use::Rank)?;
+    let constraint = request.constraint()?;
+    let spec = ReadSpec { only: call.only.as_ref(), ..ReadSpec::ranked(&request.handle.model, constraint) };
+    let SourceRows { data, roles, .. } = request.read_source(call, spec)?;
+    if call.only.is_some() && roles.query.is_none() {
+        // Rule 6.2: without a query column every query_id is NULL, which equals no value.
+        return Ok(Box::new(std::iter::empty()));
     }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
+    let (scores, warnings) = if data.n_docs() == 0 {
+        Default::default()
+    } else {
+        let scored = request.scored(call, &data)?;
+        (scored.scores, scored.warnings)
+    };
+    call.state.set_warnings(warnings);
+    let list = List::new(&request.options, constraint);
+    let mut ranked = list.ranked(&data, &scores)?;
+    if call.order == Some(BY_RANK) {
+        ranked.sort_by_key(|row| (row.rank, row.query));
     }
-
-    fn filters_first_column(&self) -> bool {
-        true
-    }
-
-    fn orders(&self) -> &'static [&'static [c_int]] {
-        ORDERS
-    }
-
-    fn row_id(&self, row: &[Output]) -> Option<i64> {
-        let [Output::Id(query), _, _, Output::Integer(rank), _] = row else { return None };
-        let mut hasher = DefaultHasher::new();
-        (query, rank).hash(&mut hasher);
-        Some(hasher.finish() as i64)
-    }
-
-    fn plan(&self) -> &'static CStr {
-        c"fits novel queries; indv_svm scores them 0"
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let request = RankingCall::new(call, Use::Rank)?;
-        let constraint = request.constraint()?;
-        let spec =
-            ReadSpec { only: call.only.as_ref(), ..ReadSpec::ranked(&request.handle.model, constraint) };
-        let SourceRows { data, roles, .. } = request.read_source(call, spec)?;
-        if call.only.is_some() && roles.query.is_none() {
-            // Rule 6.2: without a query column every query_id is NULL, which equals no value.
-            return Ok(Box::new(std::iter::empty()));
-        }
-        let (scores, warnings) = if data.n_docs() == 0 {
-            Default::default()
-        } else {
-            let scored = request.scored(call, &data)?;
-            (scored.scores, scored.warnings)
-        };
-        call.state.set_warnings(warnings);
-        let list = List::new(&request.options, constraint);
-        let mut ranked = list.ranked(&data, &scores)?;
-        if call.order == Some(BY_RANK) {
-            ranked.sort_by_key(|row| (row.rank, row.query));
-        }
-        let rows: Vec<Result<Vec<Output>>> =
-            ranked.iter().map(|row| Ok(output(row, &data, &scores, constraint))).collect();
-        Ok(Box::new(rows.into_iter()))
-    }
+    Ok(ready(ranked.iter().map(|row| output(row, &data, &scores, constraint)).collect()))
 }
 
 /// One row of the ranking.

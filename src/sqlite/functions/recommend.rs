@@ -35,44 +35,35 @@ fn factored(model: &Model) -> Result<&Factored> {
 }
 
 /// `ltr_recommend`.
-pub struct Recommend;
+pub const RECOMMEND: TableFunction = TableFunction::new(
+    "ltr_recommend",
+    &["doc_id", "score", "rank"],
+    &[
+        MODEL,
+        Parameter { name: "user", required: true },
+        Parameter { name: "k", required: false },
+        Parameter { name: "options", required: false },
+    ],
+    recommend,
+);
 
-impl TableFunction for Recommend {
-    fn name(&self) -> &'static str {
-        "ltr_recommend"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["doc_id", "score", "rank"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            MODEL,
-            Parameter { name: "user", required: true },
-            Parameter { name: "k", required: false },
-            Parameter { name: "options", required: false },
-        ]
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let (k, options) = arguments(call)?;
-        let handle = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
-        let factored = factored(&handle.model)?;
-        let mut warnings = Vec::new();
-        let user = match ratings(call, &options, factored)? {
-            Some(ratings) => fold_in(factored, &ratings, &mut warnings),
-            None => known(factored, &id_of(call.argument(1)), &mut warnings),
-        };
-        let candidates = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
-        let best = factored.best(&user, k, candidates);
-        call.state.set_warnings(warnings);
-        let row = |(index, (item, score)): (usize, (usize, f64))| {
-            let id = Output::Id(factored.items[item].clone());
-            vec![id, Output::Real(score), Output::Integer(index as i64 + 1)]
-        };
-        Ok(ready(best.into_iter().enumerate().map(row).collect()))
-    }
+fn recommend(call: &Call<'_>) -> Result<OutputRows> {
+    let (k, options) = arguments(call)?;
+    let handle = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+    let factored = factored(&handle.model)?;
+    let mut warnings = Vec::new();
+    let user = match ratings(call, &options, factored)? {
+        Some(ratings) => fold_in(factored, &ratings, &mut warnings),
+        None => known(factored, &id_of(call.argument(1)), &mut warnings),
+    };
+    let candidates = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
+    let best = factored.best(&user, k, candidates);
+    call.state.set_warnings(warnings);
+    let row = |(index, (item, score)): (usize, (usize, f64))| {
+        let id = Output::Id(factored.items[item].clone());
+        vec![id, Output::Real(score), Output::Integer(index as i64 + 1)]
+    };
+    Ok(ready(best.into_iter().enumerate().map(row).collect()))
 }
 
 /// k and the options. Options may follow the user directly.
@@ -188,40 +179,27 @@ fn of_source(call: &Call<'_>, text: &str, options: &Params) -> Result<Vec<(Id, f
 
 /// `ltr_factors(model)`: rows `kind, id, bias, factors`; kind is user or item, factors are a JSON array. A score is
 /// `bias of the item` times the model's bias_scale plus the sum of products of factors.
-pub struct FactorTable;
+pub const FACTORS: TableFunction =
+    TableFunction::new("ltr_factors", &["kind", "id", "bias", "factors"], &[MODEL], factors);
 
-impl TableFunction for FactorTable {
-    fn name(&self) -> &'static str {
-        "ltr_factors"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["kind", "id", "bias", "factors"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[MODEL]
-    }
-
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-        let handle = model(call.connection, call.argument(0), None, call.state)?;
-        let factored = factored(&handle.model)?;
-        let rank = factored.factors.rank;
-        let table = |kind: &str, ids: &[Id], biases: &[f64], rows: &[f64]| -> Vec<Vec<Output>> {
-            let entries = ids.iter().zip(biases).zip(rows.chunks(rank));
-            let row = |((id, bias), row): ((&Id, &f64), &[f64])| {
-                vec![
-                    Output::Text(kind.to_owned()),
-                    Output::Id(id.clone()),
-                    Output::Real(*bias),
-                    Output::Json(json!(row)),
-                ]
-            };
-            entries.map(row).collect()
+fn factors(call: &Call<'_>) -> Result<OutputRows> {
+    let handle = model(call.connection, call.argument(0), None, call.state)?;
+    let factored = factored(&handle.model)?;
+    let rank = factored.factors.rank;
+    let table = |kind: &str, ids: &[Id], biases: &[f64], rows: &[f64]| -> Vec<Vec<Output>> {
+        let entries = ids.iter().zip(biases).zip(rows.chunks(rank));
+        let row = |((id, bias), row): ((&Id, &f64), &[f64])| {
+            vec![
+                Output::Text(kind.to_owned()),
+                Output::Id(id.clone()),
+                Output::Real(*bias),
+                Output::Json(json!(row)),
+            ]
         };
-        let Factored { users, items, factors, user_biases, item_biases, .. } = factored;
-        let mut rows = table("user", users, user_biases, &factors.users);
-        rows.extend(table("item", items, item_biases, &factors.items));
-        Ok(ready(rows))
-    }
+        entries.map(row).collect()
+    };
+    let Factored { users, items, factors, user_biases, item_biases, .. } = factored;
+    let mut rows = table("user", users, user_biases, &factors.users);
+    rows.extend(table("item", items, item_biases, &factors.items));
+    Ok(ready(rows))
 }

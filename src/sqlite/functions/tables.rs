@@ -7,131 +7,90 @@ use crate::error::Result;
 use crate::metric::{METRICS, SUBTOPIC_METRICS};
 use crate::options::{OPTIONS, OptionDef};
 use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 
 fn text(text: impl Into<String>) -> Output {
     Output::Text(text.into())
 }
 
 /// The table of algorithms.
-pub struct Algorithms;
+pub const ALGORITHM_TABLE: TableFunction = TableFunction::new(
+    "ltr_algorithms",
+    &["name", "summary", "objective", "source", "parameters"],
+    &[],
+    algorithms,
+)
+.innocuous();
 
-impl TableFunction for Algorithms {
-    fn name(&self) -> &'static str {
-        "ltr_algorithms"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["name", "summary", "objective", "source", "parameters"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[]
-    }
-
-    fn direct_only(&self) -> bool {
-        false
-    }
-
-    fn execute(&self, _call: &Call<'_>) -> Result<OutputRows> {
-        let row = |algorithm: &&crate::algorithm::AlgorithmDef| {
-            let parameters: Map<String, Value> = OPTIONS
-                .iter()
-                .filter(|option| algorithm.parameters.contains(&option.key))
-                .map(|option| {
-                    let own = match option.key {
-                        "smoothing" => Some(json!(algorithm.smoothing.name())),
-                        "loss" => Some(json!(algorithm.loss)),
-                        "scale" => Some(json!(algorithm.scale.name())),
-                        "penalty" => Some(json!(algorithm.penalty)),
-                        _ => None,
-                    };
-                    let default =
-                        own.unwrap_or_else(|| serde_json::from_str(option.default).unwrap_or_default());
-                    (option.key.to_owned(), json!({ "default": default, "range": option.rule.to_string() }))
-                })
-                .collect();
-            vec![
-                text(algorithm.name),
-                text(algorithm.summary),
-                text(algorithm.objective),
-                text(algorithm.source),
-                Output::Json(Value::Object(parameters)),
-            ]
-        };
-        Ok(ready(ALGORITHMS.iter().map(row).collect()))
-    }
+fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
+    let row = |algorithm: &&crate::algorithm::AlgorithmDef| {
+        let parameters: Map<String, Value> = OPTIONS
+            .iter()
+            .filter(|option| algorithm.parameters.contains(&option.key))
+            .map(|option| {
+                let own = match option.key {
+                    "smoothing" => Some(json!(algorithm.smoothing.name())),
+                    "loss" => Some(json!(algorithm.loss)),
+                    "scale" => Some(json!(algorithm.scale.name())),
+                    "penalty" => Some(json!(algorithm.penalty)),
+                    _ => None,
+                };
+                let default = own.unwrap_or_else(|| serde_json::from_str(option.default).unwrap_or_default());
+                (option.key.to_owned(), json!({ "default": default, "range": option.rule.to_string() }))
+            })
+            .collect();
+        vec![
+            text(algorithm.name),
+            text(algorithm.summary),
+            text(algorithm.objective),
+            text(algorithm.source),
+            Output::Json(Value::Object(parameters)),
+        ]
+    };
+    Ok(ready(ALGORITHMS.iter().map(row).collect()))
 }
 
 /// The table of metrics.
-pub struct Metrics;
+pub const METRIC_TABLE: TableFunction = TableFunction::new(
+    "ltr_metrics",
+    &["name", "function", "summary", "formula", "source", "takes_cutoff", "higher_is_better"],
+    &[],
+    metrics,
+)
+.innocuous();
 
-impl TableFunction for Metrics {
-    fn name(&self) -> &'static str {
-        "ltr_metrics"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["name", "function", "summary", "formula", "source", "takes_cutoff", "higher_is_better"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[]
-    }
-
-    fn direct_only(&self) -> bool {
-        false
-    }
-
-    fn execute(&self, _call: &Call<'_>) -> Result<OutputRows> {
-        let line = |texts: [&str; 5], cutoff: bool, higher: bool| {
-            let mut row: Vec<Output> = texts.into_iter().map(text).collect();
-            row.extend([cutoff, higher].map(|flag| Output::Integer(i64::from(flag))));
-            row
-        };
-        let relevance = METRICS.iter().map(|metric| {
-            let texts = [metric.name, metric.function, metric.summary, metric.formula, metric.source];
-            line(texts, metric.takes_cutoff, metric.higher_is_better)
-        });
-        let subtopics = SUBTOPIC_METRICS.iter().map(|metric| {
-            line([metric.name, metric.function, metric.summary, metric.formula, metric.source], true, true)
-        });
-        Ok(ready(relevance.chain(subtopics).collect()))
-    }
+fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
+    let line = |texts: [&str; 5], cutoff: bool, higher: bool| {
+        let mut row: Vec<Output> = texts.into_iter().map(text).collect();
+        row.extend([cutoff, higher].map(|flag| Output::Integer(i64::from(flag))));
+        row
+    };
+    let relevance = METRICS.iter().map(|metric| {
+        let texts = [metric.name, metric.function, metric.summary, metric.formula, metric.source];
+        line(texts, metric.takes_cutoff, metric.higher_is_better)
+    });
+    let subtopics = SUBTOPIC_METRICS.iter().map(|metric| {
+        line([metric.name, metric.function, metric.summary, metric.formula, metric.source], true, true)
+    });
+    Ok(ready(relevance.chain(subtopics).collect()))
 }
 
 /// The table of options.
-pub struct OptionTable;
+pub const OPTION_TABLE: TableFunction =
+    TableFunction::new("ltr_options", &["name", "summary", "default", "range", "functions"], &[], options)
+        .innocuous();
 
-impl TableFunction for OptionTable {
-    fn name(&self) -> &'static str {
-        "ltr_options"
-    }
-
-    fn columns(&self) -> &'static [&'static str] {
-        &["name", "summary", "default", "range", "functions"]
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[]
-    }
-
-    fn direct_only(&self) -> bool {
-        false
-    }
-
-    fn execute(&self, _call: &Call<'_>) -> Result<OutputRows> {
-        let row = |option: &OptionDef| {
-            let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
-            let default = if option.default == "null" { Output::Null } else { text(option.default) };
-            vec![
-                text(option.key),
-                text(option.summary),
-                default,
-                text(option.rule.to_string()),
-                text(functions.join(", ")),
-            ]
-        };
-        Ok(ready(OPTIONS.iter().map(row).collect()))
-    }
+fn options(_call: &Call<'_>) -> Result<OutputRows> {
+    let row = |option: &OptionDef| {
+        let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
+        let default = if option.default == "null" { Output::Null } else { text(option.default) };
+        vec![
+            text(option.key),
+            text(option.summary),
+            default,
+            text(option.rule.to_string()),
+            text(functions.join(", ")),
+        ]
+    };
+    Ok(ready(OPTIONS.iter().map(row).collect()))
 }

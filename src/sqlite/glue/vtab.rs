@@ -66,45 +66,60 @@ pub fn ready(rows: Vec<Vec<Output>>) -> OutputRows {
 }
 
 /// A table-valued function.
-pub trait TableFunction: Send + Sync + 'static {
+#[derive(Debug)]
+pub struct TableFunction {
     /// Its name in SQL.
-    fn name(&self) -> &'static str;
+    pub name: &'static str,
     /// Its columns.
-    fn columns(&self) -> &'static [&'static str];
+    pub columns: &'static [&'static str],
     /// Its parameters.
-    fn parameters(&self) -> &'static [Parameter];
-    /// True if it must not run from views and triggers (rule 13.2).
-    fn direct_only(&self) -> bool {
-        true
-    }
-    /// True if the function itself filters by [`Call::only`]: SQLite does not check comparisons of column 0 again.
-    fn filters_first_column(&self) -> bool {
-        false
-    }
-    /// The orders (column numbers, all ascending) in which it can give its rows.
-    fn orders(&self) -> &'static [&'static [c_int]] {
-        &[]
-    }
-    /// A row id that does not depend on the filter; FULL JOIN identifies rows by it.
-    fn row_id(&self, _row: &[Output]) -> Option<i64> {
-        None
-    }
+    pub parameters: &'static [Parameter],
+    /// Whether views and triggers must not use it (rule 13.2).
+    pub direct_only: bool,
+    /// Whether the function itself filters by [`Call::only`]: SQLite does not check comparisons of column 0 again.
+    pub filters_first_column: bool,
+    /// The orders (column numbers, all ascending) in which it can return its rows.
+    pub orders: &'static [&'static [c_int]],
+    /// Row ids that do not depend on the filter; FULL JOIN identifies rows by them. By default rows are numbered.
+    pub row_id: Option<fn(&[Output]) -> Option<i64>>,
     /// What EXPLAIN QUERY PLAN shows.
-    fn plan(&self) -> &'static CStr {
-        c""
-    }
+    pub plan: &'static CStr,
     /// Computes its rows.
-    ///
-    /// # Errors
-    /// Any problem with the call.
-    fn execute(&self, call: &Call<'_>) -> Result<OutputRows>;
+    pub execute: fn(&Call<'_>) -> Result<OutputRows>,
+}
+
+impl TableFunction {
+    /// A function without optional features, for direct use only.
+    pub const fn new(
+        name: &'static str,
+        columns: &'static [&'static str],
+        parameters: &'static [Parameter],
+        execute: fn(&Call<'_>) -> Result<OutputRows>,
+    ) -> Self {
+        Self {
+            name,
+            columns,
+            parameters,
+            direct_only: true,
+            filters_first_column: false,
+            orders: &[],
+            row_id: None,
+            plan: c"",
+            execute,
+        }
+    }
+
+    /// The same function, also for views and triggers.
+    pub const fn innocuous(self) -> Self {
+        Self { direct_only: false, ..self }
+    }
 }
 
 /// The data of a module.
 #[derive(Clone)]
 pub struct Aux {
     state: Arc<State>,
-    function: &'static dyn TableFunction,
+    function: &'static TableFunction,
 }
 
 #[repr(C)]
@@ -136,22 +151,22 @@ struct Cursor<'vtab> {
 /// Those of the database.
 pub fn register(
     connection: &Connection,
-    function: &'static dyn TableFunction,
+    function: &'static TableFunction,
     state: &Arc<State>,
 ) -> rusqlite::Result<()> {
     let module = const { &Module::<'static, Table<'static>>::eponymous_only_module() };
-    connection.create_module(function.name(), module, Some(Aux { state: Arc::clone(state), function }))
+    connection.create_module(function.name, module, Some(Aux { state: Arc::clone(state), function }))
 }
 
 impl Aux {
     fn guard<T>(&self, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
-        guard(self.function.name(), body)
+        guard(self.function.name, body)
     }
 
     fn declaration(&self) -> Result<CString> {
         let hidden =
-            self.function.parameters().iter().map(|parameter| format!("\"{}\" HIDDEN", parameter.name));
-        let columns = self.function.columns().iter().map(|column| format!("\"{column}\""));
+            self.function.parameters.iter().map(|parameter| format!("\"{}\" HIDDEN", parameter.name));
+        let columns = self.function.columns.iter().map(|column| format!("\"{column}\""));
         let all: Vec<String> = columns.chain(hidden).collect();
         CString::new(format!("CREATE TABLE x({})", all.join(", ")))
             .map_err(|_| Error::Internal("a zero byte in a column name".to_owned()))
@@ -160,7 +175,7 @@ impl Aux {
     /// The constraint that gives each parameter, then the one that filters column 0. `None`: a parameter is given, but
     /// not in this plan.
     fn constraints(&self, info: &IndexInfo) -> Option<Vec<Option<usize>>> {
-        let (columns, parameters) = (self.function.columns().len(), self.function.parameters().len());
+        let (columns, parameters) = (self.function.columns.len(), self.function.parameters.len());
         let mut given = vec![None; parameters + 1];
         for (number, constraint) in info.constraints().enumerate() {
             if constraint.operator() != IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ {
@@ -168,7 +183,7 @@ impl Aux {
             }
             let index = match usize::try_from(constraint.column()) {
                 Ok(column) if column >= columns => column - columns,
-                Ok(0) if self.function.filters_first_column() && is_binary(info, number) => parameters,
+                Ok(0) if self.function.filters_first_column && is_binary(info, number) => parameters,
                 _ => continue,
             };
             if constraint.is_usable() {
@@ -195,9 +210,9 @@ impl Aux {
         }
         bits |= self.order(info) << given.len();
         info.set_idx_num(bits);
-        info.set_idx_cstr(self.function.plan());
+        info.set_idx_cstr(self.function.plan);
         // 2. Cost. SQLite also plans the parts of an OR alone, without the arguments: such a plan must lose, not fail.
-        let parameters = self.function.parameters();
+        let parameters = self.function.parameters;
         let complete =
             parameters.iter().zip(&given).all(|(parameter, given)| !parameter.required || given.is_some());
         let only = given[parameters.len()].is_some();
@@ -212,7 +227,7 @@ impl Aux {
 
     /// Refuses a call without a required argument.
     fn check_given(&self, bits: c_int) -> Result<()> {
-        let parameters = self.function.parameters();
+        let parameters = self.function.parameters;
         let missing = parameters
             .iter()
             .enumerate()
@@ -234,7 +249,7 @@ impl Aux {
             asked.len() <= order.len()
                 && asked.iter().zip(order).all(|((column, down), offer)| column == offer && !down)
         };
-        let found = self.function.orders().iter().position(|order| begins(order));
+        let found = self.function.orders.iter().position(|order| begins(order));
         match found {
             Some(index) if !asked.is_empty() => {
                 info.set_order_by_consumed(true);
@@ -266,7 +281,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
         let Some(aux) = aux.cloned() else {
             return Err(rusqlite::Error::ModuleError("a module without its function".to_owned()));
         };
-        let direct_only = aux.function.direct_only();
+        let direct_only = aux.function.direct_only;
         db.config(if direct_only { VTabConfig::DirectOnly } else { VTabConfig::Innocuous })?;
         // SAFETY: the handle is used only while this table exists, and the database outlives it.
         let database = unsafe { db.handle() };
@@ -296,7 +311,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
 impl Cursor<'_> {
     fn start(&mut self, bits: c_int, values: &Filters<'_>) -> Result<()> {
         self.aux.check_given(bits)?;
-        let parameters = self.aux.function.parameters().len();
+        let parameters = self.aux.function.parameters.len();
         let mut values = values.iter();
         let mut take = |index: usize| if bits & (1 << index) == 0 { None } else { values.next() };
         let arguments: Vec<Option<ValueRef<'_>>> = (0..parameters).map(&mut take).collect();
@@ -313,7 +328,7 @@ impl Cursor<'_> {
         };
         self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
-        self.rows = Some(self.aux.function.execute(&call)?);
+        self.rows = Some((self.aux.function.execute)(&call)?);
         self.advance()
     }
 
@@ -328,12 +343,12 @@ impl Cursor<'_> {
 unsafe impl VTabCursor for Cursor<'_> {
     fn filter(&mut self, idx_num: c_int, _idx_str: Option<&str>, args: &Filters<'_>) -> rusqlite::Result<()> {
         self.current = None;
-        let name = self.aux.function.name();
+        let name = self.aux.function.name;
         guard(name, || self.start(idx_num, args))
     }
 
     fn next(&mut self) -> rusqlite::Result<()> {
-        let name = self.aux.function.name();
+        let name = self.aux.function.name;
         guard(name, || self.advance())
     }
 
@@ -342,9 +357,9 @@ unsafe impl VTabCursor for Cursor<'_> {
     }
 
     fn column(&self, context: &mut Context, column: c_int) -> rusqlite::Result<()> {
-        guard(self.aux.function.name(), || {
+        guard(self.aux.function.name, || {
             let value = usize::try_from(column).ok().and_then(|column| {
-                let hidden = column.checked_sub(self.aux.function.columns().len());
+                let hidden = column.checked_sub(self.aux.function.columns.len());
                 hidden.map_or_else(|| self.current.as_ref()?.get(column), |hidden| self.hidden.get(hidden))
             });
             let outcome = match value {
@@ -356,7 +371,7 @@ unsafe impl VTabCursor for Cursor<'_> {
     }
 
     fn rowid(&self) -> rusqlite::Result<i64> {
-        let own = self.current.as_ref().and_then(|row| self.aux.function.row_id(row));
+        let own = self.aux.function.row_id.zip(self.current.as_ref()).and_then(|(row_id, row)| row_id(row));
         Ok(own.unwrap_or(self.row_id))
     }
 }
@@ -374,43 +389,30 @@ impl ToSql for Borrowed<'_> {
 mod tests {
     use super::*;
 
-    /// A function that panics at the row that its argument gives.
-    struct Panics;
+    /// Panics at the row that its argument gives.
+    const PANICS: TableFunction =
+        TableFunction::new("panics", &["a"], &[Parameter { name: "row", required: false }], panics);
 
-    impl TableFunction for Panics {
-        fn name(&self) -> &'static str {
-            "panics"
-        }
-
-        fn columns(&self) -> &'static [&'static str] {
-            &["a"]
-        }
-
-        fn parameters(&self) -> &'static [Parameter] {
-            &[Parameter { name: "place", required: false }]
-        }
-
-        fn execute(&self, call: &Call<'_>) -> Result<OutputRows> {
-            match call.arguments[0] {
-                Some(ValueRef::Integer(0)) => panic!("at the start"),
-                Some(ValueRef::Integer(last)) => Ok(Box::new((1..9).map(move |row| {
-                    assert!(row < last, "at row {row}");
-                    Ok(vec![Output::Integer(row)])
-                }))),
-                _ => Ok(Box::new(std::iter::empty())),
-            }
+    fn panics(call: &Call<'_>) -> Result<OutputRows> {
+        match call.arguments[0] {
+            Some(ValueRef::Integer(0)) => panic!("at the start"),
+            Some(ValueRef::Integer(last)) => Ok(Box::new((1..9).map(move |row| {
+                assert!(row < last, "at row {row}");
+                Ok(vec![Output::Integer(row)])
+            }))),
+            _ => Ok(Box::new(std::iter::empty())),
         }
     }
 
     #[test]
     fn a_panic_becomes_an_error_and_the_connection_stays_usable() {
         let connection = Connection::open_in_memory().unwrap();
-        register(&connection, &Panics, &State::new()).unwrap();
-        let sum = |place: i64| {
-            connection.query_row("SELECT sum(a) FROM panics(?1)", [place], |row| row.get::<_, i64>(0))
+        register(&connection, &PANICS, &State::new()).unwrap();
+        let sum = |row: i64| {
+            connection.query_row("SELECT sum(a) FROM panics(?1)", [row], |row| row.get::<_, i64>(0))
         };
-        for (place, text) in [(0, "at the start"), (1, "at row 1"), (5, "at row 5")] {
-            let error = sum(place).unwrap_err().to_string();
+        for (row, text) in [(0, "at the start"), (1, "at row 1"), (5, "at row 5")] {
+            let error = sum(row).unwrap_err().to_string();
             assert!(error.contains(&format!("panics: internal error: {text}; please report it")), "{error}");
             assert_eq!(sum(9), Ok(36));
         }
