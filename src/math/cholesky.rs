@@ -5,9 +5,22 @@
 #![allow(clippy::inline_always)]
 
 use super::lanes::{self, LANES, Lanes};
+use super::simd::simd;
 
 /// A pivot below this multiple of its diagonal entry is rounding, not curvature.
 const SMALLEST_PIVOT: f64 = 1e-15;
+
+simd! {
+    /// Replaces b by the solution of H x = b, and H by its factor; false if H is not positive definite.
+    pub fn factor_and_solve<'a>(h: &'a mut [Lanes], dim: usize, b: &'a mut [Lanes]) -> bool {
+        let width = b.len();
+        let positive = factor(h, width, dim);
+        if positive {
+            solve(h, width, dim, b);
+        }
+        positive
+    }
+}
 
 /// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. False, with H overwritten, if H is not
 /// positive definite in double precision. Eight rows are eliminated at a time, so the rows below are read once for all

@@ -48,12 +48,11 @@ pub struct ListWork {
     pub path: ListPath,
 }
 
-/// Solves pairwise problems for each lambda, best ordered from large to small. An interrupted path ends with the
+/// Solves a pairwise problem for each lambda, best ordered from large to small. An interrupted path ends with the
 /// interrupted solution.
 pub type PairPath = fn(&PairProblem<'_>, &[f64], &StopRule, &Control) -> Vec<Solution>;
 
-/// Solves listwise problems for each lambda, best ordered from large to small. An interrupted path ends with the
-/// interrupted solution.
+/// As [`PairPath`], for listwise problems.
 pub type ListPath = fn(&ListProblem<'_>, &[f64], &StopRule, &Control) -> Vec<Solution>;
 
 impl SolverDef {

@@ -1,16 +1,14 @@
-//! The sums that least squares needs of the documents, and its solution.
+//! The sums over documents for least squares, and its solution.
 //!
 //! ```text
-//! Z        the documents of all queries, less their means in the query where the loss centers, each row multiplied
-//!          with the square root of c factor; t the targets in the same way
+//! Z        the documents of all queries, minus their means in the query if the loss centers scores, each row times the
+//!          square root of c factor; t the targets in the same way
 //! A = Z'Z, b = Z't, t't        R(w) = (w'A w - 2 b.w + t't) / 2
 //! (A + 2 lambda I) w = b + 2 lambda w0
 //! ```
 //!
-//! The three are one matrix, that of [Z t], kept in tiles of eight rows and columns on and above the diagonal. Sums of
-//! some queries can be added and subtracted, so that those of all but a fold come from those of the folds.
-
-#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+//! The three are one matrix [Z t]'[Z t], kept in tiles of eight rows and columns on and above the diagonal. Sums can be
+//! added and subtracted: the sums without a fold are those of all folds minus those of the fold.
 
 use rayon::prelude::*;
 
@@ -21,12 +19,11 @@ use crate::loss::{Quadratic, QueryLoss};
 use crate::math::cholesky;
 use crate::math::dense::Element;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{SimdTask, dispatch};
+use crate::math::simd::simd;
 
-/// Rows whose columns of eight are laid side by side before they are multiplied: two such columns stay in the nearest
-/// cache.
+/// Rows of a slab. Two panels of a slab fit into the first-level cache.
 const SLAB: usize = 128;
-/// Documents that are centered before they are multiplied, about.
+/// About so many documents are centered at a time.
 const CHUNK: usize = 2048;
 
 /// Eight rows and columns of a matrix.
@@ -36,23 +33,13 @@ type Tile = [Lanes; LANES];
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outer {
     columns: usize,
-    /// Those on and above the diagonal, row after row.
+    /// The tiles on and above the diagonal, row after row.
     tiles: Vec<Tile>,
 }
 
-/// Multiplies one slab.
-struct Rank<'a> {
-    left: &'a [Lanes],
-    right: &'a [Lanes],
-    tile: &'a mut Tile,
-}
-
-impl SimdTask for Rank<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        lanes::add_product(self.left, 1, self.right, 1, self.left.len(), self.tile);
+simd! {
+    fn add_slab<'a>(left: &'a [Lanes], right: &'a [Lanes], tile: &'a mut Tile) {
+        lanes::add_product(left, 1, right, 1, left.len(), tile);
     }
 }
 
@@ -66,16 +53,17 @@ impl Outer {
         lanes::blocks_for(self.columns)
     }
 
-    /// Adds Z'Z of these rows, row-major. Every tile is one thread's.
+    /// Adds Z'Z of these row-major rows. One thread computes a tile.
     pub(super) fn add_rows(&mut self, rows: &[f64]) {
         let width = self.width();
-        let places: Vec<(usize, usize)> = (0..width).flat_map(|i| (i..width).map(move |j| (i, j))).collect();
+        let positions: Vec<(usize, usize)> =
+            (0..width).flat_map(|i| (i..width).map(move |j| (i, j))).collect();
         for slab in rows.chunks(SLAB * self.columns) {
             let n = slab.len() / self.columns;
             let panels = panels(slab, self.columns);
-            self.tiles.par_iter_mut().zip(&places).with_min_len(8).for_each(|(tile, &(i, j))| {
+            self.tiles.par_iter_mut().zip(&positions).with_min_len(8).for_each(|(tile, &(i, j))| {
                 let panel = |block: usize| &panels[block * n..(block + 1) * n];
-                dispatch(Rank { left: panel(i), right: panel(j), tile });
+                add_slab(panel(i), panel(j), tile);
             });
         }
     }
@@ -84,12 +72,12 @@ impl Outer {
     pub(super) fn get(&self, i: usize, j: usize) -> f64 {
         let (i, j) = (i.min(j), i.max(j));
         let (row, column) = (i / LANES, j / LANES);
-        let place = row * self.width() - row * (row + 1) / 2 + column;
-        self.tiles[place][i % LANES].0[j % LANES]
+        let tile = row * self.width() - row * (row + 1) / 2 + column;
+        self.tiles[tile][i % LANES].0[j % LANES]
     }
 
-    /// The solution of (M + ridge I) x = right for the leading matrix M of as many rows as there are numbers; `None`
-    /// where it is not positive definite in double precision.
+    /// The solution of (M + ridge I) x = right for the leading matrix M of this size; `None` if it is not positive
+    /// definite in double precision.
     pub(super) fn solve(&self, ridge: f64, right: &[f64]) -> Option<Vec<f64>> {
         let dim = right.len();
         let width = lanes::blocks_for(dim);
@@ -100,12 +88,16 @@ impl Outer {
             }
             *lanes::get_mut(&mut h[i * width..], i) += ridge;
         }
-        let x = dispatch(Definite { h, width, right })?;
+        let mut x = lanes::from_slice(right);
+        if !cholesky::factor_and_solve(&mut h, dim, &mut x) {
+            return None;
+        }
+        let x = lanes::to_vec(&x, dim);
         x.iter().all(|value| value.is_finite()).then_some(x)
     }
 }
 
-/// Columns of eight of a slab, each of them with its rows side by side.
+/// The panels of eight columns of a slab, one after the other.
 fn panels(slab: &[f64], columns: usize) -> Vec<Lanes> {
     let n = slab.len() / columns;
     let mut panels = vec![Lanes::ZERO; lanes::blocks_for(columns) * n];
@@ -117,33 +109,11 @@ fn panels(slab: &[f64], columns: usize) -> Vec<Lanes> {
     panels
 }
 
-/// Solves a definite system.
-struct Definite<'a> {
-    h: Vec<Lanes>,
-    width: usize,
-    right: &'a [f64],
-}
-
-impl SimdTask for Definite<'_> {
-    type Output = Option<Vec<f64>>;
-
-    #[inline(always)]
-    fn run(mut self) -> Self::Output {
-        let dim = self.right.len();
-        let mut x = lanes::from_slice(self.right);
-        if !cholesky::factor(&mut self.h, self.width, dim) {
-            return None;
-        }
-        cholesky::solve(&self.h, self.width, dim, &mut x);
-        Some(lanes::to_vec(&x, dim))
-    }
-}
-
 /// The sums of least squares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gram {
     dim: usize,
-    /// Of [Z t].
+    /// [Z t]'[Z t]
     outer: Outer,
 }
 
@@ -160,18 +130,19 @@ impl Gram {
     pub fn of(dim: usize, queries: &[(&ListBlock, f64)]) -> Result<Self> {
         let rows = |query: &(&ListBlock, f64)| scaled_rows(query.0, query.0.loss(), query.1, dim);
         let mut gram = Self::zero(dim);
-        let mut start = 0;
-        while start < queries.len() {
+        let mut rest = queries;
+        while !rest.is_empty() {
+            // The next queries, until they have CHUNK documents.
             let mut documents = 0;
-            let more = |(block, _): &&(&ListBlock, f64)| {
+            let fits = |(block, _): &&(&ListBlock, f64)| {
                 let fits = documents < CHUNK;
                 documents += block.n_docs();
                 fits
             };
-            let end = start + queries[start..].iter().take_while(more).count();
-            let chunk: Vec<Vec<f64>> = queries[start..end].par_iter().map(rows).collect::<Result<_>>()?;
-            gram.outer.add_rows(&chunk.concat());
-            start = end;
+            let chunk;
+            (chunk, rest) = rest.split_at(rest.iter().take_while(fits).count());
+            let rows: Vec<Vec<f64>> = chunk.par_iter().map(rows).collect::<Result<_>>()?;
+            gram.outer.add_rows(&rows.concat());
         }
         Ok(gram)
     }
@@ -184,7 +155,7 @@ impl Gram {
         self.combine(other, |sum, value| *sum += value);
     }
 
-    /// Takes the sums of some of the queries away.
+    /// Subtracts the sums of some of the queries.
     ///
     /// # Panics
     /// When they have another number of features.
@@ -219,7 +190,7 @@ impl Gram {
         self.outer.get(self.dim, self.dim)
     }
 
-    /// The minimum of R(w) + lambda |w - w0|^2; `None` where A + 2 lambda I is not positive definite in double precision.
+    /// The minimum of R(w) + lambda |w - w0|^2; `None` if A + 2 lambda I is not positive definite in double precision.
     pub fn solve(&self, lambda: f64, center: Option<&[f64]>) -> Option<Vec<f64>> {
         let mut right = self.right();
         if let Some(center) = center {

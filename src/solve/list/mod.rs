@@ -42,6 +42,7 @@ use super::{Solution, SolveOptions};
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
+use crate::optim::{Ridge, solve_path};
 
 /// Solves the problem for each of `lambdas`, best ordered from large to small. An interrupted path ends with the
 /// interrupted solution.
@@ -57,6 +58,19 @@ pub fn path(
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
     options.solver.check(&Loss::List(problem.loss().clone()))?;
     Ok(options.solver.list_path()(problem, lambdas, &options.rule(), control))
+}
+
+/// Solves for each lambda with `solve`, which receives P and a start: first that of the problem, then the previous
+/// solution.
+fn warm_path<'p>(
+    problem: &'p ListProblem<'_>,
+    lambdas: &[f64],
+    solve: impl Fn(Ridge<'p>, Vec<f64>) -> Solution,
+) -> Vec<Solution> {
+    solve_path(lambdas, |lambda, previous| {
+        let start = previous.map_or_else(|| problem.start(), |solution| solution.w.clone());
+        solve(problem.ridge(lambda), start)
+    })
 }
 
 #[cfg(test)]

@@ -1,53 +1,60 @@
 //! Products of the documents of a query with a vector: s = X w and g += X' h.
 //!
-//! Four rows go at a time, so that w and g are loaded once for all four. A score has the bits of `math::dense::dot`;
-//! a gradient takes the rows in fours, `(h0 x0 + h1 x1) + (h2 x2 + h3 x3)`, and what is left one by one. No order
-//! depends on the width of registers.
+//! Four rows at a time share the loads of w and g. A score has the bits of `math::dense::dot`. A gradient adds four rows
+//! as `(h0 x0 + h1 x1) + (h2 x2 + h3 x3)`, then the remaining rows one by one. The order does not depend on the width of
+//! registers.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use crate::data::Slice;
 use crate::math::dense::Element;
 use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::{SimdTask, dispatch};
+use crate::math::simd::simd;
 
 /// Rows at a time.
 const ROWS: usize = 4;
 
-/// s = X w; X is row-major with a row for every number of s.
+/// s = X w; X is row-major with a row for each number of s.
 pub(super) fn rows_times(x: Slice<'_>, w: &[f64], scores: &mut [f64]) {
     match x {
-        Slice::F32(x) => dispatch(RowsTimes { x, w, scores }),
-        Slice::F64(x) => dispatch(RowsTimes { x, w, scores }),
+        Slice::F32(x) => score_rows(x, w, scores),
+        Slice::F64(x) => score_rows(x, w, scores),
     }
 }
 
-/// g += X' h; X is row-major with a row for every number of h.
+/// g += X' h; X is row-major with a row for each number of h.
 pub(super) fn add_columns_times(x: Slice<'_>, h: &[f64], gradient: &mut [f64]) {
     match x {
-        Slice::F32(x) => dispatch(ColumnsTimes { x, h, gradient }),
-        Slice::F64(x) => dispatch(ColumnsTimes { x, h, gradient }),
+        Slice::F32(x) => add_columns(x, h, gradient),
+        Slice::F64(x) => add_columns(x, h, gradient),
     }
 }
 
-struct RowsTimes<'a, T> {
-    x: &'a [T],
-    w: &'a [f64],
-    scores: &'a mut [f64],
-}
-
-impl<T: Element> SimdTask for RowsTimes<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let dim = self.w.len();
-        let (fours, rest) = self.scores.as_chunks_mut::<ROWS>();
+simd! {
+    fn score_rows<'a; T: Element>(x: &'a [T], w: &'a [f64], scores: &'a mut [f64]) {
+        let dim = w.len();
+        let (fours, rest) = scores.as_chunks_mut::<ROWS>();
         for (number, scores) in fours.iter_mut().enumerate() {
-            *scores = dots(four(self.x, number, dim), self.w);
+            *scores = dots(four(x, number, dim), w);
         }
         let start = fours.len() * ROWS;
         for (row, score) in (start..).zip(rest) {
-            [*score] = dots([&self.x[row * dim..(row + 1) * dim]], self.w);
+            [*score] = dots([&x[row * dim..(row + 1) * dim]], w);
+        }
+    }
+}
+
+simd! {
+    fn add_columns<'a; T: Element>(x: &'a [T], h: &'a [f64], gradient: &'a mut [f64]) {
+        let dim = gradient.len();
+        let (fours, rest) = h.as_chunks::<ROWS>();
+        for (number, h) in fours.iter().enumerate() {
+            if h.iter().any(|h| *h != 0.0) {
+                add_four(four(x, number, dim), h, gradient);
+            }
+        }
+        for (row, h) in (fours.len() * ROWS..).zip(rest).filter(|(_, h)| **h != 0.0) {
+            let row = &x[row * dim..(row + 1) * dim];
+            gradient.iter_mut().zip(row).for_each(|(g, x)| *g += h * x.to_f64());
         }
     }
 }
@@ -80,31 +87,6 @@ fn dots<T: Element, const R: usize>(rows: [&[T]; R], w: &[f64]) -> [f64; R] {
     sums.map(Lanes::fold)
 }
 
-struct ColumnsTimes<'a, T> {
-    x: &'a [T],
-    h: &'a [f64],
-    gradient: &'a mut [f64],
-}
-
-impl<T: Element> SimdTask for ColumnsTimes<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let dim = self.gradient.len();
-        let (fours, rest) = self.h.as_chunks::<ROWS>();
-        for (number, h) in fours.iter().enumerate() {
-            if h.iter().any(|h| *h != 0.0) {
-                add_four(four(self.x, number, dim), h, self.gradient);
-            }
-        }
-        for (row, h) in (fours.len() * ROWS..).zip(rest).filter(|(_, h)| **h != 0.0) {
-            let row = &self.x[row * dim..(row + 1) * dim];
-            self.gradient.iter_mut().zip(row).for_each(|(g, x)| *g += h * x.to_f64());
-        }
-    }
-}
-
 #[inline(always)]
 fn add_four<T: Element>([a, b, c, d]: [&[T]; ROWS], h: &[f64; ROWS], gradient: &mut [f64]) {
     for ((((g, a), b), c), d) in gradient.iter_mut().zip(a).zip(b).zip(c).zip(d) {
@@ -133,8 +115,8 @@ mod tests {
             assert_eq!(scores, expected);
             let mut gradient = vec![0.5; dim];
             add_columns_times(Slice::F64(&x), &h, &mut gradient);
-            for (place, g) in gradient.iter().enumerate() {
-                let sum: f64 = (0..n).map(|row| h[row] * x[row * dim + place]).sum();
+            for (index, g) in gradient.iter().enumerate() {
+                let sum: f64 = (0..n).map(|row| h[row] * x[row * dim + index]).sum();
                 assert!((g - 0.5 - sum).abs() < 1e-13);
             }
             rows_times(Slice::F32(&single), &w, &mut scores);

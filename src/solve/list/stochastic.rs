@@ -13,14 +13,14 @@
 //! too. A plane g.u + o below R gives P >= o - |g|^2 / (4 lambda). The lower bound is that of the average, or P(v) - |g|^2
 //! / (4 lambda) with g of the pass if that is larger. It converges as slowly as P, so small gaps need another solver.
 
-use super::ListProblem;
 use super::product::{add_columns_times, rows_times};
+use super::{ListProblem, warm_path};
 use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::math::random::Random;
 use crate::optim::vector::axpy;
-use crate::optim::{Best, Method, Ridge, StopRule, iterate, solve_path};
+use crate::optim::{Best, Method, Ridge, StopRule, iterate};
 use crate::solve::{ListWork, SolverDef};
 
 const MOST_EPOCHS: u32 = 100;
@@ -36,9 +36,8 @@ pub const STOCHASTIC: SolverDef = SolverDef {
         shapes: &[Shape::Smooth, Shape::Convex],
         path: |problem, lambdas, rule, control| {
             let rule = StopRule { max_iterations: rule.max_iterations.min(MOST_EPOCHS), ..*rule };
-            solve_path(lambdas, |lambda, previous| {
-                let start = previous.map_or_else(|| problem.start(), |solution| solution.w.clone());
-                iterate(&rule, control, || Run::new(problem, lambda, start))
+            warm_path(problem, lambdas, |objective, start| {
+                iterate(&rule, control, || Run::new(problem, objective, start))
             })
         },
     }),
@@ -77,8 +76,7 @@ struct Run<'p, 'a> {
 }
 
 impl<'p, 'a> Run<'p, 'a> {
-    fn new(problem: &'p ListProblem<'a>, lambda: f64, w: Vec<f64>) -> Self {
-        let objective = problem.ridge(lambda);
+    fn new(problem: &'p ListProblem<'a>, objective: Ridge<'p>, w: Vec<f64>) -> Self {
         let u = objective.from_center(&w);
         let order = (0..problem.blocks().len()).filter(|&query| problem.blocks()[query].1 > 0.0).collect();
         let mut run = Self {

@@ -9,7 +9,6 @@ use super::space::Space;
 use crate::control::Control;
 use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::simd;
 use crate::solve::pair::PairProblem;
 use crate::solve::{Solution, SolveReport, Step, Stop, StopRule};
 
@@ -224,22 +223,10 @@ pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes
             *lanes::get_mut(&mut matrix[i * width..], i) += 2.0 * lambda + shift;
         }
         let mut x = b.to_vec();
-        if factor_and_solve(&mut matrix, dim, &mut x) && lanes::dot(&x, &x).is_finite() {
+        if cholesky::factor_and_solve(&mut matrix, dim, &mut x) && lanes::dot(&x, &x).is_finite() {
             return Some(x);
         }
         shift = if shift > 0.0 { 30.0 * shift } else { 1e-14 * largest };
     }
     None
-}
-
-simd! {
-    /// Replaces b by the solution of H x = b, and H by its factor; false if H is not positive definite.
-    fn factor_and_solve<'a>(matrix: &'a mut [Lanes], dim: usize, b: &'a mut [Lanes]) -> bool {
-        let width = b.len();
-        let positive = cholesky::factor(matrix, width, dim);
-        if positive {
-            cholesky::solve(matrix, width, dim, b);
-        }
-        positive
-    }
 }
