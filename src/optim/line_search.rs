@@ -5,7 +5,7 @@
 //! curvature              g(w + t d).d >= 0.9 g.d                                 (Wolfe 1969)
 //! ```
 //!
-//! Close to a minimum rounding hides the decrease of P. Among values that are equal but for rounding, a condition on
+//! Close to a minimum rounding hides the decrease of P. Among values that are equal up to rounding, a condition on
 //! gradients decides.
 
 use super::vector::moved;
@@ -14,7 +14,7 @@ use crate::math::dense::dot;
 
 const ARMIJO: f64 = 1e-4;
 const WOLFE: f64 = 0.9;
-/// Values that differ by less than this, relative, are equal but for rounding.
+/// Values that differ by less than this, relative, are equal up to rounding.
 const ROUNDING: f64 = 1e-14;
 const MOST_HALVINGS: u32 = 30;
 const MOST_BISECTIONS: u32 = 50;

@@ -1,5 +1,4 @@
-//! Smooth losses over a ball, the learner of Olinto & Fokoue (2018): they keep theta short, on a unit sphere in place of a
-//! ball.
+//! Smooth losses over a ball. Olinto & Fokoue (2018) keep theta on the unit sphere; a ball is convex.
 
 use super::ListProblem;
 use crate::control::Control;

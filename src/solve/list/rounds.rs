@@ -6,13 +6,13 @@
 //!
 //! **Annealing**, for limits of smooth losses. A round replaces each loss by its smooth form of width sigma, solves the
 //! problem by L-BFGS and halves sigma. The first sigma is twice the standard deviation of the scores within queries. The
-//! rounds end if the smooth risk and the risk differ by less than 0.001. The paper smooths the objective of the answer
-//! too; here the answer minimizes the original objective over the rounds.
+//! rounds end if the smooth risk and the risk differ by less than 0.001. The solution is the point with the least original
+//! objective of all rounds.
 //!
 //! **Report.** The objective is the original one. The gap is that of the last round: it tells how close its solution is
 //! to a stationary point and does not certify an optimum. `steps` has one entry per round, and `iterations` counts the
-//! iterations of all rounds. Each lambda starts from the same point, because otherwise answers would depend on the order
-//! of a path.
+//! iterations of all rounds. Each lambda starts from the same point, because otherwise solutions would depend on the
+//! order of a path.
 
 use std::time::Instant;
 
@@ -45,11 +45,13 @@ pub(super) fn convex_path(
         let mut rounds = Rounds::new(problem, lambda);
         let first = rounds.report.objective;
         for _ in 0..MOST_CONVEX_ROUNDS {
+            // 1. The convex problem that equals this one at the best point.
             let majorant = |loss: &dyn QueryLoss, scores: &[f64]| loss.majorant(scores);
             let losses = problem.map_losses(&problem.image(&rounds.w), majorant);
             let convex = problem.with_losses(losses, Shape::Convex);
             let round = minimize_path(&convex, convex.center(), &rounds.w, &[lambda], &inner, control).pop();
             let (Some(round), before) = (round, rounds.report.objective) else { break };
+            // 2. Its solution, and whether the rounds end.
             let objective = rounds.record(&round);
             let allowed = rule.allowed_gap(rounds.report.objective, first);
             if round.report.stop == Stop::Interrupted || before - objective <= allowed {

@@ -55,7 +55,7 @@ proptest! {
         });
     }
 
-    /// An answer of a path is that of its lambda alone, to within both gaps.
+    /// A solution of a path agrees with that of its lambda alone, to within both gaps.
     #[test]
     fn a_path_finds_what_separate_fits_find(seed in 0u64..1 << 40, dim in 1usize..8) {
         let lambdas = [1.0, 0.1, 0.01];
@@ -121,24 +121,24 @@ fn more_features_than_documents_take_the_smaller_system() {
 fn sums_of_parts_are_those_of_the_whole() {
     let case = Case::new(2, 30, 11, SQUARED);
     let queries = case.problem().blocks().to_vec();
-    let whole = Gram::of(11, &queries).unwrap();
+    let all = Gram::of(11, &queries).unwrap();
     let (fold, rest) = queries.split_at(12);
     let mut sum = Gram::of(11, fold).unwrap();
     sum.add(&Gram::of(11, rest).unwrap());
-    let mut left = whole.clone();
+    let mut left = all.clone();
     left.subtract(&Gram::of(11, fold).unwrap());
     let rest = Gram::of(11, rest).unwrap();
-    for (a, b) in [(&sum, &whole), (&left, &rest)] {
+    for (a, b) in [(&sum, &all), (&left, &rest)] {
         let numbers = |gram: &Gram| [gram.matrix(), gram.right(), vec![gram.square()]].concat();
         assert!(numbers(a).iter().zip(numbers(b)).all(|(a, b)| (a - b).abs() < 1e-12));
     }
     // R by the sums is R by the documents.
     let w = center(11);
-    let a = whole.matrix();
+    let a = all.matrix();
     let quadratic: f64 = (0..121).map(|k| w[k / 11] * a[k] * w[k % 11]).sum();
-    let linear: f64 = w.iter().zip(whole.right()).map(|(w, b)| w * b).sum();
+    let linear: f64 = w.iter().zip(all.right()).map(|(w, b)| w * b).sum();
     let risk = risk(&case.problem(), &w);
-    assert!((0.5 * (quadratic - 2.0 * linear + whole.square()) - risk).abs() < 1e-12);
+    assert!((0.5 * (quadratic - 2.0 * linear + all.square()) - risk).abs() < 1e-12);
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl QueryLoss for Tangent {
     }
 }
 
-/// The share of pairs that are swapped: a limit of sigmoids.
+/// The fraction of pairs that are swapped: a limit of sigmoids.
 #[derive(Debug)]
 pub(super) struct Swapped(Pairs);
 
@@ -111,14 +111,14 @@ impl QueryLoss for Swapped {
 impl QueryLoss for Sigmoids {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
-        let share = 1.0 / self.0.0.len().max(1) as f64;
+        let weight = 1.0 / self.0.0.len().max(1) as f64;
         let mut sum = 0.0;
         for &(a, b) in &self.0.0 {
             let p = 1.0 / (1.0 + libm::exp((scores[a] - scores[b]) / self.1));
-            let slope = share * p * (1.0 - p) / self.1;
+            let slope = weight * p * (1.0 - p) / self.1;
             subgradient[a] -= slope;
             subgradient[b] += slope;
-            sum += share * p;
+            sum += weight * p;
         }
         sum
     }

@@ -14,7 +14,7 @@ fn differences_never_rise() {
         assert!(report.steps.windows(2).all(|pair| pair[1].objective <= pair[0].objective));
         assert!(report.objective <= first);
         assert!((value(&problem, 0.01, &w) - report.objective).abs() < 1e-12);
-        // The answer is a start that nothing is lost from.
+        // A run from the solution does not lose.
         let again = fits(&problem.with_start(w).unwrap(), &[0.01], &BUNDLE, 1e-6).pop().unwrap().report;
         assert!(again.objective <= report.objective);
     }
