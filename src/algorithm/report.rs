@@ -45,7 +45,7 @@ pub fn found(trained: &Trained) -> Value {
     if let Some(lambda) = trained.prior_lambda {
         found["prior_lambda"] = json!(lambda);
     }
-    if let Some(space) = trained.ranker.space()
+    if let Some(space) = trained.ranker.scorer()
         && let Some(kernel) = space.kernel()
     {
         found["kernel"] = kernel.to_json();

@@ -37,7 +37,7 @@ pub fn function_for(
     cache: &FitCache,
     run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
-    model.space()?;
+    model.scorer()?;
     let global = |linear: &Linear| match query_features {
         None => Ok(Arc::clone(linear.function())),
         Some(_) => Err(Error::Unsupported(format!(

@@ -7,12 +7,12 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::metric::{Mean, Metric, Undefined};
 
-/// Values of some metrics on some queries.
+/// Metrics of the queries of a data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// For each query, in order, the value of each metric; `None` where undefined.
+    /// For each query, in order, the value of each metric; `None` if undefined.
     pub values: Vec<Vec<Option<f64>>>,
-    /// The mean of each metric; `None` where no query counts.
+    /// The mean of each metric; `None` if it is undefined for all queries.
     pub means: Vec<Option<f64>>,
 }
 

@@ -7,7 +7,7 @@ mod measure;
 mod point;
 mod score;
 
-pub use arrange::{arranged, shown};
+pub use arrange::{constrained_scores, selected_rows};
 pub use explain::{Fit, Part, function_for, function_weights, parts};
 pub use fit_cache::FitCache;
 pub use measure::{Evaluation, evaluate};

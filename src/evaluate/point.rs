@@ -7,7 +7,7 @@ use crate::data::{Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result};
 use crate::math::dense::{Element, dot, dot_by};
 use crate::model::Model;
-use crate::space::{Function, Space};
+use crate::space::{Function, Scorer};
 
 /// The message for a score that is not finite.
 pub(super) const NOT_FINITE: &str =
@@ -41,11 +41,11 @@ impl PointScorer {
         if found != expected {
             return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
         }
-        let space = self.model.space()?;
+        let scorer = self.model.scorer()?;
         let score =
-            if space.is_linear() { self.weighted_sum(features) } else { self.by_kernel(space, features)? };
+            if scorer.is_linear() { self.weighted_sum(features) } else { self.by_kernel(scorer, features)? };
         // A weighted sum of NaN or infinity is not finite. Quantiles and kernels can map them to finite numbers.
-        let can_hide = !space.is_linear() || matches!(self.model.scaling, Scaling::Quantile(_));
+        let can_hide = !scorer.is_linear() || matches!(self.model.scaling, Scaling::Quantile(_));
         if can_hide || !score.is_finite() {
             Self::check_finite(features)?;
         }
@@ -63,15 +63,14 @@ impl PointScorer {
     }
 
     /// The score of a function that is not linear in the features.
-    fn by_kernel<T: Element>(&self, space: &Space, features: &[T]) -> Result<f64> {
+    fn by_kernel<T: Element>(&self, scorer: &dyn Scorer, features: &[T]) -> Result<f64> {
         let scaled =
             |(index, x): (usize, &T)| T::from_f64(self.model.scaling.value(index, x.to_f64())).to_f64();
         let scaled: Vec<f64> = features.iter().enumerate().map(scaled).collect();
         let document = Matrix::F64(shaped(1, scaled.len(), scaled));
         let documents = Documents { features: &document, start: 0, end: 1 };
-        let function = std::iter::once(&self.function.weights[..]);
-        let scores = space.scores(&documents, function, &Control::default())?;
-        Ok(scores.concat().iter().sum())
+        let scores = scorer.scores(&documents, &self.function.weights, &Control::default())?;
+        Ok(scores.iter().sum())
     }
 
     fn weighted_sum<T: Element>(&self, features: &[T]) -> f64 {

@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
 use crate::model::{Factored, Key, Model, QueryDependent, Ranker};
-use crate::space::Function;
+use crate::space::{Function, Scorer};
 
 /// Queries in one batch of fits.
 const BATCH: usize = 64;
@@ -160,15 +160,14 @@ impl<'a> ScoringJob<'a> {
     fn finish(self, control: &Control) -> Result<Scored> {
         let Self { model, data, functions, seen, fitted, warnings, .. } = self;
         let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
-        let space = model.space()?;
+        let scorer = model.scorer()?;
         let score_query = |(query, function): (usize, &Option<Arc<Function>>)| {
             control.check()?;
             let (start, end) = (data.offsets[query], data.offsets[query + 1]);
             let documents = Documents { features: &scaled, start, end };
             let function =
                 function.as_ref().ok_or_else(|| Error::Internal(format!("query {query} has no function")))?;
-            let scores = space.scores(&documents, std::iter::once(&function.weights[..]), control)?;
-            Ok(scores.concat())
+            scorer.scores(&documents, &function.weights, control)
         };
         let scores: Vec<Vec<f64>> =
             functions.par_iter().enumerate().map(score_query).collect::<Result<_>>()?;

@@ -5,14 +5,14 @@
 //! | 0..8 | `ltrmodel` |
 //! | 8..10 | format version, little-endian like every number here |
 //! | 10..16 | zero |
-//! | 16..24 | length of the whole |
+//! | 16..24 | length of the model |
 //! | 24..32 | length of the header |
 //! | 32..48 | XXH3-128 of bytes 0..32 and the header: the model's key |
 //! | 48.. | header: bincode of the index (length and XXH3-64 of each block) and of the model's own header |
 //! | then | the blocks, one after the other |
 //!
-//! The header alone tells where each block is and what it must hash to, so a reader may fetch only the blocks it
-//! needs. Checksums find damage; malice is the decoders' affair.
+//! The header gives the position and checksum of each block, so a reader loads only the blocks that it needs. Checksums
+//! detect damage. Forged contents are detected by the decoders.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -21,12 +21,12 @@ use super::codec::{Block, decode_header, encode_header};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.
 pub const KEY_END: usize = 48;
 
-/// Tells models apart: equal for equal bytes.
+/// Identifies a model: equal for equal bytes.
 pub type Key = u128;
 
 #[derive(Serialize, Deserialize)]
@@ -41,7 +41,7 @@ struct Entry {
     checksum: u64,
 }
 
-/// Where a block stands and what it must hash to.
+/// Position and checksum of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlobSpan {
     /// First byte in the model.
@@ -61,7 +61,7 @@ impl BlobSpan {
     }
 }
 
-/// The header of a model: its own bytes and the places of its blocks.
+/// An opened model: the bytes of its header and the positions of its blocks.
 pub(super) struct Opened<'a> {
     pub(super) header: &'a [u8],
     pub(super) index: Vec<BlobSpan>,
@@ -78,9 +78,10 @@ fn key_of(start: &[u8], header: &[u8]) -> Key {
     hasher.digest128()
 }
 
-/// Puts a header and blocks into one BLOB. Every block is written twice, the first time for its checksum only, so
-/// that no more than one of them is held beside the BLOB.
+/// Writes a header and blocks into one BLOB. Every block is written twice, the first time for its checksum only: then no
+/// more than one block is in memory besides the BLOB.
 pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
+    // 1. Length and checksum of each block.
     let mut block_bytes = Vec::new();
     let mut entry = |block: &Block<'_>| {
         block_bytes.clear();
@@ -90,6 +91,7 @@ pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     let index: Vec<Entry> = blocks.iter().map(&mut entry).collect::<Result<_>>()?;
     let blocks_length: u64 = index.iter().map(|entry| entry.length).sum();
     let header = encode_header(&Header { index, model: model.to_vec() })?;
+    // 2. The fixed-width start, with the key as its last part.
     let length = KEY_END + header.len() + blocks_length as usize;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend(MAGIC);
@@ -99,12 +101,13 @@ pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     bytes.extend((header.len() as u64).to_le_bytes());
     let key = key_of(&bytes, &header);
     bytes.extend(key.to_le_bytes());
+    // 3. Header and blocks.
     bytes.extend(header);
     blocks.iter().try_for_each(|block| block(&mut bytes))?;
     Ok(bytes)
 }
 
-/// A fixed-width number at a place that is known to exist.
+/// The number in the 8 bytes from `at`, which must exist.
 fn number_at(bytes: &[u8], at: usize) -> u64 {
     let mut buffer = [0; 8];
     buffer.copy_from_slice(&bytes[at..at + 8]);
@@ -133,12 +136,12 @@ pub fn read_key(bytes: &[u8]) -> Result<Key> {
 /// Where the header ends, from the first [`KEY_END`] bytes of a model of `length` bytes.
 ///
 /// # Errors
-/// Bytes that do not begin like a model, another length than they say, a header that does not fit into it.
+/// Bytes that do not begin like a model; a wrong length; a header that does not fit.
 pub fn header_end(start: &[u8], length: u64) -> Result<usize> {
     read_key(start)?;
-    let said = number_at(start, 16);
-    if said != length {
-        return corrupt(format!("{length} bytes, but its header says {said}"));
+    let expected = number_at(start, 16);
+    if expected != length {
+        return corrupt(format!("{length} bytes, expected {expected}"));
     }
     let header_length = number_at(start, 24);
     let end = header_length.checked_add(KEY_END as u64).filter(|end| *end <= length);
@@ -148,23 +151,23 @@ pub fn header_end(start: &[u8], length: u64) -> Result<usize> {
     }
 }
 
-/// Checks the first bytes of a model of `length` bytes, up to the end of its header, and finds its parts.
+/// Opens a model of `length` bytes from its first bytes, up to the end of its header at least.
 pub(super) fn open(start: &[u8], length: u64) -> Result<Opened<'_>> {
     let end = header_end(start, length)?;
     let Some(header) = start.get(KEY_END..end) else {
-        return corrupt(format!("{} bytes of a header that ends at {end}", start.len()));
+        return corrupt(format!("{} bytes, but the header ends at byte {end}", start.len()));
     };
     if key_of(&start[..HASHED], header) != read_key(start)? {
         return corrupt("the checksum of its header does not match");
     }
     let Header { index, model } = decode_header(header)?;
     let model_start = header.len() - model.len();
-    Ok(Opened { header: &header[model_start..], index: places(&index, end, length)? })
+    Ok(Opened { header: &header[model_start..], index: spans(&index, end, length)? })
 }
 
-/// The places of blocks that begin at `first` and fill a model up to its `length`.
-fn places(index: &[Entry], first: usize, length: u64) -> Result<Vec<BlobSpan>> {
-    let mut places = Vec::with_capacity(index.len());
+/// The positions of blocks that fill the model from byte `first` to its end.
+fn spans(index: &[Entry], first: usize, length: u64) -> Result<Vec<BlobSpan>> {
+    let mut spans = Vec::with_capacity(index.len());
     let mut offset = first as u64;
     for (number, entry) in index.iter().enumerate() {
         let end = offset.checked_add(entry.length).filter(|end| *end <= length);
@@ -172,15 +175,15 @@ fn places(index: &[Entry], first: usize, length: u64) -> Result<Vec<BlobSpan>> {
             let left = length - offset;
             return corrupt(format!("block {number} of {} bytes, but {left} are left", entry.length));
         };
-        let place = (usize::try_from(offset), usize::try_from(entry.length));
-        let (Ok(offset_here), Ok(block_length)) = place else {
-            return corrupt(format!("block {number} lies beyond all memory"));
+        let span = (usize::try_from(offset), usize::try_from(entry.length));
+        let (Ok(offset_here), Ok(block_length)) = span else {
+            return corrupt(format!("block {number} is beyond the address space"));
         };
-        places.push(BlobSpan { offset: offset_here, length: block_length, checksum: entry.checksum });
+        spans.push(BlobSpan { offset: offset_here, length: block_length, checksum: entry.checksum });
         offset = end;
     }
     match length - offset {
-        0 => Ok(places),
+        0 => Ok(spans),
         rest => corrupt(format!("{rest} bytes after the last block")),
     }
 }
@@ -202,9 +205,9 @@ mod tests {
     /// The blocks of a model, all of them checked.
     fn blocks(bytes: &[u8]) -> Result<Vec<&[u8]>> {
         let opened = open(bytes, bytes.len() as u64)?;
-        let block = |place: &BlobSpan| {
-            let block = &bytes[place.offset..place.offset + place.length];
-            place.check(block).map(|()| block)
+        let block = |span: &BlobSpan| {
+            let block = &bytes[span.offset..span.offset + span.length];
+            span.check(block).map(|()| block)
         };
         opened.index.iter().map(block).collect()
     }

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use super::codec::{decode_header, encode_header};
 use crate::error::{Result, require};
-use crate::space::{Function, Space};
+use crate::space::{AnySpace, Function, Scorer};
 
 pub(super) const TAG: &str = "linear";
 
 /// A function of all queries and its space.
 #[derive(Debug)]
 pub struct Linear {
-    space: Space,
+    space: AnySpace,
     function: Arc<Function>,
 }
 
 impl Linear {
     /// A ranker with this function of a space.
-    pub fn new(space: Space, function: Function) -> Self {
-        Self { space, function: Arc::new(function) }
+    pub fn new(space: impl Into<AnySpace>, function: Function) -> Self {
+        Self { space: space.into(), function: Arc::new(function) }
     }
 
-    /// The space of the function.
-    pub fn space(&self) -> &Space {
-        &self.space
+    /// What scores documents by the function.
+    pub fn scorer(&self) -> &dyn Scorer {
+        self.space.scorer()
     }
 
     /// The function.
@@ -36,9 +36,9 @@ impl Linear {
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
-        let (space, function): (Space, Function) = decode_header(header)?;
+        let (space, function): (AnySpace, Function) = decode_header(header)?;
         space.validate()?;
-        let dim = space.dim();
+        let dim = space.scorer().dim();
         require(
             "linear ranker",
             &[

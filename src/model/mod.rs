@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::data::{Missing, Scaling};
 use crate::error::{Error, Result, require};
 use crate::fit::Loading;
-use crate::space::Space;
+use crate::space::Scorer;
 
 pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
@@ -88,12 +88,12 @@ impl Model {
         Capabilities { pointwise, ..ranker }
     }
 
-    /// The space of its functions.
+    /// What scores documents by a function.
     ///
     /// # Errors
     /// A model of users and items, which has no features.
-    pub fn space(&self) -> Result<&Space> {
-        self.ranker.space().ok_or_else(|| Error::NotPointwise("the model has no features".to_owned()))
+    pub fn scorer(&self) -> Result<&dyn Scorer> {
+        self.ranker.scorer().ok_or_else(|| Error::NotPointwise("the model has no features".to_owned()))
     }
 
     /// Refuses a model that cannot score a document without the other documents of its query.
@@ -101,12 +101,12 @@ impl Model {
     /// # Errors
     /// [`Error::NotPointwise`] with the reason.
     pub fn check_pointwise(&self) -> Result<()> {
-        let space = self.space()?;
+        let scorer = self.scorer()?;
         let reason = if self.card.slots {
             "the model matches all documents of a query to its slots".to_owned()
         } else if !self.scaling.pointwise() {
             format!("the model's scaling \"{}\" needs all documents of a query", self.scaling.kind().name())
-        } else if !space.pointwise() {
+        } else if !scorer.pointwise() {
             "the model's form \"ranking\" needs all documents of a query".to_owned()
         } else {
             return Ok(());
@@ -206,7 +206,7 @@ impl Model {
     fn validate(&self) -> Result<()> {
         let Self { card, scaling, ranker, .. } = self;
         let n = card.features.len();
-        let width = ranker.space().map_or(0, Space::width);
+        let width = ranker.scorer().map_or(0, Scorer::width);
         scaling.validate(n)?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
         require(

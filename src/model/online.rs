@@ -11,7 +11,7 @@ use crate::data::ColumnSummary;
 use crate::error::{Error, Result, require};
 use crate::loss::list::{Active, Bounded, Slam};
 use crate::metric::Metric;
-use crate::space::{Function, FunctionKind, Space};
+use crate::space::{Function, FunctionKind, Scorer, Space};
 
 pub(super) const TAG: &str = "online";
 
@@ -153,13 +153,17 @@ pub struct Online {
     state: OnlineState,
 }
 
+fn linear_space(state: &OnlineState) -> Space {
+    Space::linear(state.weights.len(), FunctionKind::Pointwise)
+}
+
 impl Online {
     /// A ranker with what these rules have learned.
     pub fn new(rules: OnlineRules, state: OnlineState) -> Self {
         let weights = if rules.average { state.average() } else { state.weights.clone() };
         let objective = state.cumulative_surrogate / state.rounds.max(1) as f64;
-        let space = Space::linear(state.weights.len(), FunctionKind::Pointwise);
-        Self { linear: Linear::new(space, Function { weights, objective, gap: 0.0 }), rules, state }
+        let linear = Linear::new(linear_space(&state), Function { weights, objective, gap: 0.0 });
+        Self { linear, rules, state }
     }
 
     /// The function that scores documents.
@@ -178,7 +182,7 @@ impl Online {
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        encode_header(&(self.linear.space(), &self.rules, &self.state))
+        encode_header(&(linear_space(&self.state), &self.rules, &self.state))
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {

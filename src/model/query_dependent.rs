@@ -20,7 +20,7 @@ use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result, require};
 use crate::fit::{FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
 use crate::smoothing::{Bandwidth, Kind, Smoothing};
-use crate::space::{Function, Space};
+use crate::space::{Function, Scorer, Space};
 
 pub(super) const TAG: &str = "query_dependent";
 

@@ -10,7 +10,7 @@ use super::query_dependent::{self, QueryDependent};
 use crate::data::QueryFeatureRule;
 use crate::error::{Error, Result};
 use crate::fit::Loading;
-use crate::space::{Function, Space};
+use crate::space::{Function, Scorer};
 
 /// A fitted ranker.
 #[derive(Debug)]
@@ -64,11 +64,11 @@ impl Ranker {
         if let Self::QueryDependent(ranker) = self { Some(ranker) } else { None }
     }
 
-    /// The space of its functions; none without features.
-    pub fn space(&self) -> Option<&Space> {
+    /// What scores documents by a function; none without features.
+    pub fn scorer(&self) -> Option<&dyn Scorer> {
         match self {
-            Self::Linear(linear) => Some(linear.space()),
-            Self::Online(online) => Some(online.linear().space()),
+            Self::Linear(linear) => Some(linear.scorer()),
+            Self::Online(online) => Some(online.linear().scorer()),
             Self::QueryDependent(ranker) => Some(ranker.space()),
             Self::Factored(_) => None,
         }
@@ -82,9 +82,9 @@ impl Ranker {
     /// What it can do before scaling is taken into account.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {
-            pointwise: self.space().is_some_and(Space::pointwise),
-            linear: self.space().is_some_and(Space::is_linear),
-            has_features: self.space().is_some(),
+            pointwise: self.scorer().is_some_and(Scorer::pointwise),
+            linear: self.scorer().is_some_and(Scorer::is_linear),
+            has_features: self.scorer().is_some(),
             query_dependent: self.global_function().is_none(),
         }
     }

@@ -1,26 +1,30 @@
-//! The space in which a ranking function is linear, and what turns its weights into scores.
+//! Spaces in which a ranking function is linear. A space turns the weights of a function into scores.
 //!
-//! | form | score of document j among k |
+//! | kind | score of document j among k |
 //! |---|---|
-//! | `scoring` | s(x_j), equation (3.7) of Dai & Wang (2019) |
-//! | `ranking` | (1 / k) sum_l f(x_j, x_l), the least-squares scores (3.6) of a ranking function f of pairs, (3.1) |
+//! | pointwise | s(x_j), equation (3.7) of Dai & Wang (2019) |
+//! | pairwise | (1 / k) sum_l f(x_j, x_l), the least-squares scores (3.6) of a ranking function f of pairs, (3.1) |
 //!
-//! A linear f of pairs is a difference of linear scores, and its squared norm is twice theirs, so the ranking form is the
-//! scoring form with 2 lambda and centered scores. Other kernels become linear by a map of documents, or of pairs in the
-//! ranking form (`kernel`); the weights of a function are then coefficients of the map's pivots.
+//! A linear f of pairs is a difference of linear scores and has twice their squared norm. So it is fitted like a pointwise
+//! function with 2 lambda, and its scores are centered. Other kernels become linear by a map of documents or of pairs
+//! (`kernel`). The weights of a function are then coefficients of the map's pivots.
+
+mod sum;
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
-use crate::error::{Error, Result};
-use crate::kernel::{self, Basis, FeatureMap, MapOptions, PairMap};
+use crate::data::{Dataset, Documents, Matrix, shaped};
+use crate::error::{Error, Result, require};
+use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap};
 use crate::loss;
 use crate::math::dense::dot;
 use crate::solve::PairBlock;
+
+pub use sum::{Member, SumSpace};
 
 /// What a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +73,72 @@ impl Function {
     }
 }
 
+/// What scores the documents of a query by the weights of a function.
+pub trait Scorer {
+    /// Number of features of a document.
+    fn width(&self) -> usize;
+
+    /// Number of weights of a function.
+    fn dim(&self) -> usize;
+
+    /// Whether one document can be scored without the other documents of its query.
+    fn pointwise(&self) -> bool;
+
+    /// Whether a score is a weighted sum of the features.
+    fn is_linear(&self) -> bool;
+
+    /// The kernel; none for linear functions and sums.
+    fn kernel(&self) -> Option<&Kernel>;
+
+    /// Scores of the documents of one query; higher is better.
+    ///
+    /// # Errors
+    /// A kernel that is not finite on the documents; an interruption.
+    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
+}
+
+/// A space or a sum of spaces.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum AnySpace {
+    /// One space of scaled documents.
+    One(Space),
+    /// A sum of functions of several spaces.
+    Sum(SumSpace),
+}
+
+impl AnySpace {
+    /// What scores documents.
+    pub fn scorer(&self) -> &dyn Scorer {
+        match self {
+            Self::One(space) => space,
+            Self::Sum(sum) => sum,
+        }
+    }
+
+    /// Checks a space that was read from bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::Error::Corrupt) with the reason.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::One(space) => space.validate(),
+            Self::Sum(sum) => sum.validate(),
+        }
+    }
+}
+
+impl From<Space> for AnySpace {
+    fn from(space: Space) -> Self {
+        Self::One(space)
+    }
+}
+
+impl From<SumSpace> for AnySpace {
+    fn from(sum: SumSpace) -> Self {
+        Self::Sum(sum)
+    }
+}
+
 /// A space of functions of scaled documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {
@@ -77,58 +147,18 @@ pub struct Space {
     map: Map,
 }
 
-/// What makes functions linear.
+/// The map that makes functions linear.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Map {
-    /// The documents as they are.
+    /// The documents themselves.
     Linear,
-    /// A kernel on documents.
+    /// A kernel of documents.
     Documents(FeatureMap),
-    /// Sums of the kernel at documents: what functions of a kernel on documents are once they are fitted, and what is
-    /// fitted where the coefficients themselves are bounded.
+    /// Sums of the kernel at documents. Functions of [`Map::Documents`] have this form after the fit. It is also fitted
+    /// directly if the coefficients themselves are bounded.
     Fitted(Basis),
-    /// A kernel on pairs of documents.
+    /// A kernel of pairs of documents.
     Pairs(PairMap),
-    /// The sum of functions of several spaces, each with a scaling of its own.
-    Sum(Vec<Member>),
-}
-
-/// One of several spaces whose functions are added up.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Member {
-    /// How it scales the documents.
-    pub scaling: Scaling,
-    /// The space, of scaled documents; no sum.
-    #[serde(deserialize_with = "read_single")]
-    pub space: Space,
-}
-
-/// A space as it is written, where it is no sum: bytes cannot nest one in another.
-#[derive(Deserialize)]
-struct Single {
-    width: usize,
-    kind: FunctionKind,
-    map: SingleMap,
-}
-
-/// The variants of [`Map`] before the sum, in their order.
-#[derive(Deserialize)]
-enum SingleMap {
-    Linear,
-    Documents(FeatureMap),
-    Fitted(Basis),
-    Pairs(PairMap),
-}
-
-fn read_single<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Space, D::Error> {
-    let Single { width, kind, map } = Single::deserialize(from)?;
-    let map = match map {
-        SingleMap::Linear => Map::Linear,
-        SingleMap::Documents(map) => Map::Documents(map),
-        SingleMap::Fitted(basis) => Map::Fitted(basis),
-        SingleMap::Pairs(map) => Map::Pairs(map),
-    };
-    Ok(Space { width, kind, map })
 }
 
 impl Space {
@@ -137,7 +167,7 @@ impl Space {
         Self { width, kind, map: Map::Linear }
     }
 
-    /// The space of a kernel for these documents, whose features are scaled.
+    /// The space of a kernel, for these documents with scaled features.
     ///
     /// # Errors
     /// A kernel that is 0 or not finite on the documents; an interruption.
@@ -174,8 +204,8 @@ impl Space {
         Ok(space)
     }
 
-    /// The functions sum over l of theta_l K(x, x_l) of these documents x_l, whose features are scaled, or of as many of
-    /// them as `landmarks` says; linear ones of the features with the linear kernel. Their weights are theta itself.
+    /// The functions sum_l theta_l K(x, x_l) with weights theta; x_l are these documents, or `landmarks` of them. Linear
+    /// functions of the scaled features for the linear kernel.
     ///
     /// # Errors
     /// As [`Self::fit`].
@@ -194,73 +224,26 @@ impl Space {
         Ok(Self { width, kind, map })
     }
 
-    /// Sums of fitted functions, one of each member, of documents with `width` features. The weights of a sum are those
-    /// of its terms one after the other.
-    pub fn sum(width: usize, members: Vec<Member>) -> Self {
-        Self { width, kind: FunctionKind::Pointwise, map: Map::Sum(members) }
-    }
-
-    /// Number of scaled features of a document.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Number of weights, as a solver finds them and as a function keeps them.
-    pub fn dim(&self) -> usize {
-        match &self.map {
-            Map::Linear => self.width,
-            Map::Documents(map) => map.dim(),
-            Map::Fitted(basis) => basis.points().len(),
-            Map::Pairs(map) => map.dim(),
-            Map::Sum(members) => members.iter().map(|member| member.space.dim()).sum(),
-        }
-    }
-
-    /// Bytes of all training documents (pairs in the ranking form) as a solver sees them; 0 where they are as they are.
+    /// Bytes of all training documents (pairs for pairwise functions) as the solver reads them; 0 if they are not copied.
     pub fn bytes(&self, data: &Dataset) -> u64 {
         let rows: u64 = match &self.map {
-            Map::Linear | Map::Sum(_) => 0,
+            Map::Linear => 0,
             Map::Documents(_) | Map::Fitted(_) => data.n_docs() as u64,
             Map::Pairs(_) => (0..data.n_queries()).map(|query| loss::pair_count(data.labels(query))).sum(),
         };
         rows * 8 * self.dim() as u64
     }
 
-    /// True where one document can be scored without the rest of its query.
-    pub fn pointwise(&self) -> bool {
-        match &self.map {
-            Map::Sum(members) => {
-                members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
-            }
-            _ => self.kind == FunctionKind::Pointwise,
-        }
-    }
-
-    /// True where a score is a weighted sum of scaled features.
-    pub fn is_linear(&self) -> bool {
-        matches!(self.map, Map::Linear)
-    }
-
-    /// The kernel, where it is not the linear one.
-    pub fn kernel(&self) -> Option<&kernel::Kernel> {
-        match &self.map {
-            Map::Linear | Map::Sum(_) => None,
-            Map::Documents(map) => Some(map.basis().kernel()),
-            Map::Fitted(basis) => Some(basis.kernel()),
-            Map::Pairs(map) => Some(map.kernel()),
-        }
-    }
-
-    /// What the caller should know.
+    /// A message for the caller, if the kernel needs one.
     pub fn warning(&self) -> Option<String> {
         match &self.map {
-            Map::Linear | Map::Fitted(_) | Map::Sum(_) => None,
+            Map::Linear | Map::Fitted(_) => None,
             Map::Documents(map) => map.warning(),
             Map::Pairs(map) => map.warning(),
         }
     }
 
-    /// The space for functions that are fitted, without what fitting others takes.
+    /// The space without what only fits need.
     #[must_use]
     pub fn fitted(&self) -> Self {
         let map = match &self.map {
@@ -270,7 +253,7 @@ impl Space {
         Self { map, ..*self }
     }
 
-    /// The lambda with which a solver finds the function that the caller's lambda means.
+    /// The lambda of the solver for a lambda of the caller.
     pub fn solver_lambda(&self, lambda: f64) -> f64 {
         match self.kind {
             FunctionKind::Pointwise => lambda,
@@ -278,10 +261,10 @@ impl Space {
         }
     }
 
-    /// Some rows of scaled documents, those of one query, prepared for a solver of pairwise losses.
+    /// Scaled documents of one query, prepared for solvers of pairwise losses.
     ///
     /// # Errors
-    /// Labels and documents that do not fit together; an interruption.
+    /// Labels and documents of different number; an interruption.
     pub fn pair_block(
         &self,
         documents: &Matrix,
@@ -302,13 +285,11 @@ impl Space {
                 let (rows, labels) = kernel::as_documents(psi, map.dim());
                 PairBlock::new(&rows, &labels, map.dim())
             }
-            Map::Fitted(_) | Map::Sum(_) => {
-                Err(Error::Internal("a space of fitted functions fits no other".to_owned()))
-            }
+            Map::Fitted(_) => Err(Error::Internal("pairs of documents in a space of fitted functions".to_owned())),
         }
     }
 
-    /// Some rows of scaled documents as a solver of listwise losses sees them: (rows, dim).
+    /// Scaled documents of one query, prepared for solvers of listwise losses: a matrix (rows, dim).
     ///
     /// # Errors
     /// A space of pairs; an interruption.
@@ -323,58 +304,56 @@ impl Space {
                 let columns = basis.columns(documents, rows.clone(), control)?;
                 Ok(Matrix::F64(shaped(rows.len(), basis.points().len(), columns)))
             }
-            Map::Pairs(_) | Map::Sum(_) => {
-                Err(Error::Internal("a space without features of single documents".to_owned()))
-            }
+            Map::Pairs(_) => Err(Error::Internal("single documents in a space of pairs".to_owned())),
         }
     }
 
-    /// The weights of the function that a solver has found.
+    /// The weights of the function that a solver found.
     ///
     /// # Errors
     /// Another number of weights than the space has.
     pub fn function(&self, w: Vec<f64>) -> Result<Vec<f64>> {
         match &self.map {
-            Map::Linear | Map::Fitted(_) | Map::Sum(_) => Ok(w),
+            Map::Linear | Map::Fitted(_) => Ok(w),
             Map::Documents(map) => map.coefficients(&w),
             Map::Pairs(map) => map.coefficients(&w),
         }
     }
 
-    /// Scores of the scaled documents of one query by one function after the other; higher is better.
+    /// Scores of the documents of one query by several functions.
     ///
     /// # Errors
-    /// Another number of features or weights; an interruption.
-    pub fn scores<'a>(
+    /// Those of [`Scorer::scores`].
+    pub fn scores_by<'a>(
         &self,
         documents: &Documents<'_>,
         functions: impl Iterator<Item = &'a [f64]>,
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
         if self.kind == FunctionKind::Pairwise {
-            return self.preferences(documents, functions, control);
+            return self.pairwise_scores(documents, functions, control);
         }
         let (features, rows) = (documents.features, documents.range());
-        let columns = match &self.map {
-            Map::Documents(map) => map.columns(features, rows, control)?,
-            Map::Fitted(basis) => {
-                return functions.map(|beta| basis.scores(features, rows.clone(), beta, control)).collect();
+        match &self.map {
+            // All functions use the same values of the kernel.
+            Map::Documents(map) => {
+                let columns = map.columns(features, rows, control)?;
+                let score = |beta: &[f64]| columns.chunks_exact(map.dim()).map(|row| dot(row, beta)).collect();
+                Ok(functions.map(score).collect())
             }
-            Map::Sum(members) => {
-                return functions.map(|weights| sums(members, documents, weights, control)).collect();
+            Map::Fitted(basis) => {
+                functions.map(|beta| basis.scores(features, rows.clone(), beta, control)).collect()
             }
             Map::Linear | Map::Pairs(_) => {
-                let by = |w: &[f64]| rows.clone().map(|row| features.row_dot(row, w)).collect();
-                return Ok(functions.map(by).collect());
+                let score = |w: &[f64]| rows.clone().map(|row| features.row_dot(row, w)).collect();
+                Ok(functions.map(score).collect())
             }
-        };
-        let by = |beta: &[f64]| columns.chunks_exact(self.dim()).map(|row| dot(row, beta)).collect();
-        Ok(functions.map(by).collect())
+        }
     }
 
-    /// Scores (3.6). They hold sums over the documents of the query, taken in the order of their features, so that the
-    /// order in which documents come changes no bit.
-    fn preferences<'a>(
+    /// Scores (3.6). They are sums over the documents of the query. The sums run in the order of the features, so the order
+    /// of the documents does not change a bit.
+    fn pairwise_scores<'a>(
         &self,
         documents: &Documents<'_>,
         functions: impl Iterator<Item = &'a [f64]>,
@@ -387,16 +366,16 @@ impl Space {
         };
         order.sort_by(by_features);
         let sorted = documents.features.select_rows(&order);
-        let by = |weights: &[f64]| {
-            let scores = match &self.map {
+        let score = |weights: &[f64]| {
+            let sorted_scores = match &self.map {
                 Map::Pairs(map) => map.scores(&sorted, 0..order.len(), weights, control)?,
                 _ => centered((0..order.len()).map(|row| sorted.row_dot(row, weights)).collect()),
             };
-            let mut places = vec![0.0; order.len()];
-            order.iter().zip(scores).for_each(|(row, score)| places[row - documents.start] = score);
-            Ok(places)
+            let mut scores = vec![0.0; order.len()];
+            order.iter().zip(sorted_scores).for_each(|(row, score)| scores[row - documents.start] = score);
+            Ok(scores)
         };
-        functions.map(by).collect()
+        functions.map(score).collect()
     }
 
     /// Checks a space that was read from bytes.
@@ -404,58 +383,62 @@ impl Space {
     /// # Errors
     /// [`Error::Corrupt`] with the reason.
     pub fn validate(&self) -> Result<()> {
-        if self.is_sound() { Ok(()) } else { Err(Error::Corrupt("the space".to_owned())) }
-    }
-
-    fn is_sound(&self) -> bool {
-        let kernel_width = match &self.map {
-            Map::Linear => self.width,
-            Map::Documents(map) if map.is_sound() => map.basis().points().dim(),
-            Map::Fitted(basis) => basis.points().dim(),
-            Map::Pairs(map) if map.is_sound() => map.width(),
-            Map::Sum(members) if members.iter().all(|member| member.is_sound(self.width)) => self.width,
-            _ => return false,
+        let (map_is_valid, map_width) = match &self.map {
+            Map::Linear => (true, self.width),
+            Map::Documents(map) => (map.is_sound(), map.basis().points().dim()),
+            Map::Fitted(basis) => (true, basis.points().dim()),
+            Map::Pairs(map) => (map.is_sound(), map.width()),
         };
-        let kind_fits =
-            self.is_linear() || (self.kind == FunctionKind::Pairwise) == matches!(self.map, Map::Pairs(_));
-        self.width > 0 && kernel_width == self.width && self.dim() > 0 && kind_fits
+        let of_pairs = matches!(self.map, Map::Pairs(_));
+        require(
+            "space",
+            &[
+                (map_is_valid, "a valid kernel map"),
+                (self.width > 0 && map_width == self.width, "a map of as many features as it has"),
+                (self.is_linear() || (self.kind == FunctionKind::Pairwise) == of_pairs, "a map of its kind"),
+                (self.dim() > 0, "a weight"),
+            ],
+        )
     }
 }
 
-impl Member {
-    /// True where the parts fit together and take documents of so many features.
-    fn is_sound(&self, width: usize) -> bool {
-        let nested = matches!(self.space.map, Map::Sum(_));
-        !nested
-            && self.scaling.validate(width).is_ok()
-            && self.scaling.width(width) == self.space.width()
-            && self.space.is_sound()
+impl Scorer for Space {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn dim(&self) -> usize {
+        match &self.map {
+            Map::Linear => self.width,
+            Map::Documents(map) => map.dim(),
+            Map::Fitted(basis) => basis.points().len(),
+            Map::Pairs(map) => map.dim(),
+        }
+    }
+
+    fn pointwise(&self) -> bool {
+        self.kind == FunctionKind::Pointwise
+    }
+
+    fn is_linear(&self) -> bool {
+        matches!(self.map, Map::Linear)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        match &self.map {
+            Map::Linear => None,
+            Map::Documents(map) => Some(map.basis().kernel()),
+            Map::Fitted(basis) => Some(basis.kernel()),
+            Map::Pairs(map) => Some(map.kernel()),
+        }
+    }
+
+    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
+        Ok(self.scores_by(documents, std::iter::once(weights), control)?.concat())
     }
 }
 
-/// Scores of the documents of one query by a sum of functions.
-fn sums(
-    members: &[Member],
-    documents: &Documents<'_>,
-    weights: &[f64],
-    control: &Control,
-) -> Result<Vec<f64>> {
-    let n = documents.len();
-    let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
-    let mut sums = vec![0.0; n];
-    let mut rest = weights;
-    for Member { scaling, space } in members {
-        let (own, others) = rest.split_at(space.dim());
-        rest = others;
-        let scaled = scaling.matrix(features.clone(), &[0, n], control)?;
-        let documents = Documents { features: &scaled, start: 0, end: n };
-        let scores = space.scores(&documents, std::iter::once(own), control)?;
-        sums.iter_mut().zip(scores.concat()).for_each(|(sum, score)| *sum += score);
-    }
-    Ok(sums)
-}
-
-/// Scores less their mean.
+/// Scores minus their mean.
 fn centered(mut scores: Vec<f64>) -> Vec<f64> {
     let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
     for score in &mut scores {

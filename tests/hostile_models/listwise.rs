@@ -130,11 +130,11 @@ const WRONG_SUM: &[Change<Sum>] = &[
     ("a member too many", |s| s.members.push(s.members[0].clone())),
     ("a sum in a sum", |s| s.members[0].space.map = 4),
     ("an unknown map", |s| s.members[0].space.map = 9),
-    ("a ranking form", |s| s.space.form = 1),
+    ("an unknown kind of space", |s| s.kind_of_space = 2),
     ("an unknown form of a member", |s| s.members[0].space.form = 7),
     ("a member of another width", |s| s.members[0].space.width += 1),
     ("a member of a huge width", |s| s.members[0].space.width = u64::MAX),
-    ("a sum of another width", |s| s.space.width += 1),
+    ("a sum of another width", |s| s.width += 1),
     ("a scaling of another width", |s| s.members[0].scaling = Scaling::Standard(vec![(0.0, 1.0); 3])),
     ("a scaling that is NaN", |s| s.members[0].scaling = Scaling::Standard(vec![(f64::NAN, 1.0); 2])),
     ("a scaling without quantiles", |s| s.members[0].scaling = Scaling::Quantile(vec![Vec::new().into(); 2])),
@@ -153,7 +153,7 @@ fn sealed_sums_with_wrong_contents_are_refused() {
         other.parts.ranker = encode_header(&sum).expect("bytes");
         other.seal()
     };
-    assert_eq!(opened.sum().space.map, 4);
+    assert_eq!(opened.sum().kind_of_space, 1);
     assert_eq!(refusal(&connection, &with(|_| {})), None);
     for (what, change) in WRONG_SUM {
         assert!(refusal(&connection, &with(*change)).is_some(), "{what}");

@@ -43,6 +43,8 @@ pub struct Space {
 
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Linear {
+    /// 0: one space.
+    pub kind_of_space: u32,
     pub space: Space,
     pub weights: Vec<f64>,
     pub objective: f64,
@@ -56,10 +58,12 @@ pub struct Member {
     pub space: Space,
 }
 
-/// A sum of linear functions: a linear ranker whose space has the map 4 and its members.
+/// A sum of linear functions.
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Sum {
-    pub space: Space,
+    /// 1: a sum of spaces.
+    pub kind_of_space: u32,
+    pub width: u64,
     pub members: Vec<Member>,
     pub weights: Vec<f64>,
     pub objective: f64,
@@ -119,7 +123,7 @@ pub type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 pub fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
-    let mut bytes = b"ltrmodel\x02\0\0\0\0\0\0\0".to_vec();
+    let mut bytes = b"ltrmodel\x03\0\0\0\0\0\0\0".to_vec();
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     let mut hasher = Xxh3::new();

@@ -77,7 +77,7 @@ fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained
     let held_out = cells.sentence();
     let choice =
         Choice { metric: recipe.metric.name(), held_out, curve: best.curve.clone(), winner: best.winner };
-    let space = Space::sum(data.features.columns(), members);
+    let space = SumSpace::new(data.features.columns(), members);
     let objective = log.iter().map(|step| step.objective).sum();
     let lambda = best.lambda();
     let warnings = choice.warning(lambda).into_iter().collect();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::aggregate::metric_options;
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::error::Result;
-use crate::evaluate::{arranged, evaluate};
+use crate::evaluate::{constrained_scores, evaluate};
 use crate::metric::{Metric, Undefined};
 use crate::options::Use;
 use crate::param::Params;
@@ -38,7 +38,7 @@ fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
     }
     let scored = request.scored(call, &data)?;
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
-    let scores = arranged(&data, scored.scores, constraint, max_per_value)?;
+    let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let evaluation = request
         .limits
         .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;

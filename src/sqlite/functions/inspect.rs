@@ -126,7 +126,7 @@ pub const NEIGHBORS: TableFunction = TableFunction::new(
 
 fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
     let ModelHandle { model, .. } = open_model(call)?;
-    model.space()?;
+    model.scorer()?;
     let ranker = model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries());
     let Some(ranker) = ranker else {
         let name = &model.card.algorithm;

@@ -1,0 +1,80 @@
+//! Sums of functions of several spaces, each with a scaling of its own.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Scorer, Space};
+use crate::control::Control;
+use crate::data::{Documents, Scaling};
+use crate::error::{Result, require};
+use crate::kernel::Kernel;
+
+/// A sum of functions, one of each member. Its weights are those of the members, in their order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SumSpace {
+    width: usize,
+    members: Vec<Member>,
+}
+
+/// A space whose functions are summands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Member {
+    /// How it scales the documents.
+    pub scaling: Scaling,
+    /// The space of scaled documents.
+    pub space: Space,
+}
+
+impl SumSpace {
+    /// Sums of functions of documents with `width` features.
+    pub fn new(width: usize, members: Vec<Member>) -> Self {
+        Self { width, members }
+    }
+
+    pub(super) fn validate(&self) -> Result<()> {
+        for Member { scaling, space } in &self.members {
+            space.validate()?;
+            scaling.validate(self.width)?;
+            let fits = scaling.width(self.width) == space.width();
+            require("member of a sum", &[(fits, "a space of its scaled features")])?;
+        }
+        require("sum", &[(!self.members.is_empty(), "a member")])
+    }
+}
+
+impl Scorer for SumSpace {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn dim(&self) -> usize {
+        self.members.iter().map(|member| member.space.dim()).sum()
+    }
+
+    fn pointwise(&self) -> bool {
+        self.members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
+    }
+
+    fn is_linear(&self) -> bool {
+        false
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
+
+    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
+        let n = documents.len();
+        let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
+        let mut sums = vec![0.0; n];
+        let mut rest = weights;
+        for Member { scaling, space } in &self.members {
+            let (own, others) = rest.split_at(space.dim());
+            rest = others;
+            let scaled = scaling.matrix(features.clone(), &[0, n], control)?;
+            let documents = Documents { features: &scaled, start: 0, end: n };
+            let scores = space.scores(&documents, own, control)?;
+            sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score);
+        }
+        Ok(sums)
+    }
+}
