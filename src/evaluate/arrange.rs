@@ -17,8 +17,9 @@ pub fn selected_rows(
     max_per_group: usize,
 ) -> Result<Vec<usize>> {
     let start = data.offsets[query];
-    let rows = arrange::selected(constraint, data.row_groups(query), &scores[data.rows(query)], max_per_group)
-        .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
+    let rows =
+        arrange::selected(constraint, data.row_groups(query), &scores[data.rows(query)], max_per_group)
+            .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
     let mut rows: Vec<usize> = rows.into_iter().map(|row| start + row as usize).collect();
     rows.sort_by(|&a, &b| compare(scores[b], scores[a]).then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b])));
     Ok(rows)

@@ -12,7 +12,7 @@ use crate::data::{Dataset, Matrix};
 use crate::error::{Error, Result};
 use crate::loss::Loss;
 use crate::solve::{ListBlock, QueryBlock, Rows};
-use crate::space::Space;
+use crate::space::{Scorer, Space};
 
 /// Pair moments take 8 dim^2 bytes per query. They are computed up to this many weights.
 const MAX_DIM_WITH_MOMENT: usize = 200;

@@ -10,7 +10,7 @@ use crate::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
-use crate::space::{Function, Space};
+use crate::space::{Function, Scorer, Space};
 
 /// What keeps a function simple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

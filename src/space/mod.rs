@@ -74,7 +74,7 @@ impl Function {
 }
 
 /// What scores the documents of a query by the weights of a function.
-pub trait Scorer {
+pub trait Scorer: Sync {
     /// Number of features of a document.
     fn width(&self) -> usize;
 
@@ -285,7 +285,9 @@ impl Space {
                 let (rows, labels) = kernel::as_documents(psi, map.dim());
                 PairBlock::new(&rows, &labels, map.dim())
             }
-            Map::Fitted(_) => Err(Error::Internal("pairs of documents in a space of fitted functions".to_owned())),
+            Map::Fitted(_) => {
+                Err(Error::Internal("pairs of documents in a space of fitted functions".to_owned()))
+            }
         }
     }
 
@@ -338,7 +340,8 @@ impl Space {
             // All functions use the same values of the kernel.
             Map::Documents(map) => {
                 let columns = map.columns(features, rows, control)?;
-                let score = |beta: &[f64]| columns.chunks_exact(map.dim()).map(|row| dot(row, beta)).collect();
+                let score =
+                    |beta: &[f64]| columns.chunks_exact(map.dim()).map(|row| dot(row, beta)).collect();
                 Ok(functions.map(score).collect())
             }
             Map::Fitted(basis) => {

@@ -21,7 +21,7 @@ use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
 use crate::model::{Linear, Ranker};
 use crate::select::fold_numbers;
-use crate::space::{Function, Space};
+use crate::space::{Function, SumSpace};
 
 use trial::{Cells, Trial};
 

@@ -8,7 +8,7 @@ use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::solve::{Gram, ListBlock};
-use crate::space::{Member, Space};
+use crate::space::{Member, Scorer, Space};
 
 /// Documents whose features in the space of a kernel are at hand at a time, about.
 const CHUNK: usize = 16_384;

@@ -19,7 +19,7 @@ use crate::loss::{Loss, least_squares};
 use crate::metric::Mean;
 use crate::select::{argmax_smoothed, fold_numbers, smoothed};
 use crate::solve::{Gram, ListBlock, Rows};
-use crate::space::{FunctionKind, Space};
+use crate::space::{FunctionKind, Scorer, Space};
 
 /// Folds of each dealing.
 const FOLDS: usize = 5;

@@ -6,7 +6,7 @@ use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss, Shape};
-use crate::space::Space;
+use crate::space::{Scorer, Space};
 
 /// An objective above this share of that of no function is no success.
 const COLLAPSED: f64 = 0.99;

@@ -154,7 +154,8 @@ fn trial_values(
     let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
     let functions = fitting.path(space, &blocks, lambdas, control)?;
     let values = trial.queries.iter().map(|&query| {
-        let scores = space.scores_by(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
+        let scores =
+            space.scores_by(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
         let value = |scores: Vec<f64>| {
             let scores = push_down_unselected(recipe.loss.constraint(), judge.row_groups(query), scores)
                 .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;

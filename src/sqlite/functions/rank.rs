@@ -14,7 +14,7 @@ use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::evaluate::shown;
+use crate::evaluate::selected_rows;
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
@@ -97,7 +97,7 @@ impl<'a> List<'a> {
     fn ranked(&self, data: &Dataset, scores: &[f64]) -> Result<Vec<Ranked>> {
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
-            let documents = shown(data, query, scores, self.constraint, self.max_per_value)?;
+            let documents = selected_rows(data, query, scores, self.constraint, self.max_per_value)?;
             self.check_length(data, query, documents.len())?;
             let best = documents.into_iter().take(self.k.unwrap_or(usize::MAX)).zip(1..);
             ranked.extend(best.map(|(document, rank)| Ranked { query, document, rank }));
