@@ -10,7 +10,7 @@ use sqlite_ltr::kernel::{KernelSpec, MapOptions};
 use sqlite_ltr::loss::ListLoss;
 use sqlite_ltr::optim::{Solution, Stop, StopRule};
 use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, ball_path};
-use sqlite_ltr::space::Space;
+use sqlite_ltr::space::{Scorer, Space};
 
 fn loss(case: &Value) -> ListLoss {
     let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });
