@@ -11,8 +11,8 @@ use crate::control;
 use crate::data::{self, Id, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{
-    self, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step, arranged, function_for,
-    function_weights, parts, shown,
+    self, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step, constrained_scores,
+    function_for, function_weights, parts, selected_rows,
 };
 use crate::metric::{Metric, Undefined};
 use crate::model::{self, Key, read_key};
@@ -221,7 +221,7 @@ impl Model {
         for query in 0..data.n_queries() {
             let per_group = options.max_per_group.unwrap_or(1);
             for (index, document) in
-                shown(&data, query, &scores, constraint, per_group)?.into_iter().enumerate()
+                selected_rows(&data, query, &scores, constraint, per_group)?.into_iter().enumerate()
             {
                 let slot = data.groups.get(document).filter(|_| constraint == ListConstraint::Slots);
                 ranked.push(Ranked {
@@ -319,7 +319,7 @@ impl Model {
         if data.n_docs() == 0 {
             return Err(Error::Data("0 rows; there is nothing to evaluate".to_owned()));
         }
-        let scores = arranged(&data, self.scores(&data, &options)?, constraint, 1)?;
+        let scores = constrained_scores(&data, self.scores(&data, &options)?, constraint, 1)?;
         let measure = |control: &control::Control| {
             evaluate::evaluate(&data, &scores, &metrics, Undefined::Skip, control)
         };
