@@ -150,7 +150,9 @@ impl DatasetBuilder {
         }
         if kept.is_empty() && !ignored.is_empty() {
             let names = ignored.join(", ");
-            return Err(self.source_error(format!("no column is left for features: no row of {names} is a number")));
+            return Err(
+                self.source_error(format!("no column is left for features: no row of {names} is a number"))
+            );
         }
         Ok(kept)
     }
