@@ -1,7 +1,16 @@
 //! Options: the JSON text that is the last argument of most SQL functions. [`OPTIONS`] defines every key once.
 
+use crate::algorithm::{QueryScale, Weighting};
+use crate::data::{Missing, QueryFeatureKind, ScalingKind};
 use crate::error::{Error, Result};
+use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
+use crate::loss::list::{self, Active};
+use crate::metric::{Gain, Ties, Undefined};
+use crate::model::LabelTies;
 use crate::param::{Params, Rule};
+use crate::smoothing::Kind;
+use crate::space::FunctionKind;
+use crate::{loss, solve};
 
 /// Where an option is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,50 +85,50 @@ pub const OPTIONS: &[OptionDef] = &[
     def("keep_versions", Rule::Whole(1, 1_000_000_000), "null", STORES, "number of versions to keep; default: all"),
     def("params", Rule::ArrayOrObject, "null", LOADS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
     def("columns", Rule::Object, "null", LOADS, "columns for the roles query, doc, relevance, features, query_features, weight and slot, and columns to ignore"),
-    def("missing", Rule::OneOf(&["error", "zero", "mean"]), "\"error\"", SOURCES, "value for NULL features"),
-    def("query_features", Rule::OneOf(&["named", "constant", "mean"]), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists"),
-    def("query_scale", Rule::OneOf(&["standard", "none"]), "\"standard\"", TRAIN, "scaling of query features for distances"),
-    def("scale", Rule::OneOf(&["quantile", "standard", "none", "query_minmax", "quantile_minmax"]), "\"quantile\"", TRAIN, "scaling of document features, fitted in training"),
+    def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", SOURCES, "value for NULL features"),
+    def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists"),
+    def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances"),
+    def("scale", Rule::OneOf(ScalingKind::NAMES), "\"quantile\"", TRAIN, "scaling of document features, fitted in training"),
     def("kernel", Rule::TextOrObject, "\"linear\"", TRAIN, "kernel: linear, polynomial, gaussian, laplace, laplace_l1, tanh, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}"),
     def("landmarks", Rule::Whole(1, 5000), "1000", TRAIN, "largest number of training documents that span the space of a kernel (of pairs with form ranking)"),
-    def("smoothing", Rule::OneOf(crate::smoothing::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm"),
+    def("smoothing", Rule::OneOf(Kind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm"),
     def("neighbors", Rule::Whole(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries with a weight above 0"),
     def("bandwidth", Rule::PositiveOr(&["median"]), "\"median\"", TRAIN, "distance h in the weights of training queries; median: the median distance"),
-    def("prior", Rule::OneOf(&["zero", "global", "regression"]), "null", TRAIN, "center of the penalty: 0, the function of all queries, or their least-squares function; default: that of the algorithm"),
-    def("form", Rule::OneOf(&["scoring", "ranking"]), "\"scoring\"", TRAIN, "scoring: a function of documents; ranking: a function of pairs of documents, from which scores are computed"),
-    def("solver", Rule::OneOf(&["auto", "newton", "dual_descent", "admm", "lbfgs", "bundle", "least_squares", "stochastic", "constraint_generation"]), "\"auto\"", TRAIN, "optimization algorithm"),
-    def("loss", Rule::OneOf(crate::loss::NAMES), "\"hinge\"", TRAIN, "loss function; default: that of the algorithm"),
+    def("prior", Rule::OneOf(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries, or their least-squares function; default: that of the algorithm"),
+    def("form", Rule::OneOf(FunctionKind::NAMES), "\"scoring\"", TRAIN, "scoring: a function of documents; ranking: a function of pairs of documents, from which scores are computed"),
+    def("solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
+    def("loss", Rule::OneOf(loss::NAMES), "\"hinge\"", TRAIN, "loss function; default: that of the algorithm"),
     def("centering", Rule::OneOf(&["query", "none"]), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query"),
-    def("weighting", Rule::OneOf(&["queries", "documents", "pairs"]), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs"),
+    def("weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs"),
     def("target", Rule::OneOf(&["grade", "gain"]), "\"grade\"", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1"),
     def("label_order", Rule::OneOf(&["stable", "random"]), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed"),
     def("cost_weights", Rule::TextOrObject, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or {\"pair\": [[of grade j above grade t]], \"document\": [of grade]}"),
     def("truncation", Rule::Whole(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the loss cs_list_mle weights; default: all"),
     def("measure", Rule::Text, "null", TRAIN, "metric that a listwise loss bounds, such as ndcg@10, ndcg, dcg, map, wta, mrr, precision@k, eru; default: that of the loss"),
     def("margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades"),
-    def("label_ties", Rule::OneOf(&["average", "stable"]), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents"),
-    def("penalty", Rule::OneOf(&["ridge", "spectral", "ball"]), "null", TRAIN, "ridge: lambda |f|^2; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the values at documents); default: that of the algorithm"),
+    def("label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents"),
+    def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "ridge: lambda |f|^2; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the values at documents); default: that of the algorithm"),
     def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "number of eigenfunctions with penalty spectral; replaces lambda"),
     def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball; replaces lambda"),
     def("learning_rate", Rule::PositiveOr(&[]), "1", TRAIN, "step size of the perceptron"),
-    def("update_on", Rule::OneOf(&["margin", "misorder"]), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it"),
+    def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it"),
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights"),
     def("epochs", Rule::Whole(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows"),
     def("max_rounds", Rule::Whole(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items"),
     def("factors", Rule::Whole(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank"),
     def("biases", Rule::Flag, "true", TRAIN, "whether cofi_rank adds biases of users and items to the factors"),
     def("shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed"),
-    def("decoder", Rule::OneOf(crate::loss::list::DECODERS), "\"linear\"", TRAIN, "position weights with which the loss direct turns scores into a ranking; metric: those of the measure"),
+    def("decoder", Rule::OneOf(list::DECODERS), "\"linear\"", TRAIN, "position weights with which the loss direct turns scores into a ranking; metric: those of the measure"),
     def("decoder_power", Rule::Above(0.0, 3.0), "0.25", TRAIN, "d in the weights p^-d of the decoder power"),
-    def("bound", Rule::OneOf(crate::loss::list::BOUNDS), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes"),
+    def("bound", Rule::OneOf(list::BOUNDS), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes"),
     def("neutral_grade", Rule::Between(-1e9, 1e9), "0", TRAIN, "grade with gain 0 in the measures eru and neru"),
     def("half_life", Rule::Above(1.0, 1e9), "5", TRAIN, "position with weight 1/2 in the measures eru and neru"),
     def("lambda", Rule::PositivesOr(&["auto"]), "\"auto\"", TRAIN, "weight of the penalty; for auto or an array, validation chooses"),
-    def("lambda_scope", Rule::OneOf(&["all", "each"]), "\"all\"", TRAIN, "all: one lambda for all queries; each: one lambda for each training query, chosen on its held-out documents"),
-    def("fit_at", Rule::OneOf(&["training", "query_time"]), "\"training\"", TRAIN, "when functions of training queries are fitted"),
+    def("lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one lambda for each training query, chosen on its held-out documents"),
+    def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
     def("metric", Rule::Texts, "\"ndcg@10\"", &[Use::Train, Use::Evaluate], "metric that validation maximizes, or metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
-    def("undefined", Rule::OneOf(&["skip", "zero", "one"]), "\"skip\"", &[Use::Train, Use::Evaluate], "value of a query without a relevant document in a mean"),
+    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Evaluate], "value of a query without a relevant document in a mean"),
     def("seed", Rule::Whole(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
     def("threads", Rule::Whole(1, 1024), "null", SOURCES, "number of threads; default: all cores"),
     def("max_memory", Rule::Whole(1, u64::MAX), "null", SOURCES, "largest number of bytes for the rows, also in the space of a kernel; default: no limit"),
@@ -132,8 +141,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Rank, Use::Evaluate], "column such as site or topic, of which a list shows few documents per value"),
     def("max_per_value", Rule::Whole(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate], "largest number of documents per value of the column diversify_by in a list"),
     def("allow_short", Rule::Flag, "false", &[Use::Rank], "whether a list may have fewer than k documents because of diversify_by"),
-    def("ties", Rule::OneOf(&["expected", "input", "worst", "best"]), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
-    def("gain", Rule::OneOf(&["exp2", "linear"]), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
+    def("ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
+    def("gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
     def("threshold", Rule::Between(-1e9, 1e9), "1", MEASURES, "lowest relevance that counts as relevant"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
@@ -149,21 +158,20 @@ pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
-    if used == Use::Update && OPTIONS.iter().any(|def| def.key == key && def.used_by == [Use::Train]) {
-        let reason = "a model goes on with the choices of its training; train it again to change them";
-        return Err(Error::Unsupported(format!("option '{key}': {reason}")));
+    let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
+        let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
+        return Err(Error::unknown("option", key, accepted.map(|def| def.key)));
+    };
+    if def.used_by.contains(&used) {
+        return Ok(def);
     }
-    match OPTIONS.iter().find(|def| def.key == key) {
-        Some(def) if def.used_by.contains(&used) => Ok(def),
-        Some(def) => {
-            let others: Vec<&str> = def.used_by.iter().map(|used| used.functions()).collect();
-            Err(Error::Unsupported(format!("option '{key}': it belongs to {}", others.join(", "))))
-        }
-        None => {
-            let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
-            Err(Error::unknown("option", key, accepted.map(|def| def.key)))
-        }
-    }
+    let problem = if used == Use::Update && def.used_by == TRAIN {
+        "an update keeps the options of the training; train the model again to change them".to_owned()
+    } else {
+        let functions: Vec<&str> = def.used_by.iter().map(|used| used.functions()).collect();
+        format!("it belongs to {}", functions.join(", "))
+    };
+    Err(Error::Unsupported(format!("option '{key}': {problem}")))
 }
 
 #[cfg(test)]
@@ -228,9 +236,12 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_algorithms_are_options() {
-        for parameter in ALGORITHMS.iter().flat_map(|algorithm| algorithm.parameters) {
-            assert!(OPTIONS.iter().any(|option| option.key == *parameter), "{parameter}");
+    fn defaults_of_algorithms_obey_the_rules_of_their_options() {
+        for algorithm in ALGORITHMS {
+            for (key, name) in algorithm.defaults {
+                let option = OPTIONS.iter().find(|option| option.key == *key).expect("an option");
+                assert!((algorithm.reads)(key) && option.rule.accepts(&Value::from(*name)), "{key}: {name}");
+            }
         }
     }
 }

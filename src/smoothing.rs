@@ -19,10 +19,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::math::order::{compare, median};
-
-/// Names of all smoothings, in the order of [`Kind`].
-pub const NAMES: &[&str] =
-    &["uniform", "individual", "knn", "rectangular", "gaussian", "epanechnikov", "tricube"];
+use crate::param::named;
 
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,26 +60,17 @@ pub struct Smoothing {
     pub bandwidth: Bandwidth,
 }
 
+named!(Kind {
+    Uniform = "uniform",
+    Individual = "individual",
+    Knn = "knn",
+    Rectangular = "rectangular",
+    Gaussian = "gaussian",
+    Epanechnikov = "epanechnikov",
+    Tricube = "tricube",
+});
+
 impl Kind {
-    /// The smoothing of this name (one of [`NAMES`]).
-    pub fn parse(name: &str) -> Option<Self> {
-        let kinds = [
-            Self::Uniform,
-            Self::Individual,
-            Self::Knn,
-            Self::Rectangular,
-            Self::Gaussian,
-            Self::Epanechnikov,
-            Self::Tricube,
-        ];
-        NAMES.iter().position(|known| *known == name).map(|index| kinds[index])
-    }
-
-    /// The name in SQL.
-    pub fn name(self) -> &'static str {
-        NAMES[self as usize]
-    }
-
     /// True where weights follow the distance between queries.
     pub fn uses_distance(self) -> bool {
         !matches!(self, Self::Uniform | Self::Individual)
@@ -141,7 +129,7 @@ mod tests {
 
     #[test]
     fn names_and_kinds_agree() {
-        for name in NAMES {
+        for name in Kind::NAMES {
             assert_eq!(Kind::parse(name).map(Kind::name), Some(*name));
         }
         assert_eq!(Kind::parse("cosine"), None);

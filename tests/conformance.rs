@@ -10,11 +10,10 @@ use cases::{
 };
 use rusqlite::Connection;
 use serde_json::json;
-use sqlite_ltr::algorithm::{Recipe, find};
 use sqlite_ltr::metric::{METRICS, Metric};
 use sqlite_ltr::model::Model;
 use sqlite_ltr::options::{self, Use};
-use sqlite_ltr::smoothing;
+use sqlite_ltr::smoothing::Kind;
 
 /// Tiny data, each combination once: it is fitted, its bytes are read and written, it ranks with finite scores that do
 /// not change.
@@ -226,7 +225,7 @@ fn degenerate_sets_train_or_say_why_not() {
                 let lambda = if pair < SCALES.len() { json!(0.01) } else { json!([1, 0.01]) };
                 let what = format!("{}, {scale}, lambda {lambda}, {what}", algorithm.name);
                 let mut options = json!({ "scale": scale });
-                if algorithm.parameters.contains(&"lambda") {
+                if (algorithm.reads)("lambda") {
                     options["lambda"] = lambda;
                 }
                 tried += 1;
@@ -345,7 +344,7 @@ fn weight_two_is_the_query_twice() {
 #[test]
 fn combinations_that_are_refused_say_why() {
     for algorithm in taking("smoothing") {
-        for smoothing in smoothing::NAMES {
+        for smoothing in Kind::NAMES {
             for more in [
                 json!({ "neighbors": 3 }),
                 json!({ "bandwidth": 1 }),
@@ -357,11 +356,11 @@ fn combinations_that_are_refused_say_why() {
                 options["smoothing"] = json!(smoothing);
                 let text = options.to_string();
                 let options = options::parse(Some(&text), Use::Train).expect("known options");
-                let recipe = find(algorithm.name).and_then(|algorithm| Recipe::new(algorithm, &options));
-                if let Err(problem) = recipe {
+                if let Err(problem) = algorithm.trainer(&options) {
                     let problem = problem.to_string();
                     assert!(
-                        problem.starts_with("option '") && problem.contains("with smoothing"),
+                        problem.ends_with(&format!("with smoothing \"{smoothing}\""))
+                            || problem.contains(&format!("not support smoothing \"{smoothing}\"; use ")),
                         "{text}: {problem}"
                     );
                 }

@@ -1,123 +1,186 @@
-//! Algorithms: the table of named presets over one grid of smoothing x loss x kernel x penalty x solver.
+//! Training algorithms.
 //!
-//! To add an algorithm, write its file with a `DEF` and add it to [`ALGORITHMS`]; the SQL help, option checking, the
-//! conformance suite and the decoding of its models follow from the table.
+//! Most are presets of one grid (`grid`); others have a trainer of their own. To add a preset, add it to the table in
+//! `grid/presets.rs`. To add an algorithm, write its file with a `DEF` and add it to the table here. Help, checks of
+//! options and the conformance tests read the tables.
 
 mod auto;
 mod cofi_rank;
 mod grid;
 pub mod perceptron;
 pub mod report;
+mod selection;
 
-use serde_json::Value;
+use std::fmt::Debug;
 
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::arrange::ListConstraint;
 use crate::control::Control;
-use crate::data::{ColumnSummary, Dataset, RowOrder, Scaling, ScalingKind};
+use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::model::Ranker;
-use crate::smoothing;
+use crate::param::{Defaults, Params};
 
-pub use grid::{Choice, LambdaChoice, Prior, Recipe, Validation, Weighting, missing};
+pub use grid::{QueryScale, Weighting};
+pub use selection::{Curve, LambdaSelection, SelectionReport, Split};
 
 /// One named algorithm.
 #[derive(Debug)]
 pub struct AlgorithmDef {
     /// Name in SQL.
     pub name: &'static str,
-    /// One line for people.
+    /// One line of help.
     pub summary: &'static str,
     /// What is minimized, in ASCII, with the convention of lambda.
     pub objective: &'static str,
     /// Authors, year, equation.
     pub source: &'static str,
-    /// Which queries count, unless the option `smoothing` says otherwise.
-    pub smoothing: smoothing::Kind,
-    /// What misplaced documents cost, unless the option `loss` says otherwise.
-    pub loss: &'static str,
-    /// What keeps functions simple, unless the option `penalty` says otherwise.
-    pub penalty: &'static str,
-    /// What the penalty pulls to, unless the option `prior` says otherwise.
-    pub prior: &'static str,
-    /// Scaling of document features, unless the option `scale` says otherwise.
-    pub scale: ScalingKind,
-    /// The order in which it is given its documents.
-    pub order: RowOrder,
-    /// Whether it reads document features; without, it knows queries and documents by their ids.
-    pub features: bool,
-    /// Params it takes besides those of every training.
-    pub parameters: &'static [&'static str],
-    /// Fits it.
-    pub train: fn(&Recipe, TrainingSet, &Control) -> Result<Trained>,
-    /// Goes on from a fitted model with more documents, where it can.
-    pub go_on: Option<GoOn>,
+    /// Default values of its options, if they differ from those of the table of options.
+    pub defaults: Defaults,
+    /// Whether an option belongs to it. Options that belong to no algorithm, such as `seed`, are accepted by all.
+    pub reads: fn(&str) -> bool,
+    /// Checks parameters and makes the trainer.
+    pub parse: fn(&Params) -> Result<Box<dyn Trainer>>,
+    /// Trains a model further with new documents, if the algorithm can.
+    pub resume: Option<ResumeFn>,
 }
 
 /// Every algorithm.
 pub const ALGORITHMS: &[&AlgorithmDef] = &all();
 
-const PRESETS: &[AlgorithmDef] = grid::presets::PRESETS;
-
 /// Algorithms with a trainer of their own.
 const OTHERS: &[&AlgorithmDef] = &[&auto::DEF, &perceptron::DEF, &cofi_rank::DEF];
 
-const fn all() -> [&'static AlgorithmDef; PRESETS.len() + OTHERS.len()] {
-    let mut all = [OTHERS[0]; PRESETS.len() + OTHERS.len()];
+const fn all() -> [&'static AlgorithmDef; grid::PRESETS.len() + OTHERS.len()] {
+    let mut all = [OTHERS[0]; grid::PRESETS.len() + OTHERS.len()];
     let mut index = 0;
     while index < all.len() {
-        all[index] = if index < PRESETS.len() { &PRESETS[index] } else { OTHERS[index - PRESETS.len()] };
+        all[index] = if index < grid::PRESETS.len() {
+            &grid::PRESETS[index]
+        } else {
+            OTHERS[index - grid::PRESETS.len()]
+        };
         index += 1;
     }
     all
 }
 
-/// What goes on from a fitted model with more documents.
-pub type GoOn = fn(Earlier<'_>, TrainingSet, &Control) -> Result<Trained>;
+/// One training: an algorithm with its checked parameters.
+pub trait Trainer: Debug + Send + Sync {
+    /// What it reads.
+    fn input(&self) -> Input<'_>;
 
-/// The parts of a fitted model that an algorithm goes on from.
+    /// Fits a model.
+    ///
+    /// # Errors
+    /// Data that it cannot learn from, a limit, an interruption.
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained>;
+
+    /// Its parameters as JSON. The model keeps them.
+    ///
+    /// # Errors
+    /// None that its types do not exclude.
+    fn settings(&self) -> Result<Map<String, Value>>;
+
+    /// Bytes that a model is known to take before it is trained.
+    fn bytes_kept(&self, _data: &Dataset) -> u64 {
+        0
+    }
+}
+
+/// What a trainer reads.
 #[derive(Debug, Clone, Copy)]
-pub struct Earlier<'a> {
+pub struct Input<'a> {
+    /// The columns that it needs.
+    pub columns: Columns,
+    /// Which lists are allowed, and so which groups of rows it needs.
+    pub constraint: ListConstraint,
+    /// The order of the rows.
+    pub order: RowOrder,
+    /// Value of a missing feature.
+    pub missing: Missing,
+    /// A source to validate on.
+    pub validation: Option<&'a str>,
+}
+
+/// The columns that a trainer needs besides ids and relevance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Columns {
+    /// Features of documents.
+    Features,
+    /// None: it learns from ids.
+    Ids,
+}
+
+/// Trains a model further.
+pub type ResumeFn = fn(PreviousFit<'_>, TrainingSet, &Control) -> Result<Trained>;
+
+/// The parts of a model from which training resumes.
+#[derive(Debug, Clone, Copy)]
+pub struct PreviousFit<'a> {
     /// The fitted ranker.
     pub ranker: &'a Ranker,
     /// The scaling of its features.
     pub scaling: &'a Scaling,
 }
 
-/// What an algorithm learns from.
+/// The data of a training.
 #[derive(Debug)]
 pub struct TrainingSet {
     /// Judged documents, at least one.
     pub data: Dataset,
-    /// Judged documents to validate on, where the caller names a source for it.
+    /// Judged documents to validate on, if [`Input::validation`] names a source.
     pub validation: Option<Dataset>,
-    /// Of each feature: the values that are there, those of earlier trainings that it goes on from too.
+    /// Summary of each feature, including earlier trainings that are resumed.
     pub summaries: Vec<ColumnSummary>,
 }
 
-/// What an algorithm leaves behind.
+/// The result of a training.
 #[derive(Debug)]
 pub struct Trained {
     /// The fitted ranker.
     pub ranker: Ranker,
     /// The scaling of its features.
     pub scaling: Scaling,
-    /// The lambda of the fits; none without a penalty.
+    /// The lambda of the fits; `None` without a penalty.
     pub lambda: Option<f64>,
-    /// The lambda of the uniform function that others are pulled to or begin at, where there is one.
+    /// The lambda of the function that others shrink to or start at.
     pub prior_lambda: Option<f64>,
-    /// How lambda was chosen, where it was.
-    pub choice: Option<Choice>,
-    /// Steps of the solver where one function is fitted, else one entry per fitted function.
+    /// How lambda was chosen.
+    pub selection: Option<LambdaSelection>,
+    /// Steps of the solver if one function was fitted, otherwise one entry per function.
     pub log: Vec<LogStep>,
-    /// Functions fitted.
+    /// Number of fitted functions.
     pub functions: usize,
-    /// Functions whose solver stopped before its tolerance was reached.
+    /// Number of functions whose solver stopped before its tolerance.
     pub unconverged: usize,
     /// What the caller should know.
     pub warnings: Vec<String>,
-    /// More entries (a JSON object) of the report, which the model keeps.
-    pub report: Value,
-    /// More entries (a JSON object) of the report that the model does not keep.
-    pub aside: Value,
+    /// More entries of the report. The model keeps them.
+    pub details: Map<String, Value>,
+    /// More entries of the report that the model does not keep.
+    pub volatile: Map<String, Value>,
+}
+
+impl Trained {
+    /// One fitted function and nothing else to report.
+    pub fn new(ranker: Ranker, scaling: Scaling) -> Self {
+        Self {
+            ranker,
+            scaling,
+            lambda: None,
+            prior_lambda: None,
+            selection: None,
+            log: Vec::new(),
+            functions: 1,
+            unconverged: 0,
+            warnings: Vec::new(),
+            details: Map::new(),
+            volatile: Map::new(),
+        }
+    }
 }
 
 /// One line of a training log.
@@ -131,7 +194,7 @@ pub struct LogStep {
     pub seconds: f64,
 }
 
-/// The algorithm of this name.
+/// The algorithm with this name.
 ///
 /// # Errors
 /// An unknown name, with the known ones.
@@ -143,6 +206,44 @@ pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
         .ok_or_else(|| Error::unknown("algorithm", name, ALGORITHMS.iter().map(|algorithm| algorithm.name)))
 }
 
+impl AlgorithmDef {
+    /// The trainer with these parameters.
+    ///
+    /// # Errors
+    /// Parameters that the algorithm does not read or that do not work together.
+    pub fn trainer(&self, params: &Params) -> Result<Box<dyn Trainer>> {
+        for key in params.given().keys().filter(|key| !(self.reads)(key)) {
+            let others: Vec<&str> = ALGORITHMS.iter().filter(|other| (other.reads)(key)).map(|other| other.name).collect();
+            if let Some(first) = others.first() {
+                return Err(Error::Unsupported(format!(
+                    "'{}' has no option '{key}'; it belongs to {first}{}",
+                    self.name,
+                    if others.len() > 1 { " and others" } else { "" }
+                )));
+            }
+        }
+        (self.parse)(&params.clone().with_defaults(self.defaults))
+    }
+}
+
+/// Replaces the features of a data set by the scaled ones.
+fn scale(scaling: &Scaling, kind: ScalingKind, data: &mut Dataset, control: &Control) -> Result<()> {
+    let features = data.take_features();
+    data.features = scaling.matrix(features, &data.offsets, control)?;
+    if data.features.is_finite() {
+        return Ok(());
+    }
+    Err(Error::Data(format!("features are too large for the option 'scale' \"{}\"", kind.name())))
+}
+
+/// A part of a report as entries of a JSON object.
+fn entries(report: &impl Serialize) -> Result<Map<String, Value>> {
+    match serde_json::to_value(report) {
+        Ok(Value::Object(entries)) => Ok(entries),
+        other => Err(Error::Internal(format!("a report that is no JSON object: {other:?}"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +252,33 @@ mod tests {
     fn names_are_unique() {
         for (index, algorithm) in ALGORITHMS.iter().enumerate() {
             assert!(ALGORITHMS[..index].iter().all(|earlier| earlier.name != algorithm.name));
+        }
+    }
+
+    fn parse(algorithm: &str, options: &str) -> Result<Box<dyn Trainer>> {
+        let given: Map<String, Value> = serde_json::from_str(options).unwrap();
+        find(algorithm)?.trainer(&given.into())
+    }
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        let error = parse("rank_svm", r#"{"neighbors": 5}"#).unwrap_err().to_string();
+        assert_eq!(error, "option 'neighbors' has no effect with smoothing \"uniform\"");
+        let error = parse("indv_svm", r#"{"validation": 0.3}"#).unwrap_err().to_string();
+        assert!(error.starts_with("validation on held-out queries does not support smoothing"), "{error}");
+        assert!(parse("rank_svm", r#"{"smoothing": "knn", "neighbors": 5}"#).is_ok());
+    }
+
+    #[test]
+    fn options_of_other_algorithms_are_refused() {
+        let error = parse("rank_svm", r#"{"epochs": 5}"#).unwrap_err().to_string();
+        assert_eq!(error, "'rank_svm' has no option 'epochs'; it belongs to perceptron");
+    }
+
+    #[test]
+    fn the_seed_is_an_option_of_every_training() {
+        for algorithm in ALGORITHMS {
+            assert!(parse(algorithm.name, r#"{"seed": 7}"#).is_ok(), "{}", algorithm.name);
         }
     }
 

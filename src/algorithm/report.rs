@@ -1,78 +1,151 @@
-//! The report of a training: counts of the data, what the fit found, warnings.
+//! The report of a training: counts of the data, results of the fit, warnings.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::Trained;
+use super::{AlgorithmDef, LogStep, SelectionReport, Trained, Trainer, entries};
+use crate::arrange::ListConstraint;
 use crate::data::Dataset;
+use crate::error::Result;
+use crate::loss;
+use crate::model::Card;
 
-/// Appends the entries of one JSON object to another.
-pub fn merge(report: &mut Value, more: Value) {
-    if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
-        report.extend(more);
+/// The type of features in double precision.
+const DOUBLE: &str = "f64";
+
+/// Counts of a training set.
+#[derive(Debug, Clone, Serialize)]
+pub struct DataFacts {
+    queries: u64,
+    documents: u64,
+    pairs: u64,
+    features: usize,
+    feature_type: &'static str,
+}
+
+impl DataFacts {
+    /// The counts of a data set.
+    pub fn of(data: &Dataset) -> Self {
+        Self {
+            queries: data.n_queries() as u64,
+            documents: data.n_docs() as u64,
+            pairs: (0..data.n_queries()).map(|query| loss::pair_count(data.labels(query))).sum(),
+            features: data.features.columns(),
+            feature_type: if data.features.element_bytes() == 4 { "f32" } else { DOUBLE },
+        }
+    }
+
+    /// The counts of these rows and of those in the summary of an earlier training.
+    #[must_use]
+    pub fn added_to(&self, earlier: &Value) -> Self {
+        let sum = |key: &str, added: u64| earlier[key].as_u64().unwrap_or(0).saturating_add(added);
+        let was_double = earlier["feature_type"] == DOUBLE;
+        Self {
+            queries: sum("queries", self.queries),
+            documents: sum("documents", self.documents),
+            pairs: sum("pairs", self.pairs),
+            features: self.features,
+            feature_type: if was_double { DOUBLE } else { self.feature_type },
+        }
     }
 }
 
-/// What is known of the training set; nothing volatile.
-pub fn facts(data: &Dataset) -> Value {
-    let pairs: u64 = (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query))).sum();
-    json!({
-        "queries": data.n_queries(),
-        "documents": data.n_docs(),
-        "pairs": pairs,
-        "features": data.features.columns(),
-        "feature_type": if data.features.element_bytes() == 4 { "f32" } else { "f64" },
+/// The results of a training. Nothing in it differs between two runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    #[serde(flatten)]
+    facts: DataFacts,
+    lambda: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior_lambda: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pivots: Option<usize>,
+    /// How lambda was chosen.
+    pub validation: Option<SelectionReport>,
+    query_features: Option<QueryFeatures>,
+    functions: usize,
+    unconverged: usize,
+    largest_relative_gap: Option<f64>,
+    #[serde(flatten)]
+    details: Map<String, Value>,
+}
+
+/// Where query features come from.
+#[derive(Debug, Clone, Serialize)]
+struct QueryFeatures {
+    kind: &'static str,
+    names: Vec<String>,
+}
+
+impl Summary {
+    /// The results of a training on data with these counts.
+    pub fn new(facts: DataFacts, trained: &Trained) -> Self {
+        let kernel = trained.ranker.scorer().and_then(|space| Some((space.kernel()?, space.dim())));
+        let query_features = trained
+            .ranker
+            .query_rule()
+            .map(|rule| QueryFeatures { kind: rule.kind.name(), names: rule.names.clone() });
+        Self {
+            facts,
+            lambda: trained.lambda,
+            prior_lambda: trained.prior_lambda,
+            kernel: kernel.map(|(kernel, _)| kernel.to_json()),
+            pivots: kernel.map(|(_, dim)| dim),
+            validation: trained.selection.as_ref().map(super::LambdaSelection::report),
+            query_features,
+            functions: trained.functions,
+            unconverged: trained.unconverged,
+            // Without a penalty there is no optimum, so no distance from it.
+            largest_relative_gap: trained.lambda.map(|_| largest_relative_gap(trained)),
+            details: trained.details.clone(),
+        }
+    }
+}
+
+/// The largest gap of a function, relative to its objective.
+fn largest_relative_gap(trained: &Trained) -> f64 {
+    let steps = if trained.functions == 1 { trained.log.len().saturating_sub(1) } else { 0 };
+    let relative = |step: &LogStep| if step.objective > 0.0 { step.gap / step.objective } else { 0.0 };
+    trained.log[steps..].iter().map(relative).fold(0.0, f64::max)
+}
+
+/// The card of a model.
+///
+/// # Errors
+/// None that types do not exclude.
+pub fn card(
+    algorithm: &AlgorithmDef,
+    trainer: &dyn Trainer,
+    (features, means): (Vec<String>, Vec<f64>),
+    summary: &Summary,
+    trained: &Trained,
+) -> Result<Card> {
+    let input = trainer.input();
+    Ok(Card {
+        algorithm: algorithm.name.to_owned(),
+        settings: Value::Object(trainer.settings()?),
+        missing: input.missing,
+        slots: input.constraint == ListConstraint::Slots,
+        features,
+        means,
+        summary: Value::Object(entries(summary)?),
+        log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
     })
 }
 
-/// What training found, without anything volatile.
-pub fn found(trained: &Trained) -> Value {
-    let validation = trained.choice.as_ref().map(|choice| {
-        let best = choice.winner.and_then(|winner| choice.curve[winner].1);
-        let curve: Vec<Value> = choice.curve.iter().map(|(lambda, value)| json!([lambda, value])).collect();
-        json!({ "metric": choice.metric, "held_out": choice.held_out, "best": best, "curve": curve })
-    });
-    let query_features =
-        trained.ranker.query_rule().map(|rule| json!({ "kind": rule.kind.name(), "names": rule.names }));
-    let worst = trained
-        .log
-        .iter()
-        .skip(if trained.functions == 1 { trained.log.len().saturating_sub(1) } else { 0 })
-        .map(|step| if step.objective > 0.0 { step.gap / step.objective } else { 0.0 })
-        .fold(0.0, f64::max);
-    // Without a penalty there is no optimum to be away from.
-    let worst = trained.lambda.map(|_| worst);
-    let mut found = json!({ "lambda": trained.lambda });
-    if let Some(lambda) = trained.prior_lambda {
-        found["prior_lambda"] = json!(lambda);
-    }
-    if let Some(space) = trained.ranker.scorer()
-        && let Some(kernel) = space.kernel()
-    {
-        found["kernel"] = kernel.to_json();
-        found["pivots"] = json!(space.dim());
-    }
-    let rest = json!({
-        "validation": validation,
-        "query_features": query_features,
-        "functions": trained.functions,
-        "unconverged": trained.unconverged,
-        "largest_relative_gap": worst,
-    });
-    merge(&mut found, rest);
-    merge(&mut found, trained.report.clone());
-    found
-}
-
-/// What the caller should know from the trainer.
-pub fn training_warnings(trained: &Trained) -> Vec<String> {
+/// Everything the caller should know: from the trainer, and signs of leakage in the data.
+pub fn warnings(trained: &Trained, leakage: Vec<String>) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
         warnings.push(format!("{} fits stopped before the tolerance was reached", trained.unconverged));
     }
+    warnings.extend(leakage);
     warnings
 }
 
-/// Signs of leakage (contract, sources), and rows that stand twice.
+/// Signs of leakage, and repeated rows.
 pub fn signs_of_leakage(data: &Dataset) -> Vec<String> {
     let mut warnings = Vec::new();
     for (column, name) in data.names.iter().enumerate() {

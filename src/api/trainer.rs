@@ -7,13 +7,12 @@ use serde_json::{Map, Value};
 use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use super::model::Model;
-use crate::algorithm::report::{facts, found, merge, signs_of_leakage, training_warnings};
-use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Recipe, TrainingSet, Validation};
-use crate::arrange::ListConstraint;
+use crate::algorithm::report::{DataFacts, Summary, card, signs_of_leakage, warnings};
+use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, TrainingSet};
 use crate::control;
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
-use crate::model::{self, Card};
+use crate::model;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::run::{cores, on_pool};
@@ -167,8 +166,8 @@ impl Trainer {
         let started = Instant::now();
         let algorithm = algorithm::find(&self.algorithm)?;
         let options = self.parsed_options()?;
-        let recipe = Recipe::new(algorithm, &options)?;
-        if validation.is_some() && !matches!(recipe.validation, Validation::Source(_)) {
+        let trainer = algorithm.trainer(&options)?;
+        if validation.is_some() && trainer.input().validation.is_none() {
             let reason = format!("the algorithm '{}' takes no validation data", algorithm.name);
             return Err(Error::Unsupported(reason));
         }
@@ -183,7 +182,7 @@ impl Trainer {
             Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
             _ => Ok(()),
         };
-        let train = |control: &control::Control| train(algorithm, &recipe, data, validation, control);
+        let train = |control: &control::Control| train(algorithm, &*trainer, data, validation, control);
         let (model, warnings) = on_pool(threads, &self.control.0, poll, train)?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
@@ -203,20 +202,21 @@ impl Trainer {
 /// Trains in the current thread pool. Returns the model and its warnings.
 fn train(
     algorithm: &AlgorithmDef,
-    recipe: &Recipe,
+    trainer: &dyn algorithm::Trainer,
     data: &Dataset,
     validation: Option<&Dataset>,
     control: &control::Control,
 ) -> Result<(model::Model, Vec<String>)> {
     // 1. Rows in the order that the algorithm needs.
     control.check()?;
+    let input = trainer.input();
     let needs = Needs {
         model: None,
         relevance: true,
-        missing: recipe.missing,
-        constraint: recipe.loss.constraint(),
-        order: algorithm.order,
-        features: algorithm.features,
+        missing: input.missing,
+        constraint: input.constraint,
+        order: input.order,
+        features: input.columns == Columns::Features,
     };
     let (data, read_report) = data.ordered(needs)?;
     let validation = validation
@@ -227,22 +227,13 @@ fn train(
         .transpose()?;
 
     // 2. Fit, with everything that the model tells about its training.
-    let mut summary = facts(&data);
+    let facts = DataFacts::of(&data);
     let leakage = signs_of_leakage(&data);
     let features = data.names.clone();
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
-    let trained = (algorithm.train)(recipe, set, control)?;
-    merge(&mut summary, found(&trained));
-    let card = Card {
-        algorithm: algorithm.name.to_owned(),
-        settings: recipe.settings(),
-        missing: recipe.missing,
-        slots: recipe.loss.constraint() == ListConstraint::Slots,
-        features,
-        means: read_report.means,
-        summary,
-        log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
-    };
-    let warnings = [training_warnings(&trained), leakage].concat();
+    let trained = trainer.fit(set, control)?;
+    let summary = Summary::new(facts, &trained);
+    let card = card(algorithm, trainer, (features, read_report.means), &summary, &trained)?;
+    let warnings = warnings(&trained, leakage);
     Ok((model::Model::new(card, trained.scaling, trained.ranker), warnings))
 }

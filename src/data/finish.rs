@@ -10,6 +10,7 @@ use super::builder::{DatasetBuilder, Values};
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
+use crate::param::named;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::order::compare;
@@ -24,15 +25,18 @@ pub enum RowOrder {
 }
 
 /// What a missing feature counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]
 pub enum Missing {
     /// An error.
+    #[default]
     Error,
     /// 0.
     Zero,
     /// The mean of the training documents.
     Mean,
 }
+
+named!(Missing { Error = "error", Zero = "zero", Mean = "mean" });
 
 /// What happens to columns without any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

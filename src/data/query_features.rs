@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use crate::error::{Error, Result, require};
 use crate::math::order::compare;
+use crate::param::named;
 
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,21 +27,7 @@ pub enum QueryFeatureKind {
     Mean,
 }
 
-impl QueryFeatureKind {
-    /// The kind of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Named, Self::Constant, Self::Mean].into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The name in the option `query_features`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Named => "named",
-            Self::Constant => "constant",
-            Self::Mean => "mean",
-        }
-    }
-}
+named!(QueryFeatureKind { Named = "named", Constant = "constant", Mean = "mean" });
 
 /// How to form the features of a query, learned in training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

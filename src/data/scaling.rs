@@ -21,6 +21,7 @@ use super::quantiles::Quantiles;
 use crate::control::Control;
 use crate::error::{Result, require};
 use crate::math::dense::Element;
+use crate::param::named;
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,25 +38,13 @@ pub enum ScalingKind {
     QuantileMinmax,
 }
 
-impl ScalingKind {
-    /// The kind of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Quantile, Self::Standard, Self::None, Self::QueryMinmax, Self::QuantileMinmax]
-            .into_iter()
-            .find(|kind| kind.name() == name)
-    }
-
-    /// The name in the option `scale`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Quantile => "quantile",
-            Self::Standard => "standard",
-            Self::None => "none",
-            Self::QueryMinmax => "query_minmax",
-            Self::QuantileMinmax => "quantile_minmax",
-        }
-    }
-}
+named!(ScalingKind {
+    Quantile = "quantile",
+    Standard = "standard",
+    None = "none",
+    QueryMinmax = "query_minmax",
+    QuantileMinmax = "quantile_minmax",
+});
 
 /// A learned scaling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::compat::{Combination, FitAt, HeldOut, LambdaScope, Prior};
 use crate::control::Control;
 use crate::error::{Error, Result, require};
-use crate::loss::{ListLoss, Loss, PairLoss, Shape};
+use crate::kernel;
+use crate::loss::{ListLoss, Loss, PairLoss};
+use crate::param::named;
+use crate::smoothing::Kind;
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
@@ -23,6 +27,31 @@ pub enum Penalty {
     Components,
     /// None, but the length of the weights is at most lambda.
     Ball,
+}
+
+/// The penalty as the option `penalty` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PenaltyKind {
+    /// lambda |f|^2.
+    #[default]
+    Ridge,
+    /// Leading eigenfunctions only.
+    Spectral,
+    /// Weights of bounded length.
+    Ball,
+}
+
+named!(PenaltyKind { Ridge = "ridge", Spectral = "spectral", Ball = "ball" });
+
+impl Penalty {
+    /// Its kind.
+    pub const fn kind(self) -> PenaltyKind {
+        match self {
+            Self::Ridge => PenaltyKind::Ridge,
+            Self::Threshold | Self::Components => PenaltyKind::Spectral,
+            Self::Ball => PenaltyKind::Ball,
+        }
+    }
 }
 
 /// The choices of a fit.
@@ -178,25 +207,36 @@ impl FitSpec {
         SolveOptions { tolerance: self.tolerance, solver: self.solver, ..SolveOptions::default() }
     }
 
-    /// Checks choices that were read from bytes, for functions of `dim` weights.
+    /// Checks choices that were read from bytes: numbers in range, and a combination that training accepts.
     ///
     /// # Errors
     /// [`Error::Corrupt`] with the reason.
-    pub(crate) fn validate(&self, dim: usize) -> Result<()> {
+    pub(crate) fn validate(&self, space: &Space, smoothing: Kind) -> Result<()> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let fits = |w: &Option<Vec<f64>>| {
-            w.as_ref().is_none_or(|w| w.len() == dim && w.iter().all(|value| value.is_finite()))
+            w.as_ref().is_none_or(|w| w.len() == space.dim() && w.iter().all(|value| value.is_finite()))
         };
-        let quadratic = self.loss.shape() == Shape::Quadratic;
         require(
             "fit",
             &[
                 (positive(self.lambda) && positive(self.tolerance), "a positive lambda and tolerance"),
-                (self.solver.takes(&self.loss), "a solver of its loss"),
-                (self.penalty == Penalty::Ridge || quadratic, "a penalty for its loss"),
                 (fits(&self.center) && fits(&self.start), "as many finite weights as its space has"),
             ],
-        )
+        )?;
+        let combination = Combination {
+            loss: &self.loss,
+            solver: self.solver,
+            penalty: self.penalty,
+            prior: if self.center.is_some() { Prior::Global } else { Prior::Zero },
+            form: space.kind(),
+            kernel: space.kernel().map_or(kernel::NAMES[0], |kernel| kernel.def().name),
+            smoothing,
+            fit_at: FitAt::Training,
+            lambda_scope: LambdaScope::All,
+            held_out: HeldOut::Source,
+            chooses_lambda: false,
+        };
+        combination.check().map_err(|problem| Error::Corrupt(format!("fit: {problem}")))
     }
 }
 

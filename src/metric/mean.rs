@@ -1,8 +1,7 @@
 //! The mean of a metric over queries.
 
 use super::def::MetricDef;
-use super::options::{by_name, name_of};
-use crate::error::Result;
+use crate::param::named;
 
 /// What a query for which the metric is undefined counts in the mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,23 +15,9 @@ pub enum Undefined {
     One,
 }
 
+named!(Undefined { Skip = "skip", Zero = "zero", One = "one" });
+
 impl Undefined {
-    /// All rules with their names.
-    pub const NAMES: [(&str, Self); 3] = [("skip", Self::Skip), ("zero", Self::Zero), ("one", Self::One)];
-
-    /// The rule with this name.
-    ///
-    /// # Errors
-    /// An unknown name.
-    pub fn parse(name: &str) -> Result<Self> {
-        by_name("undefined", name, &Self::NAMES)
-    }
-
-    /// The name of the rule.
-    pub fn name(self) -> &'static str {
-        name_of(self, &Self::NAMES)
-    }
-
     /// A value under this rule; `None` if the query is left out.
     pub fn resolve(self, value: Option<f64>) -> Option<f64> {
         value.or(match self {
@@ -104,9 +89,8 @@ mod tests {
 
     #[test]
     fn names_and_values_correspond() {
-        for (name, undefined) in Undefined::NAMES {
-            assert_eq!(Undefined::parse(name).unwrap(), undefined);
-            assert_eq!(undefined.name(), name);
+        for name in Undefined::NAMES {
+            assert_eq!(Undefined::parse(name).map(Undefined::name), Some(*name));
         }
     }
 }

@@ -11,15 +11,13 @@ use crate::data::ColumnSummary;
 use crate::error::{Error, Result, require};
 use crate::loss::list::{Active, Bounded, Slam};
 use crate::metric::Metric;
+use crate::param::named;
 use crate::space::{Function, FunctionKind, Scorer, Space};
 
 pub(super) const TAG: &str = "online";
 
 /// The average of more rounds is not exact.
 const MAX_ROUNDS: u64 = 1 << 53;
-
-/// Values of the option `update_on`, in the order of [`Active`].
-pub const UPDATE_ON_NAMES: &[&str] = &["margin", "misorder"];
 
 /// Weights of documents with equal relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +28,7 @@ pub enum LabelTies {
     Stable,
 }
 
-/// Values of the option `label_ties`, in the order of [`LabelTies`].
-pub const LABEL_TIES_NAMES: &[&str] = &["average", "stable"];
+named!(LabelTies { Average = "average", Stable = "stable" });
 
 /// Choices that hold for every round; stored with the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

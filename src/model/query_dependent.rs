@@ -194,7 +194,7 @@ struct Header {
 impl Header {
     fn validate(&self, blocks: usize) -> Result<()> {
         self.space.validate()?;
-        self.spec.validate(self.space.dim())?;
+        self.spec.validate(&self.space, self.smoothing.kind)?;
         let n = self.ids.len();
         let fitted = self.objectives.len();
         let bandwidth_ok = match self.smoothing.bandwidth {

@@ -4,6 +4,7 @@
 //! and a key that appears twice. The getters then return typed values.
 
 mod json;
+mod named;
 mod rule;
 
 use serde_json::{Map, Value};
@@ -11,12 +12,31 @@ use serde_json::{Map, Value};
 use self::json::Entries;
 use crate::error::{Error, Result, shorten};
 
+pub(crate) use named::named;
+pub use named::Named;
 pub use rule::Rule;
+
+/// Definition of one parameter.
+#[derive(Debug, Clone, Copy)]
+pub struct ParamDef {
+    /// The JSON key.
+    pub key: &'static str,
+    /// The values it accepts.
+    pub rule: Rule,
+    /// Default value as JSON; `null` if there is none or it is computed.
+    pub default: &'static str,
+    /// One line of help.
+    pub summary: &'static str,
+}
+
+/// Default values of parameters that are names: pairs of key and name.
+pub type Defaults = &'static [(&'static str, &'static str)];
 
 /// Checked parameters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Params {
     given: Map<String, Value>,
+    defaults: Defaults,
 }
 
 impl Params {
@@ -44,7 +64,21 @@ impl Params {
                 return Err(Error::value(format!("option '{key}'"), "it twice", "each key once"));
             }
         }
-        Ok(Self { given })
+        Ok(Self::from(given))
+    }
+
+    /// The same parameters with these defaults.
+    #[must_use]
+    pub fn with_defaults(mut self, defaults: Defaults) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// The same parameters with another value of one key.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: Value) -> Self {
+        self.given.insert(key.to_owned(), value);
+        self
     }
 
     /// True if the caller gave this key.
@@ -52,7 +86,7 @@ impl Params {
         self.given.contains_key(key)
     }
 
-    /// The value of a key, if given.
+    /// The value of a key, if the caller gave one.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.given.get(key)
     }
@@ -67,14 +101,32 @@ impl Params {
         self.get(key).and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok())
     }
 
-    /// A text, if given as one.
+    /// A text, if given as one, or the default of the key.
     pub fn text(&self, key: &str) -> Option<&str> {
-        self.get(key).and_then(Value::as_str)
+        let default = || self.defaults.iter().find(|(known, _)| *known == key).map(|(_, name)| *name);
+        self.get(key).map_or_else(default, Value::as_str)
     }
 
-    /// A switch; false by default.
+    /// One of the names of an enum, if given or a default.
+    ///
+    /// # Errors
+    /// Another name than those of the enum.
+    pub fn choice<T: Named>(&self, key: &str) -> Result<Option<T>> {
+        let known = |name| {
+            let unknown = || Error::value(format!("option '{key}'"), shorten(name), Rule::OneOf(T::NAMES).to_string());
+            T::from_name(name).ok_or_else(unknown)
+        };
+        self.text(key).map(known).transpose()
+    }
+
+    /// True or false, if given.
+    pub fn switch(&self, key: &str) -> Option<bool> {
+        self.get(key).and_then(Value::as_bool)
+    }
+
+    /// True if the key is given as true.
     pub fn flag(&self, key: &str) -> bool {
-        self.get(key).and_then(Value::as_bool).unwrap_or(false)
+        self.switch(key).unwrap_or(false)
     }
 
     /// The given keys and values.
@@ -86,6 +138,6 @@ impl Params {
 impl From<Map<String, Value>> for Params {
     /// Values that are known to obey their rules.
     fn from(given: Map<String, Value>) -> Self {
-        Self { given }
+        Self { given, defaults: &[] }
     }
 }

@@ -22,6 +22,7 @@ use crate::error::{Error, Result, require};
 use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap};
 use crate::loss;
 use crate::math::dense::dot;
+use crate::param::named;
 use crate::solve::PairBlock;
 
 pub use sum::{Member, SumSpace};
@@ -35,20 +36,7 @@ pub enum FunctionKind {
     Pairwise,
 }
 
-/// Values of the option `form`, in the order of [`FunctionKind`].
-pub const FUNCTION_KIND_NAMES: &[&str] = &["scoring", "ranking"];
-
-impl FunctionKind {
-    /// The kind with this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Pointwise, Self::Pairwise].into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The value of the option `form`.
-    pub fn name(self) -> &'static str {
-        FUNCTION_KIND_NAMES[self as usize]
-    }
-}
+named!(FunctionKind { Pointwise = "scoring", Pairwise = "ranking" });
 
 /// A ranking function: weights in a [`Space`], which turns them into scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -222,6 +210,11 @@ impl Space {
         let kernel = kernel.fit(features, options.seed, control)?;
         let map = Map::Fitted(Basis::of_documents(&kernel, features, options)?);
         Ok(Self { width, kind, map })
+    }
+
+    /// What its functions take.
+    pub fn kind(&self) -> FunctionKind {
+        self.kind
     }
 
     /// Bytes of all training documents (pairs for pairwise functions) as the solver reads them; 0 if they are not copied.

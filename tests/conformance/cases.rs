@@ -2,13 +2,14 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Recipe, find};
+use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Columns, Trainer, find};
 use sqlite_ltr::arrange::ListConstraint;
 use sqlite_ltr::data::RowOrder;
 use sqlite_ltr::options::{self, OPTIONS, Use};
 use sqlite_ltr::param::{Params, Rule};
-use sqlite_ltr::space::FUNCTION_KIND_NAMES;
-use sqlite_ltr::{kernel, loss, smoothing, solve};
+use sqlite_ltr::smoothing::Kind;
+use sqlite_ltr::space::FunctionKind;
+use sqlite_ltr::{kernel, loss, solve};
 
 pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax"];
 
@@ -41,21 +42,28 @@ fn losses() -> impl Iterator<Item = &'static str> {
     loss::NAMES.iter().copied().filter(|loss| !has_slots(loss))
 }
 
+/// The trainer of an algorithm with its defaults.
+fn trainer(algorithm: &AlgorithmDef) -> Box<dyn Trainer> {
+    algorithm.trainer(&Params::default()).expect("defaults")
+}
+
 /// The algorithms that read features; those without have `tests/sql/recommendation.rs`.
 pub fn of_features() -> impl Iterator<Item = &'static AlgorithmDef> {
-    ALGORITHMS.iter().copied().filter(|algorithm| algorithm.features)
+    ALGORITHMS.iter().copied().filter(|algorithm| trainer(algorithm).input().columns == Columns::Features)
 }
 
 /// Those of them that learn from all rows at once; those of streams have `tests/sql/perceptron.rs`.
 pub fn batch() -> impl Iterator<Item = &'static AlgorithmDef> {
-    let learns =
-        |algorithm: &&AlgorithmDef| algorithm.order == RowOrder::Canonical && !has_slots(algorithm.loss);
-    of_features().filter(learns)
+    of_features().filter(|algorithm| {
+        let trainer = trainer(algorithm);
+        let input = trainer.input();
+        input.order == RowOrder::Canonical && input.constraint != ListConstraint::Slots
+    })
 }
 
 /// Those of them that take an option.
 pub fn taking(option: &'static str) -> impl Iterator<Item = &'static AlgorithmDef> {
-    batch().filter(move |algorithm| algorithm.parameters.contains(&option))
+    batch().filter(move |algorithm| (algorithm.reads)(option))
 }
 
 pub fn connect() -> Connection {
@@ -120,8 +128,8 @@ impl Case {
 
     fn refusal(&self) -> Option<String> {
         let options = options::parse(Some(&self.options(1)), Use::Train).expect("known options");
-        let recipe = Recipe::new(find(self.algorithm).expect("an algorithm"), &options);
-        recipe.err().map(|problem| problem.to_string())
+        let trainer = find(self.algorithm).expect("an algorithm").trainer(&options);
+        trainer.err().map(|problem| problem.to_string())
     }
 
     pub fn fit(&self, connection: &Connection, source: &str, threads: usize) -> Vec<u8> {
@@ -151,7 +159,7 @@ pub fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = batch().map(|algorithm| Case::new(algorithm.name, json!({}))).collect();
     for (place, loss) in losses().enumerate() {
         let at = |names: &[&'static str]| names[place % names.len()];
-        let (smoothing, scale, kernel) = (at(smoothing::NAMES), at(SCALES), at(kernel::NAMES));
+        let (smoothing, scale, kernel) = (at(Kind::NAMES), at(SCALES), at(kernel::NAMES));
         let choices = json!({ "loss": loss, "smoothing": smoothing, "scale": scale, "kernel": kernel });
         cases.push(Case::new("q_svm", choices));
     }
@@ -163,7 +171,7 @@ pub fn cases() -> Vec<Case> {
             cases.push(Case::new("q_svm", json!({ "loss": loss, "prior": prior, "fit_at": fits })));
         }
     }
-    for form in FUNCTION_KIND_NAMES {
+    for form in FunctionKind::NAMES {
         cases.push(Case::new("knn_svm", json!({ "form": form, "kernel": "gaussian", "landmarks": 12 })));
     }
     for case in &cases {
@@ -177,7 +185,7 @@ pub fn cases() -> Vec<Case> {
 pub fn product() -> Vec<Case> {
     let mut cases = Vec::new();
     for loss in loss::LOSSES.iter().filter(|loss| loss.shape.is_convex() && !has_slots(loss.name)) {
-        for smoothing in smoothing::NAMES {
+        for smoothing in Kind::NAMES {
             for kernel in kernel::NAMES {
                 let choices = json!({ "loss": loss.name, "smoothing": smoothing, "kernel": kernel });
                 cases.push(Case::new("q_svm", choices));
@@ -186,7 +194,7 @@ pub fn product() -> Vec<Case> {
     }
     for loss in losses() {
         for solver in solve::NAMES {
-            for form in FUNCTION_KIND_NAMES {
+            for form in FunctionKind::NAMES {
                 for kernel in ["linear", "gaussian"] {
                     let choices = json!({ "loss": loss, "solver": solver, "form": form, "kernel": kernel });
                     cases.push(Case::new("rank_svm", choices));

@@ -1,11 +1,11 @@
-//! What is tried: scalings with kernels, in the order of their simplicity.
+//! Candidates: scalings with kernels, simple ones first.
 
 use serde_json::{Value, json};
 
-use crate::algorithm::Recipe;
+use super::AutoSpec;
 use crate::data::ScalingKind;
 
-/// Below this many judged queries only linear functions are tried: kernels gained nothing on so few.
+/// With fewer judged queries only linear functions are tried: kernels gained nothing.
 const FEW_QUERIES: usize = 60;
 
 /// One scaling with one kernel.
@@ -17,14 +17,11 @@ pub(super) struct Candidate {
     pub kernel: Value,
 }
 
-/// The candidates for a training set with so many judged queries; a scaling or kernel that the caller gave is the only one.
-pub(super) fn candidates(recipe: &Recipe, judged: usize) -> Vec<Candidate> {
-    let kernels = if recipe.kernel_given { vec![recipe.given_kernel.clone()] } else { kernels(judged) };
-    let scales = if recipe.scale_given {
-        vec![recipe.scale]
-    } else {
-        vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile]
-    };
+/// The candidates for a training set with `judged` queries. A scaling or kernel that the caller gave is the only one.
+pub(super) fn candidates(spec: &AutoSpec, judged: usize) -> Vec<Candidate> {
+    let kernels = spec.kernel.as_ref().map_or_else(|| kernels(judged), |kernel| vec![kernel.clone()]);
+    let both = vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile];
+    let scales = spec.scale.map_or(both, |scale| vec![scale]);
     let with = |scale: ScalingKind| {
         kernels.iter().map(move |kernel| Candidate { scale, kernel: kernel.clone() }).collect::<Vec<_>>()
     };

@@ -1,11 +1,11 @@
-//! What an expert would try: several candidates cross-validated by query, the best few averaged, fitted on all rows.
+//! Automatic choice: cross-validates candidates by query, averages the best three and fits them on all rows.
 //!
-//! A candidate is a scaling with a kernel ([`candidate`]); all fit the grades by pairwise least squares, documents
-//! weighing alike. Each is cross-validated twice with five folds of the queries, for a path of lambdas ([`trial`]). The
-//! three best are fitted again on all rows, with more landmarks, and their functions are added up, each divided by
-//! the standard deviation of its scores within the training queries ([`refit`]).
+//! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, with equal weights
+//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`). The three best
+//! are fitted again on all rows with more landmarks. Their functions are added, each divided by the standard deviation of
+//! its scores within the training queries (`refit`).
 //!
-//! Averages of the best few were more reliable on held-out queries than the single winner (docs/adr/0011).
+//! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
 
 mod candidate;
 mod refit;
@@ -13,13 +13,21 @@ mod trial;
 
 use std::time::Instant;
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use super::{AlgorithmDef, Choice, LogStep, Recipe, Trained, TrainingSet, grid};
+use super::selection::ValidationSpec;
+use super::{
+    AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, Trainer, TrainingSet, entries, grid,
+};
+use crate::arrange::ListConstraint;
 use crate::control::Control;
-use crate::data::{Dataset, Scaling};
+use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
+use crate::fit::HeldOut;
+use crate::kernel::{self, MapOptions};
 use crate::model::{Linear, Ranker};
+use crate::param::Params;
 use crate::select::fold_numbers;
 use crate::space::{Function, SumSpace};
 
@@ -31,69 +39,133 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "scalings and kernels cross-validated by query, the three best averaged and fitted on all rows",
     objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all; the score is a sum of three f, each divided by its standard deviation",
     source: "Cossock & Zhang 2006; choice by cross-validation",
-    loss: "squared",
-    parameters: &["scale", "kernel", "landmarks", "metric", "undefined"],
-    train,
-    ..grid::PRESET
+    defaults: &[],
+    reads: |option| OPTIONS.contains(&option),
+    parse: |params| Ok(Box::new(AutoSpec::parse(params)?)),
+    resume: None,
 };
 
-/// Functions that are averaged.
+/// Its options.
+const OPTIONS: &[&str] = &["scale", "kernel", "landmarks", "metric", "undefined"];
+
+/// Number of functions that are averaged.
 const AVERAGED: usize = 3;
-/// Documents of the queries that candidates are tried on, about; the functions are fitted on all.
+/// Approximate number of documents on which candidates are tried. Functions are fitted on all.
 const MOST_TRIED: usize = 40_000;
-/// Landmarks while candidates are tried.
+/// Maximum number of landmarks of a trial.
 const TRIAL_LANDMARKS: usize = 600;
-/// Fewer judged queries cannot tell candidates apart.
+/// Minimum number of judged queries: fewer cannot compare candidates.
 const FEWEST_QUERIES: usize = 10;
 
-/// Chooses, fits and averages.
-fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained> {
-    let started = Instant::now();
-    let data = set.data;
-    let judged = judged(&data)?;
-    let candidates = candidate::candidates(recipe, judged.iter().filter(|judged| **judged).count());
-    let tried = tried(&data, recipe.seed);
-    let cells = Cells::new(&tried, recipe.seed);
-    control.expect(candidates.len() + AVERAGED);
-    let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
-        trials.push(trial::run(recipe, candidate, &tried, &cells, control)?);
-        control.step();
+/// The choices of one training.
+#[derive(Debug, Clone)]
+struct AutoSpec {
+    /// The only scaling to try, if given.
+    scale: Option<ScalingKind>,
+    /// The only kernel to try, if given.
+    kernel: Option<Value>,
+    landmarks: usize,
+    validation: ValidationSpec,
+    missing: Missing,
+    seed: u64,
+}
+
+impl AutoSpec {
+    /// Parses and checks parameters.
+    ///
+    /// # Errors
+    /// A kernel that is malformed, or landmarks for the linear one.
+    fn parse(params: &Params) -> Result<Self> {
+        let kernel = params.get("kernel").cloned();
+        let is_linear = match &kernel {
+            Some(kernel) => kernel::KernelSpec::parse(kernel)?.is_linear(),
+            None => false,
+        };
+        if is_linear && params.has("landmarks") {
+            let problem = "option 'landmarks' has no effect with kernel \"linear\"";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        Ok(Self {
+            scale: params.choice("scale")?,
+            kernel,
+            landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
+            validation: ValidationSpec::parse(params, HeldOut::Queries)?,
+            missing: params.choice("missing")?.unwrap_or_default(),
+            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+        })
     }
-    let order = best_first(recipe, &trials);
-    let chosen: Vec<&Trial> = order.iter().take(AVERAGED).map(|place| &trials[*place]).collect();
-    let mut log = Vec::new();
-    let mut members = Vec::new();
-    let mut weights = Vec::new();
-    for trial in &chosen {
-        let fitted = refit::fit(recipe, trial, &data, control)?;
-        control.step();
-        log.push(LogStep { objective: fitted.objective, gap: 0.0, seconds: started.elapsed().as_secs_f64() });
-        weights.extend(fitted.weights);
-        members.push(fitted.member);
+}
+
+impl Trainer for AutoSpec {
+    fn input(&self) -> Input<'_> {
+        Input {
+            columns: Columns::Features,
+            constraint: ListConstraint::None,
+            order: RowOrder::Canonical,
+            missing: self.missing,
+            validation: None,
+        }
     }
-    let report = report(&trials, &order);
-    let best = chosen.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
-    let held_out = cells.sentence();
-    let choice =
-        Choice { metric: recipe.metric.name(), held_out, curve: best.curve.clone(), winner: best.winner };
-    let space = SumSpace::new(data.features.columns(), members);
-    let objective = log.iter().map(|step| step.objective).sum();
-    let lambda = best.lambda();
-    let warnings = choice.warning(lambda).into_iter().collect();
-    Ok(Trained {
-        ranker: Ranker::Linear(Linear::new(space, Function { weights, objective, gap: 0.0 })),
-        scaling: Scaling::None,
-        lambda: Some(lambda),
-        prior_lambda: None,
-        choice: Some(choice),
-        functions: log.len(),
-        log,
-        unconverged: 0,
-        warnings,
-        report,
-        aside: json!({}),
-    })
+
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
+        let started = Instant::now();
+        let data = set.data;
+        // 1. Every candidate, cross-validated on some of the rows.
+        let candidates = candidate::candidates(self, count_judged(&data)?);
+        let tried = tried(&data, self.seed);
+        let cells = Cells::new(&tried, self.seed);
+        control.expect(candidates.len() + AVERAGED);
+        let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            trials.push(trial::cross_validate(self, candidate, &tried, &cells, control)?);
+            control.step();
+        }
+        // 2. The best few, fitted on all rows and added up.
+        let order = best_first(self, &trials);
+        let chosen: Vec<&Trial> = order.iter().take(AVERAGED).map(|index| &trials[*index]).collect();
+        let mut log = Vec::new();
+        let mut members = Vec::new();
+        let mut weights = Vec::new();
+        for trial in &chosen {
+            let fitted = refit::fit(self, trial, &data, control)?;
+            control.step();
+            let seconds = started.elapsed().as_secs_f64();
+            log.push(LogStep { objective: fitted.objective, gap: 0.0, seconds });
+            weights.extend(fitted.weights);
+            members.push(fitted.member);
+        }
+        let space = SumSpace::new(data.features.columns(), members);
+        let objective = log.iter().map(|step| step.objective).sum();
+        let ranker = Linear::new(space, Function { weights, objective, gap: 0.0 });
+        // 3. The report.
+        let best = chosen.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
+        let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
+        let selection = LambdaSelection { metric, split: cells.split(), curve, chosen: best.chosen };
+        let lambda = best.lambda();
+        Ok(Trained {
+            lambda: Some(lambda),
+            warnings: selection.warning(lambda).into_iter().collect(),
+            selection: Some(selection),
+            functions: log.len(),
+            log,
+            details: entries(&report(&trials, &order))?,
+            ..Trained::new(Ranker::Linear(ranker), Scaling::None)
+        })
+    }
+
+    /// Candidates have their own scaling and kernel; see `candidates` in the report.
+    fn settings(&self) -> Result<Map<String, Value>> {
+        let settings = json!({
+            "smoothing": "uniform",
+            "loss": "squared",
+            "form": "scoring",
+            "kernel": self.kernel.clone().unwrap_or_else(|| json!(kernel::NAMES[0])),
+            "solver": "auto",
+            "scale": self.scale.unwrap_or(ScalingKind::Quantile).name(),
+            "tolerance": 1e-4,
+        });
+        entries(&settings)
+    }
 }
 
 /// True for queries with documents of different relevance (`n_queries`).
@@ -101,33 +173,30 @@ fn judged_queries(data: &Dataset) -> Vec<bool> {
     (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query)) > 0).collect()
 }
 
-/// As [`judged_queries`].
+/// The number of judged queries.
 ///
 /// # Errors
 /// Too few of them.
-fn judged(data: &Dataset) -> Result<Vec<bool>> {
-    let judged = judged_queries(data);
-    let n = judged.iter().filter(|judged| **judged).count();
-    if n >= FEWEST_QUERIES {
-        return Ok(judged);
+fn count_judged(data: &Dataset) -> Result<usize> {
+    let judged = judged_queries(data).into_iter().filter(|judged| *judged).count();
+    match judged {
+        0 => Err(grid::nothing_to_learn(data.n_queries())),
+        FEWEST_QUERIES.. => Ok(judged),
+        _ => Err(Error::Data(format!(
+            "only {judged} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to compare \
+             candidates; use one algorithm, such as rank_svm"
+        ))),
     }
-    if n == 0 {
-        return Err(grid::nothing_to_learn(data.n_queries()));
-    }
-    Err(Error::Data(format!(
-        "{n} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to tell candidates apart, \
-         so use one algorithm, such as rank_svm"
-    )))
 }
 
-/// The queries that candidates are tried on: all, or as many as their documents allow, chosen by their ids.
+/// The queries to try candidates on: all, or a part with about [`MOST_TRIED`] documents, chosen by ids.
 fn tried(data: &Dataset, seed: u64) -> Dataset {
     if data.n_docs() <= MOST_TRIED {
         return data.clone();
     }
-    let everyone = vec![true; data.n_queries()];
+    let all = vec![true; data.n_queries()];
     let parts = data.n_docs().div_ceil(MOST_TRIED);
-    let part = fold_numbers(&data.query_ids, &everyone, parts, seed);
+    let part = fold_numbers(&data.query_ids, &all, parts, seed);
     let rows: Vec<usize> = (0..data.n_queries())
         .filter(|query| part[*query] == Some(0))
         .flat_map(|query| data.rows(query))
@@ -135,26 +204,42 @@ fn tried(data: &Dataset, seed: u64) -> Dataset {
     data.with_rows(&rows)
 }
 
-/// Places of trials, the best first; earlier ones first among equals.
-fn best_first(recipe: &Recipe, trials: &[Trial]) -> Vec<usize> {
-    let sign = if recipe.metric.def().higher_is_better { -1.0 } else { 1.0 };
-    let cost = |place: &usize| trials[*place].value().map_or(f64::INFINITY, |value| sign * value);
+/// Indices of trials, the best first; earlier ones first among equals.
+fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
+    let sign = if spec.validation.metric.def().higher_is_better { -1.0 } else { 1.0 };
+    let cost = |index: &usize| trials[*index].value().map_or(f64::INFINITY, |value| sign * value);
     let mut order: Vec<usize> = (0..trials.len()).collect();
     order.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.cmp(b)));
     order
 }
 
-/// Every candidate with its value, best first.
-fn report(trials: &[Trial], order: &[usize]) -> serde_json::Value {
-    let line = |(rank, place): (usize, &usize)| {
-        let trial = &trials[*place];
-        json!({
-            "scale": trial.candidate.scale.name(),
-            "kernel": trial.candidate.kernel,
-            "lambda": trial.lambda(),
-            "value": trial.value(),
-            "averaged": rank < AVERAGED,
-        })
+/// What training found.
+#[derive(Serialize)]
+struct Details<'a> {
+    candidates: Vec<CandidateReport<'a>>,
+}
+
+/// One candidate with its value.
+#[derive(Serialize)]
+struct CandidateReport<'a> {
+    scale: &'a str,
+    kernel: &'a Value,
+    lambda: f64,
+    value: Option<f64>,
+    averaged: bool,
+}
+
+/// Every candidate, the best first.
+fn report<'a>(trials: &'a [Trial], order: &[usize]) -> Details<'a> {
+    let line = |(rank, index): (usize, &usize)| {
+        let trial = &trials[*index];
+        CandidateReport {
+            scale: trial.candidate.scale.name(),
+            kernel: &trial.candidate.kernel,
+            lambda: trial.lambda(),
+            value: trial.value(),
+            averaged: rank < AVERAGED,
+        }
     };
-    json!({ "candidates": order.iter().enumerate().map(line).collect::<Vec<_>>() })
+    Details { candidates: order.iter().enumerate().map(line).collect() }
 }

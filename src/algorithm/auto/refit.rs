@@ -2,15 +2,15 @@
 
 use rayon::prelude::*;
 
+use super::AutoSpec;
 use super::trial::{Trial, block, prepared};
-use crate::algorithm::Recipe;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::solve::{Gram, ListBlock};
 use crate::space::{Member, Scorer, Space};
 
-/// Documents whose features in the space of a kernel are at hand at a time, about.
+/// Approximate number of documents whose kernel features are in memory at a time.
 const CHUNK: usize = 16_384;
 
 /// A fitted function.
@@ -24,8 +24,8 @@ pub(super) struct Fitted {
 }
 
 /// Fits the candidate of a trial at its lambda.
-pub(super) fn fit(recipe: &Recipe, trial: &Trial, data: &Dataset, control: &Control) -> Result<Fitted> {
-    let (scaling, data, space) = prepared(recipe, &trial.candidate, data, recipe.landmarks, control)?;
+pub(super) fn fit(spec: &AutoSpec, trial: &Trial, data: &Dataset, control: &Control) -> Result<Fitted> {
+    let (scaling, data, space) = prepared(spec, &trial.candidate, data, spec.landmarks, control)?;
     let mut gram = Gram::zero(space.dim());
     let mut query = 0;
     while query < data.n_queries() {

@@ -1,19 +1,20 @@
 //! Cross-validation of one candidate.
 //!
-//! The queries are dealt into five folds twice. The sums that least squares needs ([`Gram`]) are formed once for every
-//! cell of queries that share both folds; those of a training set are sums over cells.
+//! The queries are partitioned into five folds twice. The sums of least squares ([`Gram`]) are computed once for every
+//! cell, the queries that share both folds. The sums of a training set are sums over cells.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::candidate::Candidate;
-use super::judged_queries;
-use crate::algorithm::Recipe;
-use crate::algorithm::grid::auto_grid;
+use super::{AutoSpec, judged_queries};
+use crate::algorithm::grid::default_lambdas;
+use crate::algorithm::{Curve, Split, scale};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::fit::Prior;
 use crate::kernel::{self, MapOptions};
 use crate::loss::{Loss, least_squares};
 use crate::metric::Mean;
@@ -21,15 +22,15 @@ use crate::select::{argmax_smoothed, fold_numbers, smoothed};
 use crate::solve::{Gram, ListBlock, Rows};
 use crate::space::{FunctionKind, Scorer, Space};
 
-/// Folds of each dealing.
+/// Folds of each partition.
 const FOLDS: usize = 5;
-/// Dealings.
-const DEALINGS: usize = 2;
+/// Partitions of the queries.
+const PARTITIONS: usize = 2;
 
-/// Which query is held out when.
+/// The folds of the queries.
 pub(super) struct Cells {
-    /// For each query its fold in each dealing; `None` for queries that are never held out.
-    folds: Vec<Option<[usize; DEALINGS]>>,
+    /// For each query its fold in each partition; `None` for queries that are never held out.
+    folds: Vec<Option<[usize; PARTITIONS]>>,
 }
 
 /// The queries that a fold holds out, and for each lambda their values.
@@ -38,32 +39,31 @@ type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
 /// A candidate with its validated values.
 pub(super) struct Trial {
     pub candidate: Candidate,
-    /// Lambdas, largest first, with the mean of the metric.
-    pub curve: Vec<(f64, Option<f64>)>,
-    /// The place of the winner in the curve.
-    pub winner: Option<usize>,
+    pub curve: Curve,
+    /// Index of the chosen lambda.
+    pub chosen: Option<usize>,
 }
 
 impl Cells {
-    /// Deals the judged queries.
+    /// Partitions the judged queries.
     pub fn new(data: &Dataset, seed: u64) -> Self {
         let judged = judged_queries(data);
-        let dealing = |number: usize| fold_numbers(&data.query_ids, &judged, FOLDS, seed ^ number as u64);
-        let dealings: Vec<Vec<Option<usize>>> = (0..DEALINGS).map(dealing).collect();
+        let partition = |number: usize| fold_numbers(&data.query_ids, &judged, FOLDS, seed ^ number as u64);
+        let partitions: Vec<Vec<Option<usize>>> = (0..PARTITIONS).map(partition).collect();
         let of_query = |query: usize| {
-            let folds: Vec<usize> = dealings.iter().filter_map(|dealing| dealing[query]).collect();
+            let folds: Vec<usize> = partitions.iter().filter_map(|partition| partition[query]).collect();
             folds.try_into().ok()
         };
         Self { folds: (0..data.n_queries()).map(of_query).collect() }
     }
 
-    /// What is held out, as a sentence.
-    pub fn sentence(&self) -> String {
-        let (judged, all) = (self.folds.iter().flatten().count(), self.folds.len());
-        format!("each of {judged} of {all} queries {DEALINGS} times, in {FOLDS} folds")
+    /// What is held out.
+    pub fn split(&self) -> Split {
+        let held_out = self.folds.iter().flatten().count();
+        Split::RepeatedQueries { held_out, all: self.folds.len(), times: PARTITIONS, folds: FOLDS }
     }
 
-    /// Queries by cell; those that are never held out come last.
+    /// Queries by cell. The last cell has the queries that are never held out.
     fn cells(&self) -> Vec<Vec<usize>> {
         let mut cells = vec![Vec::new(); FOLDS * FOLDS + 1];
         for (query, folds) in self.folds.iter().enumerate() {
@@ -72,26 +72,26 @@ impl Cells {
         cells
     }
 
-    fn holds_out(cell: usize, dealing: usize, fold: usize) -> bool {
-        cell < FOLDS * FOLDS && [cell / FOLDS, cell % FOLDS][dealing] == fold
+    fn holds_out(cell: usize, partition: usize, fold: usize) -> bool {
+        cell < FOLDS * FOLDS && [cell / FOLDS, cell % FOLDS][partition] == fold
     }
 }
 
 impl Trial {
-    /// The lambda that won.
+    /// The chosen lambda.
     pub fn lambda(&self) -> f64 {
-        self.curve[self.winner.unwrap_or(0)].0
+        self.curve[self.chosen.unwrap_or(0)].0
     }
 
-    /// The value of the winner, smoothed over the lambdas next to it.
+    /// The value of the chosen lambda, smoothed over adjacent ones.
     pub fn value(&self) -> Option<f64> {
-        self.winner.and_then(|winner| smoothed(&self.curve, winner))
+        self.chosen.and_then(|chosen| smoothed(&self.curve, chosen))
     }
 }
 
-/// The scaled documents of a candidate with the space of its functions.
+/// The scaled documents of a candidate and the space of its functions.
 pub(super) fn prepared(
-    recipe: &Recipe,
+    spec: &AutoSpec,
     candidate: &Candidate,
     data: &Dataset,
     landmarks: usize,
@@ -99,19 +99,14 @@ pub(super) fn prepared(
 ) -> Result<(Scaling, Arc<Dataset>, Space)> {
     let scaling = Scaling::fit(candidate.scale, data, control)?;
     let mut scaled = data.clone();
-    let features = scaled.take_features();
-    scaled.features = scaling.matrix(features, &data.offsets, control)?;
-    if !scaled.features.is_finite() {
-        let scale = candidate.scale.name();
-        return Err(Error::Data(format!("features are too large for the option 'scale' \"{scale}\"")));
-    }
-    let map = MapOptions { landmarks, seed: recipe.seed, ..MapOptions::default() };
+    scale(&scaling, candidate.scale, &mut scaled, control)?;
+    let map = MapOptions { landmarks, seed: spec.seed, ..MapOptions::default() };
     let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
     let space = Space::fit(&kernel, FunctionKind::Pointwise, &scaled, &map, control)?;
     Ok((scaling, Arc::new(scaled), space))
 }
 
-/// One query as least squares sees it, with its weight: its number of documents.
+/// One query for least squares, with its weight: its number of documents.
 pub(super) fn block(
     space: &Space,
     data: &Arc<Dataset>,
@@ -130,15 +125,16 @@ pub(super) fn block(
 }
 
 /// Cross-validates a candidate.
-pub(super) fn run(
-    recipe: &Recipe,
+pub(super) fn cross_validate(
+    spec: &AutoSpec,
     candidate: Candidate,
     data: &Dataset,
     cells: &Cells,
     control: &Control,
 ) -> Result<Trial> {
-    let landmarks = recipe.landmarks.min(super::TRIAL_LANDMARKS);
-    let (_, data, space) = prepared(recipe, &candidate, data, landmarks, control)?;
+    // 1. The sums of each cell.
+    let landmarks = spec.landmarks.min(super::TRIAL_LANDMARKS);
+    let (_, data, space) = prepared(spec, &candidate, data, landmarks, control)?;
     let blocks: Vec<(ListBlock, f64)> = (0..data.n_queries())
         .into_par_iter()
         .map(|query| block(&space, &data, query, control))
@@ -151,43 +147,64 @@ pub(super) fn run(
         Gram::of(space.dim(), &queries)
     };
     let grams: Vec<Gram> = cells.iter().map(gram).collect::<Result<_>>()?;
-    let lambdas = auto_grid(&Loss::List(least_squares()), space.is_linear(), false);
+    // 2. Every fold of every partition.
+    let lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
+    let run = FoldRun { spec, data: &data, blocks: &blocks, cells: &cells, grams: &grams, lambdas: &lambdas, control };
     let folds: Vec<(usize, usize)> =
-        (0..DEALINGS).flat_map(|dealing| (0..FOLDS).map(move |fold| (dealing, fold))).collect();
-    let fold = |&(dealing, fold): &(usize, usize)| {
-        let mut training = Gram::zero(space.dim());
-        let (mut documents, mut held_out) = (0.0, Vec::new());
-        for (cell, queries) in cells.iter().enumerate() {
-            if Cells::holds_out(cell, dealing, fold) {
-                held_out.extend(queries.iter().copied());
-            } else {
-                training.add(&grams[cell]);
-                documents += queries.iter().map(|query| blocks[*query].1).sum::<f64>();
-            }
-        }
-        let of_lambda = |lambda: &f64| {
-            control.check()?;
-            let Some(w) = training.solve(0.5 * lambda * documents, None) else {
-                return Ok(vec![None; held_out.len()]);
-            };
-            let value =
-                |query: &usize| recipe.metric.value(data.labels(*query), &blocks[*query].0.scores(&w));
-            Ok(held_out.iter().map(value).collect())
-        };
-        let values: Vec<Vec<Option<f64>>> = lambdas.par_iter().map(of_lambda).collect::<Result<_>>()?;
-        Ok((held_out, values))
-    };
-    let folds: Vec<FoldValues> = folds.par_iter().map(fold).collect::<Result<_>>()?;
-    let mean = |place: usize| {
-        let mut mean = Mean::new(recipe.metric.def(), recipe.undefined);
+        (0..PARTITIONS).flat_map(|partition| (0..FOLDS).map(move |fold| (partition, fold))).collect();
+    let folds: Vec<FoldValues> =
+        folds.par_iter().map(|&(partition, fold)| run.values(&space, partition, fold)).collect::<Result<_>>()?;
+    // 3. The mean over all held-out queries.
+    let metric = &spec.validation.metric;
+    let mean = |index: usize| {
+        let mut mean = Mean::new(metric.def(), spec.validation.undefined);
         for (held_out, values) in &folds {
-            for (query, value) in held_out.iter().zip(&values[place]) {
+            for (query, value) in held_out.iter().zip(&values[index]) {
                 mean.add(*value, data.labels(*query));
             }
         }
         mean.value()
     };
-    let curve: Vec<_> = lambdas.iter().enumerate().map(|(place, lambda)| (*lambda, mean(place))).collect();
-    let winner = argmax_smoothed(&curve, recipe.metric.def().higher_is_better);
-    Ok(Trial { candidate, curve, winner })
+    let curve: Curve = lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean(index))).collect();
+    let chosen = argmax_smoothed(&curve, metric.def().higher_is_better);
+    Ok(Trial { candidate, curve, chosen })
+}
+
+/// What the folds of a candidate have in common.
+struct FoldRun<'a> {
+    spec: &'a AutoSpec,
+    data: &'a Dataset,
+    blocks: &'a [(ListBlock, f64)],
+    cells: &'a [Vec<usize>],
+    grams: &'a [Gram],
+    lambdas: &'a [f64],
+    control: &'a Control,
+}
+
+impl FoldRun<'_> {
+    /// Fits on all cells but those of a fold, and evaluates the queries of the fold.
+    fn values(&self, space: &Space, partition: usize, fold: usize) -> Result<FoldValues> {
+        let mut training = Gram::zero(space.dim());
+        let (mut documents, mut held_out) = (0.0, Vec::new());
+        for (cell, queries) in self.cells.iter().enumerate() {
+            if Cells::holds_out(cell, partition, fold) {
+                held_out.extend(queries.iter().copied());
+            } else {
+                training.add(&self.grams[cell]);
+                documents += queries.iter().map(|query| self.blocks[*query].1).sum::<f64>();
+            }
+        }
+        let of_lambda = |lambda: &f64| {
+            self.control.check()?;
+            let Some(w) = training.solve(0.5 * lambda * documents, None) else {
+                return Ok(vec![None; held_out.len()]);
+            };
+            let metric = &self.spec.validation.metric;
+            let value =
+                |query: &usize| metric.value(self.data.labels(*query), &self.blocks[*query].0.scores(&w));
+            Ok(held_out.iter().map(value).collect())
+        };
+        let values = self.lambdas.par_iter().map(of_lambda).collect::<Result<_>>()?;
+        Ok((held_out, values))
+    }
 }

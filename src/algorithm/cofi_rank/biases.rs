@@ -1,4 +1,4 @@
-//! Biases: how much users like what they rate, and how much an item is liked.
+//! Biases: the mean rating of each user and of each item.
 //!
 //! ```text
 //! t_ui = mean + a_u + q_i + noise,     t the target of a rating, n_i ratings of item i, n_u of user u
@@ -10,13 +10,13 @@
 //! p_i = log(1 + n_i),     c_i = sum_u (mean of q_j over the other items j of user u) / (n_i + k)
 //! ```
 //!
-//! q_i is the mean of an item, freed from the habits of its users and shrunk as by k more ratings of m_i, which is what
-//! is known of an item before its ratings are looked at. What many have rated is liked better (p), and so is what
-//! stands in good company (c): with items that are liked. beta and gamma come from weighted least squares over the
-//! items, p and c less their means over ratings. The equations are solved in turn.
+//! q_i is the mean rating of an item, corrected for user bias and shrunk toward its prior mean m_i as by k more ratings.
+//! The prior mean depends on popularity p (items with many ratings are liked more) and on company c (items rated together
+//! with liked items are liked more), both minus their means over ratings. Weighted least squares over items gives beta and
+//! gamma. The equations are solved in turn.
 //!
-//! Items are ranked by b_i, the lower end of what q_i may be: of many items with few ratings some have a high mean by
-//! luck, and these would lead the lists (docs/adr/0013).
+//! Items are ranked by b_i, a lower confidence bound of q_i. Without it, items with few ratings and a high mean by chance
+//! would lead the lists (docs/adr/0013).
 
 use crate::data::Ratings;
 
@@ -26,7 +26,7 @@ const ROUNDS: usize = 15;
 const SHRINKAGE: f64 = 8.0;
 /// z, in standard errors.
 const CAUTION: f64 = 1.5;
-/// Two predictors count as one where this share of the second, squared, or less is its own.
+/// Two predictors count as one if the squared part of the second that is orthogonal to the first is at most this fraction.
 const OWN_SHARE: f64 = 1e-6;
 
 /// Fitted biases.

@@ -1,15 +1,14 @@
 //! U and V around the biases, along a path of lambdas.
 //!
-//! Rows that are 0 stay 0: where lambda is large they are a minimum, and small rows grow slowly. So the path goes from
-//! small lambdas to large ones, each from the factors of the one before.
+//! Rows that are 0 stay 0: with a large lambda they are a minimum, and small rows grow slowly. So the path goes from small
+//! lambdas to large ones. Each fit starts at the factors of the one before.
 //!
-//! Scores are scale * b + v.u. For least squares scale is 1 and b is fitted again to what U and V leave over. For other
-//! losses, which have a margin or a temperature, scale is the power of the root of 2 with the least loss, factors left
-//! aside.
+//! Scores are scale * b + v.u. For least squares scale is 1 and b is fitted again to the residuals of U and V. Other
+//! losses have a margin or a temperature; their scale is the power of the root of 2 with the smallest loss without factors.
 
 use std::time::Instant;
 
-use super::Session;
+use super::{Session, UseBiases};
 use super::biases::Biases;
 use crate::data::Ratings;
 use crate::error::Result;
@@ -22,7 +21,7 @@ pub(super) struct Fit {
     pub(super) biases: Biases,
     pub(super) scale: f64,
     pub(super) factors: Factors,
-    /// Objective and seconds after each epoch.
+    /// Objective and seconds after each round.
     pub(super) log: Vec<(f64, f64)>,
 }
 
@@ -33,38 +32,38 @@ impl Fit {
     }
 }
 
-/// The epochs of a lambda end when one lowers the objective by no more than this share.
+/// The rounds of a lambda end when one lowers the objective by at most this fraction.
 const SETTLED: f64 = 1e-4;
 
 /// Exponents of the root of 2.
 const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
 
 impl Session<'_> {
-    /// Fits for lambdas from small to large; `watch` sees the fit after each.
+    /// Fits for lambdas from small to large; `observe` gets the fit after each.
     pub(super) fn fit(
         &self,
         ratings: &Ratings,
         lambdas: &[f64],
-        watch: &mut dyn FnMut(f64, &Fit) -> Result<()>,
+        observe: &mut dyn FnMut(f64, &Fit) -> Result<()>,
     ) -> Result<Fit> {
         let began = Instant::now();
-        let choices = self.choices;
+        let spec = self.spec;
         let folding = FoldIn {
-            loss: choices.loss.clone(),
+            loss: spec.loss.clone(),
             transform: self.labels,
             lambda: 1.0,
-            tolerance: choices.tolerance,
+            tolerance: spec.tolerance,
         };
         let labels = folding.targets(&ratings.values);
         let biases = self.biases(ratings);
         let scale = self.scale(ratings, &labels, &biases);
-        let factors = Factors::new(ratings.n_users(), ratings.n_items, choices.rank, self.recipe.seed);
-        let mut problem = Factorization::new(ratings, &choices.loss, &labels, biases.offsets(ratings, scale));
+        let factors = Factors::new(ratings.n_users(), ratings.n_items, spec.rank, spec.seed);
+        let mut problem = Factorization::new(ratings, &spec.loss, &labels, biases.offsets(ratings, scale));
         let mut fit = Fit { biases, scale, factors, log: Vec::new() };
         for &lambda in lambdas {
             let mut before = f64::INFINITY;
-            for _ in 0..choices.epochs {
-                let objective = self.epoch(&mut problem, lambda, &mut fit)?;
+            for _ in 0..spec.max_rounds {
+                let objective = self.round(&mut problem, lambda, &mut fit)?;
                 self.refit_biases(ratings, &labels, &mut problem, &mut fit);
                 fit.log.push((objective, began.elapsed().as_secs_f64()));
                 if before - objective <= SETTLED * objective {
@@ -72,21 +71,21 @@ impl Session<'_> {
                 }
                 before = objective;
             }
-            watch(lambda, &fit)?;
+            observe(lambda, &fit)?;
         }
         Ok(fit)
     }
 
-    /// Fits U and V once each; answers with the objective.
-    fn epoch(&self, problem: &mut Factorization<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
-        let step = HalfStep { lambda, tolerance: self.choices.tolerance, most: MAX_STEPS };
+    /// Fits U and V once each and returns the objective.
+    fn round(&self, problem: &mut Factorization<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
+        let step = HalfStep { lambda, tolerance: self.spec.tolerance, most: MAX_STEPS };
         problem.fit_users(&mut fit.factors, step, self.control)?;
         problem.fit_items(&mut fit.factors, step, self.control)?;
         self.control.step();
         Ok(problem.objective(&fit.factors, [lambda; 2]))
     }
 
-    /// For least squares: b of what U and V leave over.
+    /// For least squares: fits b to the residuals of U and V.
     fn refit_biases(
         &self,
         ratings: &Ratings,
@@ -94,18 +93,18 @@ impl Session<'_> {
         problem: &mut Factorization<'_>,
         fit: &mut Fit,
     ) {
-        if self.choices.biases && self.choices.loss.shape() == Shape::Quadratic {
-            fit.biases = Biases::fit(ratings, &left_over(ratings, labels, &fit.factors));
+        if self.spec.biases == UseBiases::Yes && self.spec.loss.shape() == Shape::Quadratic {
+            fit.biases = Biases::fit(ratings, &residuals(ratings, labels, &fit.factors));
             problem.set_offsets(fit.biases.offsets(ratings, fit.scale));
         }
     }
 
     fn scale(&self, ratings: &Ratings, labels: &[f64], biases: &Biases) -> f64 {
-        if self.choices.loss.shape() == Shape::Quadratic || !self.choices.biases {
+        if self.spec.loss.shape() == Shape::Quadratic || self.spec.biases == UseBiases::No {
             return 1.0;
         }
         let none = vec![0.0; ratings.len()];
-        let problem = Factorization::new(ratings, &self.choices.loss, labels, none);
+        let problem = Factorization::new(ratings, &self.spec.loss, labels, none);
         let mut best = (1.0, f64::INFINITY);
         for exponent in SCALES {
             let scale = libm::exp2(0.5 * f64::from(exponent));
@@ -118,8 +117,8 @@ impl Session<'_> {
     }
 }
 
-/// Labels less the products of factors.
-fn left_over(ratings: &Ratings, labels: &[f64], factors: &Factors) -> Vec<f64> {
+/// Labels minus the products of factors.
+fn residuals(ratings: &Ratings, labels: &[f64], factors: &Factors) -> Vec<f64> {
     let mut rest = labels.to_vec();
     for user in 0..ratings.n_users() {
         for rating in ratings.of_user(user) {

@@ -1,27 +1,31 @@
 //! Recommendation: factors of users and items around biases (Weimer, Karatzoglou, Le & Smola 2008; Le, Smola, Chapelle &
 //! Teo, section 7.2).
 //!
-//! Training has three parts. `biases` finds what all users agree about, `factors` finds what they differ in: U and V by
-//! turns, with the biases as offsets. `choice` finds the weight of the penalty on held-out ratings of every user; with
-//! one that is large enough all factors are 0 and the biases alone rank, so factors are used only where they help.
+//! Training has three parts: `biases` fits what is common to all users; `factors` fits U and V in turn, with the biases as
+//! offsets; `select_lambda` chooses the weight of the penalty on held-out ratings. With a large weight all factors are 0
+//! and the biases alone rank, so factors are used only if they help.
 
 mod biases;
-mod choice;
 mod factors;
+mod select_lambda;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use self::biases::Biases;
 use self::factors::Fit;
-use super::{AlgorithmDef, LogStep, Recipe, Trained, TrainingSet};
+use super::grid::{check_loss_parameters, loss_parameters};
+use super::selection::{LambdaChoice, ValidationSpec};
+use super::{AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, Trainer, TrainingSet, entries};
 use crate::arrange::ListConstraint;
 use crate::control::Control;
-use crate::data::{Dataset, Ratings, RowOrder, Scaling, ScalingKind};
+use crate::data::{Dataset, Id, Missing, Ratings, RowOrder, Scaling};
 use crate::error::{Error, Result};
-use crate::loss::{self, Loss, Shape};
+use crate::fit::HeldOut;
+use crate::loss::{self, Loss, LossDef, Shape};
+use crate::math::dense::dot;
 use crate::model::{Factored, FoldIn, Ranker, RatingTransform};
-use crate::param::Params;
-use crate::smoothing::Kind;
+use crate::param::{Params, named};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -29,112 +33,101 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     summary: "recommendation from ratings: factors of users and items with a ranking loss per user, around biases; reads ids and ratings, no features",
     objective: "lambda / 2 (|U|^2 + |V|^2) + sum_u w_u l_u(scale b + V_u u), by turns in U and V; b_i the lower ends of shrunk means of items, freed from the habits of users, l_u the loss on the ratings of user u; w_u the number of ratings for least squares, else 1",
     source: "Le, Smola, Chapelle & Teo, equation (42); Weimer, Karatzoglou, Le & Smola 2008",
-    smoothing: Kind::Uniform,
-    loss: DEFAULT_LOSS,
-    penalty: "ridge",
-    prior: "zero",
-    scale: ScalingKind::None,
-    order: RowOrder::Canonical,
-    features: false,
-    parameters: &[
-        "loss",
-        "measure",
-        "decoder",
-        "decoder_power",
-        "neutral_grade",
-        "half_life",
-        "margin",
-        "label_ties",
-        "target",
-        "factors",
-        "biases",
-        "lambda",
-        "max_rounds",
-        "tolerance",
-        "metric",
-        "undefined",
-        "validation",
-    ],
-    train,
-    go_on: None,
+    // Least squares on pairs of gains: a convex ranking loss that is consistent with NDCG.
+    defaults: &[("loss", loss::list::PAIR_SQUARED.name), ("target", Target::Gain.name())],
+    reads: |option| OPTIONS.contains(&option),
+    parse: |params| Ok(Box::new(CofiRankSpec::parse(params)?)),
+    resume: None,
 };
 
-/// Least squares on pairs of gains: a convex ranking loss that is consistent with NDCG.
-const DEFAULT_LOSS: &str = "pair_squared";
+/// Its options.
+const OPTIONS: &[&str] = &[
+    "loss",
+    "measure",
+    "decoder",
+    "decoder_power",
+    "neutral_grade",
+    "half_life",
+    "margin",
+    "label_ties",
+    "target",
+    "factors",
+    "biases",
+    "lambda",
+    "max_rounds",
+    "tolerance",
+    "metric",
+    "undefined",
+    "validation",
+];
+
+/// What biases and least squares are fitted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// Grades y.
+    Grade,
+    /// Gains 2^y - 1.
+    Gain,
+}
+
+named!(Target { Grade = "grade", Gain = "gain" });
+
+/// Whether there are biases of users and items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UseBiases {
+    Yes,
+    No,
+}
 
 /// The choices of one training.
 #[derive(Debug, Clone)]
-pub struct Choices {
+struct CofiRankSpec {
     /// The loss, convex.
-    pub loss: Loss,
-    /// Numbers of a row of U or V.
-    pub rank: usize,
-    /// Whether there are biases.
-    pub biases: bool,
-    /// Whether biases and least squares see gains, not grades.
-    pub gain: bool,
-    /// Times that U and V are fitted for each lambda.
-    pub epochs: usize,
-    /// Relative gap of a half step.
-    pub tolerance: f64,
+    loss: Loss,
+    /// Its parameters as the caller gave them.
+    loss_parameters: Map<String, Value>,
+    /// Length of a row of U or V.
+    rank: usize,
+    biases: UseBiases,
+    target: Target,
+    /// Maximum number of rounds for each lambda. A round fits U, then V.
+    max_rounds: usize,
+    /// Relative gap of a half round.
+    tolerance: f64,
+    lambda: LambdaChoice,
+    validation: ValidationSpec,
+    missing: Missing,
+    seed: u64,
 }
 
-impl Choices {
-    /// The caller's choices.
+impl CofiRankSpec {
+    /// Parses and checks parameters.
     ///
     /// # Errors
-    /// A loss that is not convex.
-    pub(super) fn new(options: &Params) -> Result<Self> {
-        let name = options.text("loss").unwrap_or(DEFAULT_LOSS);
-        let mut given = options.given().clone();
-        if name == "direct" {
-            given.insert("bound".to_owned(), json!("convex"));
-            given.entry("decoder").or_insert(json!("power"));
-        }
-        let gain = options.text("target") != Some("grade");
-        given.insert("target".to_owned(), json!(if gain { "gain" } else { "grade" }));
-        let loss = loss::find(name)?.make(&given.into())?;
-        if loss.constraint() != ListConstraint::None {
-            let problem =
-                format!("option 'loss': '{name}' is for documents at slots, not for ratings of items");
-            return Err(Error::Unsupported(problem));
-        }
-        if !loss.shape().is_convex() {
-            let problem = format!("option 'loss': 'cofi_rank' takes convex losses, and '{name}' is not");
-            return Err(Error::Unsupported(problem));
-        }
+    /// A loss that is not convex or needs slots.
+    fn parse(params: &Params) -> Result<Self> {
+        let def = loss::find(params.text("loss").unwrap_or(loss::list::PAIR_SQUARED.name))?;
+        check_loss_parameters(def, params, &["target"])?;
+        let target = params.choice("target")?.unwrap_or(Target::Gain);
+        let loss = convex_loss(def, params, target)?;
         Ok(Self {
+            lambda: LambdaChoice::parse(params.get("lambda"), || default_lambdas(&loss)),
             loss,
-            rank: options.count("factors").unwrap_or(10),
-            biases: options.get("biases").and_then(Value::as_bool).unwrap_or(true),
-            gain,
-            epochs: options.count("max_rounds").unwrap_or(10),
-            tolerance: options.number("tolerance").unwrap_or(1e-3),
+            loss_parameters: loss_parameters(def, params).collect(),
+            rank: params.count("factors").unwrap_or(10),
+            biases: if params.switch("biases") == Some(false) { UseBiases::No } else { UseBiases::Yes },
+            target,
+            max_rounds: params.count("max_rounds").unwrap_or(10),
+            tolerance: params.number("tolerance").unwrap_or(1e-3),
+            validation: ValidationSpec::parse(params, HeldOut::Documents)?,
+            missing: params.choice("missing")?.unwrap_or_default(),
+            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
         })
     }
 
-    /// The candidates for lambda where the caller names none, largest first. Least squares are sums, others means.
-    pub(super) fn grid(&self) -> Vec<f64> {
-        let (largest, width, steps) =
-            if self.loss.shape() == Shape::Quadratic { (2.05, 0.1, 15) } else { (1.0, 0.5, 6) };
-        (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()
-    }
-
-    /// The choices as JSON, for the model's card.
-    pub(super) fn settings(&self) -> Value {
-        json!({
-            "loss": self.loss.def().name,
-            "target": if self.gain { "gain" } else { "grade" },
-            "factors": self.rank,
-            "biases": self.biases,
-            "max_rounds": self.epochs,
-            "tolerance": self.tolerance,
-        })
-    }
-
-    /// What least squares and biases see: targets with a standard deviation of 1 within users.
+    /// The targets of least squares and biases: their standard deviation within users is 1.
     fn labels(&self, ratings: &Ratings) -> RatingTransform {
-        let raw = RatingTransform { gain: self.gain, scale: 1.0 };
+        let raw = RatingTransform { gain: self.target == Target::Gain, scale: 1.0 };
         let mut squares = 0.0;
         for user in 0..ratings.n_users() {
             let targets: Vec<f64> =
@@ -147,40 +140,100 @@ impl Choices {
     }
 }
 
+/// The loss of a definition. Of `direct` it is the convex bound.
+fn convex_loss(def: &'static LossDef, params: &Params, target: Target) -> Result<Loss> {
+    let mut params = params.clone().with("target", json!(target.name()));
+    if def.name == "direct" {
+        let decoder = json!(params.text("decoder").unwrap_or("power"));
+        params = params.with("bound", json!("convex")).with("decoder", decoder);
+    }
+    let loss = def.make(&params)?;
+    let refuse = |why: &str| {
+        let name = def.name;
+        Err(Error::Unsupported(format!("algorithm 'cofi_rank' does not support loss \"{name}\": {why}")))
+    };
+    if loss.constraint() != ListConstraint::None {
+        return refuse("it ranks documents at slots");
+    }
+    if !loss.shape().is_convex() {
+        return refuse("it is not convex");
+    }
+    Ok(loss)
+}
+
+/// Default candidates for lambda, largest first. Objectives of least squares are sums, others are means.
+fn default_lambdas(loss: &Loss) -> Vec<f64> {
+    let (largest, width, steps) = if loss.shape() == Shape::Quadratic { (2.05, 0.1, 15) } else { (1.0, 0.5, 6) };
+    (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()
+}
+
+impl Trainer for CofiRankSpec {
+    fn input(&self) -> Input<'_> {
+        Input {
+            columns: Columns::Ids,
+            constraint: ListConstraint::None,
+            order: RowOrder::Canonical,
+            missing: self.missing,
+            validation: self.validation.data.source(),
+        }
+    }
+
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
+        let TrainingSet { data, validation, .. } = set;
+        check(&data, self)?;
+        let (ratings, items) = Ratings::of(&data)?;
+        let session = Session { spec: self, labels: self.labels(&ratings), control };
+        // 1. Lambda, on held-out ratings or on a source.
+        let folds = select_lambda::folds(&data.query_ids, &items, &ratings, self);
+        let judged = validation.map(|other| select_lambda::Judged::of(&other, &data.query_ids, &items));
+        let (lambda, selection) = session.select(&ratings, &folds, judged.as_ref())?;
+        // 2. All ratings, along the path of lambdas up to the chosen one.
+        let path = session.path_to(lambda);
+        let fit = session.fit(&ratings, &path, &mut |_, _| Ok(()))?;
+        // 3. The model and its report.
+        let mut trained = trained(&session, fit, lambda, selection, (data.query_ids, items, ratings))?;
+        if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
+            trained.warnings.push(format!(
+                "{unknown} users of the validation source are left out because they have no training ratings"
+            ));
+        }
+        Ok(trained)
+    }
+
+    fn settings(&self) -> Result<Map<String, Value>> {
+        #[derive(Serialize)]
+        struct Settings<'a> {
+            loss: &'a str,
+            target: &'a str,
+            factors: usize,
+            biases: bool,
+            max_rounds: usize,
+            tolerance: f64,
+        }
+        let mut settings = entries(&Settings {
+            loss: self.loss.def().name,
+            target: self.target.name(),
+            factors: self.rank,
+            biases: self.biases == UseBiases::Yes,
+            max_rounds: self.max_rounds,
+            tolerance: self.tolerance,
+        })?;
+        settings.extend(self.loss_parameters.clone());
+        settings.insert("seed".to_owned(), json!(self.seed));
+        Ok(settings)
+    }
+}
+
 /// What is fixed before anything is fitted.
 struct Session<'a> {
-    recipe: &'a Recipe,
-    choices: &'a Choices,
+    spec: &'a CofiRankSpec,
     labels: RatingTransform,
     control: &'a Control,
 }
 
-fn train(recipe: &Recipe, set: TrainingSet, control: &Control) -> Result<Trained> {
-    let Some(choices) = &recipe.factorization else {
-        return Err(Error::Internal("a factorization without its choices".to_owned()));
-    };
-    let TrainingSet { data, validation, .. } = set;
-    check(&data, choices)?;
-    let (ratings, items) = Ratings::of(&data)?;
-    let labels = choices.labels(&ratings);
-    let session = Session { recipe, choices, labels, control };
-    let folds = choice::folds(&data.query_ids, &items, &ratings, recipe);
-    let judged = validation.map(|other| choice::Judged::of(&other, &data.query_ids, &items));
-    let (lambda, chosen) = session.lambda(&ratings, &folds, judged.as_ref())?;
-    let path = session.path_to(lambda);
-    let fit = session.fit(&ratings, &path, &mut |_, _| Ok(()))?;
-    let mut trained = trained(&session, fit, lambda, chosen, (data.query_ids, items, ratings));
-    if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
-        trained.warnings.push(format!(
-            "{unknown} users of the validation source are not in the training; they were left out"
-        ));
-    }
-    Ok(trained)
-}
-
 impl Session<'_> {
     fn biases(&self, ratings: &Ratings) -> Biases {
-        if !self.choices.biases {
+        if self.spec.biases == UseBiases::No {
             return Biases::none(ratings);
         }
         let targets: Vec<f64> = ratings.values.iter().map(|&rating| self.labels.apply(rating)).collect();
@@ -188,38 +241,46 @@ impl Session<'_> {
     }
 }
 
-type Known = (Vec<crate::data::Id>, Vec<crate::data::Id>, Ratings);
+/// Users, items and ratings of the training.
+type Known = (Vec<Id>, Vec<Id>, Ratings);
+
+/// What training found.
+#[derive(Serialize)]
+struct Details {
+    users: usize,
+    items: usize,
+    ratings: usize,
+    bias_scale: f64,
+    norms: Norms,
+}
+
+/// Frobenius norms of U and V.
+#[derive(Serialize)]
+struct Norms {
+    users: f64,
+    items: f64,
+}
 
 fn trained(
     session: &Session<'_>,
     fit: Fit,
     lambda: f64,
-    choice: Option<super::Choice>,
+    selection: Option<LambdaSelection>,
     known: Known,
-) -> Trained {
+) -> Result<Trained> {
     let (users, items, ratings) = known;
-    let Choices { loss, tolerance, .. } = session.choices;
-    let folding = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
+    let CofiRankSpec { loss, tolerance, .. } = session.spec;
+    let fold_in = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
-    let log = fit.log.iter().map(|&(objective, seconds)| LogStep { objective, gap: 0.0, seconds }).collect();
-    let lone = (0..ratings.n_users()).filter(|&user| ratings.of_user(user).len() < 2).count();
-    let mut warnings: Vec<String> = choice
-        .iter()
-        .flat_map(|choice| [choice.warning(lambda), choice.indifference(), at_the_end(choice)])
-        .flatten()
-        .collect();
-    if lone > 0 {
-        warnings.push(format!("{lone} users have a single rating, which says nothing about an order; the biases of items rank for them"));
-    }
-    let norms =
-        [&fit.factors.users, &fit.factors.items].map(|rows| crate::math::dense::dot(rows, rows).sqrt());
-    let report = json!({
-        "users": users.len(),
-        "items": items.len(),
-        "ratings": ratings.len(),
-        "bias_scale": fit.scale,
-        "norms": { "users": norms[0], "items": norms[1] },
-    });
+    let warnings = warnings(lambda, selection.as_ref(), &ratings);
+    let norm = |rows: &[f64]| dot(rows, rows).sqrt();
+    let details = entries(&Details {
+        users: users.len(),
+        items: items.len(),
+        ratings: ratings.len(),
+        bias_scale: fit.scale,
+        norms: Norms { users: norm(&fit.factors.users), items: norm(&fit.factors.items) },
+    })?;
     let factored = Factored {
         users,
         items,
@@ -230,48 +291,48 @@ fn trained(
         scale: fit.scale,
         rated_offsets: ratings.offsets,
         rated: ratings.items,
-        fold_in: folding,
+        fold_in,
     };
-    Trained {
-        ranker: Ranker::Factored(Box::new(factored)),
-        scaling: Scaling::None,
+    Ok(Trained {
         lambda: Some(lambda),
-        prior_lambda: None,
-        choice,
-        log,
-        functions: 1,
-        unconverged: 0,
+        selection,
+        log: fit.log.iter().map(|&(objective, seconds)| LogStep { objective, gap: 0.0, seconds }).collect(),
         warnings,
-        report,
-        aside: json!({}),
+        details,
+        ..Trained::new(Ranker::Factored(Box::new(factored)), Scaling::None)
+    })
+}
+
+fn warnings(lambda: f64, selection: Option<&LambdaSelection>, ratings: &Ratings) -> Vec<String> {
+    let of_selection = |selection: &LambdaSelection| {
+        [selection.warning(lambda), selection.same_value_warning(), selection.smallest_is_best_warning()]
+    };
+    let mut warnings: Vec<String> = selection.into_iter().flat_map(of_selection).flatten().collect();
+    let single = (0..ratings.n_users()).filter(|&user| ratings.of_user(user).len() < 2).count();
+    if single > 0 {
+        warnings.push(format!(
+            "{single} users have a single rating, which gives no order; the biases of items rank for them"
+        ));
     }
+    warnings
 }
 
-/// Says so where the best candidate is the smallest.
-fn at_the_end(choice: &super::Choice) -> Option<String> {
-    let last = choice.curve.len().checked_sub(1).filter(|last| *last > 0 && choice.winner == Some(*last))?;
-    Some(format!(
-        "the smallest candidate for lambda, {:.3}, was the best; smaller ones, with the option lambda, may be better",
-        choice.curve[last].0
-    ))
-}
-
-/// Refuses weights, and ratings that the loss has no value for.
-fn check(data: &Dataset, choices: &Choices) -> Result<()> {
+/// Refuses weights, and ratings for which the loss has no value.
+fn check(data: &Dataset, spec: &CofiRankSpec) -> Result<()> {
     if let Some(user) = data.weights.iter().position(|weight| (weight - 1.0).abs() > 0.0) {
         return Err(Error::Unsupported(format!(
-            "user {} has the weight {}; 'cofi_rank' takes every user alike, so leave the column of weights out \
-             with the option \"columns\": {{\"ignore\": [...]}}",
+            "user {} has the weight {}; 'cofi_rank' supports no weights; ignore the column of weights with the option \
+             \"columns\": {{\"ignore\": [...]}}",
             data.query_ids[user], data.weights[user]
         )));
     }
-    let labels = RatingTransform { gain: choices.gain, scale: 1.0 };
+    let labels = RatingTransform { gain: spec.target == Target::Gain, scale: 1.0 };
     for user in 0..data.n_queries() {
         for row in data.rows(user) {
-            let whom = || format!("user {}, item {}", data.query_ids[user], data.doc_ids[row]);
-            labels.check(data.relevance[row], whom)?;
+            let which = || format!("user {}, item {}", data.query_ids[user], data.doc_ids[row]);
+            labels.check(data.relevance[row], which)?;
         }
-        if let Loss::List(loss) = &choices.loss {
+        if let Loss::List(loss) = &spec.loss {
             let problem = |error| Error::Data(format!("user {}: {error}", data.query_ids[user]));
             loss.check_query(data.labels(user), &[]).map_err(problem)?;
         }

@@ -1,17 +1,18 @@
-//! What is refused before a training, and what is to be said after it.
+//! Data that training refuses, and warnings about its result.
 
-use super::spec::{Prior, Recipe};
+use super::spec::GridSpec;
 use super::train::Fit;
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::fit::Prior;
 use crate::loss::{self, Loss, Shape};
 use crate::space::{Scorer, Space};
 
-/// An objective above this share of that of no function is no success.
+/// A loss that training lowers by less than 1% is not lowered.
 const COLLAPSED: f64 = 0.99;
 
-/// More pairs of one query are refused: one pass over so many takes about 0.1 s, and nothing stops it.
+/// Maximum number of pairs of one query. One pass over as many takes about 0.1 s and cannot be interrupted.
 const MOST_PAIRS: u64 = 500_000_000;
 
 /// Refuses a kernel whose documents or pairs would take more memory than is allowed. One function for all queries needs
@@ -27,7 +28,7 @@ pub(super) fn memory(space: &Space, data: &Dataset, allowed: Option<u64>) -> Res
     }
 }
 
-/// Refuses queries whose pairs would take too long: a fit goes through all of them many times.
+/// Refuses queries with so many pairs that a fit takes too long.
 pub(super) fn pairs(data: &Dataset) -> Result<()> {
     for query in 0..data.n_queries() {
         let pairs = loss::pair_count(data.labels(query));
@@ -62,24 +63,24 @@ pub(super) fn informative(loss: &Loss, data: &Dataset) -> Result<()> {
     )))
 }
 
-/// An error for training sets without documents to tell apart.
+/// The error for training sets in which no query has documents of different relevance.
 pub(in crate::algorithm) fn nothing_to_learn(queries: usize) -> Error {
     Error::Data(format!(
         "no query has two documents with different relevance, so there is nothing to learn ({queries} queries read)"
     ))
 }
 
-/// Says so where the best function is hardly better than none, as margins over all documents make it on noisy grades.
-pub(super) fn collapse(recipe: &Recipe, fits: &[Fit]) -> Option<String> {
+/// A warning if the best function is hardly better than none. Large-margin bounds have that on noisy grades.
+pub(super) fn collapse(spec: &GridSpec, fits: &[Fit]) -> Option<String> {
     let [Fit { function, report, .. }] = fits else { return None };
     let first = report.steps.first()?.objective;
-    let takes_planes = matches!(recipe.loss, Loss::List(_)) && recipe.loss.shape() == Shape::Convex;
+    let takes_planes = matches!(spec.loss, Loss::List(_)) && spec.loss.shape() == Shape::Convex;
     if !takes_planes || function.objective < COLLAPSED * first {
         return None;
     }
-    let at = if recipe.prior == Prior::Zero { "w = 0" } else { "its prior" };
-    let name = recipe.loss.def().name;
-    let why = match recipe.loss.constraint() {
+    let at = if spec.prior == Prior::Zero { "w = 0" } else { "its prior" };
+    let name = spec.loss.def().name;
+    let why = match spec.loss.constraint() {
         ListConstraint::Slots => "these features hardly tell which document belongs to which slot",
         _ => {
             "it is a bound that no function lowers on these grades; try the perceptron, direct with \"bound\": \

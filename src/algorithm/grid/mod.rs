@@ -1,19 +1,19 @@
-//! Algorithms over one grid: smoothing x loss x kernel x penalty x prior x solver. A preset names one point of it.
+//! Algorithms over one grid of loss, kernel, penalty, prior, solver and weights of queries.
+//!
+//! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `train` fits functions,
+//! `select_lambda` chooses lambda on `validation_rounds`.
 
 mod checks;
-mod given;
 mod lambdas;
-pub(super) mod presets;
+mod presets;
 mod select_lambda;
-mod settings;
 mod spec;
 mod train;
 mod validation_rounds;
 
-pub use given::missing;
-pub use select_lambda::Choice;
-pub use spec::{LambdaChoice, Prior, Recipe, Validation, Weighting};
+pub use spec::{QueryScale, Weighting};
 
 pub(super) use checks::nothing_to_learn;
-pub(super) use lambdas::auto_grid;
-pub(super) use train::PRESET;
+pub(super) use lambdas::default_lambdas;
+pub(super) use presets::PRESETS;
+pub(super) use spec::{check_loss_parameters, loss_parameters};

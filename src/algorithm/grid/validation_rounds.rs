@@ -1,53 +1,54 @@
-//! Rounds of validation: who lends judgments, and which queries the functions fitted on them are judged by.
+//! Rounds of validation: judgments to fit functions on, and queries to judge these functions.
 
 use std::sync::Arc;
 
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::spec::{LambdaChoice, Prior, Validation};
-use super::train::{Session, query_features, scale};
+use super::train::{Session, query_features};
+use crate::algorithm::selection::{LambdaChoice, Validation};
+use crate::algorithm::{Split, scale};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::fit::{Neighbor, Neighborhood, TrainingBlocks};
+use crate::fit::{Neighbor, Neighborhood, Prior, TrainingBlocks};
 use crate::loss::Loss;
 use crate::select::{Folds, held_out_documents};
 use crate::smoothing::Kind;
 
-/// Share of the documents of each query that validation on documents holds out.
+/// Fraction of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
 
 /// One round.
 pub(super) struct Round {
-    /// Whose judgments count.
+    /// Judgments to fit functions on.
     pub neighborhood: Neighborhood,
-    /// The documents that functions are judged by, their features scaled.
+    /// Documents that judge the functions, their features scaled.
     pub judge: Arc<Dataset>,
-    /// The queries of `judge` that count, ascending.
+    /// The queries of `judge` that are evaluated, ascending.
     pub queries: Vec<usize>,
-    /// What was held out, as a sentence.
-    pub held_out: String,
+    /// What is held out.
+    pub split: Split,
     targets: Targets,
 }
 
-/// What the queries of the judge are to the training set.
+/// How the queries of the judge relate to the training set.
 #[derive(Clone)]
 enum Targets {
     /// Training queries that are held out.
     HeldOut,
-    /// Training queries some of whose documents are held out.
+    /// Training queries with some held-out documents.
     Observed,
-    /// Queries of another source: their features, and their number among the training queries where they are observed.
+    /// Queries of another source, with their features. `own`: their indices among the training queries.
     Others { features: Arc<Array2<f64>>, own: Arc<Vec<Option<usize>>> },
 }
 
-/// One function to fit and the queries of the judge that it is for.
+/// One function to fit and the queries that judge it.
 #[derive(Debug)]
 pub(super) struct Trial {
-    /// Whose judgments support it.
+    /// Training queries with a weight.
     pub neighbors: Vec<Neighbor>,
-    /// Numbers of queries of the judge, ascending.
+    /// Indices of queries of the judge, ascending.
     pub queries: Vec<usize>,
 }
 
@@ -58,17 +59,17 @@ impl Round {
             neighborhood: self.neighborhood.uniform(loss)?,
             judge: Arc::clone(&self.judge),
             queries: self.queries.clone(),
-            held_out: self.held_out.clone(),
+            split: self.split,
             targets: self.targets.clone(),
         })
     }
 
-    /// True where the judge's queries are the training queries.
+    /// Whether the training queries themselves are judged.
     pub fn judges_observed(&self) -> bool {
         matches!(self.targets, Targets::Observed)
     }
 
-    /// One trial per query, or one for all of them where one function serves all.
+    /// One trial per query, or one in all with uniform smoothing.
     pub fn trials(&self, control: &Control) -> Result<Vec<Trial>> {
         if self.neighborhood.smoothing.kind == Kind::Uniform {
             return Ok(vec![Trial {
@@ -97,63 +98,64 @@ impl Round {
 }
 
 impl Session<'_> {
-    /// The rounds that the recipe's validation asks for; none where nothing is to be chosen.
+    /// The rounds of validation; none if there is no lambda to choose.
     pub(super) fn rounds(&self, source: Option<Dataset>) -> Result<Vec<Round>> {
-        let nothing_to_choose = matches!(self.recipe.lambda, LambdaChoice::Fixed(_));
-        if nothing_to_choose && self.recipe.prior == Prior::Zero && !self.begins_elsewhere() {
+        let spec = self.spec;
+        let has_prior = spec.prior != Prior::Zero || spec.starts_at_regression();
+        if matches!(spec.lambda, LambdaChoice::Fixed(_)) && !has_prior {
             return Ok(Vec::new());
         }
-        match (&self.recipe.validation, source) {
+        match (&spec.validation.data, source) {
             (_, Some(source)) => Ok(vec![self.on_source(source)?]),
-            (Validation::Documents, _) => Ok(vec![self.on_documents()]),
-            (Validation::Queries(share), _) => Ok(self.on_queries(*share)),
+            (Validation::Documents, None) => Ok(vec![self.on_documents()]),
+            (Validation::Queries(fraction), None) => Ok(self.on_queries(*fraction)),
             (Validation::Source(name), None) => {
                 Err(Error::Internal(format!("validation source '{name}' was not read")))
             }
         }
     }
 
-    fn on_queries(&self, share: f64) -> Vec<Round> {
+    fn on_queries(&self, fraction: f64) -> Vec<Round> {
         let n = self.data.n_queries();
         let judged: Vec<bool> = (0..n).map(|query| self.neighborhood.blocks.is_informative(query)).collect();
-        let folds = Folds::by_query(&self.data.query_ids, &judged, share, self.recipe.seed).held_out;
-        let queries: usize = folds.iter().flatten().filter(|held_out| **held_out).count();
-        let sentence = format!("{queries} of {n} queries, in {} folds", folds.len());
+        let folds = Folds::by_query(&self.data.query_ids, &judged, fraction, self.spec.seed).held_out;
+        let held_out: usize = folds.iter().flatten().filter(|held_out| **held_out).count();
+        let split = Split::Queries { held_out, all: n, folds: folds.len() };
         let round = |held_out: Vec<bool>| Round {
             queries: (0..n).filter(|query| held_out[*query]).collect(),
             neighborhood: Neighborhood { held_out: Arc::new(held_out), ..self.neighborhood.clone() },
             judge: Arc::clone(&self.data),
-            held_out: sentence.clone(),
+            split,
             targets: Targets::HeldOut,
         };
         folds.into_iter().map(round).collect()
     }
 
     fn on_documents(&self) -> Round {
-        let held_out = held_out_documents(&self.data, HELD_OUT_DOCUMENTS, self.recipe.seed);
+        let held_out = held_out_documents(&self.data, HELD_OUT_DOCUMENTS, self.spec.seed);
         let rows =
             |held: bool| -> Vec<usize> { (0..held_out.len()).filter(|row| held_out[*row] == held).collect() };
         let (kept, held) = (rows(false), rows(true));
         let space = Arc::clone(self.neighborhood.blocks.space());
         let blocks =
-            TrainingBlocks::from_rows(space, Arc::new(self.data.with_rows(&kept)), self.recipe.loss.clone());
+            TrainingBlocks::from_rows(space, Arc::new(self.data.with_rows(&kept)), self.spec.loss.clone());
         Round {
             neighborhood: Neighborhood { blocks: Arc::new(blocks), ..self.neighborhood.clone() },
             judge: Arc::new(self.data.with_rows(&held)),
             queries: (0..self.data.n_queries()).collect(),
-            held_out: format!("{} of {} documents", held.len(), held_out.len()),
+            split: Split::Documents { held_out: held.len(), all: held_out.len() },
             targets: Targets::Observed,
         }
     }
 
     fn on_source(&self, mut source: Dataset) -> Result<Round> {
         let features = Arc::new(query_features(self.rule.as_ref(), &source)?);
-        scale(&self.scaling, &mut source, self.control)?;
+        scale(&self.scaling, self.spec.scale, &mut source, self.control)?;
         let own = source.query_ids.iter().map(|id| self.data.query_ids.binary_search(id).ok()).collect();
         Ok(Round {
             neighborhood: self.neighborhood.clone(),
             queries: (0..source.n_queries()).collect(),
-            held_out: format!("{} queries of the validation source", source.n_queries()),
+            split: Split::SourceQueries(source.n_queries()),
             judge: Arc::new(source),
             targets: Targets::Others { features, own: Arc::new(own) },
         })

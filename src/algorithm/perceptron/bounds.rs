@@ -1,4 +1,4 @@
-//! What the theory promises for the rounds of a training: bounds of the sum of RML (Chaudhuri & Tewari 2014).
+//! Bounds of the sum of RML over the rounds of a training (Chaudhuri & Tewari 2014).
 //!
 //! | bound, for every u | holds |
 //! |---|---|
@@ -7,13 +7,13 @@
 //!
 //! f_t counts the documents that were active in round t, so it is convex and f_t(w_t) >= RML. The proof of Theorem 5 is
 //! for eta = 1 / (4 m R_X^2 v_max). With misorder the ranking does not depend on eta, so it holds for every eta; with
-//! margin the ranking does depend on it, and the value is a yardstick without proof. m is the largest number of documents
+//! margin the ranking does depend on it, and the value has no proof. m is the largest number of documents
 //! with a positive weight, which is k for NDCG@k (Corollary 7).
 //!
-//! Both are evaluated at u = c times the averaged weights, c >= 0 the best: with g_i the lead of document i over its rival
+//! Both are evaluated at u = c times the averaged weights, c >= 0 the best: with g_i the score of document i minus that of its rival
 //! under the averaged weights, a sum of f_t is sum n_i v_i max(0, 1 - c g_i), n_i the number of rounds that counted i.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::rounds::Perceptron;
 use crate::control::Control;
@@ -30,7 +30,24 @@ struct Term {
     lead: f64,
 }
 
-/// The bounds as JSON. `counted`: in how many rounds each document (`n_docs`) counted.
+/// The bounds of a training.
+#[derive(Debug, Serialize)]
+pub(super) struct Bounds {
+    comparator: &'static str,
+    regret: Bound,
+    theorem_5: Bound,
+}
+
+/// A bound at the best scale of the comparator.
+#[derive(Debug, Serialize)]
+struct Bound {
+    formula: &'static str,
+    value: f64,
+    scale: f64,
+    proved: bool,
+}
+
+/// Computes the bounds. `counted`: number of rounds that used each document (`n_docs`).
 ///
 /// # Errors
 /// An interruption.
@@ -39,7 +56,7 @@ pub(super) fn report(
     data: &Dataset,
     counted: &[u32],
     control: &Control,
-) -> Result<Value> {
+) -> Result<Bounds> {
     let (rules, progress) = (perceptron.rules(), perceptron.progress());
     let direction = progress.average();
     let mut terms = terms(perceptron, data, counted, &direction, control)?;
@@ -48,21 +65,21 @@ pub(super) fn report(
     let size = progress.most_weighted as f64 * progress.largest_norm * progress.largest_norm;
     let regret = least(&terms, square / (2.0 * rules.learning_rate));
     let theorem = least(&terms, 2.0 * square * size * progress.largest_ratio);
-    Ok(json!({
-        "comparator": "averaged weights, best of scales",
-        "regret": {
-            "formula": "sum f_t(u) + |u|^2 / (2 eta) + eta / 2 sum |z_t|^2",
-            "value": regret.1 + 0.5 * rules.learning_rate * progress.squared_steps,
-            "scale": regret.0,
-            "proved": true,
+    Ok(Bounds {
+        comparator: "averaged weights, best of scales",
+        regret: Bound {
+            formula: "sum f_t(u) + |u|^2 / (2 eta) + eta / 2 sum |z_t|^2",
+            value: regret.1 + 0.5 * rules.learning_rate * progress.squared_steps,
+            scale: regret.0,
+            proved: true,
         },
-        "theorem_5": {
-            "formula": "2 sum f_t(u) + 4 |u|^2 m R_X^2 v_max",
-            "value": 2.0 * theorem.1,
-            "scale": theorem.0,
-            "proved": rules.update_on == Active::Misorder,
+        theorem_5: Bound {
+            formula: "2 sum f_t(u) + 4 |u|^2 m R_X^2 v_max",
+            value: 2.0 * theorem.1,
+            scale: theorem.0,
+            proved: rules.update_on == Active::Misorder,
         },
-    }))
+    })
 }
 
 fn terms(

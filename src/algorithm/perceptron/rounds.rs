@@ -1,8 +1,8 @@
 //! The rounds of Algorithm 1 (Chaudhuri & Tewari 2014): w_1 = 0; at query t with documents X and grades R, s = X w_t;
 //! if RML = 1 - measure(s, R) is not 0, w_{t+1} = w_t - eta X' g, g a subgradient of SLAM at s.
 //!
-//! RML takes equal scores as badly as they can stand, the less relevant first: at w = 0 all scores are equal, and by
-//! input order a file that is sorted by relevance would never make an update. Not 0 means above 1e-12.
+//! RML puts the less relevant of equal scores first. At w = 0 all scores are equal; in input order a file sorted by relevance
+//! would never cause an update. Not 0 means above 1e-12.
 
 use crate::data::{Documents, Matrix};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub struct Round {
 }
 
 impl Perceptron {
-    /// The algorithm where it stands after `progress`, with `ties` as the order of equal scores in RML.
+    /// The algorithm after `progress`. `ties`: the order of equal scores in RML.
     ///
     /// # Errors
     /// A measure that SLAM does not bound.
@@ -70,7 +70,7 @@ impl Perceptron {
     /// One round: the documents of a query, as many features as w has weights, and their relevance.
     ///
     /// # Errors
-    /// Numbers that are too large; nothing is to be done with the perceptron after it.
+    /// Numbers that are too large. The perceptron must not be used afterwards.
     pub fn round(&mut self, documents: &Documents<'_>, labels: &[f64]) -> Result<Round> {
         let w = &self.progress.weights;
         let scores: Vec<f64> = documents.range().map(|row| documents.features.row_dot(row, w)).collect();
@@ -90,7 +90,7 @@ impl Perceptron {
         if progress.is_finite() { Ok(round) } else { Err(too_large()) }
     }
 
-    /// The loss of scores and the update that it asks for.
+    /// The loss of the scores and the update by it.
     fn step(&mut self, documents: &Documents<'_>, labels: &[f64], scores: &[f64]) -> Round {
         let loss = self.measure.value(labels, scores).map_or(0.0, |value| (1.0 - value).max(0.0));
         if loss <= NO_LOSS {
@@ -104,13 +104,13 @@ impl Perceptron {
             query.weights()[*document] > 0.0
                 && rivals[*document].is_some_and(|rival| query.is_active(*document, rival, scores))
         };
-        self.note(query.weights());
-        self.go(documents, &slope);
+        self.update_bounds(query.weights());
+        self.update_weights(documents, &slope);
         Round { loss, surrogate, updated: true, counted: (0..scores.len()).filter(counted).collect() }
     }
 
     /// w - eta X' g.
-    fn go(&mut self, documents: &Documents<'_>, slope: &[f64]) {
+    fn update_weights(&mut self, documents: &Documents<'_>, slope: &[f64]) {
         let z = combination(documents, slope, self.progress.weights.len());
         self.progress.squared_steps += dot(&z, &z);
         for (weight, z) in self.progress.weights.iter_mut().zip(&z) {
@@ -118,8 +118,8 @@ impl Perceptron {
         }
     }
 
-    /// Keeps m and v_max of the rounds with an update.
-    fn note(&mut self, weights: &[f64]) {
+    /// Updates m and v_max.
+    fn update_bounds(&mut self, weights: &[f64]) {
         let positive = || weights.iter().copied().filter(|weight| *weight > 0.0);
         let (low, high) =
             positive().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
@@ -156,7 +156,7 @@ fn largest_norm(documents: &Documents<'_>) -> f64 {
 
 fn too_large() -> Error {
     Error::Data(
-        "numbers grow beyond all bounds; use a smaller \"learning_rate\", or \"scale\": \"standard\""
+        "weights are too large; use a smaller \"learning_rate\", or \"scale\": \"standard\""
             .to_owned(),
     )
 }

@@ -31,7 +31,7 @@ use crate::error::Result;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::{compare, descending};
 use crate::metric::{Gain, Metric, gains_for_ratios, logarithmic};
-use crate::param::Params;
+use crate::param::{Params, named};
 
 /// The declaration.
 pub const SLAM: LossDef = LossDef {
@@ -85,6 +85,8 @@ pub enum Active {
     /// documents and their k held fixed, has the subgradient returned.
     Misorder,
 }
+
+named!(Active { Margin = "margin", Misorder = "misorder" });
 
 /// The loss of one query.
 #[derive(Debug, Clone)]

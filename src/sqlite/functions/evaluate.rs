@@ -10,7 +10,7 @@ use super::aggregate::metric_options;
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::error::Result;
 use crate::evaluate::{constrained_scores, evaluate};
-use crate::metric::{Metric, Undefined};
+use crate::metric::Metric;
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
@@ -28,7 +28,7 @@ pub const EVALUATE: TableFunction =
 fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Evaluate)?;
     let metrics = metrics(&request.options)?;
-    let undefined = request.options.text("undefined").map_or(Ok(Undefined::Skip), Undefined::parse)?;
+    let undefined = request.options.choice("undefined")?.unwrap_or_default();
     let constraint = request.constraint()?;
     let spec =
         ReadSpec { relevance: true, query: true, ..ReadSpec::ranked(&request.handle.model, constraint) };

@@ -26,16 +26,13 @@ fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
     let row = |algorithm: &&crate::algorithm::AlgorithmDef| {
         let parameters: Map<String, Value> = OPTIONS
             .iter()
-            .filter(|option| algorithm.parameters.contains(&option.key))
+            .filter(|option| (algorithm.reads)(option.key))
             .map(|option| {
-                let own = match option.key {
-                    "smoothing" => Some(json!(algorithm.smoothing.name())),
-                    "loss" => Some(json!(algorithm.loss)),
-                    "scale" => Some(json!(algorithm.scale.name())),
-                    "penalty" => Some(json!(algorithm.penalty)),
-                    _ => None,
-                };
-                let default = own.unwrap_or_else(|| serde_json::from_str(option.default).unwrap_or_default());
+                let own = algorithm.defaults.iter().find(|(key, _)| *key == option.key);
+                let default = own.map_or_else(
+                    || serde_json::from_str(option.default).unwrap_or_default(),
+                    |(_, name)| json!(name),
+                );
                 (option.key.to_owned(), json!({ "default": default, "range": option.rule.to_string() }))
             })
             .collect();

@@ -3,20 +3,20 @@
 //! Contract (training):
 //! 1. `ltr_train` stores a new version in `ltr_models`, makes it the active one and returns a JSON report.
 //! 2. `ltr_fit` returns the same model as a BLOB and writes nothing.
-//! 3. No lock is held while training computes; what could not be stored is refused before.
+//! 3. No lock is held while training computes; what cannot be stored is refused before.
 //! 4. A training that fails or is interrupted leaves everything as it was.
 
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::limits::Limit;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::algorithm::report::{facts, found, merge, signs_of_leakage, training_warnings};
-use crate::algorithm::{self, AlgorithmDef, Recipe, TrainingSet, Validation};
-use crate::arrange::ListConstraint;
+use crate::algorithm::report::{DataFacts, Summary, card, signs_of_leakage, warnings};
+use crate::algorithm::{self, AlgorithmDef, Columns, Input, Trainer, TrainingSet};
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
-use crate::model::{Card, Model};
+use crate::model::Model;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -45,16 +45,66 @@ pub const FIT: ScalarFunction = ScalarFunction {
 /// The checked arguments of a training.
 struct Request {
     algorithm: &'static AlgorithmDef,
-    recipe: Recipe,
+    trainer: Box<dyn Trainer>,
     source: String,
     options: Params,
     limits: RunLimits,
 }
 
-/// A fitted model and its report.
-struct Outcome {
-    bytes: Vec<u8>,
-    report: Value,
+/// A report as it is stored.
+#[derive(Serialize)]
+pub(super) struct StoredReport {
+    pub name: String,
+    /// The new version; `None` until it is stored.
+    pub version: Option<i64>,
+    #[serde(skip_serializing_if = "Start::is_new")]
+    pub from: Start,
+    #[serde(flatten)]
+    pub training: TrainingReport,
+}
+
+/// What a training starts from.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Start {
+    New,
+    Blob,
+    Model { name: String, version: i64 },
+}
+
+impl Start {
+    fn is_new(&self) -> bool {
+        matches!(self, Self::New)
+    }
+}
+
+/// What a training read and found.
+#[derive(Serialize)]
+pub(super) struct TrainingReport {
+    pub algorithm: &'static str,
+    pub source: String,
+    pub roles: Value,
+    pub settings: Value,
+    /// Counts of the rows of an update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<DataFacts>,
+    #[serde(flatten)]
+    pub summary: Summary,
+    #[serde(flatten)]
+    pub volatile: Map<String, Value>,
+    pub missing_filled: usize,
+    pub warnings: Vec<String>,
+    pub seconds: Seconds,
+    /// Left out of the report of `ltr_train`; the stored report has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_seconds: Option<Vec<f64>>,
+}
+
+/// Seconds since the call began.
+#[derive(Serialize)]
+pub(super) struct Seconds {
+    pub reading: f64,
+    pub all: f64,
 }
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
@@ -65,43 +115,38 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let store = Store::new(connection, request.options.text("schema"))?;
         store.check_writable()?;
-        let Outcome { bytes, report: rest } = request.outcome(connection)?;
-        let mut report = json!({ "name": name, "version": null });
-        merge(&mut report, rest);
-        keep(&store, &name, request.algorithm.name, report, &bytes, &request.options)
+        let (bytes, training) = request.execute(connection)?;
+        let report = StoredReport { name, version: None, from: Start::New, training };
+        keep(&store, report, &bytes, &request.options)
     })
 }
 
-/// Stores a new version and answers with its report.
+/// Stores a new version and returns its report.
 pub(super) fn keep(
     store: &Store<'_>,
-    name: &str,
-    algorithm: &str,
-    mut report: Value,
+    mut report: StoredReport,
     bytes: &[u8],
     options: &Params,
 ) -> Result<Output> {
-    let version = store.put(name, algorithm, &report.to_string(), bytes)?;
-    report["version"] = json!(version);
-    // The new version is stored and active; that older ones stay is no reason to say otherwise.
+    let version = store.put(&report.name, report.training.algorithm, &to_json(&report)?.to_string(), bytes)?;
+    report.version = Some(version);
+    // The new version is stored and active even if older ones cannot be dropped.
     if let Some(keep) = options.count("keep_versions")
-        && let Err(error) = store.drop_older(name, keep)
-        && let Some(warnings) = report["warnings"].as_array_mut()
+        && let Err(error) = store.drop_older(&report.name, keep)
     {
-        warnings.push(json!(format!("older versions could not be dropped: {error}")));
+        report.training.warnings.push(format!("older versions could not be dropped: {error}"));
     }
-    Ok(Output::Json(shortened(report)))
+    // Long lists stay in the stored report.
+    report.training.log_seconds = None;
+    if let Some(validation) = &mut report.training.summary.validation {
+        validation.curve = None;
+    }
+    Ok(Output::Json(to_json(&report)?))
 }
 
-/// The report without its long lists, which stay in the stored one.
-fn shortened(mut report: Value) -> Value {
-    if let Some(validation) = report["validation"].as_object_mut() {
-        validation.remove("curve");
-    }
-    if let Some(report) = report.as_object_mut() {
-        report.remove("log_seconds");
-    }
-    report
+/// A report as JSON.
+pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(report).map_err(|problem| Error::Internal(format!("a report: {problem}")))
 }
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
@@ -112,93 +157,87 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
         }
     }
     let _mark = call.state.begin_training()?;
-    call.with_connection(|connection| Ok(Output::Blob(request.outcome(connection)?.bytes)))
+    call.with_connection(|connection| Ok(Output::Blob(request.execute(connection)?.0)))
 }
 
 impl Request {
     fn new(call: &ScalarCall<'_>) -> Result<Self> {
-        let text = |place: usize, what: &str| {
-            call.argument(place).map_or_else(|| Ok(String::new()), |value| text_argument(what, value))
+        let text = |index: usize, what: &str| {
+            call.argument(index).map_or_else(|| Ok(String::new()), |value| text_argument(what, value))
         };
         let algorithm = algorithm::find(&text(0, "argument 'algorithm'")?)?;
         let source = text(1, "argument 'source'")?;
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), Use::Train)?;
-        let recipe = Recipe::new(algorithm, &options)?;
+        let trainer = algorithm.trainer(&options)?;
         let limits = RunLimits::new(&options);
-        Ok(Self { algorithm, recipe, source, options, limits })
+        Ok(Self { algorithm, trainer, source, options, limits })
     }
 
-    /// Reads, fits and encodes.
-    fn outcome(&self, connection: &Connection) -> Result<Outcome> {
-        let spec =
-            ReadSpec::judged(self.recipe.loss.constraint(), self.algorithm.order, self.algorithm.features);
+    /// Reads, fits and encodes: the bytes of the model, and the report.
+    fn execute(&self, connection: &Connection) -> Result<(Vec<u8>, TrainingReport)> {
+        // 1. Rows.
+        let trainer = &self.trainer;
+        let input = trainer.input();
         let source = Source::resolve(connection, &self.source)?;
+        let spec = read_spec(input, input.order);
         let SourceRows { data, roles, read_report } =
             read(connection, &source, spec, &self.options, &self.limits)?;
         let read_seconds = self.limits.seconds();
         if data.n_docs() == 0 {
             return Err(source.error("0 rows; training needs judged documents"));
         }
-        let validation = self.validation(connection, &data)?;
-        let recipe = &self.recipe;
-        check_length(connection, recipe.bytes_kept(&data))?;
-        let facts = facts(&data);
-        let mut warnings = signs_of_leakage(&data);
-        let features = data.names.clone();
-        let train = self.algorithm.train;
+        let validation = self.validation(connection, input, &data)?;
+        check_length(connection, trainer.bytes_kept(&data))?;
+        // 2. The fit. No row can be read later, so what reports need of the data is kept here.
+        let (facts, leakage, features) = (DataFacts::of(&data), signs_of_leakage(&data), data.names.clone());
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
-        let trained = self.limits.run(connection, |control| train(recipe, set, control))?;
-        let mut all_warnings = training_warnings(&trained);
-        all_warnings.append(&mut warnings);
-        let mut summary = facts;
-        merge(&mut summary, found(&trained));
-        let mut report = json!({
-            "algorithm": self.algorithm.name,
-            "source": self.source,
-            "roles": roles.report(&read_report.ignored),
-            "settings": recipe.settings(),
-        });
-        merge(&mut report, summary.clone());
-        merge(&mut report, trained.aside.clone());
-        let log_seconds: Vec<f64> = trained.log.iter().map(|step| step.seconds).collect();
-        merge(
-            &mut report,
-            json!({
-                "missing_filled": read_report.imputed,
-                "warnings": all_warnings,
-                "seconds": { "reading": read_seconds, "all": self.limits.seconds() },
-                "log_seconds": log_seconds,
-            }),
-        );
-        let card = Card {
-            algorithm: self.algorithm.name.to_owned(),
-            settings: recipe.settings(),
-            missing: recipe.missing,
-            slots: recipe.loss.constraint() == ListConstraint::Slots,
-            features,
-            means: read_report.means,
-            summary,
-            log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
-        };
+        let trained = self.limits.run(connection, |control| trainer.fit(set, control))?;
+        // 3. The report and the model.
+        let summary = Summary::new(facts, &trained);
+        let card = card(self.algorithm, &**trainer, (features, read_report.means), &summary, &trained)?;
+        let settings = card.settings.clone();
+        let warnings = warnings(&trained, leakage);
+        let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let bytes = Model::new(card, trained.scaling, trained.ranker).to_bytes()?;
         check_length(connection, bytes.len() as u64)?;
-        Ok(Outcome { bytes, report })
+        let report = TrainingReport {
+            algorithm: self.algorithm.name,
+            source: self.source.clone(),
+            roles: roles.report(&read_report.ignored),
+            settings,
+            added: None,
+            summary,
+            volatile: trained.volatile,
+            missing_filled: read_report.imputed,
+            warnings,
+            seconds: Seconds { reading: read_seconds, all: self.limits.seconds() },
+            log_seconds,
+        };
+        Ok((bytes, report))
     }
 
-    /// The judged documents to validate on, where the option `validation` names a source.
-    fn validation(&self, connection: &Connection, data: &Dataset) -> Result<Option<Dataset>> {
-        let Validation::Source(text) = &self.recipe.validation else { return Ok(None) };
+    /// The judged documents of the source to validate on, if there is one.
+    fn validation(
+        &self,
+        connection: &Connection,
+        input: Input<'_>,
+        data: &Dataset,
+    ) -> Result<Option<Dataset>> {
+        let Some(text) = input.validation else { return Ok(None) };
         let source = Source::resolve(connection, text)?;
-        let spec =
-            ReadSpec::judged(self.recipe.loss.constraint(), RowOrder::Canonical, self.algorithm.features);
+        let spec = read_spec(input, RowOrder::Canonical);
         let SourceRows { data: other, .. } = read(connection, &source, spec, &self.options, &self.limits)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))
     }
 }
 
-/// Refuses a model that would not fit into one value of the database. Asked before the training about what is known
-/// to be kept, and after it about all bytes.
+fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
+    ReadSpec::judged(input.constraint, order, input.columns == Columns::Features)
+}
+
+/// Refuses a model that is too long for one value of the database: before training by the bytes that are known, after it by
+/// all bytes.
 pub(super) fn check_length(connection: &Connection, bytes: u64) -> Result<()> {
     let limit = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64);
     if bytes <= limit {

@@ -110,7 +110,7 @@ pub fn read(
     // 3. Rows, then what depends on all of them.
     let builder = Reader::new(source, &roles, spec, options, limits)?.read_all(&mut statement)?;
     let finish = FinishOptions {
-        missing: missing(options, spec.model),
+        missing: missing(options, spec.model)?,
         text_columns: if spec.model.is_some() { TextColumns::Refuse } else { TextColumns::Ignore },
         means: spec.model.map(|model| &model.card.means[..]),
         order: spec.order,
@@ -133,11 +133,9 @@ fn check_width(source: &Source, data: &Dataset, model: Option<&Model>) -> Result
 }
 
 /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
-fn missing(options: &Params, model: Option<&Model>) -> Missing {
-    match model {
-        Some(model) if !options.has("missing") => model.card.missing,
-        _ => crate::algorithm::missing(options),
-    }
+fn missing(options: &Params, model: Option<&Model>) -> Result<Missing> {
+    let default = model.map_or_else(Missing::default, |model| model.card.missing);
+    Ok(options.choice("missing")?.unwrap_or(default))
 }
 
 /// Builds the error about a value in a column of the row that is read.

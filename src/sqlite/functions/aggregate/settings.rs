@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 
 use super::judgment::number;
 use crate::error::{Error, Result};
-use crate::metric::{Gain, MetricOptions, Ties};
+use crate::metric::MetricOptions;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::value::describe;
@@ -115,8 +115,8 @@ fn options(layout: &Layout, value: ValueRef<'_>) -> Result<MetricOptions> {
 pub fn metric_options(options: &Params) -> Result<MetricOptions> {
     let default = MetricOptions::default();
     let chosen = MetricOptions {
-        ties: options.text("ties").map_or(Ok(default.ties), Ties::parse)?,
-        gain: options.text("gain").map_or(Ok(default.gain), Gain::parse)?,
+        ties: options.choice("ties")?.unwrap_or(default.ties),
+        gain: options.choice("gain")?.unwrap_or(default.gain),
         max_grade: options.number("max_grade"),
         threshold: options.number("threshold").unwrap_or(default.threshold),
         alpha: options.number("alpha").unwrap_or(default.alpha),

@@ -1,0 +1,224 @@
+//! Choosing lambda on held-out ratings of every user, or on a source.
+//!
+//! A user has few held-out ratings. A short list does not show that with a small lambda the top of a long list has items
+//! that score high by chance. So the held-out ratings of many users form one list.
+
+use rayon::prelude::*;
+
+use super::factors::Fit;
+use super::{CofiRankSpec, Session};
+use crate::algorithm::selection::{LambdaChoice, Validation};
+use crate::algorithm::{Curve, LambdaSelection, Split};
+use crate::data::{Dataset, Id, Ratings};
+use crate::error::Result;
+use crate::loss::Shape;
+use crate::math::random::Random;
+use crate::metric::Mean;
+use crate::select::{argmax, one_standard_error, rating_folds};
+
+/// Folds of which each is held out once.
+const FOLDS: usize = 5;
+/// Lambda if nothing can be held out. Its factors are almost 0.
+const FALLBACK_LAMBDA: f64 = 10.0;
+/// Approximate number of held-out ratings in a list.
+const LIST: usize = 100;
+/// Minimum number of lists in a fold.
+const LISTS: usize = 5;
+/// Number of partitions of the users of a fold into lists.
+const PARTITIONS: usize = 4;
+
+/// Which fold holds out each rating.
+pub(super) struct Folds {
+    pub(super) of_rating: Vec<Option<usize>>,
+    pub(super) number: usize,
+}
+
+/// Five folds, or one with a fraction of the ratings of each user.
+pub(super) fn folds(users: &[Id], items: &[Id], ratings: &Ratings, spec: &CofiRankSpec) -> Folds {
+    let (size, number) = match spec.validation.data {
+        Validation::Queries(fraction) => ((1.0 / fraction).max(1.0), 1),
+        Validation::Documents | Validation::Source(_) => (FOLDS as f64, FOLDS),
+    };
+    let of_rating = (0..ratings.n_users()).flat_map(|user| {
+        let rated: Vec<&Id> =
+            ratings.items[ratings.of_user(user)].iter().map(|&item| &items[item as usize]).collect();
+        rating_folds(&users[user], &rated, size, spec.seed)
+    });
+    let of_rating = of_rating.map(|fold| fold.filter(|fold| *fold < number)).collect();
+    Folds { of_rating, number }
+}
+
+/// A rating to judge by: indices of user and item in the training, and the rating. The item may be unknown.
+type Rated = (usize, Option<usize>, f64);
+
+/// Lists to judge by.
+pub(super) struct Judged {
+    lists: Vec<Vec<Rated>>,
+    /// Number of unknown users, which are left out.
+    pub(super) unknown: usize,
+}
+
+impl Judged {
+    /// Those of another data set, one for each user that is known.
+    pub(super) fn of(data: &Dataset, users: &[Id], items: &[Id]) -> Self {
+        let known = (0..data.n_queries()).filter_map(|query| {
+            let user = users.binary_search(&data.query_ids[query]).ok()?;
+            let item = |row: usize| items.binary_search(&data.doc_ids[row]).ok();
+            Some(data.rows(query).map(|row| (user, item(row), data.relevance[row])).collect())
+        });
+        let lists: Vec<Vec<Rated>> = known.collect();
+        Self { unknown: data.n_queries() - lists.len(), lists }
+    }
+
+    fn held_out(ratings: &Ratings, folds: &Folds, fold: usize, seed: u64) -> Self {
+        let of_user = |user: usize| -> Vec<Rated> {
+            let held = ratings.of_user(user).filter(|&rating| folds.of_rating[rating] == Some(fold));
+            held.map(|at| (user, Some(ratings.items[at] as usize), ratings.values[at])).collect()
+        };
+        let mut users: Vec<Vec<Rated>> = (0..ratings.n_users()).map(of_user).collect();
+        let mut random = Random::new(seed);
+        let mut lists = Vec::new();
+        for _ in 0..PARTITIONS {
+            random.shuffle(&mut users);
+            lists.extend(partition(&users));
+        }
+        Self { lists, unknown: 0 }
+    }
+
+    /// True without a list of two ratings.
+    fn is_empty(&self) -> bool {
+        self.lists.iter().all(|list| list.len() < 2)
+    }
+
+    /// The metric of each list.
+    fn values(&self, fit: &Fit, spec: &CofiRankSpec) -> Vec<Option<f64>> {
+        let score = |&(user, item, _): &Rated| {
+            item.map_or(fit.scale * fit.biases.unknown, |item| fit.score(user, item))
+        };
+        let of_list = |list: &Vec<Rated>| {
+            spec.validation.metric.value(&labels(list), &list.iter().map(score).collect::<Vec<f64>>())
+        };
+        self.lists.iter().map(of_list).collect()
+    }
+
+    fn add(&self, values: &[Option<f64>], mean: &mut Mean) {
+        self.lists.iter().zip(values).for_each(|(list, value)| mean.add(*value, &labels(list)));
+    }
+}
+
+fn labels(list: &[Rated]) -> Vec<f64> {
+    list.iter().map(|(_, _, rating)| *rating).collect()
+}
+
+/// The ratings of users in this order, in lists of about the same length. The remaining ones join the last list.
+fn partition(users: &[Vec<Rated>]) -> Vec<Vec<Rated>> {
+    let mut left: usize = users.iter().map(Vec::len).sum();
+    let length = LIST.min(left / LISTS).max(2);
+    let mut lists: Vec<Vec<Rated>> = vec![Vec::new()];
+    for user in users {
+        let full = lists.last().is_some_and(|list| list.len() >= length);
+        if full && left >= length {
+            lists.push(Vec::new());
+        }
+        left -= user.len();
+        if let Some(list) = lists.last_mut() {
+            list.extend(user);
+        }
+    }
+    lists
+}
+
+impl Session<'_> {
+    /// The lambda to use, and how it was chosen.
+    pub(super) fn select(
+        &self,
+        ratings: &Ratings,
+        folds: &Folds,
+        judged: Option<&Judged>,
+    ) -> Result<(f64, Option<LambdaSelection>)> {
+        let lambdas = match &self.spec.lambda {
+            LambdaChoice::Fixed(lambda) => return Ok((*lambda, None)),
+            LambdaChoice::Among(lambdas) => lambdas,
+        };
+        let trials = self.trials(ratings, folds, judged, lambdas)?;
+        let validation = &self.spec.validation;
+        // 1. The curve: the mean over all lists at each lambda. Trials begin with the smallest lambda.
+        let mean_at = |index: usize| {
+            let mut mean = Mean::new(validation.metric.def(), validation.undefined);
+            for (own, values) in &trials {
+                judged.unwrap_or(own).add(&values[lambdas.len() - 1 - index], &mut mean);
+            }
+            mean.value()
+        };
+        let curve: Curve =
+            lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean_at(index))).collect();
+        // 2. The best. With the largest lambda the biases alone rank; factors need a clear advantage.
+        let values: Vec<Option<f64>> = curve.iter().map(|(_, value)| *value).collect();
+        let higher_is_better = validation.metric.def().higher_is_better;
+        let paired: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
+        let chosen = argmax(&values, higher_is_better)
+            .map(|best| if one_standard_error(&paired, best, higher_is_better) == 0 { 0 } else { best });
+        let lambda = chosen.map_or(FALLBACK_LAMBDA, |chosen| lambdas[chosen]);
+        // 3. The report.
+        let nothing = trials.iter().all(|(own, _)| judged.unwrap_or(own).is_empty());
+        let split = match (judged, trials.len()) {
+            _ if nothing => Split::Nothing,
+            (Some(_), _) => Split::SourceRatings,
+            (None, 1) => Split::RatingFraction,
+            (None, folds) => Split::RatingFolds(folds),
+        };
+        Ok((lambda, Some(LambdaSelection { metric: validation.metric.name(), split, curve, chosen })))
+    }
+
+    /// For each fold its held-out lists, and at each lambda, smallest first, the metric of each list.
+    fn trials(
+        &self,
+        ratings: &Ratings,
+        folds: &Folds,
+        judged: Option<&Judged>,
+        lambdas: &[f64],
+    ) -> Result<Vec<(Judged, Vec<Vec<Option<f64>>>)>> {
+        let number = if judged.is_some() { 1 } else { folds.number };
+        self.control.expect(number * lambdas.len() * self.spec.max_rounds);
+        let factor = if judged.is_some() { 1.0 } else { self.lambda_factor(number) };
+        let ascending: Vec<f64> = lambdas.iter().rev().map(|lambda| factor * lambda).collect();
+        let of_fold = |fold: usize| -> Result<(Judged, Vec<Vec<Option<f64>>>)> {
+            let held = |rating: usize| judged.is_none() && folds.of_rating[rating] == Some(fold);
+            let own = Judged::held_out(ratings, folds, fold, self.spec.seed);
+            let by = judged.unwrap_or(&own);
+            let mut values = Vec::with_capacity(lambdas.len());
+            self.fit(&ratings.only(|rating| !held(rating)), &ascending, &mut |_, fit| {
+                values.push(by.values(fit, self.spec));
+                Ok(())
+            })?;
+            Ok((own, values))
+        };
+        (0..number).into_par_iter().map(of_fold).collect()
+    }
+
+    /// Lambda of a fit without one of `folds`, relative to the equivalent lambda of a fit on all ratings. Singular values
+    /// of noise grow with the root of the number of ratings. Losses that are means over users need no factor.
+    fn lambda_factor(&self, folds: usize) -> f64 {
+        match self.spec.loss.shape() {
+            Shape::Quadratic if folds > 1 => (1.0 - 1.0 / folds as f64).sqrt(),
+            _ => 1.0,
+        }
+    }
+
+    /// The values at every lambda, largest first, of lists with a value at all of them. `values`: smallest first.
+    fn paired(&self, values: &[Vec<Option<f64>>]) -> Vec<Vec<f64>> {
+        let lists = values.first().map_or(0, Vec::len);
+        let of_list = |list: usize| {
+            values.iter().rev().map(|values| self.spec.validation.undefined.resolve(values[list])).collect()
+        };
+        (0..lists).filter_map(of_list).collect()
+    }
+
+    /// The lambdas up to this one, smallest first.
+    pub(super) fn path_to(&self, lambda: f64) -> Vec<f64> {
+        let LambdaChoice::Among(lambdas) = &self.spec.lambda else { return vec![lambda] };
+        let mut path: Vec<f64> = lambdas.iter().rev().copied().filter(|other| *other < lambda).collect();
+        path.push(lambda);
+        path
+    }
+}

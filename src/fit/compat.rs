@@ -1,0 +1,278 @@
+//! Which choices of a training work together: the one table of conflicts.
+//!
+//! Training refuses a conflict before it reads a row. The decoder of models refuses the same conflicts. A combination
+//! without a conflict trains, stores, reloads and ranks; the conformance tests try all of them.
+
+use super::problem::{Penalty, PenaltyKind};
+use crate::arrange::ListConstraint;
+use crate::error::{Error, Result};
+use crate::kernel;
+use crate::loss::{self, Loss, LossDef, Shape};
+use crate::param::named;
+use crate::smoothing::Kind;
+use crate::solve::{SOLVERS, SolverDef};
+use crate::space::FunctionKind;
+
+/// The function that the penalty shrinks to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Prior {
+    /// 0.
+    #[default]
+    Zero,
+    /// One function of all queries, with the same loss.
+    Global,
+    /// The least-squares function of all queries.
+    Regression,
+}
+
+named!(Prior { Zero = "zero", Global = "global", Regression = "regression" });
+
+/// When the functions of training queries are fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FitAt {
+    /// In training.
+    #[default]
+    Training,
+    /// When a ranking needs them.
+    QueryTime,
+}
+
+named!(FitAt { Training = "training", QueryTime = "query_time" });
+
+/// Which functions have one lambda.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LambdaScope {
+    /// All of them together.
+    #[default]
+    All,
+    /// Each training query.
+    Each,
+}
+
+named!(LambdaScope { All = "all", Each = "each" });
+
+/// What validation holds out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldOut {
+    /// A fraction of the queries.
+    Queries,
+    /// A fraction of the documents of each query.
+    Documents,
+    /// Nothing: another source is judged.
+    Source,
+}
+
+/// The choices of one training that can conflict.
+#[derive(Debug, Clone, Copy)]
+pub struct Combination<'a> {
+    /// The loss.
+    pub loss: &'a Loss,
+    /// The solver.
+    pub solver: &'static SolverDef,
+    /// The penalty.
+    pub penalty: Penalty,
+    /// What the penalty shrinks to.
+    pub prior: Prior,
+    /// What a function takes.
+    pub form: FunctionKind,
+    /// Name of the kernel.
+    pub kernel: &'a str,
+    /// Weights of the training queries.
+    pub smoothing: Kind,
+    /// When functions are fitted.
+    pub fit_at: FitAt,
+    /// Which functions have one lambda.
+    pub lambda_scope: LambdaScope,
+    /// What validation holds out.
+    pub held_out: HeldOut,
+    /// Whether validation chooses lambda.
+    pub chooses_lambda: bool,
+}
+
+/// One of the choices.
+#[derive(Debug, Clone, Copy)]
+enum Choice {
+    Loss,
+    Solver,
+    Penalty,
+    Prior,
+    Form,
+    Kernel,
+    Smoothing,
+    FitAt,
+    LambdaScope,
+    Validation,
+}
+
+/// Choices that do not work together.
+struct Conflict {
+    /// The choice that is refused, and those that it conflicts with.
+    choices: &'static [Choice],
+    /// Whether a combination has the conflict.
+    holds: fn(&Combination<'_>) -> bool,
+    /// What to use instead.
+    instead: fn(&Combination<'_>) -> String,
+}
+
+/// Every conflict.
+const CONFLICTS: &[Conflict] = &[
+    Conflict {
+        choices: &[Choice::Solver, Choice::Loss],
+        holds: |c| !c.solver.takes(c.loss),
+        instead: |c| {
+            let solvers = SOLVERS.iter().filter(|solver| solver.takes(c.loss));
+            format!("solver {}", alternatives(solvers.map(|solver| solver.name)))
+        },
+    },
+    Conflict {
+        choices: &[Choice::Form, Choice::Loss],
+        holds: |c| c.form == FunctionKind::Pairwise && matches!(c.loss, Loss::List(_)),
+        instead: |_| "form \"scoring\" or a pairwise loss".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Penalty, Choice::Loss],
+        holds: |c| c.penalty.kind() == PenaltyKind::Spectral && c.loss.shape() != Shape::Quadratic,
+        instead: |_| format!("penalty \"ridge\" or loss {}", losses(|loss| loss.shape == Shape::Quadratic)),
+    },
+    Conflict {
+        choices: &[Choice::Penalty, Choice::Loss],
+        holds: |c| c.penalty == Penalty::Ball && !is_smooth_list(c.loss),
+        instead: |_| "penalty \"ridge\" or a smooth listwise loss such as \"list_net\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Prior, Choice::Penalty],
+        holds: |c| c.prior != Prior::Zero && c.penalty != Penalty::Ridge,
+        instead: |_| "prior \"zero\" or penalty \"ridge\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Prior, Choice::Smoothing],
+        holds: |c| c.prior == Prior::Global && c.smoothing == Kind::Uniform,
+        instead: |_| "prior \"zero\" or \"regression\"".to_owned(),
+    },
+    // The least-squares function needs features of single documents.
+    Conflict {
+        choices: &[Choice::Prior, Choice::Form, Choice::Kernel],
+        holds: |c| {
+            c.prior == Prior::Regression && c.form == FunctionKind::Pairwise && c.kernel != kernel::NAMES[0]
+        },
+        instead: |_| "prior \"zero\" or \"global\", form \"scoring\", or kernel \"linear\"".to_owned(),
+    },
+    // A query that is held out has no function of its own.
+    Conflict {
+        choices: &[Choice::Validation, Choice::Smoothing],
+        holds: |c| c.held_out == HeldOut::Queries && c.smoothing == Kind::Individual,
+        instead: |_| "validation \"documents\" or a source".to_owned(),
+    },
+    // A slot without its documents has no ideal arrangement.
+    Conflict {
+        choices: &[Choice::Validation, Choice::Loss],
+        holds: |c| {
+            let slots = c.loss.constraint() == ListConstraint::Slots;
+            slots && c.held_out == HeldOut::Documents && c.chooses_lambda
+        },
+        instead: |_| "a fraction of the queries, or give lambda".to_owned(),
+    },
+    // The lambda of a query is chosen on its own held-out documents.
+    Conflict {
+        choices: &[Choice::LambdaScope, Choice::Validation],
+        holds: |c| c.lambda_scope == LambdaScope::Each && c.held_out != HeldOut::Documents,
+        instead: |_| "validation \"documents\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::FitAt, Choice::Smoothing],
+        holds: |c| c.fit_at == FitAt::QueryTime && c.smoothing == Kind::Individual,
+        instead: |_| "fit_at \"training\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::FitAt, Choice::LambdaScope],
+        holds: |c| c.fit_at == FitAt::QueryTime && c.lambda_scope == LambdaScope::Each,
+        instead: |_| "fit_at \"training\"".to_owned(),
+    },
+];
+
+/// An option that has no effect with some other choice.
+struct Unused {
+    option: &'static str,
+    with: Choice,
+    holds: fn(&Combination<'_>) -> bool,
+}
+
+/// Every option that a combination can leave without effect.
+const UNUSED: &[Unused] = &[
+    unused("neighbors", Choice::Smoothing, |c| !c.smoothing.uses_distance()),
+    unused("bandwidth", Choice::Smoothing, |c| !c.smoothing.uses_distance() || c.smoothing == Kind::Knn),
+    unused("query_features", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
+    unused("query_scale", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
+    unused("fit_at", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
+    unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
+    unused("landmarks", Choice::Kernel, |c| c.kernel == kernel::NAMES[0]),
+    unused("components", Choice::Penalty, |c| c.penalty.kind() != PenaltyKind::Spectral),
+    unused("radius", Choice::Penalty, |c| c.penalty != Penalty::Ball),
+    unused("lambda", Choice::Penalty, |c| c.penalty == Penalty::Ball),
+];
+
+const fn unused(option: &'static str, with: Choice, holds: fn(&Combination<'_>) -> bool) -> Unused {
+    Unused { option, with, holds }
+}
+
+impl Combination<'_> {
+    /// Refuses choices that do not work together.
+    ///
+    /// # Errors
+    /// The first conflict, with what to use instead.
+    pub fn check(&self) -> Result<()> {
+        let Some(conflict) = CONFLICTS.iter().find(|conflict| (conflict.holds)(self)) else { return Ok(()) };
+        let texts: Vec<String> = conflict.choices.iter().map(|choice| self.text(*choice)).collect();
+        let (refused, others) = (&texts[0], texts[1..].join(" with "));
+        let instead = (conflict.instead)(self);
+        Err(Error::Unsupported(format!("{refused} does not support {others}; use {instead}")))
+    }
+
+    /// Refuses options that the caller gave although they have no effect.
+    ///
+    /// # Errors
+    /// The first of them, with the choice that makes it useless.
+    pub fn check_given(&self, given: impl Fn(&str) -> bool) -> Result<()> {
+        let useless = UNUSED.iter().find(|unused| given(unused.option) && (unused.holds)(self));
+        useless.map_or(Ok(()), |unused| {
+            let (option, with) = (unused.option, self.text(unused.with));
+            Err(Error::Unsupported(format!("option '{option}' has no effect with {with}")))
+        })
+    }
+
+    /// A choice as a caller writes it.
+    fn text(&self, choice: Choice) -> String {
+        let (option, value) = match choice {
+            Choice::Loss => ("loss", self.loss.def().name),
+            Choice::Solver => ("solver", self.solver.name),
+            Choice::Penalty => ("penalty", self.penalty.kind().name()),
+            Choice::Prior => ("prior", self.prior.name()),
+            Choice::Form => ("form", self.form.name()),
+            Choice::Kernel => ("kernel", self.kernel),
+            Choice::Smoothing => ("smoothing", self.smoothing.name()),
+            Choice::FitAt => ("fit_at", self.fit_at.name()),
+            Choice::LambdaScope => ("lambda_scope", self.lambda_scope.name()),
+            Choice::Validation => match self.held_out {
+                HeldOut::Queries => return "validation on held-out queries".to_owned(),
+                HeldOut::Source => return "validation on a source".to_owned(),
+                HeldOut::Documents => ("validation", "documents"),
+            },
+        };
+        format!("{option} \"{value}\"")
+    }
+}
+
+/// Whether a loss is a listwise one with a gradient everywhere.
+fn is_smooth_list(loss: &Loss) -> bool {
+    matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
+}
+
+/// Names of the losses with a property.
+fn losses(have: impl Fn(&LossDef) -> bool) -> String {
+    alternatives(loss::LOSSES.iter().filter(|loss| have(loss)).map(|loss| loss.name))
+}
+
+/// Quoted names as alternatives.
+fn alternatives<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ")
+}
