@@ -213,7 +213,8 @@ impl AlgorithmDef {
     /// Parameters that the algorithm does not read or that do not work together.
     pub fn trainer(&self, params: &Params) -> Result<Box<dyn Trainer>> {
         for key in params.given().keys().filter(|key| !(self.reads)(key)) {
-            let others: Vec<&str> = ALGORITHMS.iter().filter(|other| (other.reads)(key)).map(|other| other.name).collect();
+            let others: Vec<&str> =
+                ALGORITHMS.iter().filter(|other| (other.reads)(key)).map(|other| other.name).collect();
             if let Some(first) = others.first() {
                 return Err(Error::Unsupported(format!(
                     "'{}' has no option '{key}'; it belongs to {first}{}",

@@ -10,10 +10,10 @@ use super::builder::{DatasetBuilder, Values};
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
-use crate::param::named;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::order::compare;
+use crate::param::named;
 
 /// The order of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use self::json::Entries;
 use crate::error::{Error, Result, shorten};
 
-pub(crate) use named::named;
 pub use named::Named;
+pub(crate) use named::named;
 pub use rule::Rule;
 
 /// Definition of one parameter.
@@ -113,7 +113,8 @@ impl Params {
     /// Another name than those of the enum.
     pub fn choice<T: Named>(&self, key: &str) -> Result<Option<T>> {
         let known = |name| {
-            let unknown = || Error::value(format!("option '{key}'"), shorten(name), Rule::OneOf(T::NAMES).to_string());
+            let unknown =
+                || Error::value(format!("option '{key}'"), shorten(name), Rule::OneOf(T::NAMES).to_string());
             T::from_name(name).ok_or_else(unknown)
         };
         self.text(key).map(known).transpose()

@@ -149,11 +149,21 @@ pub(super) fn cross_validate(
     let grams: Vec<Gram> = cells.iter().map(gram).collect::<Result<_>>()?;
     // 2. Every fold of every partition.
     let lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
-    let run = FoldRun { spec, data: &data, blocks: &blocks, cells: &cells, grams: &grams, lambdas: &lambdas, control };
+    let run = FoldRun {
+        spec,
+        data: &data,
+        blocks: &blocks,
+        cells: &cells,
+        grams: &grams,
+        lambdas: &lambdas,
+        control,
+    };
     let folds: Vec<(usize, usize)> =
         (0..PARTITIONS).flat_map(|partition| (0..FOLDS).map(move |fold| (partition, fold))).collect();
-    let folds: Vec<FoldValues> =
-        folds.par_iter().map(|&(partition, fold)| run.values(&space, partition, fold)).collect::<Result<_>>()?;
+    let folds: Vec<FoldValues> = folds
+        .par_iter()
+        .map(|&(partition, fold)| run.values(&space, partition, fold))
+        .collect::<Result<_>>()?;
     // 3. The mean over all held-out queries.
     let metric = &spec.validation.metric;
     let mean = |index: usize| {

@@ -8,8 +8,8 @@
 
 use std::time::Instant;
 
-use super::{Session, UseBiases};
 use super::biases::Biases;
+use super::{Session, UseBiases};
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;

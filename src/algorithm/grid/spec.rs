@@ -124,8 +124,7 @@ impl GridSpec {
         let prior = parse_prior(params, penalty)?;
         let smoothing = parse_smoothing(params)?;
         let lambda = parse_lambda(params, &loss, kernel.is_linear(), penalty, prior);
-        let held_out =
-            if smoothing.kind == Kind::Individual { HeldOut::Documents } else { HeldOut::Queries };
+        let held_out = if smoothing.kind == Kind::Individual { HeldOut::Documents } else { HeldOut::Queries };
         let mut given = Map::from_iter([("kernel".to_owned(), given_kernel)]);
         given.extend(loss_parameters(loss_def, params));
         let spec = Self {
@@ -231,13 +230,18 @@ impl GridSpec {
         let documents: usize =
             (0..data.n_queries()).filter(informative).map(|query| data.rows(query).len()).sum();
         let kept = if self.smoothing.kind == Kind::Individual { 0 } else { documents };
-        let fitted = if self.fit_at == FitAt::QueryTime || !self.kernel.is_linear() { 0 } else { data.n_queries() };
+        let fitted =
+            if self.fit_at == FitAt::QueryTime || !self.kernel.is_linear() { 0 } else { data.n_queries() };
         (kept * (8 + columns * data.features.element_bytes()) + fitted * 8 * columns) as u64
     }
 }
 
 /// Refuses parameters of other losses. `own`: options that the algorithm reads itself.
-pub(in crate::algorithm) fn check_loss_parameters(loss: &LossDef, params: &Params, own: &[&str]) -> Result<()> {
+pub(in crate::algorithm) fn check_loss_parameters(
+    loss: &LossDef,
+    params: &Params,
+    own: &[&str],
+) -> Result<()> {
     let of_another = |key: &&String| {
         let key = key.as_str();
         !own.contains(&key)
@@ -290,7 +294,13 @@ fn parse_prior(params: &Params, penalty: Penalty) -> Result<Prior> {
 }
 
 /// Lambda, or what takes its place.
-fn parse_lambda(params: &Params, loss: &Loss, is_linear: bool, penalty: Penalty, prior: Prior) -> LambdaChoice {
+fn parse_lambda(
+    params: &Params,
+    loss: &Loss,
+    is_linear: bool,
+    penalty: Penalty,
+    prior: Prior,
+) -> LambdaChoice {
     let lambdas = |prior| default_lambdas(loss, is_linear, prior);
     match penalty {
         Penalty::Ball if !params.has("radius") => LambdaChoice::Fixed(1.0),

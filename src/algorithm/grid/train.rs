@@ -129,17 +129,11 @@ pub(super) struct Lambdas {
 
 /// The steps of the solver if one fit took any, otherwise one line per fit.
 fn log(fits: &[Fit]) -> Vec<LogStep> {
-    let last = |fit: &Fit| LogStep {
-        objective: fit.function.objective,
-        gap: fit.function.gap,
-        seconds: fit.ended,
-    };
+    let last =
+        |fit: &Fit| LogStep { objective: fit.function.objective, gap: fit.function.gap, seconds: fit.ended };
     let [fit] = fits else { return fits.iter().map(last).collect() };
-    let step = |step: &Step| LogStep {
-        objective: step.objective,
-        gap: step.gap,
-        seconds: fit.began + step.seconds,
-    };
+    let step =
+        |step: &Step| LogStep { objective: step.objective, gap: step.gap, seconds: fit.began + step.seconds };
     let mut log: Vec<LogStep> = fit.report.steps.iter().map(step).collect();
     // Some solvers compute a smaller gap after their last step.
     if log.last().is_none_or(|step| step.gap > fit.function.gap) {
@@ -217,7 +211,8 @@ impl<'a> Session<'a> {
         let lambdas = default_lambdas(&loss, self.spec.kernel.is_linear(), Prior::Zero);
         let mut prior = PriorFit { loss, lambda: lambdas[0], role };
         let spec = self.prior_spec(&prior, selection_tolerance(&prior.loss));
-        let candidates = Candidates { lambdas: &lambdas, spec: &|_| Ok(spec.clone()), tendency: Tendency::Best };
+        let candidates =
+            Candidates { lambdas: &lambdas, spec: &|_| Ok(spec.clone()), tendency: Tendency::Best };
         prior.lambda = self.select(&rounds, &candidates, warnings)?.all;
         Ok(Some(prior))
     }

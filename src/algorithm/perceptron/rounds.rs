@@ -156,7 +156,6 @@ fn largest_norm(documents: &Documents<'_>) -> f64 {
 
 fn too_large() -> Error {
     Error::Data(
-        "weights are too large; use a smaller \"learning_rate\", or \"scale\": \"standard\""
-            .to_owned(),
+        "weights are too large; use a smaller \"learning_rate\", or \"scale\": \"standard\"".to_owned(),
     )
 }

@@ -128,7 +128,8 @@ pub(super) fn keep(
     bytes: &[u8],
     options: &Params,
 ) -> Result<Output> {
-    let version = store.put(&report.name, report.training.algorithm, &to_json(&report)?.to_string(), bytes)?;
+    let version =
+        store.put(&report.name, report.training.algorithm, &to_json(&report)?.to_string(), bytes)?;
     report.version = Some(version);
     // The new version is stored and active even if older ones cannot be dropped.
     if let Some(keep) = options.count("keep_versions")
