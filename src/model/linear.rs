@@ -37,7 +37,7 @@ impl Linear {
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
         let (space, function): (AnySpace, Function) = decode_header(header)?;
-        space.validate()?;
+        space.scorer().validate()?;
         let dim = space.scorer().dim();
         require(
             "linear ranker",

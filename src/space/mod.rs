@@ -78,6 +78,12 @@ pub trait Scorer: Sync {
     /// The kernel; none for linear functions and sums.
     fn kernel(&self) -> Option<&Kernel>;
 
+    /// Checks a space that was read from bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] with the reason.
+    fn validate(&self) -> Result<()>;
+
     /// Scores of the documents of one query; higher is better.
     ///
     /// # Errors
@@ -100,17 +106,6 @@ impl AnySpace {
         match self {
             Self::One(space) => space,
             Self::Sum(sum) => sum,
-        }
-    }
-
-    /// Checks a space that was read from bytes.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt) with the reason.
-    pub fn validate(&self) -> Result<()> {
-        match self {
-            Self::One(space) => space.validate(),
-            Self::Sum(sum) => sum.validate(),
         }
     }
 }
@@ -373,29 +368,6 @@ impl Space {
         };
         functions.map(score).collect()
     }
-
-    /// Checks a space that was read from bytes.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] with the reason.
-    pub fn validate(&self) -> Result<()> {
-        let (map_is_valid, map_width) = match &self.map {
-            Map::Linear => (true, self.width),
-            Map::Documents(map) => (map.is_sound(), map.basis().points().dim()),
-            Map::Fitted(basis) => (true, basis.points().dim()),
-            Map::Pairs(map) => (map.is_sound(), map.width()),
-        };
-        let of_pairs = matches!(self.map, Map::Pairs(_));
-        require(
-            "space",
-            &[
-                (map_is_valid, "a valid kernel map"),
-                (self.width > 0 && map_width == self.width, "a map of as many features as it has"),
-                (self.is_linear() || (self.kind == FunctionKind::Pairwise) == of_pairs, "a map of its kind"),
-                (self.dim() > 0, "a weight"),
-            ],
-        )
-    }
 }
 
 impl Scorer for Space {
@@ -427,6 +399,25 @@ impl Scorer for Space {
             Map::Fitted(basis) => Some(basis.kernel()),
             Map::Pairs(map) => Some(map.kernel()),
         }
+    }
+
+    fn validate(&self) -> Result<()> {
+        let (map_is_valid, map_width) = match &self.map {
+            Map::Linear => (true, self.width),
+            Map::Documents(map) => (map.is_sound(), map.basis().points().dim()),
+            Map::Fitted(basis) => (true, basis.points().dim()),
+            Map::Pairs(map) => (map.is_sound(), map.width()),
+        };
+        let of_pairs = matches!(self.map, Map::Pairs(_));
+        require(
+            "space",
+            &[
+                (map_is_valid, "a valid kernel map"),
+                (self.width > 0 && map_width == self.width, "a map of as many features as it has"),
+                (self.is_linear() || (self.kind == FunctionKind::Pairwise) == of_pairs, "a map of its kind"),
+                (self.dim() > 0, "a weight"),
+            ],
+        )
     }
 
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {

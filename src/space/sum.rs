@@ -29,16 +29,6 @@ impl SumSpace {
     pub fn new(width: usize, members: Vec<Member>) -> Self {
         Self { width, members }
     }
-
-    pub(super) fn validate(&self) -> Result<()> {
-        for Member { scaling, space } in &self.members {
-            space.validate()?;
-            scaling.validate(self.width)?;
-            let fits = scaling.width(self.width) == space.width();
-            require("member of a sum", &[(fits, "a space of its scaled features")])?;
-        }
-        require("sum", &[(!self.members.is_empty(), "a member")])
-    }
 }
 
 impl Scorer for SumSpace {
@@ -60,6 +50,16 @@ impl Scorer for SumSpace {
 
     fn kernel(&self) -> Option<&Kernel> {
         None
+    }
+
+    fn validate(&self) -> Result<()> {
+        for Member { scaling, space } in &self.members {
+            space.validate()?;
+            scaling.validate(self.width)?;
+            let fits = scaling.width(self.width) == space.width();
+            require("member of a sum", &[(fits, "a space of its scaled features")])?;
+        }
+        require("sum", &[(!self.members.is_empty(), "a member")])
     }
 
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
