@@ -1,6 +1,6 @@
 //! Time of the pair solver on data like Example 1, scenario IV, of Dai and Wang (2019): 15 neighbors, 40 features.
 //!
-//! `single` is one fit with the shared pair moments at hand, `path` the 61 lambdas 1e3 to 1e-3 and 51 lambdas 1e-3 to
+//! `single` is one fit with prepared pair moments, `path` the 61 lambdas 1e3 to 1e-3 and 51 lambdas 1e-3 to
 //! 1e-8. Documents per query 10, 20, 50 and 100 give 675, 2,850, 18,375 and 74,250 pairs. `items` are the floating
 //! point operations that no fit can do without (one pass, one Hessian), so that items per second beside the machine's
 //! peak tell how far a fit is from the limit.
@@ -34,7 +34,7 @@ fn neighborhood(n_docs: usize) -> Vec<(PairBlock, f64)> {
 /// Features of the graded problem.
 const GRADED_DIM: usize = 136;
 
-/// 20 queries of 100 documents with 136 correlated features and grades 0 to 4, shares 50, 28, 14, 6 and 2 %: 64,800
+/// 20 queries of 100 documents with 136 correlated features and grades 0 to 4 (50, 28, 14, 6 and 2 %): 64,800
 /// pairs.
 fn graded() -> Vec<(PairBlock, f64)> {
     const CORRELATION: f64 = 0.5;

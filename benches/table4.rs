@@ -1,6 +1,6 @@
 //! The settings of table 4 of Dai and Wang (2019): n queries of N documents, 40 features, lambda 1e-8, gap 1e-4.
 //!
-//! Every time is the wall time of all fits of a method, the shared pair moments included: one fit for rank-SVM and one
+//! Every time is the wall time of all fits of a method, including the pair moments: one fit for rank-SVM and one
 //! per query for the others, on as many threads as the machine has. `paper` is the paper's time on 8 cores. `Gflop/s`
 //! counts the operations that no fit can do without. Queries lie on four arcs, and the neighbors of a query are those
 //! next to it.
@@ -29,9 +29,10 @@ type Fit = Vec<(usize, f64)>;
 fn fits(method: &str, n: usize) -> Vec<Fit> {
     let neighbors = |target: usize| {
         // Queries of a group are every fourth one; nearest first.
-        let (place, size) = (target / 4, n / 4 + usize::from(target % 4 < n % 4));
-        let first = place.saturating_sub(NEIGHBORS / 2).min(size.saturating_sub(NEIGHBORS));
-        (first..size.min(first + NEIGHBORS)).map(move |other| (4 * other + target % 4, other.abs_diff(place)))
+        let (position, size) = (target / 4, n / 4 + usize::from(target % 4 < n % 4));
+        let first = position.saturating_sub(NEIGHBORS / 2).min(size.saturating_sub(NEIGHBORS));
+        (first..size.min(first + NEIGHBORS))
+            .map(move |other| (4 * other + target % 4, other.abs_diff(position)))
     };
     match method {
         "rank" => vec![(0..n).map(|query| (query, 1.0)).collect()],
@@ -39,7 +40,7 @@ fn fits(method: &str, n: usize) -> Vec<Fit> {
         "knn" => (0..n).map(|target| neighbors(target).map(|(query, _)| (query, 1.0)).collect()).collect(),
         _ => (0..n)
             .map(|target| {
-                neighbors(target).map(|(query, place)| (query, neighbor_weight(2 * place))).collect()
+                neighbors(target).map(|(query, distance)| (query, neighbor_weight(2 * distance))).collect()
             })
             .collect(),
     }

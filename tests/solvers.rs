@@ -98,8 +98,8 @@ fn golden(name: &str) -> (Case, f64, f64) {
         .iter()
         .map(|query| {
             let x: Vec<Vec<f64>> = query["x"].as_array().unwrap().iter().map(numbers).collect();
-            let share = (given.len() * x.len() * (x.len() - 1)) as f64;
-            Query { c: 2.0 * query["pi"].as_f64().unwrap() / share, x, labels: numbers(&query["y"]) }
+            let pairs = (given.len() * x.len() * (x.len() - 1)) as f64;
+            Query { c: 2.0 * query["pi"].as_f64().unwrap() / pairs, x, labels: numbers(&query["y"]) }
         })
         .collect();
     let factor = if problem["form"] == "ranking" { 2.0 } else { 1.0 };
@@ -153,8 +153,8 @@ fn every_solver_finds_the_known_optimum() {
             );
             if solver.name == "admm" {
                 // Nearly unregularized, the last problem takes it more iterations than it is given.
-                let share = if name.starts_with("p7") { 1e-3 } else { 1e-6 };
-                assert!(report.gap <= share * optimum, "{what}: gap {:e}", report.gap);
+                let relative = if name.starts_with("p7") { 1e-3 } else { 1e-6 };
+                assert!(report.gap <= relative * optimum, "{what}: gap {:e}", report.gap);
             } else {
                 assert_eq!(report.stop, Stop::Converged, "{what}");
                 assert!(error.abs() <= 1e-8 * optimum, "{what}: {error:e}");

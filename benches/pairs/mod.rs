@@ -50,9 +50,9 @@ pub fn pair_weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
     2.0 * pi / (n_queries * n_docs * (n_docs - 1)) as f64
 }
 
-/// Weight pi of the neighbor at this place in the order of distances.
-pub fn neighbor_weight(place: usize) -> f64 {
-    (-0.5 * (place as f64 / NEIGHBORS as f64).powi(2)).exp()
+/// Weight pi of the neighbor with this index in the order of distances.
+pub fn neighbor_weight(index: usize) -> f64 {
+    (-0.5 * (index as f64 / NEIGHBORS as f64).powi(2)).exp()
 }
 
 /// Arithmetic that no fit can do without: one pass (scores 2 m b, pairs 4 T, gradient 2 m b), one matrix of second

@@ -9,7 +9,7 @@
 //! l documents; the assignment costs O(k^2 B).
 
 use super::dense::maximize;
-use super::{Workspace, support};
+use super::{Workspace, padded, support, write_profits};
 
 /// The problem for fixed a, b, c and blocks.
 #[derive(Debug)]
@@ -33,11 +33,8 @@ impl BlockRanking {
         let mut sizes = vec![0; blocks];
         groups.iter().for_each(|&group| sizes[group as usize] += 1);
         assert!(sizes.iter().all(|&size| size > 0), "every block has a document");
-        let positions = support(&a[..a.len().min(blocks)]).max(support(&c[..c.len().min(blocks)]));
-        let padded = |weights: &[f64]| -> Vec<f64> {
-            weights.iter().copied().chain(std::iter::repeat(0.0)).take(positions).collect()
-        };
-        Self { a: padded(a), b: b.to_vec(), c: padded(c), groups }
+        let positions = support(a, blocks).max(support(c, blocks));
+        Self { a: padded(a, positions), b: b.to_vec(), c: padded(c, positions), groups }
     }
 
     /// Maximizes at scores s (l, finite) and returns the maximum. The document of each position with a weight is in
@@ -48,10 +45,7 @@ impl BlockRanking {
     pub fn maximize(&self, scores: &[f64], workspace: &mut Workspace) -> f64 {
         assert_eq!(scores.len(), self.b.len(), "one score for each document");
         let mut matrix = std::mem::take(&mut workspace.values);
-        matrix.clear();
-        for (a, c) in self.a.iter().zip(&self.c) {
-            matrix.extend(scores.iter().zip(&self.b).map(|(s, b)| c * s - a * b));
-        }
+        write_profits([&self.a, &self.b, &self.c], scores, &mut matrix);
         let maximum = maximize_in_blocks(&matrix, self.a.len(), &self.groups, workspace);
         workspace.values = matrix;
         maximum

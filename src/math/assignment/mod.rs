@@ -80,9 +80,22 @@ enum Method {
     Dense,
 }
 
-/// Number of rows up to the last one with a weight.
-fn support(weights: &[f64]) -> usize {
-    weights.iter().rposition(|&weight| weight != 0.0).map_or(0, |last| last + 1)
+/// Number of positions up to the last one with a weight, at most `most`.
+fn support(weights: &[f64], most: usize) -> usize {
+    weights.iter().take(most).rposition(|&weight| weight != 0.0).map_or(0, |last| last + 1)
+}
+
+/// The weights of so many positions; missing ones are 0.
+fn padded(weights: &[f64], positions: usize) -> Vec<f64> {
+    weights.iter().copied().chain(std::iter::repeat(0.0)).take(positions).collect()
+}
+
+/// E_pj = c_p s_j - a_p b_j, written to `matrix`.
+fn write_profits([a, b, c]: [&[f64]; 3], scores: &[f64], matrix: &mut Vec<f64>) {
+    matrix.clear();
+    for (a, c) in a.iter().zip(c) {
+        matrix.extend(scores.iter().zip(b).map(|(s, b)| c * s - a * b));
+    }
 }
 
 /// Whether weights are non-increasing and non-negative.
@@ -97,13 +110,10 @@ impl Ranking {
     ///
     /// Fast if c, and best also a, is non-increasing and non-negative.
     pub fn new(a: &[f64], b: &[f64], c: &[f64]) -> Self {
-        let (a_len, c_len) = (support(&a[..a.len().min(b.len())]), support(&c[..c.len().min(b.len())]));
-        let padded = |weights: &[f64]| -> Vec<f64> {
-            let filled = weights.iter().copied().chain(std::iter::repeat(0.0));
-            filled.take(a_len.max(c_len)).collect()
-        };
-        let (a, c) = (padded(a), padded(c));
-        let method = Method::choose(&a, b, &c, [a_len, c_len]);
+        let lengths = [support(a, b.len()), support(c, b.len())];
+        let positions = lengths[0].max(lengths[1]);
+        let (a, c) = (padded(a, positions), padded(c, positions));
+        let method = Method::choose(&a, b, &c, lengths);
         Self { a, b: b.to_vec(), c, method }
     }
 
@@ -133,10 +143,7 @@ impl Ranking {
             }
             Method::Dense => {
                 let mut matrix = std::mem::take(&mut workspace.values);
-                matrix.clear();
-                for (a, c) in a.iter().zip(c) {
-                    matrix.extend(scores.iter().zip(b).map(|(s, b)| c * s - a * b));
-                }
+                write_profits([a, b, c], scores, &mut matrix);
                 maximize(&matrix, a.len(), b.len(), workspace);
                 workspace.values = matrix;
             }

@@ -67,7 +67,7 @@ impl Problem {
     /// Every method that is exact for this problem.
     fn methods(&self) -> Vec<Method> {
         let ranking = self.ranking();
-        let (in_a, in_c) = (support(&ranking.a), support(&ranking.c));
+        let (in_a, in_c) = (support(&ranking.a, usize::MAX), support(&ranking.c, usize::MAX));
         let mut methods = vec![Method::Dense, Method::Levels(Levels::new(&self.b))];
         for head in in_a..=ranking.positions() {
             methods.push(Method::ScoreTail(head));

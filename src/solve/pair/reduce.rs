@@ -62,19 +62,21 @@ impl Rotation {
 
     /// Q'x.
     fn forward(&self, x: &[f64]) -> Vec<f64> {
-        let mut rotated = lanes::from_slice(x);
-        reflect(&self.reflections(), &mut rotated);
-        lanes::to_vec(&rotated, x.len())
+        rotated(&self.reflections(), x)
     }
 
     /// Q x.
     fn backward(&self, x: &[f64]) -> Vec<f64> {
         let mut reflections = self.reflections();
         reflections.reverse();
-        let mut rotated = lanes::from_slice(x);
-        reflect(&reflections, &mut rotated);
-        lanes::to_vec(&rotated, x.len())
+        rotated(&reflections, x)
     }
+}
+
+fn rotated(reflections: &[Reflection<'_>], x: &[f64]) -> Vec<f64> {
+    let mut rotated = lanes::from_slice(x);
+    reflect(reflections, &mut rotated);
+    lanes::to_vec(&rotated, x.len())
 }
 
 /// Reflections of consecutive rows, the first of which has the number `row`.

@@ -50,15 +50,15 @@ pub(super) struct Row {
 
 /// Sums over all pairs at scores s and multipliers alpha.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sums {
+pub(super) struct Sums<T = f64> {
     /// Sum of the losses, times c.
-    pub loss: f64,
+    pub loss: T,
     /// Sum of loss - (alpha u - conjugate's alpha^2 / (4 c)), no term of which is negative.
-    pub slack: f64,
+    pub slack: T,
     /// Sum of alpha u.
-    pub work: f64,
+    pub work: T,
     /// Sum of alpha^2 / (4 c) for the squared hinge, else 0.
-    pub alpha_squares: f64,
+    pub alpha_squares: T,
 }
 
 /// Queries with a positive weight and at least one pair.
@@ -180,7 +180,7 @@ impl<'a> Pairs<'a> {
         update: impl Fn(f64, f64, f64) -> f64 + Copy,
     ) -> (Sums, Vec<Lanes>) {
         let mut g = vec![0.0; self.documents];
-        let mut totals = Totals::default();
+        let mut totals = Sums::<Lanes>::default();
         for row in self.rows() {
             let (c, shift) = (row.weight, 1.0 - scores[row.high]);
             let (scores, alpha) = (&scores[row.low.clone()], &mut alpha[row.pairs]);
@@ -191,7 +191,7 @@ impl<'a> Pairs<'a> {
                 dispatch(RowPass::<_, false> { c, shift, scores, alpha, columns, update, totals })
             };
         }
-        (totals.sums(), self.transpose_times(&g))
+        (totals.fold(), self.transpose_times(&g))
     }
 }
 
@@ -211,24 +211,11 @@ impl Part<'_> {
     }
 }
 
-/// [`Sums`] lane by lane.
-#[derive(Debug, Clone, Copy, Default)]
-struct Totals {
-    loss: Lanes,
-    slack: Lanes,
-    work: Lanes,
-    alpha_squares: Lanes,
-}
-
-impl Totals {
-    fn sums(&self) -> Sums {
+impl Sums<Lanes> {
+    fn fold(self) -> Sums {
         let Self { loss, slack, work, alpha_squares } = self;
-        Sums {
-            loss: loss.fold(),
-            slack: slack.fold(),
-            work: work.fold(),
-            alpha_squares: alpha_squares.fold(),
-        }
+        let [loss, slack, work, alpha_squares] = [loss, slack, work, alpha_squares].map(Lanes::fold);
+        Sums { loss, slack, work, alpha_squares }
     }
 
     #[inline(always)]
@@ -259,7 +246,7 @@ struct RowPass<'r, F, const SQUARED: bool> {
     /// The alpha of each pair is subtracted from its lower document.
     columns: &'r mut [f64],
     update: F,
-    totals: &'r mut Totals,
+    totals: &'r mut Sums<Lanes>,
 }
 
 impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> SimdTask for RowPass<'_, F, SQUARED> {

@@ -73,7 +73,7 @@ impl<'p> Progress<'p> {
     pub(super) fn offer(&mut self, w: &[Lanes], sums: &Sums, alpha_z: &[Lanes]) -> (f64, f64) {
         let lambda = self.lambda;
         let primal = sums.loss + self.penalty(w);
-        // q = 2 lambda w - t
+        // 1. q = 2 lambda w - t, and the theta that maximizes D(theta alpha).
         let mut q = lanes::scaled(w, 2.0 * lambda);
         lanes::axpy(-1.0, &self.center_term, &mut q);
         let size = lanes::dot(alpha_z, alpha_z);
@@ -81,6 +81,7 @@ impl<'p> Progress<'p> {
         let best = (sums.work + lanes::dot(alpha_z, &q) / (2.0 * lambda)) / curvature;
         let largest = if self.problem.loss() == PairLoss::SquaredHinge { f64::MAX } else { 1.0 };
         let theta = if best.is_finite() { best.clamp(0.0, largest) } else { 1.0 };
+        // 2. The gaps of alpha and of theta alpha.
         let gradient_gap = |theta: f64| {
             let mut residual = q.clone();
             lanes::axpy(-theta, alpha_z, &mut residual);
@@ -91,6 +92,7 @@ impl<'p> Progress<'p> {
         let shortened = sums.loss - theta * sums.work + curved;
         // Sum of alpha |u| <= loss + slack.
         let size = sums.loss + theta * (sums.loss + sums.slack) + curved;
+        // 3. Better values are kept; D is lowered by its rounding.
         for (gap, size) in [(plain, plain), (shortened, size)] {
             let dual = primal - gap - ROUNDING * (primal.abs() + size);
             if dual.is_finite() {

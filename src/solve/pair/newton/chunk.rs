@@ -65,7 +65,8 @@ impl Part<'_> {
 /// Consecutive queries with their scores and buffers.
 pub(super) struct Chunk<'a> {
     pub parts: Vec<Part<'a>>,
-    pair_blocks: usize,
+    /// Blocks of eight pairs.
+    pub pair_blocks: usize,
     /// Scores at the last accepted point and at the point of the last pass.
     pub accepted: Vec<Lanes>,
     pub scores: Vec<Lanes>,
@@ -79,9 +80,9 @@ pub(super) struct Chunk<'a> {
     scaled: Vec<Lanes>,
     /// Centers p0 of all pairs; empty while they are 1/2.
     centers: Vec<Lanes>,
-    /// Pairs of one query in the quadratic zone, and the number of those of all queries.
+    /// Pairs of one query in the zone of the last Hessian, and their number in all queries.
     zone: Vec<(u32, u32)>,
-    zone_pairs: u64,
+    pub zone_pairs: u64,
     products: Products,
 }
 
@@ -116,16 +117,6 @@ impl<'a> Chunk<'a> {
             zone_pairs: 0,
             products: Products::default(),
         }
-    }
-
-    /// Blocks of eight pairs.
-    pub(super) fn pair_blocks(&self) -> usize {
-        self.pair_blocks
-    }
-
-    /// Pairs in the zone of the last Hessian.
-    pub(super) fn zone_pairs(&self) -> u64 {
-        self.zone_pairs
     }
 
     /// Accepts the point of the last pass.

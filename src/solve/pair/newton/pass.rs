@@ -117,7 +117,8 @@ pub(super) fn pass(
         let lower = first / LANES;
         let (scores, columns) = (&scaled[lower..], &mut g[lower..scaled.len()]);
         let mut row = RowSums::default();
-        let hidden = add(&scores[0], &HIDE[first % LANES]);
+        let mut hidden = scores[0];
+        hidden.add_scaled(1.0, &HIDE[first % LANES]);
         eight_pairs(shift, &hidden, center, index, &mut columns[0], &mut row);
         for (offset, (scores, column)) in scores.iter().zip(columns).enumerate().skip(1) {
             eight_pairs(shift, scores, center, index + offset, column, &mut row);
@@ -131,16 +132,9 @@ pub(super) fn pass(
         let row = sums.p.fold();
         *lanes::get_mut(g, a) += row;
         total += row;
-        hinge = add(&hinge, &sums.hinge);
+        hinge.add_scaled(1.0, &sums.hinge);
     }
     (hinge.fold(), total)
-}
-
-#[inline(always)]
-fn add(a: &Lanes, b: &Lanes) -> Lanes {
-    let mut sum = *a;
-    sum.0.iter_mut().zip(b.0).for_each(|(x, y)| *x += y);
-    sum
 }
 
 /// Eight pairs of one document.

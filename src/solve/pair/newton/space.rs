@@ -71,7 +71,7 @@ impl<'a> Space<'a> {
 
     /// Bytes that one center per pair would take.
     pub(super) fn center_bytes(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.pair_blocks() * size_of::<Lanes>()).sum()
+        self.chunks.iter().map(|chunk| chunk.pair_blocks * size_of::<Lanes>()).sum()
     }
 
     /// Computes the scores of w from the features and accepts them.
@@ -113,7 +113,7 @@ impl<'a> Space<'a> {
     /// of pairs in the zone.
     pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
         let matrix = self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, out));
-        (matrix, self.chunks.iter().map(Chunk::zone_pairs).sum())
+        (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs).sum())
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.
