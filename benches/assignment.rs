@@ -1,5 +1,5 @@
 //! Time of one assignment of documents to positions in direct optimization: NDCG with grades 0 to 4, frequencies
-//! 50, 28, 14, 6 and 2 %, and scores that know a part of the grades. Every call has other scores.
+//! 50, 28, 14, 6 and 2 %, and scores correlated with the grades. Every call has other scores.
 //!
 //! `levels` is NDCG@10 decoded by its first ten positions, the default; `dense` is the same matrix by the method for any
 //! matrix; `sorted` has the decoder weights of the measure; `tail` decodes all positions by p^(-1/4); `measure_tail` is

@@ -108,7 +108,7 @@ fn golden(name: &str) -> (Case, f64, f64) {
     (Case::new(queries, dim), lambda, problem["solution"]["objective"].as_f64().unwrap())
 }
 
-/// The answer of the reference in the form of the solvers' reports, its objective checked.
+/// The reference solution as a report, its objective checked.
 fn reference(case: &Case, lambda: f64, center: Option<&[f64]>, tolerance: f64) -> SolveReport {
     let mut pairs = Vec::new();
     case.each_pair(|c, z| pairs.push((c, z.to_vec())));
@@ -163,7 +163,7 @@ fn every_solver_finds_the_known_optimum() {
     }
 }
 
-/// What a random problem looks like.
+/// Parameters of a random problem.
 #[derive(Debug, Clone)]
 struct Shape {
     seed: u64,
@@ -322,7 +322,7 @@ proptest! {
     }
 }
 
-/// Scales of features, copies of features, huge features: every answer is finite and no certificate is wrong.
+/// Scales of features, copies of features, huge features: every solution is finite and no certificate is wrong.
 #[test]
 fn awkward_features_break_no_certificate() {
     let mut uncertified = Vec::new();

@@ -18,7 +18,7 @@
 //! dalpha = -dnu = D (u - e1 + e2 - M dw),   dxi = e1 - xi + xi dalpha / nu,   dr = e2 - r - r dalpha / alpha
 //! ```
 
-/// An answer with its certificate.
+/// A solution with its certificate.
 #[derive(Debug)]
 pub struct Answer {
     pub w: Vec<f64>,
@@ -156,7 +156,7 @@ fn improve(problem: &Problem, w: &mut [f64], states: &mut [State], noise: f64) -
         let moves: Vec<Move> = moves.collect();
         (step, moves)
     };
-    // Predictor: straight to complementarity 0. Corrector: to a share of the mean that the predictor could reach.
+    // Predictor: straight to complementarity 0. Corrector: to a fraction of the mean that the predictor could reach.
     let (_, moves) = direction(0.0, &vec![Move::default(); states.len()]);
     let (now, then) = (complementarity(states, &moves, 0.0), longest(states, &moves).min(1.0));
     let then = complementarity(states, &moves, then);

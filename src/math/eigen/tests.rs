@@ -38,7 +38,7 @@ fn pairs_satisfy_their_equation_and_are_orthonormal() {
 fn equal_eigenvalues_zeros_and_low_rank_are_no_trouble() {
     let n = 30;
     let of = |entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
-        (0..n * n).map(|place| entry(place / n, place % n)).collect()
+        (0..n * n).map(|index| entry(index / n, index % n)).collect()
     };
     check(&of(&|_, _| 0.0), n);
     check(&of(&|i, j| f64::from(u8::from(i == j))), n);
@@ -63,7 +63,7 @@ fn equal_eigenvalues_zeros_and_low_rank_are_no_trouble() {
 fn threads_change_no_bit() {
     let n: usize = 150;
     let matrix: Vec<f64> =
-        (0..n * n).map(|place| 1.0 / (1.0 + usize::abs_diff(place / n, place % n) as f64)).collect();
+        (0..n * n).map(|index| 1.0 / (1.0 + usize::abs_diff(index / n, index % n) as f64)).collect();
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| symmetric(matrix.clone(), n, &Control::default()).unwrap())

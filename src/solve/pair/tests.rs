@@ -25,7 +25,7 @@ impl Numbers {
     }
 }
 
-/// What a random problem looks like.
+/// Parameters of a random problem.
 #[derive(Debug, Clone)]
 struct Shape {
     seed: u64,
@@ -71,7 +71,7 @@ fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let Solution { w, report } = solve(problem, &options, &Control::default());
     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite());
     let plain = certificate(problem, &w);
-    // A hinge is a difference of numbers near 1, so an objective is known to a share of the loss of w = 0.
+    // A hinge is a difference of numbers near 1, so an objective is exact to a multiple of the loss of w = 0.
     let total = certificate(problem, &vec![0.0; problem.dim()]);
     let noise = 1e-9 * plain.abs() + 1e-14 * total;
     assert!((plain - report.objective).abs() <= noise, "{plain} is not {}", report.objective);
@@ -265,7 +265,7 @@ fn the_number_of_threads_changes_no_bit() {
 }
 
 /// The ridge start leaves no pair, or few, in the zone: the first direction is a gradient a million times too long,
-/// or Newton goes to and fro between zones.
+/// or Newton alternates between zones.
 #[test]
 fn a_start_far_from_every_zone() {
     let shape = |seed, queries, docs, dim, grades, noise| Shape { seed, queries, docs, dim, grades, noise };

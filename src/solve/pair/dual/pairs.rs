@@ -349,7 +349,7 @@ mod tests {
             let mut alpha = before.clone();
             let update = |c: f64, u: f64, alpha: f64| (alpha + 0.1 * u).clamp(0.0, c);
             let (sums, alpha_z) = pairs.pass(loss, &pairs.scores(&point()), &mut alpha, update);
-            let (mut expected, mut pull, mut pair) = ([0.0; 4], [0.0; 5], 0);
+            let (mut expected, mut alpha_z_sum, mut pair) = ([0.0; 4], [0.0; 5], 0);
             each_pair(&problem, |c, z, u| {
                 let next = update(c, u, before[pair]);
                 assert!((alpha[pair] - next).abs() < 1e-12);
@@ -357,7 +357,7 @@ mod tests {
                 let alpha_squares = if squared { next * next / (4.0 * c) } else { 0.0 };
                 let terms = [cost, cost - next * u + alpha_squares, next * u, alpha_squares];
                 expected.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
-                pull.iter_mut().zip(z).for_each(|(pull, z)| *pull += next * z);
+                alpha_z_sum.iter_mut().zip(z).for_each(|(sum, z)| *sum += next * z);
                 pair += 1;
             });
             assert_eq!(pair, pairs.count);
@@ -365,7 +365,7 @@ mod tests {
             for (found, expected) in found.into_iter().zip(expected) {
                 assert!((found - expected).abs() < 1e-11, "{loss:?}: {found} {expected}");
             }
-            (0..5).for_each(|j| assert!((lanes::get(&alpha_z, j) - pull[j]).abs() < 1e-11));
+            (0..5).for_each(|j| assert!((lanes::get(&alpha_z, j) - alpha_z_sum[j]).abs() < 1e-11));
         }
     }
 

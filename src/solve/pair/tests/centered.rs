@@ -1,4 +1,4 @@
-//! Problems with a center of the penalty and with a linear_term.
+//! Problems with a center of the penalty and with a linear term.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ pub(super) fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {
     (0..dim).map(|_| size * numbers.next()).collect()
 }
 
-/// The problem with this center and a linear_term of the size of the loss's gradient.
+/// The problem with this center and a linear term of the size of the loss's gradient.
 pub(super) fn shifted<'a>(
     plain: &PairProblem<'a>,
     seed: u64,

@@ -57,8 +57,8 @@ fn with_outliers() -> Vec<PairBlock> {
     blocks
 }
 
-/// Share of pairs of the first four queries in the wrong order.
-fn wrong_share(blocks: &[PairBlock], w: &[f64]) -> f64 {
+/// Fraction of the pairs of the first four queries in the wrong order.
+fn misranked(blocks: &[PairBlock], w: &[f64]) -> f64 {
     let clean: Vec<(&PairBlock, f64)> = blocks[..4].iter().map(|block| (block, 1.0)).collect();
     let (problem, w) = (problem(&clean, 1e-300), w.iter().map(|w| 1e9 * w).collect::<Vec<f64>>());
     certificate(&problem.with_loss(PairLoss::Psi), &w) / (4.0 * 190.0)
@@ -72,9 +72,9 @@ fn gross_outliers_are_ignored() {
     let (with_hinge, _) = fit(&hinge, 1e-6);
     let (with_psi, _) = fit(&hinge.with_loss(PairLoss::Psi), 1e-6);
     let (alone, _) = fit(&problem(&all[..4], 1e-2).with_loss(PairLoss::Psi), 1e-6);
-    let share = |w: &[f64]| wrong_share(&blocks, w);
-    assert!(share(&with_hinge) > 3.0 * share(&alone), "{} {}", share(&with_hinge), share(&alone));
-    assert!(share(&with_psi) < 1.2 * share(&alone), "{} {}", share(&with_psi), share(&alone));
+    let wrong = |w: &[f64]| misranked(&blocks, w);
+    assert!(wrong(&with_hinge) > 3.0 * wrong(&alone), "{} {}", wrong(&with_hinge), wrong(&alone));
+    assert!(wrong(&with_psi) < 1.2 * wrong(&alone), "{} {}", wrong(&with_psi), wrong(&alone));
 }
 
 #[test]
