@@ -1,4 +1,4 @@
-//! How a function is fitted once it is known which judgments count, and how much.
+//! The fit of one function on weighted queries.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::solve::{
 };
 use crate::space::{Function, Scorer, Space};
 
-/// What keeps a function simple.
+/// The regularization of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Penalty {
     /// lambda |f|^2.
     Ridge,
-    /// Eigenfunctions of eigenvalues from lambda only.
+    /// Only eigenfunctions whose eigenvalue is at least lambda.
     Threshold,
-    /// As many leading eigenfunctions as lambda says.
+    /// The lambda leading eigenfunctions.
     Components,
-    /// None, but the length of the weights is at most lambda.
+    /// Weights of Euclidean norm at most lambda.
     Ball,
 }
 
@@ -61,16 +61,16 @@ pub struct FitSpec {
     pub lambda: f64,
     /// Relative duality gap at which a fit ends.
     pub tolerance: f64,
-    /// What misplaced documents cost.
+    /// The loss.
     pub loss: Loss,
-    /// What keeps the function simple.
+    /// The regularization.
     pub penalty: Penalty,
     /// The solver.
     #[serde(serialize_with = "write_solver", deserialize_with = "read_solver")]
     pub solver: &'static SolverDef,
-    /// Weights to which the penalty pulls; 0 unless given.
+    /// Weights that the penalty shrinks to; 0 by default.
     pub center: Option<Vec<f64>>,
-    /// Weights at which a loss that is not convex begins; those of the center unless given.
+    /// Initial weights for a loss that is not convex; the center by default.
     pub start: Option<Vec<f64>>,
 }
 
@@ -100,7 +100,7 @@ impl FitSpec {
         Ok((Function { weights, objective: report.objective, gap: report.gap }, report))
     }
 
-    /// Finds the weights of a function as the solver sees them.
+    /// Finds the weights of a function in the coordinates of the solver.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; too many features.
@@ -116,7 +116,7 @@ impl FitSpec {
         if fit.report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(fit) }
     }
 
-    /// The functions for several lambdas (largest first), for a choice among them.
+    /// The functions for several lambdas, largest first.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; too many features.
@@ -133,7 +133,7 @@ impl FitSpec {
         fits.into_iter().map(|fit| space.function(fit.w)).collect()
     }
 
-    /// The lambda with which a solver finds the function that the caller's lambda means.
+    /// The lambda of the solver for a lambda of the caller.
     fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
         match self.penalty {
             Penalty::Ridge => self.loss.ridge() * space.solver_lambda(lambda),
