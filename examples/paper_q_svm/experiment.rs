@@ -168,7 +168,7 @@ impl Space {
         match self {
             Self::Plain => Ok(all_rows(x).chunks(w.len()).map(|row| dot(row, w)).collect()),
             Self::Documents(map) => map.basis().scores(x, all, &map.coefficients(w)?, &control),
-            Self::Pairs(map) => map.scores(x, all, &map.coefficients(w)?, &control),
+            Self::Pairs(map) => map.scores(x, &map.coefficients(w)?, &control),
         }
     }
 }

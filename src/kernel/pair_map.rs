@@ -188,20 +188,14 @@ impl PairMap {
         coefficients(&self.factor, self.dim(), w)
     }
 
-    /// Scores (3.6) of the documents of one query, given beta; their sum is 0.
+    /// Scores (3.6) of all documents of a query, given beta; their sum is 0.
     ///
     /// # Errors
     /// Another number of features or coefficients, or an interruption.
-    pub fn scores(
-        &self,
-        features: &Matrix,
-        rows: Range<usize>,
-        coefficients: &[f64],
-        control: &Control,
-    ) -> Result<Vec<f64>> {
+    pub fn scores(&self, features: &Matrix, coefficients: &[f64], control: &Control) -> Result<Vec<f64>> {
         check_coefficients(coefficients.len(), self.dim())?;
-        let count = rows.len();
-        let columns = self.columns(features, rows, control)?;
+        let count = features.rows();
+        let columns = self.columns(features, 0..count, control)?;
         let sums = if self.kernel().def().factorizes {
             self.product_sums(&columns, count, coefficients)
         } else {
@@ -412,7 +406,7 @@ mod tests {
                 map.preferences(&columns, (j, l), &mut row, &mut other);
                 dot(&row, &beta)
             };
-            let found = map.scores(&test, 0..9, &beta, &control).unwrap();
+            let found = map.scores(&test, &beta, &control).unwrap();
             let plain = map.plain_sums(&columns, 9, &beta, &control).unwrap();
             for j in 0..9 {
                 let sum: f64 = (0..9).map(|l| f(j, l)).sum();
@@ -431,7 +425,7 @@ mod tests {
         for kernel in kernels() {
             let map = fit(&kernel, &features);
             let beta = vec![1.0; map.dim()];
-            let scores = |features: &Matrix| map.scores(features, 0..5, &beta, &Control::default()).unwrap();
+            let scores = |features: &Matrix| map.scores(features, &beta, &Control::default()).unwrap();
             let (plain, permuted) = (scores(&features), scores(&features.select_rows(&order)));
             for (place, document) in order.into_iter().enumerate() {
                 assert!((permuted[place] - plain[document]).abs() < 1e-12, "{}", kernel.def().name);
@@ -446,7 +440,7 @@ mod tests {
         assert_eq!(map.dim(), 2);
         let w = [0.4, -1.5];
         let beta = map.coefficients(&w).unwrap();
-        let scores = map.scores(&features, 0..5, &beta, &Control::default()).unwrap();
+        let scores = map.scores(&features, &beta, &Control::default()).unwrap();
         let psi = map.features(&features, 0..5, &LABELS, &Control::default()).unwrap();
         for (&(j, l), psi) in ordered_pairs(&LABELS).iter().zip(psi.chunks_exact(2)) {
             assert!((scores[j] - scores[l] - dot(psi, &w)).abs() < 1e-12);
@@ -487,6 +481,6 @@ mod tests {
         assert_eq!(map.dim(), 0);
         assert!(map.is_sound());
         assert!(map.features(&features, 0..3, &[1.0; 3], &control).unwrap().is_empty());
-        assert_eq!(map.scores(&features, 0..3, &[], &control).unwrap(), [0.0; 3]);
+        assert_eq!(map.scores(&features, &[], &control).unwrap(), [0.0; 3]);
     }
 }

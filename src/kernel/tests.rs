@@ -119,7 +119,7 @@ fn bits_depend_neither_on_threads_nor_on_company() {
             let pairs = PairMap::fit(&kernel, &features, &offsets, &labels, &options, &control).unwrap();
             let beta = vec![1.0; pairs.dim()];
             let psi = pairs.features(&features, 0..50, &labels[..50], &control).unwrap();
-            let scores = pairs.scores(&features, 0..50, &beta, &control).unwrap();
+            let scores = pairs.scores(&features, &beta, &control).unwrap();
             let rows = phi(&map, &features);
             (map, rows, pairs, psi, scores)
         })
@@ -235,7 +235,7 @@ fn an_interruption_ends_every_part() {
     assert_eq!(map.features(&features, 0..40, &control).unwrap_err(), interrupted);
     assert_eq!(map.basis().scores(&features, 0..40, &beta, &control).unwrap_err(), interrupted);
     assert_eq!(pairs.features(&features, 0..40, &labels, &control).unwrap_err(), interrupted);
-    assert_eq!(pairs.scores(&features, 0..40, &vec![0.0; pairs.dim()], &control).unwrap_err(), interrupted);
+    assert_eq!(pairs.scores(&features, &vec![0.0; pairs.dim()], &control).unwrap_err(), interrupted);
 }
 
 /// A map as text, changed by `change`, read back; `None` where that is refused.

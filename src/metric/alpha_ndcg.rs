@@ -16,7 +16,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::def::SubtopicDef;
+use super::def::{ScoredList, SubtopicDef};
 use super::discount::logarithmic;
 use super::elementary::expected_products;
 use super::options::MetricOptions;
@@ -34,18 +34,14 @@ pub const ALPHA_NDCG: SubtopicDef = SubtopicDef {
     per_query: alpha_ndcg,
 };
 
-fn alpha_ndcg(
-    subtopics: &Subtopics,
-    scores: &[f64],
-    cutoff: Option<usize>,
-    options: &MetricOptions,
-) -> Option<f64> {
+fn alpha_ndcg(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
+    let subtopics = list.labels;
     if subtopics.count() == 0 {
         return None;
     }
-    let depth = cutoff.unwrap_or(usize::MAX);
-    let decay = 1.0 - options.alpha;
-    let value = expected_alpha_dcg(subtopics, scores, depth, decay, options);
+    let depth = list.depth();
+    let decay = 1.0 - list.options.alpha;
+    let value = expected_alpha_dcg(subtopics, list.scores, depth, decay, list.options);
     Some(value / greedy_alpha_dcg(subtopics, depth, decay))
 }
 
@@ -150,7 +146,10 @@ mod tests {
             .map(|(place, gain)| gain * logarithmic(place))
             .sum();
         let scores = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
-        let value = alpha_ndcg(&subtopics, &scores, None, &MetricOptions::default()).unwrap();
+        let value = {
+            let options = &MetricOptions::default();
+            alpha_ndcg(&ScoredList { labels: &subtopics, scores: &scores, cutoff: None, options }).unwrap()
+        };
         assert!((value - input / ideal).abs() < 1e-12);
     }
 

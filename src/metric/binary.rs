@@ -1,6 +1,6 @@
 //! Ties as counts of relevant documents: all that the binary metrics need to know of a ranking.
 
-use super::options::MetricOptions;
+use super::def::ScoredList;
 use super::ranked::Ranked;
 
 /// A group of places whose inner order is not determined (one place, or a tie under the expected rule).
@@ -23,7 +23,8 @@ pub(super) struct BinaryRanking {
 
 impl BinaryRanking {
     /// The ranking by scores; `None` if no document is relevant.
-    pub(super) fn new(relevance: &[f64], scores: &[f64], options: &MetricOptions) -> Option<Self> {
+    pub(super) fn new(list: &ScoredList<'_>) -> Option<Self> {
+        let ScoredList { labels: relevance, scores, options, .. } = list;
         let is_relevant = |document: usize| relevance[document] >= options.threshold;
         let relevant = (0..relevance.len()).filter(|&document| is_relevant(document)).count();
         if relevant == 0 {

@@ -6,9 +6,8 @@
 //! 1023 have an infinite exponential gain (NDCG stays finite). Ties: mean gain times the sum of the discounts of
 //! the tie, exact (McSherry and Najork 2008). Cost O(n log n).
 
-use super::def::MetricDef;
+use super::def::{MetricDef, ScoredList};
 use super::discount::{discounted_sum, gains, logarithmic};
-use super::options::MetricOptions;
 use super::ranked::Ranked;
 
 /// The declaration.
@@ -19,10 +18,10 @@ pub const DCG: MetricDef = MetricDef {
     ..MetricDef::new("dcg", "ltr_dcg", dcg)
 };
 
-fn dcg(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {
-    if relevance.is_empty() {
+fn dcg(list: &ScoredList<'_>) -> Option<f64> {
+    if list.labels.is_empty() {
         return None;
     }
-    let ranked = Ranked::new(relevance, scores, options.ties);
-    Some(discounted_sum(&ranked, &gains(relevance, options.gain), cutoff, logarithmic))
+    let ranked = Ranked::new(list.labels, list.scores, list.options.ties);
+    Some(discounted_sum(&ranked, &gains(list.labels, list.options.gain), list.cutoff, logarithmic))
 }

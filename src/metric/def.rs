@@ -3,11 +3,31 @@
 use super::options::MetricOptions;
 use super::subtopics::Subtopics;
 
-/// The value of one query from relevance, scores (same length), cutoff and options; `None` where undefined.
-pub type PerQuery = fn(&[f64], &[f64], Option<usize>, &MetricOptions) -> Option<f64>;
+/// The documents of one query with their scores, and the options of a metric.
+#[derive(Debug)]
+pub struct ScoredList<'a, L: ?Sized = [f64]> {
+    /// The relevance (N) or the subtopics of the documents.
+    pub labels: &'a L,
+    /// The scores (N).
+    pub scores: &'a [f64],
+    /// Number of first documents that count; all if absent.
+    pub cutoff: Option<usize>,
+    /// The options.
+    pub options: &'a MetricOptions,
+}
 
-/// The value of one query from subtopics, scores (same length), cutoff and options; `None` where undefined.
-pub type PerQueryOfSubtopics = fn(&Subtopics, &[f64], Option<usize>, &MetricOptions) -> Option<f64>;
+impl<L: ?Sized> ScoredList<'_, L> {
+    /// The cutoff, or a number above that of all documents.
+    pub(super) fn depth(&self) -> usize {
+        self.cutoff.unwrap_or(usize::MAX)
+    }
+}
+
+/// The value for one query; `None` if undefined.
+pub type PerQuery = fn(&ScoredList<'_>) -> Option<f64>;
+
+/// The value for one query with subtopics; `None` if undefined.
+pub type PerQueryOfSubtopics = fn(&ScoredList<'_, Subtopics>) -> Option<f64>;
 
 /// The declaration of one metric of relevance.
 #[derive(Debug)]

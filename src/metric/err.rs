@@ -16,9 +16,8 @@
 
 use std::ops::Range;
 
-use super::def::MetricDef;
+use super::def::{MetricDef, ScoredList};
 use super::elementary::expected_products;
-use super::options::MetricOptions;
 use super::ranked::Ranked;
 
 /// The declaration.
@@ -36,12 +35,12 @@ const NEVER: f64 = 1e-20;
 /// Places of a tie that are looked at first; doubled as long as the user may read on.
 const FIRST_DEPTH: usize = 64;
 
-fn err(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {
-    let highest = relevance.iter().copied().reduce(f64::max)?;
-    let max_grade = options.max_grade.unwrap_or(highest).max(0.0);
-    let pass = |document: &usize| 1.0 - stop_probability(relevance[*document], max_grade);
-    let depth = cutoff.unwrap_or(usize::MAX);
-    let ranked = Ranked::new(relevance, scores, options.ties);
+fn err(list: &ScoredList<'_>) -> Option<f64> {
+    let highest = list.labels.iter().copied().reduce(f64::max)?;
+    let max_grade = list.options.max_grade.unwrap_or(highest).max(0.0);
+    let pass = |document: &usize| 1.0 - stop_probability(list.labels[*document], max_grade);
+    let depth = list.depth();
+    let ranked = Ranked::new(list.labels, list.scores, list.options.ties);
     let mut reach = 1.0;
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
@@ -86,9 +85,10 @@ fn stop_value(products: &[f64], start: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::MetricOptions;
 
     fn value(relevance: &[f64], scores: &[f64], options: &MetricOptions) -> f64 {
-        err(relevance, scores, None, options).unwrap()
+        err(&ScoredList { labels: relevance, scores, cutoff: None, options }).unwrap()
     }
 
     #[test]

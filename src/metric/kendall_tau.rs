@@ -6,8 +6,8 @@
 //! Decisions: the formula itself accounts for ties, so the option `ties` has no effect; undefined if all grades or
 //! all scores are equal. Cost O(n log n).
 
-use super::def::MetricDef;
-use super::options::{MetricOptions, Ties};
+use super::def::{MetricDef, ScoredList};
+use super::options::Ties;
 use super::pairs::{PairCounts, tied_pairs};
 use crate::math::order::compare;
 
@@ -20,9 +20,9 @@ pub const KENDALL_TAU: MetricDef = MetricDef {
     ..MetricDef::new("kendall_tau", "ltr_kendall_tau", tau_b)
 };
 
-fn tau_b(relevance: &[f64], scores: &[f64], _cutoff: Option<usize>, _options: &MetricOptions) -> Option<f64> {
-    let counts = PairCounts::new(relevance, scores, Ties::Expected);
-    let mut grades = relevance.to_vec();
+fn tau_b(list: &ScoredList<'_>) -> Option<f64> {
+    let counts = PairCounts::new(list.labels, list.scores, Ties::Expected);
+    let mut grades = list.labels.to_vec();
     grades.sort_unstable_by(|a, b| compare(*a, *b));
     let untied_grades = counts.all - tied_pairs(&grades);
     let untied_scores = counts.all - counts.tied_scores;
@@ -37,6 +37,11 @@ fn tau_b(relevance: &[f64], scores: &[f64], _cutoff: Option<usize>, _options: &M
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::MetricOptions;
+
+    fn value(labels: &[f64], scores: &[f64], options: &MetricOptions) -> Option<f64> {
+        tau_b(&ScoredList { labels, scores, cutoff: None, options })
+    }
 
     #[test]
     fn it_is_the_sum_over_pairs() {
@@ -52,16 +57,16 @@ mod tests {
                 of_scores += s * s;
             }
         }
-        let found = tau_b(&grades, &scores, None, &MetricOptions::default()).unwrap();
+        let found = value(&grades, &scores, &MetricOptions::default()).unwrap();
         assert!((found - both / libm::sqrt(of_grades * of_scores)).abs() < 1e-15);
     }
 
     #[test]
     fn it_is_undefined_where_nothing_is_ordered() {
         let options = MetricOptions::default();
-        assert_eq!(tau_b(&[1.0, 1.0], &[1.0, 2.0], None, &options), None);
-        assert_eq!(tau_b(&[1.0, 2.0], &[1.0, 1.0], None, &options), None);
-        assert_eq!(tau_b(&[1.0], &[1.0], None, &options), None);
-        assert_eq!(tau_b(&[], &[], None, &options), None);
+        assert_eq!(value(&[1.0, 1.0], &[1.0, 2.0], &options), None);
+        assert_eq!(value(&[1.0, 2.0], &[1.0, 1.0], &options), None);
+        assert_eq!(value(&[1.0], &[1.0], &options), None);
+        assert_eq!(value(&[], &[], &options), None);
     }
 }

@@ -9,8 +9,7 @@
 //! `(r/m) (b + 1 + (i-1)(r-1)/(m-1)) / (s+i)`. Exact. Cost O(n log n).
 
 use super::binary::{BinaryRanking, Tie};
-use super::def::MetricDef;
-use super::options::MetricOptions;
+use super::def::{MetricDef, ScoredList};
 
 /// The declaration.
 pub const MAP: MetricDef = MetricDef {
@@ -20,14 +19,9 @@ pub const MAP: MetricDef = MetricDef {
     ..MetricDef::new("map", "ltr_ap", average_precision)
 };
 
-fn average_precision(
-    relevance: &[f64],
-    scores: &[f64],
-    cutoff: Option<usize>,
-    options: &MetricOptions,
-) -> Option<f64> {
-    let ranking = BinaryRanking::new(relevance, scores, options)?;
-    let depth = cutoff.unwrap_or(usize::MAX);
+fn average_precision(list: &ScoredList<'_>) -> Option<f64> {
+    let ranking = BinaryRanking::new(list)?;
+    let depth = list.depth();
     let mut before = 0;
     let mut sum = 0.0;
     for tie in ranking.ties.iter().take_while(|tie| tie.start < depth) {

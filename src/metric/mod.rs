@@ -79,7 +79,7 @@ pub use named::Metric;
 pub use options::{Gain, MetricOptions, Ties};
 
 #[doc(hidden)]
-pub use def::{MetricDef, PerQuery, PerQueryOfSubtopics, SubtopicDef};
+pub use def::{MetricDef, PerQuery, PerQueryOfSubtopics, ScoredList, SubtopicDef};
 #[doc(hidden)]
 pub use mean::{Mean, Undefined};
 #[doc(hidden)]

@@ -9,8 +9,7 @@
 //! Decisions: undefined with fewer than two documents. Ties: a pair of equal scores and different grades counts one
 //! half, which is the exact expectation; under `worst` it counts 1, under `best` 0. Cost O(n log n).
 
-use super::def::MetricDef;
-use super::options::MetricOptions;
+use super::def::{MetricDef, ScoredList};
 use super::pairs::{PairCounts, pairs};
 
 /// The declaration.
@@ -34,13 +33,8 @@ pub const MRE_POOLED: MetricDef = MetricDef {
     ..MetricDef::new("mre_pooled", "ltr_mre", mis_ranking_error)
 };
 
-fn mis_ranking_error(
-    relevance: &[f64],
-    scores: &[f64],
-    _cutoff: Option<usize>,
-    options: &MetricOptions,
-) -> Option<f64> {
-    let counts = PairCounts::new(relevance, scores, options.ties);
+fn mis_ranking_error(list: &ScoredList<'_>) -> Option<f64> {
+    let counts = PairCounts::new(list.labels, list.scores, list.options.ties);
     let wrong = counts.wrong as f64 + 0.5 * counts.undecided as f64;
     (counts.all > 0).then(|| wrong / counts.all as f64)
 }

@@ -7,8 +7,7 @@
 //! distribution); the expectation is exact. Cost O(n log n).
 
 use super::binary::{BinaryRanking, Tie};
-use super::def::MetricDef;
-use super::options::MetricOptions;
+use super::def::{MetricDef, ScoredList};
 
 /// The declaration.
 pub const MRR: MetricDef = MetricDef {
@@ -18,14 +17,9 @@ pub const MRR: MetricDef = MetricDef {
     ..MetricDef::new("mrr", "ltr_rr", reciprocal_rank)
 };
 
-fn reciprocal_rank(
-    relevance: &[f64],
-    scores: &[f64],
-    cutoff: Option<usize>,
-    options: &MetricOptions,
-) -> Option<f64> {
-    let ranking = BinaryRanking::new(relevance, scores, options)?;
-    let depth = cutoff.unwrap_or(usize::MAX);
+fn reciprocal_rank(list: &ScoredList<'_>) -> Option<f64> {
+    let ranking = BinaryRanking::new(list)?;
+    let depth = list.depth();
     let first = ranking.ties.iter().find(|tie| tie.relevant > 0)?;
     Some(expected_reciprocal(first, depth))
 }

@@ -1,6 +1,6 @@
 //! A metric ready for use: its definition, a cutoff and options, all checked. Written `ndcg@10`, `map`, ...
 
-use super::def::{MetricDef, SubtopicDef};
+use super::def::{MetricDef, ScoredList, SubtopicDef};
 use super::options::{MetricOptions, Ties};
 use super::subtopics::Subtopics;
 use super::{METRICS, SUBTOPIC_METRICS};
@@ -78,7 +78,12 @@ impl Metric {
     /// If relevance and scores differ in length.
     pub fn value(&self, relevance: &[f64], scores: &[f64]) -> Option<f64> {
         assert_eq!(relevance.len(), scores.len(), "one score for each document");
-        (self.def.per_query)(relevance, scores, self.cutoff, &self.options)
+        (self.def.per_query)(&ScoredList {
+            labels: relevance,
+            scores,
+            cutoff: self.cutoff,
+            options: &self.options,
+        })
     }
 }
 
@@ -139,7 +144,12 @@ impl SubtopicMetric {
     /// If subtopics and scores differ in length.
     pub fn value(&self, subtopics: &Subtopics, scores: &[f64]) -> Option<f64> {
         assert_eq!(subtopics.documents().len(), scores.len(), "one score for each document");
-        (self.def.per_query)(subtopics, scores, self.cutoff, &self.options)
+        (self.def.per_query)(&ScoredList {
+            labels: subtopics,
+            scores,
+            cutoff: self.cutoff,
+            options: &self.options,
+        })
     }
 }
 

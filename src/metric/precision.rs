@@ -6,8 +6,7 @@
 //! document, like the other binary metrics. Ties: mean of the hypergeometric distribution, exact. Cost O(n log n).
 
 use super::binary::BinaryRanking;
-use super::def::MetricDef;
-use super::options::MetricOptions;
+use super::def::{MetricDef, ScoredList};
 
 /// The declaration.
 pub const PRECISION: MetricDef = MetricDef {
@@ -17,13 +16,8 @@ pub const PRECISION: MetricDef = MetricDef {
     ..MetricDef::new("precision", "ltr_precision", precision)
 };
 
-fn precision(
-    relevance: &[f64],
-    scores: &[f64],
-    cutoff: Option<usize>,
-    options: &MetricOptions,
-) -> Option<f64> {
-    let depth = cutoff.unwrap_or(relevance.len());
-    let ranking = BinaryRanking::new(relevance, scores, options)?;
+fn precision(list: &ScoredList<'_>) -> Option<f64> {
+    let depth = list.cutoff.unwrap_or(list.scores.len());
+    let ranking = BinaryRanking::new(list)?;
     Some(ranking.expected_hits(depth) / depth as f64)
 }

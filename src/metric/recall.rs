@@ -6,8 +6,7 @@
 //! O(n log n).
 
 use super::binary::BinaryRanking;
-use super::def::MetricDef;
-use super::options::MetricOptions;
+use super::def::{MetricDef, ScoredList};
 
 /// The declaration.
 pub const RECALL: MetricDef = MetricDef {
@@ -17,7 +16,7 @@ pub const RECALL: MetricDef = MetricDef {
     ..MetricDef::new("recall", "ltr_recall", recall)
 };
 
-fn recall(relevance: &[f64], scores: &[f64], cutoff: Option<usize>, options: &MetricOptions) -> Option<f64> {
-    let ranking = BinaryRanking::new(relevance, scores, options)?;
-    Some(ranking.expected_hits(cutoff.unwrap_or(usize::MAX)) / ranking.relevant as f64)
+fn recall(list: &ScoredList<'_>) -> Option<f64> {
+    let ranking = BinaryRanking::new(list)?;
+    Some(ranking.expected_hits(list.depth()) / ranking.relevant as f64)
 }

@@ -6,8 +6,7 @@
 //! of the m documents of a tie have, and none above it, is among the first k' of the tie with probability
 //! `1 - C(m-c, k') / C(m, k')`; exact. Cost O(n log n + subtopic occurrences).
 
-use super::def::SubtopicDef;
-use super::options::MetricOptions;
+use super::def::{ScoredList, SubtopicDef};
 use super::ranked::Ranked;
 use super::subtopics::Subtopics;
 
@@ -21,17 +20,13 @@ pub const SUBTOPIC_RECALL: SubtopicDef = SubtopicDef {
     per_query: subtopic_recall,
 };
 
-fn subtopic_recall(
-    subtopics: &Subtopics,
-    scores: &[f64],
-    cutoff: Option<usize>,
-    options: &MetricOptions,
-) -> Option<f64> {
+fn subtopic_recall(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
+    let subtopics = list.labels;
     if subtopics.count() == 0 {
         return None;
     }
-    let depth = cutoff.unwrap_or(usize::MAX);
-    let ranked = Ranked::by_scores(scores, options.ties);
+    let depth = list.depth();
+    let ranked = Ranked::by_scores(list.scores, list.options.ties);
     let mut seen = vec![false; subtopics.count()];
     let mut covered = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {

@@ -6,8 +6,7 @@
 //! exact. Cost O(n log n).
 
 use super::binary::BinaryRanking;
-use super::def::MetricDef;
-use super::options::MetricOptions;
+use super::def::{MetricDef, ScoredList};
 
 /// The declaration.
 pub const WTA: MetricDef = MetricDef {
@@ -18,11 +17,6 @@ pub const WTA: MetricDef = MetricDef {
     ..MetricDef::new("wta", "ltr_wta", winner_takes_all)
 };
 
-fn winner_takes_all(
-    relevance: &[f64],
-    scores: &[f64],
-    _cutoff: Option<usize>,
-    options: &MetricOptions,
-) -> Option<f64> {
-    Some(BinaryRanking::new(relevance, scores, options)?.expected_hits(1))
+fn winner_takes_all(list: &ScoredList<'_>) -> Option<f64> {
+    Some(BinaryRanking::new(list)?.expected_hits(1))
 }

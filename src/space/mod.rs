@@ -359,7 +359,7 @@ impl Space {
         let sorted = documents.features.select_rows(&order);
         let score = |weights: &[f64]| {
             let sorted_scores = match &self.map {
-                Map::Pairs(map) => map.scores(&sorted, 0..order.len(), weights, control)?,
+                Map::Pairs(map) => map.scores(&sorted, weights, control)?,
                 _ => centered((0..order.len()).map(|row| sorted.row_dot(row, weights)).collect()),
             };
             let mut scores = vec![0.0; order.len()];
