@@ -9,10 +9,10 @@
 use std::cell::Cell;
 
 use divan::{Bencher, black_box};
-use sqlite_ltr::loss::ListwiseLoss;
-use sqlite_ltr::loss::list::{Bound, Decoder, Direct, Measure};
-use sqlite_ltr::math::assignment::{Ranking, Workspace, maximize};
-use sqlite_ltr::math::random::Random;
+use sqlite_ltr::internals::loss::ListwiseLoss;
+use sqlite_ltr::internals::loss::list::{Bound, Decoder, Direct, Measure};
+use sqlite_ltr::internals::math::assignment::{Ranking, Workspace, maximize};
+use sqlite_ltr::internals::math::random::Random;
 
 fn main() {
     divan::main();

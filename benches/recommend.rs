@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use rusqlite::Connection;
-use sqlite_ltr::math::random::Random;
+use sqlite_ltr::internals::math::random::Random;
 
 const USERS: usize = 943;
 const ITEMS: usize = 1682;

@@ -10,9 +10,9 @@ mod pairs;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pairs::{DIM, Normal, dot, least_flops};
-use sqlite_ltr::control::Control;
-use sqlite_ltr::loss::{LossKind, find};
-use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, Stop, path, solve};
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::loss::{LossKind, find};
+use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, Stop, path, solve};
 
 fn main() {
     divan::main();

@@ -60,8 +60,10 @@ fn split(connection: &Connection, size: i64, seed: u64) -> Result<()> {
     connection.execute_batch("DROP TABLE IF EXISTS lots; CREATE TABLE lots(user_id, item_id, lot); BEGIN")?;
     let mut insert = connection.prepare("INSERT INTO lots VALUES (?1, ?2, ?3)")?;
     for (user, item) in rows {
-        let bits =
-            sqlite_ltr::math::random::Random::new((seed << 40) ^ ((user as u64) << 20) ^ item as u64).bits();
+        let bits = sqlite_ltr::internals::math::random::Random::new(
+            (seed << 40) ^ ((user as u64) << 20) ^ item as u64,
+        )
+        .bits();
         insert.execute((user, item, (bits >> 1) as i64))?;
     }
     connection.execute_batch(&format!(

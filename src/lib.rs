@@ -37,36 +37,47 @@
 //! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
 //! building the extension. Without `sqlite` no SQLite is linked.
 
-pub mod algorithm;
-pub mod api;
-pub mod arrange;
+mod algorithm;
+mod api;
+mod arrange;
 mod cache;
-pub mod control;
-pub mod data;
-pub mod error;
-pub mod evaluate;
-pub mod fit;
-pub mod kernel;
-pub mod loss;
-pub mod math;
+mod control;
+mod data;
+mod error;
+mod evaluate;
+mod fit;
+mod kernel;
+mod loss;
+mod math;
 pub mod metric;
-pub mod model;
-pub mod optim;
-pub mod options;
-pub mod param;
-pub mod run;
-pub mod select;
-pub mod smoothing;
-pub mod solve;
-pub mod space;
+mod model;
+mod optim;
+mod options;
+mod param;
+mod run;
+mod select;
+mod smoothing;
+mod solve;
+mod space;
 #[cfg(feature = "sqlite")]
-pub mod sqlite;
+mod sqlite;
 
 pub use api::*;
 pub use data::Id;
 pub use error::{Error, Result};
 #[cfg(feature = "sqlite")]
 pub use sqlite::register;
+
+/// Modules for the tests and benchmarks of this repository. They are not part of the API and change without notice.
+#[doc(hidden)]
+pub mod internals {
+    macro_rules! reexport {
+        ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
+    }
+    reexport! { algorithm arrange control data evaluate fit kernel loss math model optim options param run select smoothing solve space }
+    #[cfg(feature = "sqlite")]
+    reexport! { sqlite }
+}
 
 /// Compiles the Rust code of these pages.
 #[cfg(all(doctest, feature = "sqlite"))]

@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parts::{Change, Dependent, Index, Linear, Online, Opened, seal};
 use rusqlite::Connection;
-use sqlite_ltr::data::{QueryFeatureKind, Scaling};
-use sqlite_ltr::model::Model;
-use sqlite_ltr::model::encode_header;
-use sqlite_ltr::smoothing::Bandwidth;
+use sqlite_ltr::internals::data::{QueryFeatureKind, Scaling};
+use sqlite_ltr::internals::model::Model;
+use sqlite_ltr::internals::model::encode_header;
+use sqlite_ltr::internals::smoothing::Bandwidth;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Counts the largest request.
@@ -396,7 +396,7 @@ fn sealed_online_models_with_wrong_contents_are_refused() {
         ("a huge step", |o| o.rules.learning_rate = 1.7e308),
         ("most rounds", |o| o.progress.rounds = (1 << 53) - 1),
         ("summaries that fit nothing", |o| {
-            o.progress.summaries = vec![sqlite_ltr::data::ColumnSummary::default(); 9]
+            o.progress.summaries = vec![sqlite_ltr::internals::data::ColumnSummary::default(); 9]
         }),
         ("countless values", |o| o.progress.summaries[0].count = u64::MAX),
     ];

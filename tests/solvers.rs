@@ -10,9 +10,9 @@ use std::path::Path;
 use interior_point::Answer;
 use proptest::prelude::*;
 use serde_json::Value;
-use sqlite_ltr::control::Control;
-use sqlite_ltr::loss::PairLoss;
-use sqlite_ltr::solve::{
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::loss::PairLoss;
+use sqlite_ltr::internals::solve::{
     PairBlock, PairProblem, SOLVERS, Solution, SolveOptions, SolveReport, SolverDef, Stop, certificate, find,
     path, solve,
 };

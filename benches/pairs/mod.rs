@@ -1,6 +1,6 @@
 //! Data for the benchmarks of the pair solver, and the arithmetic that a fit cannot do without.
 
-use sqlite_ltr::solve::PairProblem;
+use sqlite_ltr::internals::solve::PairProblem;
 
 /// Features of the examples of Dai and Wang (2019), and neighbors of a target.
 pub const DIM: usize = 40;

@@ -13,7 +13,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use sqlite_ltr::math::random::Random;
+use sqlite_ltr::internals::math::random::Random;
 
 use crate::experiment::{Form, Kernel, Part, Query};
 

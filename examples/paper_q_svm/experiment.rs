@@ -20,15 +20,15 @@
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::json;
-use sqlite_ltr::control::Control;
-use sqlite_ltr::data::Matrix;
-use sqlite_ltr::error::Result;
-use sqlite_ltr::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap, as_documents};
-use sqlite_ltr::math::dense::{distance, dot};
-use sqlite_ltr::math::random::Random;
+use sqlite_ltr::Result;
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::data::Matrix;
+use sqlite_ltr::internals::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap, as_documents};
+use sqlite_ltr::internals::math::dense::{distance, dot};
+use sqlite_ltr::internals::math::random::Random;
+use sqlite_ltr::internals::smoothing::{Bandwidth, Kind, Smoothing};
+use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, path, solve};
 use sqlite_ltr::metric::{Mean, Metric, Undefined};
-use sqlite_ltr::smoothing::{Bandwidth, Kind, Smoothing};
-use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, path, solve};
 
 /// Queries that a kNN-SVM and a q-SVM learn from.
 const NEIGHBORS: usize = 15;

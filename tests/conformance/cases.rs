@@ -2,14 +2,14 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use sqlite_ltr::algorithm::{ALGORITHMS, AlgorithmDef, Columns, Trainer, find};
-use sqlite_ltr::arrange::ListConstraint;
-use sqlite_ltr::data::RowOrder;
-use sqlite_ltr::options::{self, OPTIONS, Use};
-use sqlite_ltr::param::{Params, Rule};
-use sqlite_ltr::smoothing::Kind;
-use sqlite_ltr::space::FunctionKind;
-use sqlite_ltr::{kernel, loss, solve};
+use sqlite_ltr::internals::algorithm::{ALGORITHMS, AlgorithmDef, Columns, Trainer, find};
+use sqlite_ltr::internals::arrange::ListConstraint;
+use sqlite_ltr::internals::data::RowOrder;
+use sqlite_ltr::internals::options::{self, OPTIONS, Use};
+use sqlite_ltr::internals::param::{Params, Rule};
+use sqlite_ltr::internals::smoothing::Kind;
+use sqlite_ltr::internals::space::FunctionKind;
+use sqlite_ltr::internals::{kernel, loss, solve};
 
 pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax"];
 

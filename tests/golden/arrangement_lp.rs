@@ -1,9 +1,9 @@
 //! Arrangements against linear programs (Le, Smola, Chapelle & Teo, corollary 7: their relaxations have integral
 //! solutions), solved by a simplex method that knows nothing of assignments.
 
-use sqlite_ltr::arrange::{RowGroup, Slots};
-use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};
-use sqlite_ltr::math::random::Random;
+use sqlite_ltr::internals::arrange::{RowGroup, Slots};
+use sqlite_ltr::internals::math::assignment::{Workspace, maximize_in_blocks};
+use sqlite_ltr::internals::math::random::Random;
 
 /// max c.x over x >= 0, A x <= 1, where A is 0/1 and has every row of `sums` as the set of variables that share one.
 fn linear_program(c: &[f64], sums: &[Vec<usize>]) -> f64 {

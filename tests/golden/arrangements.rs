@@ -3,10 +3,10 @@
 
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
-use sqlite_ltr::arrange::{RowGroup, Slots, select_diverse};
-use sqlite_ltr::loss::list::{Bound, Decoder, Direct, DirectQuery, MatchingQuery, Measure};
-use sqlite_ltr::loss::{ListwiseLoss, QueryLoss};
-use sqlite_ltr::math::assignment::{Workspace, maximize_in_blocks};
+use sqlite_ltr::internals::arrange::{RowGroup, Slots, select_diverse};
+use sqlite_ltr::internals::loss::list::{Bound, Decoder, Direct, DirectQuery, MatchingQuery, Measure};
+use sqlite_ltr::internals::loss::{ListwiseLoss, QueryLoss};
+use sqlite_ltr::internals::math::assignment::{Workspace, maximize_in_blocks};
 
 fn whole(value: &Value) -> Vec<u32> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap() as u32).collect()

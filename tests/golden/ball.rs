@@ -4,13 +4,13 @@
 use crate::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
-use sqlite_ltr::control::Control;
-use sqlite_ltr::data::Matrix;
-use sqlite_ltr::kernel::{KernelSpec, MapOptions};
-use sqlite_ltr::loss::ListLoss;
-use sqlite_ltr::optim::{Solution, Stop, StopRule};
-use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, ball_path};
-use sqlite_ltr::space::{Scorer, Space};
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::data::Matrix;
+use sqlite_ltr::internals::kernel::{KernelSpec, MapOptions};
+use sqlite_ltr::internals::loss::ListLoss;
+use sqlite_ltr::internals::optim::{Solution, Stop, StopRule};
+use sqlite_ltr::internals::solve::{ListBlock, ListProblem, Rows, ball_path};
+use sqlite_ltr::internals::space::{Scorer, Space};
 
 fn loss(case: &Value) -> ListLoss {
     let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });

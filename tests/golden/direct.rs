@@ -5,9 +5,9 @@
 use crate::direct_options::direct;
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
-use sqlite_ltr::loss::list::{Bound, DirectQuery};
-use sqlite_ltr::math::assignment::{Ranking, Workspace, maximize};
-use sqlite_ltr::math::order::descending;
+use sqlite_ltr::internals::loss::list::{Bound, DirectQuery};
+use sqlite_ltr::internals::math::assignment::{Ranking, Workspace, maximize};
+use sqlite_ltr::internals::math::order::descending;
 
 fn cases(file: &str) -> Vec<Value> {
     let all: Value = read_listwise(file);

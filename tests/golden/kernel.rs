@@ -9,10 +9,14 @@ use std::collections::BTreeMap;
 use crate::support::{assert_close, numbers, read, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
-use sqlite_ltr::control::Control;
-use sqlite_ltr::data::Matrix;
-use sqlite_ltr::kernel::{FeatureMap, Kernel, KernelSpec, MapOptions, PairMap, Points, as_documents};
-use sqlite_ltr::solve::{PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, solve};
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::data::Matrix;
+use sqlite_ltr::internals::kernel::{
+    FeatureMap, Kernel, KernelSpec, MapOptions, PairMap, Points, as_documents,
+};
+use sqlite_ltr::internals::solve::{
+    PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, solve,
+};
 
 fn matrix(rows: &[Vec<f64>]) -> Matrix {
     Matrix::F64(Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap())

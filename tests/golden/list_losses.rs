@@ -3,10 +3,10 @@
 
 use crate::support::{list_loss, numbers, read_listwise, rows};
 use serde_json::{Value, json};
-use sqlite_ltr::loss::QueryLoss;
-use sqlite_ltr::loss::list::cs_list_mle::{Costs, Scheme};
-use sqlite_ltr::loss::list::{Bounded, Slam};
-use sqlite_ltr::math::dense::{distance, dot};
+use sqlite_ltr::internals::loss::QueryLoss;
+use sqlite_ltr::internals::loss::list::cs_list_mle::{Costs, Scheme};
+use sqlite_ltr::internals::loss::list::{Bounded, Slam};
+use sqlite_ltr::internals::math::dense::{distance, dot};
 
 const TOLERANCE: f64 = 1e-10;
 

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 use serde_json::{Value, json};
-use sqlite_ltr::control::Control;
-use sqlite_ltr::data::Matrix;
-use sqlite_ltr::loss::list::{Bound, Bounded, DIRECT, DirectQuery, SLAM, Slam};
-use sqlite_ltr::loss::{ListLoss, Loss};
-use sqlite_ltr::optim::{Solution, SolveReport, Stop};
-use sqlite_ltr::param::Params;
-use sqlite_ltr::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, list_path};
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::data::Matrix;
+use sqlite_ltr::internals::loss::list::{Bound, Bounded, DIRECT, DirectQuery, SLAM, Slam};
+use sqlite_ltr::internals::loss::{ListLoss, Loss};
+use sqlite_ltr::internals::optim::{Solution, SolveReport, Stop};
+use sqlite_ltr::internals::param::Params;
+use sqlite_ltr::internals::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, list_path};
 
 /// The file's name of a loss, and that in the option `loss`.
 const LOSSES: &[(&str, &str)] = &[("listnet", "list_net"), ("listmle", "list_mle")];

@@ -3,11 +3,11 @@
 use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::Value;
-use sqlite_ltr::algorithm::perceptron::Perceptron;
-use sqlite_ltr::data::{Documents, Matrix};
-use sqlite_ltr::loss::list::Active;
+use sqlite_ltr::internals::algorithm::perceptron::Perceptron;
+use sqlite_ltr::internals::data::{Documents, Matrix};
+use sqlite_ltr::internals::loss::list::Active;
+use sqlite_ltr::internals::model::{LabelTies, OnlineRules, OnlineState};
 use sqlite_ltr::metric::Ties;
-use sqlite_ltr::model::{LabelTies, OnlineRules, OnlineState};
 
 fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> OnlineRules {
     OnlineRules {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::support::{assert_close, numbers, read, rows};
 use serde_json::Value;
-use sqlite_ltr::control::Control;
-use sqlite_ltr::solve::{
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::solve::{
     PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, certificate, solve,
 };
 

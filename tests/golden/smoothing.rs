@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use sqlite_ltr::control::Control;
-use sqlite_ltr::math::dense::distance;
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::math::dense::distance;
+use sqlite_ltr::internals::smoothing::{Bandwidth, Kind, Smoothing};
+use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, solve};
 use sqlite_ltr::metric::{Metric, MetricOptions, Ties};
-use sqlite_ltr::smoothing::{Bandwidth, Kind, Smoothing};
-use sqlite_ltr::solve::{PairBlock, PairProblem, SolveOptions, solve};
 
 fn read(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qsvm").join(name);

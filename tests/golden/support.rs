@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use sqlite_ltr::loss::{ListLoss, Loss, find};
+use sqlite_ltr::internals::loss::{ListLoss, Loss, find};
 
 /// The text of a file of `tests/golden/qsvm`.
 pub fn read(name: &str) -> String {

@@ -1,8 +1,8 @@
 //! Listwise losses, penalties and starts in a query-dependent model; the sum of functions that `auto` leaves behind.
 
-use sqlite_ltr::data::Scaling;
-use sqlite_ltr::fit::Penalty;
-use sqlite_ltr::model::encode_header;
+use sqlite_ltr::internals::data::Scaling;
+use sqlite_ltr::internals::fit::Penalty;
+use sqlite_ltr::internals::model::encode_header;
 
 use super::parts::{Change, Dependent, Opened, StoredLoss, Sum};
 use super::{connect, fit, refusal, use_it};

@@ -1,10 +1,10 @@
 //! What is inside a model BLOB, as `src/model` writes it: to take models apart and seal them again.
 
 use serde::{Deserialize, Serialize};
-use sqlite_ltr::data::{Id, Missing, QueryFeatureKind, Scaling};
-use sqlite_ltr::fit::Penalty;
-use sqlite_ltr::model::{OnlineRules, OnlineState, decode_header, encode_header};
-use sqlite_ltr::smoothing::Smoothing;
+use sqlite_ltr::internals::data::{Id, Missing, QueryFeatureKind, Scaling};
+use sqlite_ltr::internals::fit::Penalty;
+use sqlite_ltr::internals::model::{OnlineRules, OnlineState, decode_header, encode_header};
+use sqlite_ltr::internals::smoothing::Smoothing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 #[derive(Serialize, Deserialize)]

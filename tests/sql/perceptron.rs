@@ -4,7 +4,7 @@ use crate::support::{database, value};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use sqlite_ltr::model::Model;
+use sqlite_ltr::internals::model::Model;
 
 /// Grade and two features.
 type Document = (u8, f64, f64);

@@ -2,12 +2,12 @@
 
 use crate::support::{database, real_data, value};
 use rusqlite::Connection;
-use sqlite_ltr::control::Control;
-use sqlite_ltr::data::Ratings;
-use sqlite_ltr::loss::{self, Loss};
-use sqlite_ltr::math::random::Random;
-use sqlite_ltr::model::Model;
-use sqlite_ltr::solve::{Factorization, Factors, HalfStep};
+use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::data::Ratings;
+use sqlite_ltr::internals::loss::{self, Loss};
+use sqlite_ltr::internals::math::random::Random;
+use sqlite_ltr::internals::model::Model;
+use sqlite_ltr::internals::solve::{Factorization, Factors, HalfStep};
 
 /// 40 users of two tastes with 10 of 24 items each.
 fn ratings() -> Ratings {
