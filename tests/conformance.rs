@@ -10,10 +10,10 @@ use cases::{
 };
 use rusqlite::Connection;
 use serde_json::json;
-use sqlite_ltr::metric::{METRICS, Metric};
 use sqlite_ltr::internals::model::Model;
 use sqlite_ltr::internals::options::{self, Use};
 use sqlite_ltr::internals::smoothing::Kind;
+use sqlite_ltr::metric::{METRICS, Metric};
 
 /// Tiny data, each combination once: it is fitted, its bytes are read and written, it ranks with finite scores that do
 /// not change.
