@@ -38,7 +38,7 @@ const FUNCTION_BYTES: usize = 64 << 20;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Model {
-    model: Arc<model::Model>,
+    inner: Arc<model::Model>,
     bytes: Arc<[u8]>,
     key: Key,
     functions: Arc<FitCache>,
@@ -117,7 +117,7 @@ impl Model {
     /// [`Error::Corrupt`] for bytes that are not a model.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Ok(Self {
-            model: Arc::new(model::Model::from_bytes(bytes)?),
+            inner: Arc::new(model::Model::from_bytes(bytes)?),
             key: read_key(bytes)?,
             bytes: bytes.into(),
             functions: Arc::new(FitCache::new(FUNCTION_BYTES)),
@@ -160,15 +160,15 @@ impl Model {
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
     pub fn info(&self) -> ModelInfo {
-        let capabilities = self.model.capabilities();
+        let capabilities = self.inner.capabilities();
         ModelInfo {
-            algorithm: self.model.card.algorithm.clone(),
-            features: self.model.card.features.clone(),
+            algorithm: self.inner.card.algorithm.clone(),
+            features: self.inner.card.features.clone(),
             pointwise: capabilities.pointwise,
             linear: capabilities.linear,
             query_dependent: capabilities.query_dependent,
-            settings: self.model.card.settings.clone(),
-            training: self.model.card.summary.clone(),
+            settings: self.inner.card.settings.clone(),
+            training: self.inner.card.summary.clone(),
         }
     }
 
@@ -254,7 +254,7 @@ impl Model {
     /// query; query features that are missing or not wanted.
     pub fn score(&self, features: &[f64], query_features: Option<&[f64]>) -> Result<f64> {
         let function = self.function(query_features)?;
-        PointScorer::new(Arc::clone(&self.model), function)?.score(features)
+        PointScorer::new(Arc::clone(&self.inner), function)?.score(features)
     }
 
     /// The contribution of each feature to the score of one document, for linear models.
@@ -274,7 +274,7 @@ impl Model {
     /// Those of [`score`](Self::score); a model that is not linear.
     pub fn explain(&self, features: &[f64], query_features: Option<&[f64]>) -> Result<Vec<Contribution>> {
         let function = self.function(query_features)?;
-        parts(&self.model, &function, features)
+        parts(&self.inner, &function, features)
     }
 
     /// The weight of each scaled feature, for linear models.
@@ -294,7 +294,7 @@ impl Model {
     /// A model that is not linear; query features that are missing or not wanted.
     pub fn weights(&self, query_features: Option<&[f64]>) -> Result<Vec<(String, f64)>> {
         let function = self.function(query_features)?;
-        function_weights(&self.model, &function)
+        function_weights(&self.inner, &function)
     }
 
     /// Metrics of the model's ranking on judged documents. Metrics are written as in SQL, such as `ndcg@10` or `map`.
@@ -328,7 +328,7 @@ impl Model {
     }
 
     fn constraint(&self, options: &RankOptions) -> Result<ListConstraint> {
-        match (self.model.card.slots, options.max_per_group) {
+        match (self.inner.card.slots, options.max_per_group) {
             (true, Some(_)) => {
                 Err(Error::Unsupported("max_per_group: the model matches documents to slots".to_owned()))
             }
@@ -341,19 +341,19 @@ impl Model {
 
     fn needs(&self, constraint: ListConstraint, relevance: bool) -> Needs<'_> {
         Needs {
-            model: Some(&self.model),
+            model: Some(&self.inner),
             relevance,
-            missing: self.model.card.missing,
+            missing: self.inner.card.missing,
             constraint,
             order: RowOrder::Canonical,
-            features: self.model.capabilities().has_features,
+            features: self.inner.capabilities().has_features,
         }
     }
 
     /// Scores of the documents; functions of new queries are fitted.
     fn scores(&self, data: &data::Dataset, options: &RankOptions) -> Result<Vec<f64>> {
         run(options, |control| {
-            let mut step = ScoringJob::start(&self.model, self.key, data, &self.functions, control)?;
+            let mut step = ScoringJob::start(&self.inner, self.key, data, &self.functions, control)?;
             loop {
                 step = match step {
                     Step::Done(scored) => return Ok(scored.scores),
@@ -365,7 +365,7 @@ impl Model {
 
     fn function(&self, query_features: Option<&[f64]>) -> Result<Arc<Function>> {
         let fit = |_: &[f64], fit: &Fit<'_>| run(&RankOptions::default(), |control| fit(control));
-        function_for(&self.model, self.key, query_features, &self.functions, fit)
+        function_for(&self.inner, self.key, query_features, &self.functions, fit)
     }
 }
 
