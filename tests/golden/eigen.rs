@@ -145,7 +145,7 @@ fn eigenpairs_coefficients_and_scores() {
         let zero = pair_loss(&blocks, &vec![0.0; map.dim()]);
         assert_close(&[zero], &[case["loss_at_zero"].as_f64().unwrap()], TOLERANCE, &what);
 
-        for (components, expected) in case["fit_at"].as_object().unwrap() {
+        for (components, expected) in case["fits"].as_object().unwrap() {
             let what = format!("{what}, {components} components");
             let Solution { w, report } = fit(Cut::Components, components.parse().unwrap());
             let found = scores(&w, &train);
