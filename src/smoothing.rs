@@ -5,7 +5,7 @@
 //!
 //! | name | W(u) |
 //! |---|---|
-//! | `uniform` | 1 for every query, whatever the distance: one function for all queries |
+//! | `uniform` | 1 for every query: one function for all queries |
 //! | `individual` | 1 for the target's own judgments, 0 else |
 //! | `knn` | 1 for the nearest `neighbors` (Geng et al. 2008) |
 //! | `rectangular` | 1 for u <= 1 |
@@ -14,7 +14,6 @@
 //! | `tricube` | 70/81 (1 - u^3)^3 for u <= 1 |
 //!
 //! Weights are not normalized. The bandwidth h is a number or the median distance from q0 to all training queries.
-//! Smoothing yields weights, nothing else: it knows no documents, labels or losses.
 
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +70,7 @@ named!(Kind {
 });
 
 impl Kind {
-    /// True where weights follow the distance between queries.
+    /// True if weights follow the distance between queries.
     pub fn uses_distance(self) -> bool {
         !matches!(self, Self::Uniform | Self::Individual)
     }
@@ -85,8 +84,8 @@ impl Kind {
             Self::Gaussian => libm::exp(-0.5 * u * u),
             Self::Epanechnikov if inside => 0.75 * (1.0 - u * u),
             Self::Tricube if inside => {
-                let share = 1.0 - u * u * u;
-                70.0 / 81.0 * (share * share * share)
+                let base = 1.0 - u * u * u;
+                70.0 / 81.0 * (base * base * base)
             }
             Self::Epanechnikov | Self::Tricube => 0.0,
         }

@@ -1,7 +1,7 @@
 //! Constraints on result lists: at most so many documents with the same value, or one document per slot.
 //!
-//! A constraint selects rows of a query by their scores. [`push_down_unselected`] lowers the scores of all other rows, so
-//! every metric can evaluate the constrained list.
+//! A constraint selects rows of a query by their scores. [`push_down_unselected`] lowers the scores of all other rows,
+//! so every metric can evaluate the constrained list.
 
 mod def;
 mod diversity;

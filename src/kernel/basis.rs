@@ -26,7 +26,7 @@ pub struct Basis {
     points: Points,
 }
 
-/// A basis as it stands in a model.
+/// A basis in a model.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     kernel: Kernel,
@@ -50,7 +50,7 @@ impl TryFrom<Stored> for Basis {
         let fits = stored.count.checked_mul(stored.dim) == Some(stored.rows.len());
         // Documents are laid out in tiles, so that a few of many features take more memory than bytes.
         let narrow = stored.dim <= MOST_FEATURES;
-        // Without features the claim of a number of documents takes no bytes, so it is worth nothing.
+        // Without features the number of documents takes no bytes, so it is not trusted.
         let counted = stored.dim > 0 || stored.count <= 1;
         if !(fits && narrow && counted && stored.rows.iter().all(|value| value.is_finite())) {
             return Err(Error::Corrupt("the documents of a kernel do not fit their sizes".to_owned()));
@@ -63,12 +63,12 @@ impl Basis {
     /// A basis of the documents `rows`, shape `(count, dim)`, row-major.
     ///
     /// # Panics
-    /// Where there are fewer values than that.
+    /// If there are fewer values.
     pub fn new(kernel: Kernel, rows: &[f64], count: usize, dim: usize) -> Self {
         Self { kernel, points: Points::new(rows, count, dim) }
     }
 
-    /// The documents themselves, or as many of them as `landmarks` says, which the seed chooses.
+    /// All documents, or a sample of `landmarks` documents drawn with the seed.
     ///
     /// # Errors
     /// A kernel that is not a finite number on a document.

@@ -11,7 +11,7 @@ use crate::math::tile::{TILE, Tile};
 use crate::math::triangular;
 
 /// The rows that `work` writes: shape `(count, width)`, row-major. It is given the numbers of up to [`TILE`]
-/// rows and their places. A single block stays on the calling thread.
+/// rows and their positions. A single block stays on the calling thread.
 ///
 /// # Errors
 /// An interruption, noticed between blocks.
@@ -25,10 +25,10 @@ pub(super) fn rows(
     if width == 0 {
         return Ok(out);
     }
-    let one = |(block, place): (usize, &mut [f64])| -> Result<()> {
+    let one = |(block, position): (usize, &mut [f64])| -> Result<()> {
         control.check()?;
         let start = block * TILE;
-        work(start..start + place.len() / width, place);
+        work(start..start + position.len() / width, position);
         Ok(())
     };
     if count <= TILE {
@@ -67,8 +67,8 @@ pub(super) fn check_coefficients(found: usize, expected: usize) -> Result<()> {
     Err(Error::Shape { what: "number of coefficients of a kernel function".to_owned(), found, expected })
 }
 
-/// True where a packed factor of `r` rows has its size, finite numbers and a positive diagonal.
-pub(super) fn sound_factor(factor: &[f64], r: usize) -> bool {
+/// True if a packed factor of `r` rows has its size, finite numbers and a positive diagonal.
+pub(super) fn is_valid_factor(factor: &[f64], r: usize) -> bool {
     triangular::packed_len(r) == Some(factor.len())
         && factor.iter().all(|value| value.is_finite())
         && (0..r).all(|i| triangular::row(factor, i)[i] > 0.0)

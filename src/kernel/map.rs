@@ -9,21 +9,20 @@
 //! ```
 //!
 //! phi(x).phi(z) = k(x, P) K(P, P)^-1 k(P, z) (Nystrom; Williams & Seeger 2001; Fine & Scheinberg 2001). It
-//! is K(x, z) to the tolerance where x or z is a candidate and the rank was not limited. All documents are
-//! candidates where they are no more than four times the `landmarks`; of more, a sample of so many that the
-//! seed chooses. Out of four times as many candidates the pivots never repeat a document; in cross-validation on
-//! web search data they ranked better than as many sampled documents by .001 to .003 of NDCG@10 with 600
-//! landmarks, and as well with 1,000.
+//! equals K(x, z) to the tolerance if x or z is a candidate and the rank was not limited. Up to four times `landmarks`
+//! documents are all candidates; of more documents the seed draws a sample of that size. In cross-validation on web
+//! search data, pivots from four times as many candidates ranked better than as many sampled documents by .001 to .003
+//! of NDCG@10 with 600 landmarks, and equally well with 1,000.
 //!
-//! Of a kernel that is not positive semidefinite this is the projection on a part that is;
-//! [`FeatureMap::negative`] says how much was left out.
+//! A kernel that is not positive semidefinite is projected on a part that is; [`FeatureMap::negative`] measures the
+//! rest.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::basis::{Basis, shifted};
-use super::blocks::{check_width, rows as in_blocks, solve_rows, sound_factor};
+use super::blocks::{check_width, is_valid_factor, rows as in_blocks, solve_rows};
 use super::kernel::Kernel;
 use super::options::{MapOptions, check_diagonal, coefficients, warning};
 use super::points::Points;
@@ -132,13 +131,13 @@ impl FeatureMap {
         self.negative
     }
 
-    /// A sentence for people where the map is clearly not the kernel that was asked for.
+    /// A warning if the map clearly differs from the kernel.
     pub fn warning(&self) -> Option<String> {
         warning(self.basis.kernel(), self.negative)
     }
 
-    /// True where sizes agree, every number is finite and the factor has a positive diagonal.
-    pub fn is_sound(&self) -> bool {
-        sound_factor(&self.factor, self.dim()) && self.negative.is_finite()
+    /// True if sizes agree, every number is finite and the factor has a positive diagonal.
+    pub fn is_valid(&self) -> bool {
+        is_valid_factor(&self.factor, self.dim()) && self.negative.is_finite()
     }
 }

@@ -1,8 +1,8 @@
 //! Kernels: the function space of a ranking function, and the maps that make a kernel method linear.
 //!
-//! Every kernel is K(x, z) = outer(q(x, z)). q is a sum over features: the dot product, the squared Euclidean distance or
-//! the sum of absolute differences. So q of two concatenations is the sum of the q of their halves, as pairwise functions
-//! need it. A new kernel is one file and one line of [`KERNELS`].
+//! Every kernel is K(x, z) = outer(q(x, z)). q is a sum over features: the dot product, the squared Euclidean distance
+//! or the sum of absolute differences. So q of two concatenations is the sum of the q of their halves, as pairwise
+//! functions need it. A new kernel is one file and one line of [`KERNELS`].
 //!
 //! * [`KernelSpec`]: the value of the option `kernel`; `fit` turns it into a [`Kernel`] with numbers.
 //! * [`FeatureMap`]: documents to vectors phi with phi(x).phi(z) = K(x, z), for functions of documents.

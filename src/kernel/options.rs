@@ -5,20 +5,20 @@ use crate::error::{Error, Result};
 use crate::math::pivoted::{Gram, Limits};
 use crate::math::triangular;
 
-/// A negative part above this share of the largest diagonal is not rounding.
+/// A negative part above this fraction of the largest diagonal is not rounding.
 const CLEARLY_NEGATIVE: f64 = 1e-6;
 
-/// Documents or pairs from which each pivot is chosen, where there are so many.
+/// Candidates for each pivot.
 const CANDIDATES_PER_LANDMARK: usize = 4;
 
-/// How fine a map is.
+/// The size and precision of a map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MapOptions {
     /// Most pivots; at least 1.
     pub landmarks: usize,
-    /// Share of the largest K(x, x) that may be left out.
+    /// The fraction of the largest K(x, x) that may be left out.
     pub tolerance: f64,
-    /// Chooses the candidates where there are more documents than are looked at.
+    /// The seed of the sample of candidates.
     pub seed: u64,
 }
 

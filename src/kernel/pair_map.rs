@@ -1,4 +1,4 @@
-//! The ranking form: a function f(x, x') of two documents that says how far x goes before x', and its scores.
+//! Functions of pairs: f(x, x') is the preference of document x over document x'. And the recovery of scores.
 //!
 //! ```text
 //! min_f sum_i c_i sum over pairs (j, l) of query i, y_j > y_l, of L(f(x_j, x_l)) + lambda |f|^2       (3.1)
@@ -10,9 +10,9 @@
 //! f(t)      = w.psi_t, and |f|^2 = 2 |w|^2
 //! ```
 //!
-//! of Dai & Wang (2019). So it is the scoring form with one document psi_t per pair, one document 0 that is
-//! worse than all, and twice the lambda ([`as_documents`]). The score of a document is its mean preference
-//! over the k documents of its query:
+//! of Dai & Wang (2019). It equals a function of documents, with one document psi_t per pair, one worse document 0 and
+//! twice the lambda ([`as_documents`]). The score of a document is its mean preference over the k documents of its
+//! query:
 //!
 //! ```text
 //! s_j = (1/k) sum_l f(x_j, x_l),   f(x, x') = sum_p beta_p H((x, x'), (a_p, b_p))                     (3.6)
@@ -31,7 +31,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
-use super::blocks::{check_coefficients, check_width, rows as in_blocks, solve_rows, sound_factor};
+use super::blocks::{check_coefficients, check_width, is_valid_factor, rows as in_blocks, solve_rows};
 use super::kernel::Kernel;
 use super::options::{MapOptions, check_diagonal, coefficients, warning};
 use super::points::Points;
@@ -209,17 +209,17 @@ impl PairMap {
         self.negative
     }
 
-    /// A sentence for people where the map is clearly not the kernel that was asked for.
+    /// A warning if the map clearly differs from the kernel.
     pub fn warning(&self) -> Option<String> {
         warning(self.kernel(), self.negative)
     }
 
-    /// True where sizes agree, every number is finite and the factor has a positive diagonal.
-    pub fn is_sound(&self) -> bool {
+    /// True if sizes agree, every number is finite and the factor has a positive diagonal.
+    pub fn is_valid(&self) -> bool {
         let documents = self.basis.points().len();
         let inside = |number: u32| (number as usize) < documents;
         self.pivots.iter().all(|&(a, b)| inside(a) && inside(b))
-            && sound_factor(&self.factor, self.dim())
+            && is_valid_factor(&self.factor, self.dim())
             && self.negative.is_finite()
     }
 
@@ -427,8 +427,8 @@ mod tests {
             let beta = vec![1.0; map.dim()];
             let scores = |features: &Matrix| map.scores(features, &beta, &Control::default()).unwrap();
             let (plain, permuted) = (scores(&features), scores(&features.select_rows(&order)));
-            for (place, document) in order.into_iter().enumerate() {
-                assert!((permuted[place] - plain[document]).abs() < 1e-12, "{}", kernel.def().name);
+            for (position, document) in order.into_iter().enumerate() {
+                assert!((permuted[position] - plain[document]).abs() < 1e-12, "{}", kernel.def().name);
             }
         }
     }
@@ -479,7 +479,7 @@ mod tests {
             PairMap::fit(&kernels()[2], &features, &[0, 3], &[1.0; 3], &MapOptions::default(), &control);
         let map = map.unwrap();
         assert_eq!(map.dim(), 0);
-        assert!(map.is_sound());
+        assert!(map.is_valid());
         assert!(map.features(&features, 0..3, &[1.0; 3], &control).unwrap().is_empty());
         assert_eq!(map.scores(&features, &[], &control).unwrap(), [0.0; 3]);
     }

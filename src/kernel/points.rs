@@ -89,14 +89,14 @@ impl Inners<'_> {
         let (dim, width) = (self.points.dim, self.documents.len());
         for start in self.documents.clone().step_by(TILE) {
             let tiles = &self.points.tiles[start / TILE * dim..(start / TILE + 1) * dim];
-            let place = start - self.documents.start;
-            let len = TILE.min(width - place);
+            let position = start - self.documents.start;
+            let len = TILE.min(width - position);
             for (number, row) in self.out.chunks_exact_mut(width).enumerate() {
                 let mut sum = Tile::ZERO;
                 for (x, z) in self.x[number * dim..(number + 1) * dim].iter().zip(tiles) {
                     sum.add_terms(z, |z| term(*x, z));
                 }
-                row[place..place + len].iter_mut().zip(sum.values()).for_each(|(out, q)| *out = q);
+                row[position..position + len].iter_mut().zip(sum.values()).for_each(|(out, q)| *out = q);
             }
         }
     }

@@ -42,7 +42,7 @@ fn summed(
         control.check()?;
         let rows = features.rows_f64(block * BLOCK..features.rows().min((block + 1) * BLOCK));
         let mut sums = vec![0.0; dim];
-        rows.iter().enumerate().for_each(|(place, x)| add(place % dim, *x, &mut sums));
+        rows.iter().enumerate().for_each(|(position, x)| add(position % dim, *x, &mut sums));
         Ok(sums)
     };
     let blocks = features.rows().div_ceil(BLOCK);

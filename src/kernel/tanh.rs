@@ -1,8 +1,7 @@
 //! The hyperbolic tangent kernel, which is not positive semidefinite for any scale and offset.
 //!
-//! The maps of this room then give the projection K(x, P) K(P, P)^-1 K(P, z) on the span of pivots P whose own
-//! matrix is positive definite; what they leave out is in `FeatureMap::negative`. The smaller the scale, the
-//! less that is, and the nearer the kernel is to the linear one.
+//! The maps then give the projection K(x, P) K(P, P)^-1 K(P, z) on the span of pivots P whose own matrix is positive
+//! definite. `FeatureMap::negative` measures the error. It falls with the scale, as the kernel tends to the linear one.
 
 use super::def::{Fallback, KernelDef, ParameterDef};
 use super::inner::Inner;

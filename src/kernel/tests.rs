@@ -58,7 +58,7 @@ fn an_untruncated_map_is_the_kernel() {
     for kernel in kernels(&features).into_iter().filter(|kernel| kernel.def().positive_semidefinite) {
         let name = kernel.def().name;
         let map = fit(&kernel, &features, 90);
-        assert!(map.is_sound() && map.negative() < 1e-12 && map.warning().is_none(), "{name}");
+        assert!(map.is_valid() && map.negative() < 1e-12 && map.warning().is_none(), "{name}");
         let (worst, largest) = error(&phi(&map, &features), map.dim(), &gram(&kernel, &features), 90);
         assert!(worst < 1e-9 * largest, "{name}: {worst}");
     }
@@ -93,13 +93,13 @@ fn weights_and_coefficients_give_the_same_scores() {
         let rows = map.features(&features, 3..60, &control).unwrap();
         let size: f64 = beta.iter().map(|value| value.abs()).sum();
         for (i, score) in scores.iter().enumerate() {
-            let place = i * map.dim()..(i + 1) * map.dim();
+            let position = i * map.dim()..(i + 1) * map.dim();
             assert!(
-                (score - dot(&rows[place.clone()], &w)).abs() < 1e-12 * (1.0 + size),
+                (score - dot(&rows[position.clone()], &w)).abs() < 1e-12 * (1.0 + size),
                 "{}",
                 kernel.def().name
             );
-            assert_eq!(score.to_bits(), dot(&columns[place], &beta).to_bits());
+            assert_eq!(score.to_bits(), dot(&columns[position], &beta).to_bits());
         }
     }
 }
@@ -176,7 +176,7 @@ fn an_indefinite_kernel_is_projected_and_says_so() {
     let features = documents(80, 3);
     let tanh = kernel(&json!({"tanh": {"scale": 2, "offset": -1}}), &features);
     let map = fit(&tanh, &features, 80);
-    assert!(map.dim() > 1 && map.is_sound());
+    assert!(map.dim() > 1 && map.is_valid());
     assert!(map.negative() > 0.01, "{}", map.negative());
     let warning = map.warning().unwrap();
     assert!(warning.starts_with("the kernel tanh is not positive semidefinite"), "{warning}");
@@ -255,23 +255,23 @@ fn maps_survive_their_bytes_and_damage_is_found() {
     let gaussian = kernel(&json!("gaussian"), &features);
     let map = fit(&gaussian, &features, 8);
     assert_eq!(damaged(&map, |_| {}), Some(map.clone()));
-    let unsound = |change: &dyn Fn(&mut Value)| damaged(&map, change).is_none_or(|map| !map.is_sound());
-    assert!(unsound(&|value| value["factor"][0] = json!(0.0)));
-    assert!(unsound(&|value| value["factor"][2] = json!(-1.0)));
-    assert!(unsound(&|value| value["factor"] = json!([1.0])));
-    assert!(unsound(&|value| value["basis"]["count"] = json!(7)));
-    assert!(unsound(&|value| value["basis"]["count"] = json!(u64::MAX)));
-    assert!(unsound(&|value| value["basis"]["rows"][0] = json!(null)));
-    assert!(unsound(&|value| value["basis"]["kernel"]["parameters"][0] = json!(-1.0)));
-    assert!(unsound(&|value| value["basis"]["kernel"]["name"] = json!("cosine")));
-    assert!(unsound(&|value| value["basis"] = json!(
+    let invalid = |change: &dyn Fn(&mut Value)| damaged(&map, change).is_none_or(|map| !map.is_valid());
+    assert!(invalid(&|value| value["factor"][0] = json!(0.0)));
+    assert!(invalid(&|value| value["factor"][2] = json!(-1.0)));
+    assert!(invalid(&|value| value["factor"] = json!([1.0])));
+    assert!(invalid(&|value| value["basis"]["count"] = json!(7)));
+    assert!(invalid(&|value| value["basis"]["count"] = json!(u64::MAX)));
+    assert!(invalid(&|value| value["basis"]["rows"][0] = json!(null)));
+    assert!(invalid(&|value| value["basis"]["kernel"]["parameters"][0] = json!(-1.0)));
+    assert!(invalid(&|value| value["basis"]["kernel"]["name"] = json!("cosine")));
+    assert!(invalid(&|value| value["basis"] = json!(
         {"kernel": {"name": "linear", "parameters": []}, "count": u64::MAX, "dim": 0, "rows": []}
     )));
     let options = MapOptions::default();
     let pairs = PairMap::fit(&gaussian, &features, &[0, 12], &labels, &options, &Control::default()).unwrap();
     assert_eq!(damaged(&pairs, |_| {}), Some(pairs.clone()));
-    let unsound = |change: &dyn Fn(&mut Value)| damaged(&pairs, change).is_none_or(|map| !map.is_sound());
-    assert!(unsound(&|value| value["pivots"][0][1] = json!(12)));
-    assert!(unsound(&|value| value["pivots"] = json!([])));
-    assert!(unsound(&|value| value["factor"][0] = json!(-1.0)));
+    let invalid = |change: &dyn Fn(&mut Value)| damaged(&pairs, change).is_none_or(|map| !map.is_valid());
+    assert!(invalid(&|value| value["pivots"][0][1] = json!(12)));
+    assert!(invalid(&|value| value["pivots"] = json!([])));
+    assert!(invalid(&|value| value["factor"][0] = json!(-1.0)));
 }

@@ -150,8 +150,8 @@ pub trait ListwiseLoss: Debug + Send + Sync {
         Ok(())
     }
 
-    /// The loss of one query with these labels (N >= 1) and row groups (N, or empty without a constraint), both accepted
-    /// by `check_query`.
+    /// The loss of one query with these labels (N >= 1) and row groups (N, or empty without a constraint), both
+    /// accepted by `check_query`.
     fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss>;
 }
 

@@ -1,17 +1,17 @@
 //! alpha-NDCG: discounted gain in which a repeated subtopic loses value (Clarke et al. 2008).
 //!
 //! `alpha-DCG@k = sum_{i <= k} (1 / log2(1 + i)) sum_{t of document i} (1 - alpha)^(times t occurred above i)`,
-//! divided by the value of the order that the usual greedy choice makes: at each place the document of the largest
+//! divided by the value of the order that the usual greedy choice makes: at each position the document of the largest
 //! gain, the first of the input among equals.
 //!
 //! Decisions: undefined if no document has a subtopic. Finding the true ideal is NP-hard; where the greedy order is
 //! not the best one, values slightly above 1 are possible, as in every implementation of this metric.
 //!
-//! Ties: let a tie of m documents contain subtopic t in c of them. Its j-th place has t with probability c/m, and
-//! then the other c - 1 are spread over the m - 1 other places, so the expected decay is that of a random order of
+//! Ties: let a tie of m documents contain subtopic t in c of them. Its j-th position has t with probability c/m, and
+//! then the other c - 1 are spread over the m - 1 other positions, so the expected decay is that of a random order of
 //! c - 1 numbers `1 - alpha` and m - c ones (`elementary`). Exact.
 //!
-//! Cost: O(n log n) without ties; a tie costs (its subtopic occurrences) x (its places above the cutoff).
+//! Cost: O(n log n) without ties; a tie costs (its subtopic occurrences) x (its positions above the cutoff).
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -57,26 +57,27 @@ fn expected_alpha_dcg(
     let mut worth = vec![1.0; subtopics.count()];
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
-        let places = group.end.min(depth) - group.start;
+        let positions = group.end.min(depth) - group.start;
         for (topic, count) in subtopics.covered(&ranked, &group) {
-            let share = count as f64 / group.len() as f64;
-            value +=
-                worth[topic] * share * decayed_discounts(group.start, places, (group.len(), count), decay);
+            let fraction = count as f64 / group.len() as f64;
+            value += worth[topic]
+                * fraction
+                * decayed_discounts(group.start, positions, (group.len(), count), decay);
             worth[topic] *= libm::pow(decay, count as f64);
         }
     }
     value
 }
 
-/// Sum of the discounts of the first places of a tie, each times the expected decay of a subtopic that is there,
+/// Sum of the discounts of the first positions of a tie, each times the expected decay of a subtopic that is there,
 /// where `count` of the `size` documents of the tie have the subtopic.
-fn decayed_discounts(start: usize, places: usize, (size, count): (usize, usize), decay: f64) -> f64 {
+fn decayed_discounts(start: usize, positions: usize, (size, count): (usize, usize), decay: f64) -> f64 {
     let repeated = std::iter::repeat_n(decay, count - 1);
-    let decays = expected_products(size - count, repeated, places - 1);
-    decays.iter().zip(start..).map(|(expected, place)| expected * logarithmic(place)).sum()
+    let decays = expected_products(size - count, repeated, positions - 1);
+    decays.iter().zip(start..).map(|(expected, position)| expected * logarithmic(position)).sum()
 }
 
-/// A document with an upper bound of its gain: its gain when it was last looked at. The heap yields the largest
+/// A document with an upper bound of its gain: its gain at the last evaluation. The heap yields the largest
 /// bound first, the first document among equals.
 struct Candidate {
     bound: f64,
@@ -111,8 +112,8 @@ fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
         .map(|document| Candidate { bound: documents[document].len() as f64, document })
         .collect();
     let mut value = 0.0;
-    let mut place = 0;
-    while place < depth
+    let mut position = 0;
+    while position < depth
         && let Some(Candidate { bound, document }) = heap.pop()
     {
         let gain = documents[document].iter().map(|&topic| worth[topic]).sum();
@@ -120,8 +121,8 @@ fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
             heap.push(Candidate { bound: gain, document });
             continue;
         }
-        value += gain * logarithmic(place);
-        place += 1;
+        value += gain * logarithmic(position);
+        position += 1;
         documents[document].iter().for_each(|&topic| worth[topic] *= decay);
     }
     value
@@ -138,12 +139,12 @@ mod tests {
             [vec![2, 6], vec![2], vec![2], vec![], vec![1, 3], vec![1], vec![4], vec![1]];
         let subtopics = Subtopics::new(&documents);
         let gains = [2.0, 2.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.0];
-        let ideal: f64 = gains.iter().enumerate().map(|(place, gain)| gain * logarithmic(place)).sum();
+        let ideal: f64 = gains.iter().enumerate().map(|(position, gain)| gain * logarithmic(position)).sum();
         assert!((greedy_alpha_dcg(&subtopics, usize::MAX, 0.5) - ideal).abs() < 1e-12);
         let input: f64 = [2.0, 0.5, 0.25, 0.0, 2.0, 0.5, 1.0, 0.25]
             .iter()
             .enumerate()
-            .map(|(place, gain)| gain * logarithmic(place))
+            .map(|(position, gain)| gain * logarithmic(position))
             .sum();
         let scores = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
         let value = {
@@ -172,7 +173,7 @@ mod tests {
         let mut left: Vec<&Vec<usize>> = subtopics.documents().iter().collect();
         let mut worth = vec![1.0; subtopics.count()];
         let mut value = 0.0;
-        for place in 0..depth {
+        for position in 0..depth {
             let gain = |topics: &Vec<usize>| topics.iter().map(|&topic| worth[topic]).sum::<f64>();
             let mut best = 0;
             for candidate in 1..left.len() {
@@ -180,7 +181,7 @@ mod tests {
                     best = candidate;
                 }
             }
-            value += gain(left[best]) * logarithmic(place);
+            value += gain(left[best]) * logarithmic(position);
             for &topic in left.remove(best) {
                 worth[topic] *= decay;
             }

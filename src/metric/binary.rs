@@ -1,13 +1,13 @@
-//! Ties as counts of relevant documents: all that the binary metrics need to know of a ranking.
+//! A ranking as ties with counts of relevant documents: the input of the binary metrics.
 
 use super::def::ScoredList;
 use super::ranked::Ranked;
 
-/// A group of places whose inner order is not determined (one place, or a tie under the expected rule).
+/// A group of positions whose inner order is not determined (one position, or a tie under the expected rule).
 pub(super) struct Tie {
-    /// Number of places above it.
+    /// Number of positions above it.
     pub(super) start: usize,
-    /// Number of its places.
+    /// Number of its positions.
     pub(super) size: usize,
     /// Number of its relevant documents.
     pub(super) relevant: usize,

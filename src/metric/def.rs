@@ -34,7 +34,7 @@ pub type PerQueryOfSubtopics = fn(&ScoredList<'_, Subtopics>) -> Option<f64>;
 pub struct MetricDef {
     /// Name in options and rows, without a cutoff.
     pub name: &'static str,
-    /// Name of the SQL aggregate of the value of one query. Two metrics that differ only in their mean share it.
+    /// Name of the SQL aggregate of the value of one query. Metrics that differ only in their mean have the same.
     pub function: &'static str,
     /// Options that the SQL aggregate takes as arguments after the score, because they have no common default.
     pub arguments: &'static [&'static str],

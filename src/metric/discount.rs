@@ -1,4 +1,4 @@
-//! Gains and discounts: the sum `sum_i gain(document at place i) * discount(i)` that DCG and ERU share.
+//! Gains and discounts: the sum `sum_i gain(document at position i) * discount(i)` of DCG and ERU.
 //!
 //! The expectation over the orders of a tie is the tie's mean gain times the sum of its discounts, since every
 //! document is at every place of the tie equally often.
@@ -8,12 +8,12 @@ use std::ops::Range;
 use super::options::Gain;
 use super::ranked::Ranked;
 
-/// The discount of DCG: `1 / log2(1 + rank)`; places count from 0, ranks from 1.
-pub(crate) fn logarithmic(place: usize) -> f64 {
-    1.0 / libm::log2(place as f64 + 2.0)
+/// The discount of DCG: `1 / log2(1 + rank)`; positions count from 0, ranks from 1.
+pub(crate) fn logarithmic(position: usize) -> f64 {
+    1.0 / libm::log2(position as f64 + 2.0)
 }
 
-/// Expected discounted sum over the first `cutoff` places.
+/// Expected discounted sum over the first `cutoff` positions.
 pub(super) fn discounted_sum(
     ranked: &Ranked,
     gains: &[f64],
@@ -31,7 +31,7 @@ fn mean_gain(ranked: &Ranked, gains: &[f64], group: &Range<usize>) -> f64 {
     documents.iter().map(|&document| gains[document]).sum::<f64>() / documents.len() as f64
 }
 
-/// Sum of the discounts of a group's places above the cutoff.
+/// Sum of the discounts of a group's positions above the cutoff.
 fn discounts(group: &Range<usize>, depth: usize, discount: impl Fn(usize) -> f64) -> f64 {
     (group.start..group.end.min(depth)).map(discount).sum()
 }

@@ -7,12 +7,12 @@
 //! Decisions: `max_grade` is the list's maximum unless given; grades outside `[0, max_grade]` count as its nearest
 //! end, so R is a probability; a list in which nothing is relevant has ERR 0, not undefined.
 //!
-//! Ties: in a tie of m documents behind `s` places, the probability to stop at its j-th place is the probability to
-//! reach the tie times `A_(j-1) - A_j`, where `A_j` is the expected product of `1 - R` over the first j documents
+//! Ties: in a tie of m documents behind `s` positions, the probability to stop at its j-th position is the probability
+//! to reach the tie times `A_(j-1) - A_j`, where `A_j` is the expected product of `1 - R` over the first j documents
 //! of a random order (`elementary`). Exact.
 //!
 //! Cost: O(n log n) without ties; for a tie of m documents, r of them with R > 0, O(m r) at most. It is less in
-//! practice, because places that are reached with a probability below `NEVER` are left out (they change no digit).
+//! practice, because positions that are reached with a probability below `NEVER` are left out (they change no digit).
 
 use std::ops::Range;
 
@@ -28,11 +28,11 @@ pub const ERR: MetricDef = MetricDef {
     ..MetricDef::new("err", "ltr_err", err)
 };
 
-/// Probability of reaching a place below which the place is left out. The places above it stopped the user with a
-/// probability of 1 - NEVER and at smaller ranks, so the loss is relative too.
+/// Probability of reaching a position below which the position is left out. The positions above it stopped the user
+/// with a probability of 1 - NEVER and at smaller ranks, so the loss is relative too.
 const NEVER: f64 = 1e-20;
 
-/// Places of a tie that are looked at first; doubled as long as the user may read on.
+/// Positions of a tie in the first pass; doubled while the user may continue.
 const FIRST_DEPTH: usize = 64;
 
 fn err(list: &ScoredList<'_>) -> Option<f64> {
@@ -66,17 +66,17 @@ fn stop_probability(y: f64, max_grade: f64) -> f64 {
 fn passed(passes: &[f64], group: &Range<usize>, depth: usize, reach: f64) -> Vec<f64> {
     let limit = group.end.min(depth) - group.start;
     let ones = group.len() - passes.len();
-    let mut look = FIRST_DEPTH.min(limit);
+    let mut known = FIRST_DEPTH.min(limit);
     loop {
-        let products = expected_products(ones, passes.iter().copied(), look);
-        if look == limit || reach * products[look] < NEVER {
+        let products = expected_products(ones, passes.iter().copied(), known);
+        if known == limit || reach * products[known] < NEVER {
             return products;
         }
-        look = limit.min(2 * look);
+        known = limit.min(2 * known);
     }
 }
 
-/// Sum of the reciprocal ranks of a tie behind `start` places, weighted with the probabilities to stop there.
+/// Sum of the reciprocal ranks of a tie behind `start` positions, weighted with the probabilities to stop there.
 fn stop_value(products: &[f64], start: usize) -> f64 {
     let stops = products.windows(2).map(|pair| pair[0] - pair[1]);
     stops.zip(start + 1..).map(|(stop, rank)| stop / rank as f64).sum()

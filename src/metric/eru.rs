@@ -1,11 +1,11 @@
 //! Expected rank utility (Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo, equation 11).
 //!
-//! `ERU = sum_i max(y_i - neutral, 0) 2^((1-i) / (half_life-1))`: the place `half_life` is looked at by half of the
-//! users, and a grade up to `neutral_grade` is worth nothing.
+//! `ERU = sum_i max(y_i - neutral, 0) 2^((1-i) / (half_life-1))`: the position `half_life` is seen by half of the
+//! users, and a grade up to `neutral_grade` has no utility.
 //!
 //! Decisions: not normalized, as in equation 11; dividing by the value of the same list with its grades as scores
-//! gives the normalized one. A list in which nothing exceeds `neutral_grade` has ERU 0, not undefined. Ties: mean utility
-//! times the sum of the discounts of the tie, exact. Cost O(n log n).
+//! gives the normalized one. A list in which nothing exceeds `neutral_grade` has ERU 0, not undefined. Ties: mean
+//! utility times the sum of the discounts of the tie, exact. Cost O(n log n).
 
 use super::def::{MetricDef, ScoredList};
 use super::discount::discounted_sum;
@@ -26,7 +26,7 @@ fn expected_rank_utility(list: &ScoredList<'_>) -> Option<f64> {
         return None;
     }
     let utilities: Vec<f64> = list.labels.iter().map(|&y| (y - list.options.neutral).max(0.0)).collect();
-    let discount = |place: usize| libm::exp2(-(place as f64) / (list.options.half_life - 1.0));
+    let discount = |position: usize| libm::exp2(-(position as f64) / (list.options.half_life - 1.0));
     let ranked = Ranked::new(list.labels, list.scores, list.options.ties);
     Some(discounted_sum(&ranked, &utilities, None, discount))
 }

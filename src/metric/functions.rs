@@ -1,8 +1,8 @@
 //! Metrics as plain functions over the documents of one query, with the default options.
 //!
 //! Arguments: the relevance grade and the score of each document (same length, finite numbers), and the number k of
-//! documents from the top that count (`10`, or `None` for all). Higher scores rank first. A tie gives the exact mean over
-//! its orders. The result is `None` where the metric is undefined. [`Metric`] has other options.
+//! documents from the top that count (`10`, or `None` for all). Higher scores rank first. A tie gives the exact mean
+//! over its orders. The result is `None` where the metric is undefined. [`Metric`] has other options.
 
 use super::alpha_ndcg::ALPHA_NDCG;
 use super::dcg::DCG;
@@ -43,8 +43,8 @@ fn subtopic_value<T: Ord>(
     metric.value(&Subtopics::new(subtopics), scores)
 }
 
-/// Normalized discounted cumulative gain (Jarvelin and Kekalainen 2002; gain 2^y - 1 of Burges et al. 2005), from 0 to 1.
-/// Undefined if no grade is above 0.
+/// Normalized discounted cumulative gain (Jarvelin and Kekalainen 2002; gain 2^y - 1 of Burges et al. 2005), from 0 to
+/// 1. Undefined if no grade is above 0.
 ///
 /// ```
 /// use sqlite_ltr::metric::ndcg;
@@ -76,8 +76,8 @@ pub fn dcg(relevance: &[f64], scores: &[f64], k: impl Into<Option<usize>>) -> Op
     value(&DCG, relevance, scores, k)
 }
 
-/// Expected reciprocal rank at which a user stops (Chapelle et al. 2009), from 0 to 1. The highest grade of the query is
-/// taken as that of the scale; set [`MetricOptions::max_grade`] to compare queries.
+/// Expected reciprocal rank at which a user stops (Chapelle et al. 2009), from 0 to 1. The highest grade of the query
+/// is taken as that of the scale; set [`MetricOptions::max_grade`] to compare queries.
 ///
 /// ```
 /// use sqlite_ltr::metric::err;
@@ -108,8 +108,8 @@ pub fn average_precision(relevance: &[f64], scores: &[f64], k: impl Into<Option<
     value(&MAP, relevance, scores, k)
 }
 
-/// Reciprocal rank of the first relevant document, whose mean over queries is MRR (Voorhees 1999). Grades of 1 and more are
-/// relevant. Undefined if no document is relevant.
+/// Reciprocal rank of the first relevant document, whose mean over queries is MRR (Voorhees 1999). Grades of 1 and more
+/// are relevant. Undefined if no document is relevant.
 ///
 /// ```
 /// use sqlite_ltr::metric::reciprocal_rank;
@@ -139,8 +139,8 @@ pub fn precision(relevance: &[f64], scores: &[f64], k: impl Into<Option<usize>>)
     value(&PRECISION, relevance, scores, k)
 }
 
-/// Fraction of the relevant documents (grade 1 or more) among the first k (Kent et al. 1955). Undefined if no document is
-/// relevant.
+/// Fraction of the relevant documents (grade 1 or more) among the first k (Kent et al. 1955). Undefined if no document
+/// is relevant.
 ///
 /// ```
 /// use sqlite_ltr::metric::recall;
@@ -154,8 +154,8 @@ pub fn recall(relevance: &[f64], scores: &[f64], k: impl Into<Option<usize>>) ->
     value(&RECALL, relevance, scores, k)
 }
 
-/// 1 if the first document is relevant (grade 1 or more), else 0; `wta` ("winner takes all") in SQL. Undefined if no document is
-/// relevant.
+/// 1 if the first document is relevant (grade 1 or more), else 0; `wta` ("winner takes all") in SQL. Undefined if no
+/// document is relevant.
 ///
 /// ```
 /// use sqlite_ltr::metric::success;
@@ -171,7 +171,8 @@ pub fn success(relevance: &[f64], scores: &[f64]) -> Option<f64> {
     value(&WTA, relevance, scores, None)
 }
 
-/// Rank correlation tau-b of relevance and score (Kendall 1945), from -1 to 1. Undefined if all grades or all scores are equal.
+/// Rank correlation tau-b of relevance and score (Kendall 1945), from -1 to 1. Undefined if all grades or all scores
+/// are equal.
 ///
 /// ```
 /// use sqlite_ltr::metric::kendall_tau;
@@ -185,8 +186,8 @@ pub fn kendall_tau(relevance: &[f64], scores: &[f64]) -> Option<f64> {
     value(&KENDALL_TAU, relevance, scores, None)
 }
 
-/// Fraction of all pairs of documents that are in the wrong order, lower is better (Dai and Wang 2019); `mre` in SQL. Undefined
-/// for fewer than two documents.
+/// Fraction of all pairs of documents that are in the wrong order, lower is better (Dai and Wang 2019); `mre` in SQL.
+/// Undefined for fewer than two documents.
 ///
 /// ```
 /// use sqlite_ltr::metric::misranking_error;
@@ -201,8 +202,8 @@ pub fn misranking_error(relevance: &[f64], scores: &[f64]) -> Option<f64> {
     value(&MRE, relevance, scores, None)
 }
 
-/// Alpha-NDCG with alpha 0.5: discounted gain in which a repeated subtopic counts half (Clarke et al. 2008), from 0 to 1. Takes the
-/// subtopics of each document. Undefined if no document has one.
+/// Alpha-NDCG with alpha 0.5: discounted gain in which a repeated subtopic counts half (Clarke et al. 2008), from 0 to
+/// 1. Takes the subtopics of each document. Undefined if no document has one.
 ///
 /// ```
 /// use sqlite_ltr::metric::alpha_ndcg;
@@ -219,8 +220,8 @@ pub fn alpha_ndcg<T: Ord>(subtopics: &[Vec<T>], scores: &[f64], k: impl Into<Opt
     subtopic_value(&ALPHA_NDCG, subtopics, scores, k)
 }
 
-/// Fraction of the query's subtopics that the first k documents cover (Zhai, Cohen, Lafferty 2003). Undefined if no document
-/// has a subtopic.
+/// Fraction of the query's subtopics that the first k documents cover (Zhai, Cohen, Lafferty 2003). Undefined if no
+/// document has a subtopic.
 ///
 /// ```
 /// use sqlite_ltr::metric::subtopic_recall;

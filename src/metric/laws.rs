@@ -11,9 +11,9 @@ fn permutations(n: usize) -> Vec<Vec<usize>> {
     }
     let shorter = permutations(n - 1);
     let longer = shorter.iter().flat_map(|order| {
-        (0..n).map(move |place| {
+        (0..n).map(move |position| {
             let mut order = order.clone();
-            order.insert(place, n - 1);
+            order.insert(position, n - 1);
             order
         })
     });

@@ -5,7 +5,7 @@
 //!
 //! Decisions: undefined without a relevant document; with a cutoff the divisor stays R, as in `map_cut` of
 //! `trec_eval`. Ties: the closed form of McSherry and Najork (2008): in a tie of m documents, r of them relevant,
-//! behind s places with b relevant documents, the i-th place adds
+//! behind s positions with b relevant documents, the i-th position adds
 //! `(r/m) (b + 1 + (i-1)(r-1)/(m-1)) / (s+i)`. Exact. Cost O(n log n).
 
 use super::binary::{BinaryRanking, Tie};
@@ -31,14 +31,14 @@ fn average_precision(list: &ScoredList<'_>) -> Option<f64> {
     Some(sum / ranking.relevant as f64)
 }
 
-/// Expected sum of the precisions at the relevant documents of a tie, `before` relevant ones standing above it.
+/// Expected sum of the precisions at the relevant documents of a tie, with `before` relevant documents above it.
 fn precision_sum(tie: &Tie, before: usize, depth: usize) -> f64 {
     if tie.relevant == 0 {
         return 0.0;
     }
-    let share = tie.relevant as f64 / tie.size as f64;
+    let fraction = tie.relevant as f64 / tie.size as f64;
     let others = if tie.size > 1 { (tie.relevant - 1) as f64 / (tie.size - 1) as f64 } else { 0.0 };
-    let places = tie.size.min(depth - tie.start);
+    let positions = tie.size.min(depth - tie.start);
     let precision = |i: usize| ((before + 1) as f64 + i as f64 * others) / (tie.start + i + 1) as f64;
-    share * (0..places).map(precision).sum::<f64>()
+    fraction * (0..positions).map(precision).sum::<f64>()
 }

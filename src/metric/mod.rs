@@ -4,7 +4,7 @@
 //! The mean over queries is formed apart from it (`mean`). Each relevance metric is one file and one line in
 //! [`METRICS`]; each subtopic metric is one file and one line in [`SUBTOPIC_METRICS`].
 //!
-//! Conventions that every file shares:
+//! Conventions of all metrics:
 //!
 //! 1. Documents are ranked by decreasing score. What equal scores mean is the option [`Ties`]; `expected` is the
 //!    exact mean over all orders inside the ties, and the same bits for every order of the input.
@@ -25,7 +25,7 @@
 //! | `kendall_tau` | all grades equal or all scores equal |
 //! | `alpha_ndcg`, `subtopic_recall` | no document has a subtopic |
 //!
-//! Cost: O(n log n) for n documents, but for ties under `expected` in `err` and `alpha_ndcg` (see there).
+//! Cost: O(n log n) for n documents, except for ties under `expected` in `err` and `alpha_ndcg` (see there).
 
 mod binary;
 mod def;
@@ -39,32 +39,19 @@ mod pairs;
 mod ranked;
 mod subtopics;
 
-#[doc(hidden)]
-pub mod alpha_ndcg;
-#[doc(hidden)]
-pub mod dcg;
-#[doc(hidden)]
-pub mod err;
-#[doc(hidden)]
-pub mod eru;
-#[doc(hidden)]
-pub mod kendall_tau;
-#[doc(hidden)]
-pub mod map;
-#[doc(hidden)]
-pub mod mre;
-#[doc(hidden)]
-pub mod mrr;
-#[doc(hidden)]
-pub mod ndcg;
-#[doc(hidden)]
-pub mod precision;
-#[doc(hidden)]
-pub mod recall;
-#[doc(hidden)]
-pub mod subtopic_recall;
-#[doc(hidden)]
-pub mod wta;
+mod alpha_ndcg;
+mod dcg;
+mod err;
+mod eru;
+mod kendall_tau;
+mod map;
+mod mre;
+mod mrr;
+mod ndcg;
+mod precision;
+mod recall;
+mod subtopic_recall;
+mod wta;
 
 #[cfg(test)]
 mod laws;

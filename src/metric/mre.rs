@@ -1,7 +1,7 @@
 //! Mis-ranking error (Dai and Wang 2019).
 //!
-//! `MRE = 2 / (n (n-1)) * #{i < j : y_(i) < y_(j)}`, where (i) is the document at place i: the share of all pairs
-//! that stand in the wrong order. Pairs of equal grades count in the divisor and are never wrong.
+//! `MRE = 2 / (n (n-1)) * #{i < j : y_(i) < y_(j)}`, where (i) is the document at position i: the fraction of all pairs
+//! in the wrong order. Pairs of equal grades count in the divisor and are never wrong.
 //!
 //! `mre_pooled` is the same per query; its mean weighs a query with its number of pairs, which is the error over
 //! the pairs of all queries that the tables of the paper show.

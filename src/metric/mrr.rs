@@ -29,10 +29,10 @@ fn expected_reciprocal(tie: &Tie, depth: usize) -> f64 {
     let last = tie.start + (tie.size - tie.relevant + 1);
     let mut none_yet = 1.0;
     let mut value = 0.0;
-    for place in tie.start..last.min(depth) {
-        let left = tie.size - (place - tie.start);
+    for position in tie.start..last.min(depth) {
+        let left = tie.size - (position - tie.start);
         let found = tie.relevant as f64 / left as f64;
-        value += none_yet * found / (place + 1) as f64;
+        value += none_yet * found / (position + 1) as f64;
         none_yet *= (left - tie.relevant) as f64 / left as f64;
     }
     value

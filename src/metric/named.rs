@@ -18,7 +18,7 @@ impl Metric {
     /// A metric with a cutoff and options.
     ///
     /// # Errors
-    /// A cutoff of 0 or where there is none; options outside their ranges.
+    /// A cutoff of 0 or for a metric without one; options outside their ranges.
     pub fn new(def: &'static MetricDef, cutoff: Option<usize>, options: MetricOptions) -> Result<Self> {
         options.check()?;
         match cutoff {
@@ -31,7 +31,7 @@ impl Metric {
     /// The metric with this name and default options: `name` or `name@k`.
     ///
     /// # Errors
-    /// An unknown name; a cutoff that is no whole number from 1 or where there is none.
+    /// An unknown name; a cutoff that is no whole number from 1 or for a metric without one.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, cutoff) = text.split_once('@').map_or((text, None), |(name, k)| (name, Some(k)));
         if let Some(def) = SUBTOPIC_METRICS.iter().find(|def| def.name == name) {
@@ -57,7 +57,7 @@ impl Metric {
         self.def
     }
 
-    /// Number of documents it looks at, if not all.
+    /// Number of first documents that count; all if `None`.
     pub fn cutoff(&self) -> Option<usize> {
         self.cutoff
     }

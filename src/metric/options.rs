@@ -44,7 +44,7 @@ pub struct MetricOptions {
     pub threshold: f64,
     /// The grade that is worth nothing in `eru`.
     pub neutral: f64,
-    /// The place that half of the users still look at, for `eru`. Above 1.
+    /// The position that half of the users see, for `eru`. Above 1.
     pub half_life: f64,
     /// How much a repeated subtopic loses in `alpha_ndcg`, from 0 to 1.
     pub alpha: f64,

@@ -40,14 +40,14 @@ pub(super) fn rising_pairs(values: &[f64]) -> u64 {
 fn merge(left: &[f64], right: &[f64], merged: &mut [f64]) -> u64 {
     let mut count = 0;
     let (mut i, mut j) = (0, 0);
-    for place in merged {
+    for position in merged {
         let from_right = i == left.len() || (j < right.len() && compare(right[j], left[i]).is_gt());
         if from_right {
             count += (left.len() - i) as u64;
-            *place = right[j];
+            *position = right[j];
             j += 1;
         } else {
-            *place = left[i];
+            *position = left[i];
             i += 1;
         }
     }
@@ -56,7 +56,8 @@ fn merge(left: &[f64], right: &[f64], merged: &mut [f64]) -> u64 {
 
 /// The pairs of one query by how grades and scores agree.
 pub(super) struct PairCounts {
-    /// Pairs that the scores order against the grades; under `Ties::Input` and `Ties::Worst` tied scores may add to them.
+    /// Pairs that the scores order against the grades; under `Ties::Input` and `Ties::Worst` tied scores may add to
+    /// them.
     pub(super) wrong: u64,
     /// Pairs of equal scores and different grades, where their order is not determined.
     pub(super) undecided: u64,

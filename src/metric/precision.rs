@@ -1,4 +1,4 @@
-//! Precision: the share of the first k documents that is relevant.
+//! Precision: the fraction of the first k documents that is relevant.
 //!
 //! `P@k = (relevant documents among the first k) / k`; without a cutoff k is the length of the list.
 //!

@@ -1,7 +1,7 @@
 //! One query in ranked order, cut into the groups whose inner order is not determined.
 //!
-//! Under [`Ties::Expected`] a group is a tie; inside it the documents stand by decreasing grade, so that sums over
-//! the group do not depend on the input order. Under every other rule the order is total and each group is one
+//! Under [`Ties::Expected`] a group is a tie; inside it the documents are in order of decreasing grade, so that sums
+//! over the group do not depend on the input order. Under every other rule the order is total and each group is one
 //! document. A metric that has a closed form for a group therefore serves all four rules with one piece of code.
 
 use std::cmp::Ordering;
@@ -10,9 +10,9 @@ use std::ops::Range;
 use super::options::Ties;
 use crate::math::order::compare;
 
-/// Documents from the best score to the worst, in groups of equal standing.
+/// Documents from the best score to the worst, in groups of equal rank.
 pub(super) struct Ranked {
-    /// Documents by place.
+    /// Documents by position.
     order: Vec<usize>,
     /// Place behind the last one of each group, increasing.
     ends: Vec<usize>,
@@ -52,12 +52,12 @@ impl Ranked {
         self.order.len()
     }
 
-    /// The documents by place.
+    /// The documents by position.
     pub(super) fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The places of each group, from the top.
+    /// The positions of each group, from the top.
     pub(super) fn groups(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
@@ -67,7 +67,7 @@ impl Ranked {
 /// The ends of the longest runs of equal neighbors.
 pub(super) fn ends_of_runs<T: Copy>(items: &[T], equal: impl Fn(T, T) -> bool) -> Vec<usize> {
     let breaks = items.windows(2).enumerate().filter(|(_, pair)| !equal(pair[0], pair[1]));
-    let mut ends: Vec<usize> = breaks.map(|(place, _)| place + 1).collect();
+    let mut ends: Vec<usize> = breaks.map(|(position, _)| position + 1).collect();
     if !items.is_empty() {
         ends.push(items.len());
     }

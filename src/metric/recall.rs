@@ -1,4 +1,4 @@
-//! Recall: the share of the relevant documents that is among the first k.
+//! Recall: the fraction of the relevant documents that is among the first k.
 //!
 //! `R@k = (relevant documents among the first k) / (all relevant documents)`; 1 without a cutoff.
 //!

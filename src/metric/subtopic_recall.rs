@@ -1,4 +1,5 @@
-//! Subtopic recall: the share of the query's subtopics that the first k documents cover (Zhai, Cohen, Lafferty 2003).
+//! Subtopic recall: the fraction of the query's subtopics that the first k documents cover (Zhai, Cohen, Lafferty
+//! 2003).
 //!
 //! `S-recall@k = |union of the subtopics of the first k documents| / |all subtopics|`; 1 without a cutoff.
 //!
@@ -30,25 +31,26 @@ fn subtopic_recall(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
     let mut seen = vec![false; subtopics.count()];
     let mut covered = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
-        let places = group.end.min(depth) - group.start;
+        let positions = group.end.min(depth) - group.start;
         for (topic, count) in subtopics.covered(&ranked, &group) {
             if !seen[topic] {
                 seen[topic] = true;
-                covered += 1.0 - missed(group.len(), count, places);
+                covered += 1.0 - missed(group.len(), count, positions);
             }
         }
     }
     Some(covered / subtopics.count() as f64)
 }
 
-/// Probability that the first `places` of `size` documents hold none of `count`: `C(size-count, places) / C(size, places)`.
+/// Probability that the first `positions` of `size` documents contain none of `count`:
+/// `C(size-count, positions) / C(size, positions)`.
 ///
-/// The formula is symmetric in `count` and `places`, so the product runs over the smaller one.
-fn missed(size: usize, count: usize, places: usize) -> f64 {
-    if count + places > size {
+/// The formula is symmetric in `count` and `positions`, so the product runs over the smaller one.
+fn missed(size: usize, count: usize, positions: usize) -> f64 {
+    if count + positions > size {
         return 0.0;
     }
-    let (few, many) = (count.min(places), count.max(places));
+    let (few, many) = (count.min(positions), count.max(positions));
     (0..few).map(|j| (size - many - j) as f64 / (size - j) as f64).product()
 }
 

@@ -38,7 +38,7 @@ impl Subtopics {
         self.count
     }
 
-    /// The subtopics of a group of places, increasing, each with the number of documents of the group that cover it.
+    /// The subtopics of a group of positions, increasing, each with the number of documents of the group that cover it.
     pub(super) fn covered(&self, ranked: &Ranked, group: &Range<usize>) -> Vec<(usize, usize)> {
         let documents = &ranked.order()[group.clone()];
         let mut topics: Vec<usize> =

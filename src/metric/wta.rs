@@ -1,8 +1,8 @@
-//! Winner takes all: success at the first place (Le, Smola, Chapelle, Teo, section 2.3).
+//! Winner takes all: success at the first position (Le, Smola, Chapelle, Teo, section 2.3).
 //!
 //! `WTA = 1` if the first document is relevant, else 0.
 //!
-//! Decisions: undefined without a relevant document. Ties: the share of relevant documents in the tie at the top,
+//! Decisions: undefined without a relevant document. Ties: the fraction of relevant documents in the tie at the top,
 //! exact. Cost O(n log n).
 
 use super::binary::BinaryRanking;

@@ -404,9 +404,9 @@ impl Scorer for Space {
     fn validate(&self) -> Result<()> {
         let (map_is_valid, map_width) = match &self.map {
             Map::Linear => (true, self.width),
-            Map::Documents(map) => (map.is_sound(), map.basis().points().dim()),
+            Map::Documents(map) => (map.is_valid(), map.basis().points().dim()),
             Map::Fitted(basis) => (true, basis.points().dim()),
-            Map::Pairs(map) => (map.is_sound(), map.width()),
+            Map::Pairs(map) => (map.is_valid(), map.width()),
         };
         let of_pairs = matches!(self.map, Map::Pairs(_));
         require(

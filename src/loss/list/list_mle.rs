@@ -1,19 +1,19 @@
 //! ListMLE (Xia et al. 2008): minus the logarithm of the probability of the ideal order, drawn without replacement.
 //!
 //! ```text
-//! L(y, s)  = sum_i (E_i - s_(i)),   E_i = log sum_{j >= i} exp(s_(j)),   s_(i) the score at position i of the ideal order
+//! L(y, s)  = sum_i (E_i - s_(i)),   E_i = log sum_{j >= i} exp(s_(j)),   s_(i) the i-th score of the ideal order
 //! dL/ds_(j) = exp(s_(j) - E_j) B_j - 1,                  B_j = sum_{i <= j} exp(E_j - E_i)
 //! (H d)_(j) = exp(s_(j) - E_j) (B_j d_(j) - C_j),        C_j = sum_{i <= j} exp(E_j - E_i) mu_i
 //! mu_i     = sum_{j >= i} exp(s_(j) - E_i) d_(j)
 //! ```
 //!
-//! E, mu, B and C are recursive sums, so a pass costs O(N). All exponents are at most 0, except those of E, of which the
-//! largest is factored out: nothing overflows. Olinto & Fokoue (2018) print the inner sum from j = 1, which is not a
-//! probability.
+//! E, mu, B and C are recursive sums, so a pass costs O(N). All exponents are at most 0, except those of E, of which
+//! the largest is factored out: nothing overflows. Olinto & Fokoue (2018) print the inner sum from j = 1, which is not
+//! a probability.
 //!
 //! The ideal order is by decreasing grade. Equal grades keep the order of the documents (`label_order` "stable", the
-//! default), or get an order drawn with the seed ("random"). The loss fits this order too, except in queries whose grades
-//! are all equal: they are not informative.
+//! default), or get an order drawn with the seed ("random"). The loss fits this order too, except in queries whose
+//! grades are all equal: they are not informative.
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ mod tests {
         let (scores, mut g) = ([0.3, -1.2, 2.0, 0.7], [0.0; 4]);
         let mut total = 0.0;
         for code in 0..256usize {
-            let labels: Vec<f64> = (0..4).map(|place| ((code >> (2 * place)) % 4) as f64).collect();
+            let labels: Vec<f64> = (0..4).map(|position| ((code >> (2 * position)) % 4) as f64).collect();
             if (0..4).all(|grade| labels.iter().any(|label| (label - f64::from(grade)).abs() < 0.5)) {
                 let loss = ListMle { seed: None }.prepare(&labels, &[]);
                 total += libm::exp(-loss.value_and_subgradient(&scores, &mut g));

@@ -1,14 +1,14 @@
 //! Matching documents to slots (Le, Smola, Chapelle & Teo, section 7.3; Caetano, Cheng, Le & Smola 2007).
 //!
-//! A row of a query is a document i at a slot j; s_ij is its score, y_ij > 0 says that the document belongs there. With
-//! pi over the arrangements of one document per slot (`arrange::Slots`) and pi* the one that the labels tell:
+//! A row of a query is a document i at a slot j, with the score s_ij. The document belongs to the slot if y_ij > 0. pi
+//! ranges over the assignments of one document per slot (`arrange::Slots`); pi* is the assignment of the labels:
 //!
 //! ```text
 //! l(s) = max_pi sum_j (s + d)[pi(j), j]  -  sum_j (s + d)[pi*(j), j],   d_ij = (1/k)[i != pi*(j)]
 //! ```
 //!
-//! It is convex in s and at least the share of slots that get another document in the arrangement of the largest score.
-//! A slot to which no document belongs takes no part, unless every document has a place, so that it stays empty. The
+//! It is convex in s, and at least the fraction of slots that the assignment of the largest score fills wrongly.
+//! A slot without a document of its own is left out, unless every document belongs to a slot and others stay empty. The
 //! subgradient is 1 at the rows of the maximizer and -1 at those of pi*.
 
 use std::sync::Arc;
@@ -36,9 +36,9 @@ struct Matching;
 /// The loss of one query.
 #[derive(Debug)]
 pub struct MatchingQuery {
-    /// `None` where nothing belongs anywhere.
+    /// `None` if no document belongs to a slot.
     slots: Option<Slots>,
-    /// The rows that take part; `slots` numbers these.
+    /// The rows in use; `slots` numbers these.
     rows: Vec<u32>,
     /// The rows of pi*.
     target: Vec<u32>,
@@ -105,8 +105,8 @@ impl MatchingQuery {
         Ok(Self { slots, rows: (0..row_groups.len() as u32).collect(), target, cost })
     }
 
-    /// The rows that take part, and their table: those at slots to which a document belongs, and all where every
-    /// document has a place.
+    /// The rows in use and their table: rows at slots to which a document belongs, or all rows if every document
+    /// belongs to a slot.
     fn rows_of(labels: &[f64], row_groups: &[RowGroup]) -> (Vec<u32>, std::result::Result<Slots, String>) {
         let count =
             |number: fn(&RowGroup) -> u32| row_groups.iter().map(|row| number(row) + 1).max().unwrap_or(0);
@@ -146,8 +146,8 @@ impl QueryLoss for MatchingQuery {
         let augmented: Vec<f64> =
             self.rows.iter().map(|&row| scores[row as usize] + self.cost[row as usize]).collect();
         let (most, chosen) = slots.best(&augmented, &mut Workspace::default());
-        for place in chosen {
-            subgradient[self.rows[place as usize] as usize] += 1.0;
+        for index in chosen {
+            subgradient[self.rows[index as usize] as usize] += 1.0;
         }
         let mut reached = 0.0;
         for &row in &self.target {

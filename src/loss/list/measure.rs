@@ -1,5 +1,5 @@
-//! Measures that are linear in the places of documents, M(pi) = sum_i a_{pi(i)} b_i (Le, Smola, Chapelle, Teo, equations
-//! 3 to 11).
+//! Measures that are linear in the positions of documents, M(pi) = sum_i a_{pi(i)} b_i (Le, Smola, Chapelle, Teo,
+//! equations 3 to 11).
 //!
 //! | measure | a_p | b_i |
 //! |---|---|---|
@@ -37,7 +37,7 @@ pub enum Measure {
         neutral: f64,
         /// The position that counts half. Above 1.
         half_life: f64,
-        /// Whether it is divided by its largest value.
+        /// True if it is divided by its largest value.
         normalized: bool,
     },
 }
@@ -101,18 +101,18 @@ impl Measure {
     /// a of the first so many positions.
     pub fn position_weights(self, positions: usize) -> Vec<f64> {
         let depth = self.cutoff().unwrap_or(usize::MAX);
-        let weight = |place: usize| match self {
-            _ if place >= depth => 0.0,
-            Self::Wta => f64::from(u8::from(place == 0)),
-            Self::Mrr(_) => 1.0 / (place + 1) as f64,
-            Self::Dcg(_) | Self::Ndcg(_) => logarithmic(place),
+        let weight = |position: usize| match self {
+            _ if position >= depth => 0.0,
+            Self::Wta => f64::from(u8::from(position == 0)),
+            Self::Mrr(_) => 1.0 / (position + 1) as f64,
+            Self::Dcg(_) | Self::Ndcg(_) => logarithmic(position),
             Self::Precision(cutoff) => 1.0 / cutoff as f64,
-            Self::Eru { half_life, .. } => libm::exp2(-(place as f64) / (half_life - 1.0)),
+            Self::Eru { half_life, .. } => libm::exp2(-(position as f64) / (half_life - 1.0)),
         };
         (0..positions).map(weight).collect()
     }
 
-    /// Whether b are divided by the largest sum that a list gives them.
+    /// True if b are divided by the largest sum that a list gives them.
     pub fn is_ratio(self) -> bool {
         matches!(self, Self::Ndcg(_) | Self::Eru { normalized: true, .. })
     }
@@ -143,9 +143,9 @@ impl Measure {
 
     /// a and b for documents with these labels.
     pub fn weights(self, labels: &[f64]) -> PositionWeights {
-        let mut places = self.position_weights(labels.len());
-        places.truncate(places.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1));
-        PositionWeights { places, documents: self.label_weights(labels) }
+        let mut positions = self.position_weights(labels.len());
+        positions.truncate(positions.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1));
+        PositionWeights { positions, documents: self.label_weights(labels) }
     }
 
     /// Refuses the labels of a query that the measure is not for.
@@ -175,18 +175,18 @@ impl Measure {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PositionWeights {
     /// a (l <= N), without zeros at its end.
-    pub places: Vec<f64>,
+    pub positions: Vec<f64>,
     /// b (N), at least 0, in the order of the documents.
     pub documents: Vec<f64>,
 }
 
 impl PositionWeights {
-    /// M of the documents in this order, the first at the first place.
+    /// M of the documents in this order, the first at the first position.
     pub fn of_order(&self, order: impl Iterator<Item = usize>) -> f64 {
-        self.places.iter().zip(order).map(|(a, document)| a * self.documents[document]).sum()
+        self.positions.iter().zip(order).map(|(a, document)| a * self.documents[document]).sum()
     }
 
-    /// The largest M, as a does not increase with the place.
+    /// The largest M, as a does not increase with the position.
     pub fn largest(&self) -> f64 {
         self.of_order(descending(&self.documents).into_iter())
     }
@@ -216,9 +216,9 @@ mod tests {
                 let found = weights.of_order(descending(&scores).into_iter());
                 proptest::prop_assert!((found - expected).abs() < 1e-12, "{name}: {found}, {expected}");
                 proptest::prop_assert!(weights.smallest() <= found + 1e-12 && found <= weights.largest() + 1e-12);
-                let mut places = weights.places.clone();
-                places.sort_by(|a, b| compare(*b, *a));
-                proptest::prop_assert_eq!(&places, &weights.places);
+                let mut positions = weights.positions.clone();
+                positions.sort_by(|a, b| compare(*b, *a));
+                proptest::prop_assert_eq!(&positions, &weights.positions);
             }
         }
     }

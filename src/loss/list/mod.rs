@@ -1,8 +1,8 @@
 //! Listwise losses: functions of all scores of a query.
 //!
-//! A [`ListwiseLoss`] holds the parameters. Its `prepare` takes the labels of one query and returns a [`QueryLoss`], which
-//! gives value and subgradient at any scores. Objectives are means over queries plus lambda / 2 |f|^2. A constant added
-//! to all scores of a query does not change its loss, unless a file states otherwise.
+//! A [`ListwiseLoss`] holds the parameters. Its `prepare` takes the labels of one query and returns a [`QueryLoss`],
+//! which gives value and subgradient at any scores. Objectives are means over queries plus lambda / 2 |f|^2. A constant
+//! added to all scores of a query does not change its loss, unless a file states otherwise.
 
 pub mod cs_list_mle;
 mod direct;
@@ -88,8 +88,8 @@ mod tests {
         let mut order: Vec<usize> = (0..scores.len()).collect();
         order.sort_by(|a, b| scores[*a].total_cmp(&scores[*b]));
         let mut apart = scores.to_vec();
-        for (place, document) in order.into_iter().enumerate() {
-            apart[document] += 1e-3 * place as f64;
+        for (position, document) in order.into_iter().enumerate() {
+            apart[document] += 1e-3 * position as f64;
         }
         apart
     }

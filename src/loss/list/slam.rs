@@ -10,13 +10,13 @@
 //! ndcg@k      v_i = G(R_i) D(i) / Z_k for i <= k, else 0
 //! ```
 //!
-//! With Delta = 1, phi >= 1 - measure whatever the order of equal scores. The paper's eq. (31) goes with a truncated
+//! With Delta = 1, phi >= 1 - measure for every order of equal scores. The paper's eq. (31) goes with a truncated
 //! NDCG that is not the usual one, eq. (30); the last line bounds the usual one. `map` compares relevant documents
 //! (grade at least 1) with the others, not grades.
 //!
 //! v depends on the order of equal grades, which the paper leaves open; the bound holds for every order, and for the
-//! mean of v over a group of equal grades (`label_ties` "average", the default, which does not depend on the order of the
-//! documents). `measure` is "ndcg" unless given: the paper's, and the smaller v of the two.
+//! mean of v over a group of equal grades (`label_ties` "average", the default, which does not depend on the order of
+//! the documents). `measure` is "ndcg" unless given: the paper's, and the smaller v of the two.
 //!
 //! Of several j with the largest score, k is the first document; an inner value of exactly 0 has no part in the
 //! subgradient. A pass over the grades from low to high keeps k: O(m).
@@ -129,20 +129,20 @@ impl Slam {
 
     /// v, in the order of the documents; `ideal` is their ideal order.
     fn weights(self, grades: &[f64], ideal: &[usize]) -> Vec<f64> {
-        let mut by_place = match self.measure {
+        let mut by_position = match self.measure {
             Bounded::Ndcg(cutoff) => ndcg_weights(grades, ideal, cutoff),
             Bounded::Map => map_weights(grades),
         };
         if self.average {
             let mut start = 0;
             for end in ends_of_groups(grades, ideal) {
-                let mean = by_place[start..end].iter().sum::<f64>() / (end - start) as f64;
-                by_place[start..end].fill(mean);
+                let mean = by_position[start..end].iter().sum::<f64>() / (end - start) as f64;
+                by_position[start..end].fill(mean);
                 start = end;
             }
         }
         let mut weights = vec![0.0; grades.len()];
-        ideal.iter().zip(by_place).for_each(|(document, v)| weights[*document] = v);
+        ideal.iter().zip(by_position).for_each(|(document, v)| weights[*document] = v);
         weights
     }
 }
@@ -165,10 +165,10 @@ impl ListwiseLoss for Slam {
 /// Places behind each group of equal grades, of documents in the order of their grades.
 fn ends_of_groups(grades: &[f64], order: &[usize]) -> Vec<usize> {
     let breaks = order.windows(2).enumerate().filter(|(_, pair)| differ(&[grades[pair[0]], grades[pair[1]]]));
-    breaks.map(|(place, _)| place + 1).chain([order.len()]).collect()
+    breaks.map(|(position, _)| position + 1).chain([order.len()]).collect()
 }
 
-/// Eq. (6) by place.
+/// Eq. (6) by position.
 fn map_weights(grades: &[f64]) -> Vec<f64> {
     let m = grades.len();
     let r = grades.iter().filter(|grade| **grade > 0.0).count();
@@ -176,7 +176,7 @@ fn map_weights(grades: &[f64]) -> Vec<f64> {
     (1..=m).map(|i| if i <= r { weight(i) } else { 0.0 }).collect()
 }
 
-/// Eq. (9), or the weights of NDCG@k, by place.
+/// Eq. (9), or the weights of NDCG@k, by position.
 fn ndcg_weights(grades: &[f64], ideal: &[usize], cutoff: Option<usize>) -> Vec<f64> {
     let gains = gains_for_ratios(grades, Gain::Exp2);
     let largest = largest_dcg(ideal.iter().map(|document| gains[*document]), cutoff);
@@ -188,8 +188,9 @@ fn ndcg_weights(grades: &[f64], ideal: &[usize], cutoff: Option<usize>) -> Vec<f
         Some(k) => (k, (0.0, 0.0)),
         None => (m, (gains[ideal[m - 1]], logarithmic(m - 1))),
     };
-    let weight = |place: usize| (gains[ideal[place]] - base.0) * (logarithmic(place) - base.1) / largest;
-    (0..m).map(|place| if place < depth { weight(place) } else { 0.0 }).collect()
+    let weight =
+        |position: usize| (gains[ideal[position]] - base.0) * (logarithmic(position) - base.1) / largest;
+    (0..m).map(|position| if position < depth { weight(position) } else { 0.0 }).collect()
 }
 
 impl SlamQuery {
@@ -206,7 +207,7 @@ impl SlamQuery {
         rivals
     }
 
-    /// Whether a document i with the rival k is one of the active ones, the margin left aside.
+    /// True if a document i with the rival k is active, without the margin.
     pub fn is_active(&self, i: usize, k: usize, scores: &[f64]) -> bool {
         self.active == Active::Margin || scores[k] >= scores[i]
     }

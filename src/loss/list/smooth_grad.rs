@@ -1,18 +1,18 @@
-//! SmoothGrad (Le, Smola, Chapelle & Teo, section 5): a measure whose places are blurred.
+//! SmoothGrad (Le, Smola, Chapelle & Teo, section 5): a measure with smoothed positions.
 //!
 //! ```text
-//! L(y, s)        = max M - M(documents by decreasing score),   M = sum_j a_j b_(document at place j)
+//! L(y, s)        = max M - M(documents by decreasing score),   M = sum_j a_j b_(document at position j)
 //! L(y, s, sigma) = max M - A,   A = sum_j a_j m_j,   m_j = sum_i b_i p_ij,   p_ij = h_ij / sum_i h_ij
 //! h_ij = exp(-(s_i - s_(j))^2 / (2 sigma^2)),   s_(j) the j-th largest score
-//! dA/ds_i = sum_j q_ij - [i at place j] sum_i' q_i'j,   q_ij = -a_j p_ij (b_i - m_j) (s_i - s_(j)) / sigma^2
+//! dA/ds_i = sum_j q_ij - [i at position j] sum_i' q_i'j,   q_ij = -a_j p_ij (b_i - m_j) (s_i - s_(j)) / sigma^2
 //! ```
 //!
-//! A document may count at several blurred places, so A may exceed max M and the smoothed loss fall below 0.
+//! A document may count at several positions, so A may exceed max M and the smoothed loss fall below 0.
 //!
 //! The paper's display leaves out a_j, without which A tends to a constant, and prints Algorithm 4 with the sign of a
-//! loss. The measure is a [`Measure`] without parameters of its own, "ndcg@10" unless given: a place costs O(N). The
+//! loss. The measure is a [`Measure`] without parameters of its own, "ndcg@10" unless given: a position costs O(N). The
 //! loss is not convex; it is a step function without smoothing, and with it has no gradient where two scores at the
-//! places of a are equal (the documents then stand in their order).
+//! positions of a are equal (the documents then keep their order).
 
 use std::sync::Arc;
 
@@ -99,8 +99,8 @@ impl QueryLoss for SmoothGradQuery {
 }
 
 impl Smoothed {
-    /// Adds -a_j dm_j/ds for the place of weight a that this document holds; answers m_j.
-    fn place(&self, a: f64, holder: usize, scores: &[f64], h: &mut [f64], gradient: &mut [f64]) -> f64 {
+    /// Adds -a_j dm_j/ds for the position of weight a that this document has; returns m_j.
+    fn position(&self, a: f64, holder: usize, scores: &[f64], h: &mut [f64], gradient: &mut [f64]) -> f64 {
         let b = &self.weights.documents;
         let distance = |i: usize| (scores[i] - scores[holder]) / self.sigma;
         let (mut total, mut gain) = (0.0, 0.0);
@@ -126,8 +126,8 @@ impl QueryLoss for Smoothed {
         subgradient.fill(0.0);
         let order = descending(scores);
         with_scratch(scores.len(), |h| {
-            let places = self.weights.places.iter().zip(order);
-            let terms = places.map(|(&a, holder)| a * self.place(a, holder, scores, h, subgradient));
+            let positions = self.weights.positions.iter().zip(order);
+            let terms = positions.map(|(&a, holder)| a * self.position(a, holder, scores, h, subgradient));
             self.largest - terms.sum::<f64>()
         })
     }

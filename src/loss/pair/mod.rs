@@ -30,8 +30,8 @@ impl PairLoss {
 }
 
 impl PairDef {
-    /// The value for one query with these labels (N) and scores (N), in O(N^2). Writes a subgradient with respect to the
-    /// scores into the last argument (N, overwritten).
+    /// The value for one query with these labels (N) and scores (N), in O(N^2). Writes a subgradient with respect to
+    /// the scores into the last argument (N, overwritten).
     pub fn value_and_subgradient(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
         let weight = pair_normalizer(labels.len());

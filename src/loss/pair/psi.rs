@@ -1,7 +1,7 @@
 //! Pairwise psi loss (Shen et al. 2003; Dai & Wang 2019, section 2): min(1, max(0, 1 - m)) for a pair of margin m.
 //!
-//! It is the hinge, cut at 1: a pair in the wrong order costs 1, however wrong it is, so that outliers lose their pull.
-//! It is not convex; psi(m) = max(0, 1 - m) - max(0, -m).
+//! It is the hinge with an upper limit of 1, which bounds the influence of outliers. It is not convex:
+//! psi(m) = max(0, 1 - m) - max(0, -m).
 
 use crate::loss::def::{LossDef, PairDef, PairLoss, Shape};
 

@@ -1,10 +1,10 @@
 //! The weights alpha and beta of cost-sensitive ListMLE for one query, and the schemes that they come from.
 //!
 //! ```text
-//! with j, t places of the ideal order, y_t < y_j, G = 2^y - 1, D_k(p) = 1 / log2(1 + p) for p <= k, else 0:
+//! with j, t positions of the ideal order, y_t < y_j, G = 2^y - 1, D_k(p) = 1 / log2(1 + p) for p <= k, else 0:
 //! swap     beta_j = sum_t w_jt, alpha_jt = w_jt / beta_j,   w_jt = (G_j - G_t) (D_k(j) - D_k(t))
 //! unit     beta_j = G_j D_k(j),                             alpha_jt = 1
-//! rank     beta_j = G_j D(j) D(j + 1),                      alpha_jt = 1 / (1 + p), p the first place of grade y_j
+//! rank     beta_j = G_j D(j) D(j + 1),                      alpha_jt = 1 / (1 + p), p the first position of grade y_j
 //! tables   beta_j = document[y_j] D_k(j),                   alpha_jt = pair[y_j][y_t]
 //! ```
 //!
@@ -25,11 +25,11 @@ const MOST_WEIGHT: f64 = 1e9;
 /// Where alpha and beta come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scheme {
-    /// What the exchange of two documents costs.
+    /// The loss of DCG when two documents are exchanged.
     Swap,
-    /// What a document is worth at its place.
+    /// The discounted gain of a document at its position.
     Unit,
-    /// The same with pairs weighed by the first place of their grade.
+    /// The same with pairs weighed by the first position of their grade.
     Rank,
     /// Tables by whole grades 0, 1, ...
     Tables(Tables),
@@ -49,14 +49,14 @@ pub struct Tables {
 pub struct Costs {
     /// The documents in ideal order, equal grades in theirs (N).
     pub order: Vec<usize>,
-    /// beta_j / Z_k by place, Z_k the largest DCG of the first k; 0 where Z_k = 0 or no grade is lower (N).
+    /// beta_j / Z_k by position, Z_k the largest DCG of the first k; 0 if Z_k = 0 or no grade is lower (N).
     pub beta: Vec<f64>,
-    /// The first place of a lower grade, by place (N).
+    /// The first position of a lower grade, by position (N).
     pub lower: Vec<usize>,
     alpha: Alpha,
 }
 
-/// alpha by place.
+/// alpha by position.
 #[derive(Debug)]
 enum Alpha {
     /// (G_j - G_t) (D_j - D_t) / scale_j.
@@ -99,9 +99,9 @@ impl Costs {
     /// The weights of a query with these labels; those of tables are their grades (`check_query`).
     pub fn of(scheme: &Scheme, truncation: Option<usize>, labels: &[f64]) -> Self {
         let order = descending(labels);
-        let by_place = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };
-        let grades = by_place(labels.to_vec());
-        let gains = by_place(match scheme {
+        let by_position = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };
+        let grades = by_position(labels.to_vec());
+        let gains = by_position(match scheme {
             Scheme::Tables(_) => gains(labels, Gain::Exp2),
             _ => gains_for_ratios(labels, Gain::Exp2),
         });
@@ -123,7 +123,7 @@ impl Costs {
         Self { order, beta, lower, alpha }
     }
 
-    /// alpha of place j with place t, of a lower grade.
+    /// alpha of position j with position t, of a lower grade.
     pub fn alpha(&self, j: usize, t: usize) -> f64 {
         match &self.alpha {
             Alpha::Swap { gains, discounts, scales } => {
@@ -134,18 +134,18 @@ impl Costs {
         }
     }
 
-    /// Whether alpha is the same for all places of a grade.
+    /// True if alpha is the same for all positions of a grade.
     pub(super) fn alpha_is_of_grades(&self) -> bool {
         !matches!(self.alpha, Alpha::Swap { .. })
     }
 }
 
-/// By place, the first place of a lower grade; the number of places where there is none.
+/// By position, the first position of a lower grade; the number of positions if there is none.
 fn first_lower(grades: &[f64]) -> Vec<usize> {
     let mut lower = vec![grades.len(); grades.len()];
-    for place in (1..grades.len()).rev() {
-        let same = compare(grades[place - 1], grades[place]).is_eq();
-        lower[place - 1] = if same { lower[place] } else { place };
+    for position in (1..grades.len()).rev() {
+        let same = compare(grades[position - 1], grades[position]).is_eq();
+        lower[position - 1] = if same { lower[position] } else { position };
     }
     lower
 }
@@ -166,9 +166,9 @@ fn rank(gains: &[f64], discounts: &[f64], lower: &[usize]) -> (Vec<f64>, Alpha) 
     let beta = (0..gains.len()).map(|j| gains[j] * discounts[j] * logarithmic(j + 1)).collect();
     let mut first = 0;
     let mut row = Vec::with_capacity(gains.len());
-    for place in 0..gains.len() {
-        if place > 0 && lower[place - 1] == place {
-            first = place;
+    for position in 0..gains.len() {
+        if position > 0 && lower[position - 1] == position {
+            first = position;
         }
         row.push(1.0 / (first + 2) as f64);
     }

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! alpha and beta are those of `cost_weights`; see [`Costs`]. With p_t = P r_t and r_t = alpha_jt exp(s_t) / sum_u
-//! alpha_ju exp(s_u), all j of one grade share r unless alpha depends on j: a term is then O(1) and a grade O(m), m
-//! documents with L grades O(m L); with `swap`, where it does, k terms are O(k m). The largest score of the lower grades
-//! is taken out of the exponentials, so nothing overflows.
+//! alpha_ju exp(s_u), all j of one grade have the same r unless alpha depends on j: a term is then O(1) and a grade
+//! O(m), m documents with L grades O(m L); with `swap`, where it does, k terms are O(k m). The largest score of the
+//! lower grades is taken out of the exponentials, so nothing overflows.
 
 mod costs;
 
@@ -56,12 +56,12 @@ struct CsListMleQuery {
     blocks: Vec<Block>,
 }
 
-/// Places j with beta_j > 0 that share r.
+/// Positions j with beta_j > 0 and the same r.
 #[derive(Debug)]
 struct Block {
     start: usize,
     end: usize,
-    /// The first place of a lower grade.
+    /// The first position of a lower grade.
     lower: usize,
 }
 
@@ -75,7 +75,7 @@ impl CsListMle {
                 "unit" => Scheme::Unit,
                 "rank" if truncation.is_none() => Scheme::Rank,
                 "rank" => {
-                    let reason = "option 'cost_weights': \"rank\" weighs all places; \
+                    let reason = "option 'cost_weights': \"rank\" weighs all positions; \
                                   leave out 'truncation' or use \"swap\" or \"unit\"";
                     return Err(Error::Unsupported(reason.to_owned()));
                 }
@@ -138,8 +138,8 @@ fn parse_tables(given: &Value) -> Result<Tables> {
     if keys == 2 && tables.is_valid() { Ok(tables) } else { Err(wrong()) }
 }
 
-/// Writes exp(s_t - largest) of the places from the first lower one of the block; answers the largest score of those
-/// with alpha > 0. Blocks with the same lower places agree about which these are.
+/// Writes exp(s_t - largest) of the positions from the first lower one of the block; returns the largest score of those
+/// with alpha > 0. Blocks with the same lower positions agree about which these are.
 fn exponentials(costs: &Costs, block: &Block, scores: &[f64], out: &mut [f64]) -> f64 {
     let lower = || (block.lower..costs.order.len()).filter(|t| costs.alpha(block.start, *t) > 0.0);
     let largest = lower().map(|t| scores[costs.order[t]]).fold(f64::NEG_INFINITY, f64::max);
@@ -148,14 +148,14 @@ fn exponentials(costs: &Costs, block: &Block, scores: &[f64], out: &mut [f64]) -
     largest
 }
 
-/// Writes r by place; answers the sum of alpha_jt times these exponentials.
-fn shares(costs: &Costs, block: &Block, exponentials: &[f64], out: &mut [f64]) -> f64 {
+/// Writes r by position; returns the sum of alpha_jt times these exponentials.
+fn normalized(costs: &Costs, block: &Block, exponentials: &[f64], out: &mut [f64]) -> f64 {
     let mut sum = 0.0;
     for t in block.lower..out.len() {
         out[t] = costs.alpha(block.start, t) * exponentials[t];
         sum += out[t];
     }
-    out[block.lower..].iter_mut().for_each(|share| *share /= sum);
+    out[block.lower..].iter_mut().for_each(|r| *r /= sum);
     sum
 }
 
@@ -171,7 +171,7 @@ fn softplus(u: f64) -> (f64, f64, f64) {
 }
 
 impl CsListMleQuery {
-    /// Calls `work` for every block with its r by place and log sum_t alpha_jt exp(s_t).
+    /// Calls `work` for every block with its r by position and log sum_t alpha_jt exp(s_t).
     fn each_block(&self, scores: &[f64], mut work: impl FnMut(&Block, &[f64], f64)) {
         let n = scores.len();
         with_scratch(2 * n, |scratch| {
@@ -182,7 +182,7 @@ impl CsListMleQuery {
                     largest = exponentials(&self.costs, block, scores, powers);
                     lower = block.lower;
                 }
-                let sum = shares(&self.costs, block, powers, r);
+                let sum = normalized(&self.costs, block, powers, r);
                 work(block, r, largest + libm::log(sum));
             }
         });
@@ -220,10 +220,10 @@ impl QueryLoss for CsListMleQuery {
             for j in block.start..block.end {
                 let (_, p, rest) = softplus(sum - scores[order[j]]);
                 let factor = p * beta[j] / std::f64::consts::LN_2;
-                let pull = factor * rest * (mean - direction[order[j]]);
-                product[order[j]] -= pull;
+                let term = factor * rest * (mean - direction[order[j]]);
+                product[order[j]] -= term;
                 spread += factor;
-                shift += pull;
+                shift += term;
             }
             for t in block.lower..order.len() {
                 product[order[t]] += r[t] * (spread * (direction[order[t]] - mean) + shift);
@@ -297,7 +297,7 @@ mod tests {
     fn what_cannot_work_is_refused() {
         let refusal = |options: &str| make(options).unwrap_err().to_string();
         let rank = refusal(r#"{"cost_weights": "rank", "truncation": 3}"#);
-        assert!(rank.starts_with("option 'cost_weights': \"rank\" weighs all places"), "{rank}");
+        assert!(rank.starts_with("option 'cost_weights': \"rank\" weighs all positions"), "{rank}");
         for weights in [
             r#""swop""#,
             r#"{"pair": [[1]]}"#,

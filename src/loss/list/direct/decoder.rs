@@ -26,7 +26,7 @@ pub enum Decoder {
 pub const DECODERS: &[&str] = &["linear", "power", "log", "loglog", "metric"];
 
 /// Depth of `linear` for measures without a cutoff: the first page, as the paper has it. A list is then decoded by its
-/// first ten positions even where the measure looks at all of them.
+/// first ten positions even if the measure counts all of them.
 const DEPTH: usize = 10;
 
 impl Decoder {
@@ -58,10 +58,10 @@ impl Decoder {
     pub fn weights(self, measure: Measure, positions: usize) -> Vec<f64> {
         let all = |weight: &dyn Fn(usize) -> f64| (0..positions).map(weight).collect();
         match self {
-            Self::Linear(depth) => all(&|place| depth.saturating_sub(place) as f64),
-            Self::Power(power) => all(&|place| libm::pow((place + 1) as f64, -power)),
+            Self::Linear(depth) => all(&|position| depth.saturating_sub(position) as f64),
+            Self::Power(power) => all(&|position| libm::pow((position + 1) as f64, -power)),
             Self::Log => all(&logarithmic),
-            Self::LogLog => all(&|place| 1.0 / libm::log2(libm::log2((place + 2) as f64) + 1.0)),
+            Self::LogLog => all(&|position| 1.0 / libm::log2(libm::log2((position + 2) as f64) + 1.0)),
             Self::Metric => measure.position_weights(positions),
         }
     }

@@ -12,13 +12,13 @@
 //! nonconvex   A(s) - max F + max M;                                           subgradient c[pi~] - c[sort(s)]
 //! ```
 //!
-//! Both are at least the regret max M - M(sort(s)) >= 0, whatever the order of equal scores; the nonconvex bound is the
-//! smaller. Its concave part is linear at any scores with their order frozen: the majorant is the convex bound with that
-//! order as pibar (Algorithm 2). Where all b are equal the measure knows no order, and loss and subgradient are 0.
+//! Both are at least the regret max M - M(sort(s)) >= 0, for every order of equal scores; the nonconvex bound is the
+//! smaller. Its concave part is linear at any scores with their order frozen: the majorant is the convex bound with
+//! that order as pibar (Algorithm 2). If all b are equal, loss and subgradient are 0.
 //!
-//! **Blocks** (section 7.1). Where documents come in blocks, all maxima run over lists that show at most one document of
-//! each block, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
-//! regret stays between 0 and 1. A query with fewer blocks than positions has as many positions as blocks.
+//! **Diversity** (section 7.1). With groups of documents, all maxima run over lists that have at most one document of
+//! each group, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
+//! regret stays between 0 and 1. A query with fewer groups than positions has as many positions as groups.
 
 mod decoder;
 mod query;

@@ -27,7 +27,7 @@ pub struct DirectQuery {
     decoded: usize,
     /// max_pi M.
     best: f64,
-    /// Whether all orders have one M.
+    /// True if all orders have one M.
     flat: bool,
     /// Largest |s| for which F and M are finite. Scores of a damaged model can be larger.
     max_score: f64,
@@ -186,7 +186,7 @@ impl Lists {
     }
 }
 
-/// Whether all of these are equal.
+/// True if all of these are equal.
 pub(super) fn flat(weights: &[f64]) -> bool {
     weights.windows(2).all(|pair| order::compare(pair[0], pair[1]).is_eq())
 }
