@@ -3,6 +3,8 @@
 
 #[path = "conformance/cases.rs"]
 mod cases;
+#[path = "conformance/walk.rs"]
+mod walk;
 
 use cases::{
     COLUMNS, Case, SCALES, assert_same_bits, batch, cases, connect, fit, judged, of_features, product,

@@ -1,0 +1,215 @@
+//! The product of all choices that the table of conflicts decides about. Each combination trains, stores, reloads and
+//! ranks, or is refused by the table before a row is read.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rusqlite::Connection;
+use serde_json::{Map, Value, json};
+use sqlite_ltr::algorithm::find;
+use sqlite_ltr::fit::{FitAt, Prior};
+use sqlite_ltr::model::Model;
+use sqlite_ltr::options::{self, Use};
+use sqlite_ltr::smoothing::Kind;
+use sqlite_ltr::space::FunctionKind;
+use sqlite_ltr::{kernel, loss, solve};
+
+use super::cases::{connect, fit};
+
+/// A preset of the grid. Every choice that the walk names replaces its default.
+const PRESET: &str = "rank_svm";
+
+/// Options of each penalty, besides its name.
+const PENALTIES: &[(&str, &[(&str, f64)])] = &[
+    ("ridge", &[("lambda", 0.01)]),
+    ("spectral", &[("lambda", 0.01)]),
+    ("spectral", &[("components", 1.0)]),
+    ("ball", &[]),
+];
+
+/// Documents and slots: a document is relevant at its own slot.
+const SLOTS: &str = "SELECT query_id, doc_id, s AS slot, doc_id = s AS relevance, a + s AS a, b * s AS b, c, q_mood
+                       FROM judged, (SELECT 1 AS s UNION SELECT 2) WHERE query_id < 7 AND doc_id < 4";
+const DOCUMENTS: &str =
+    "SELECT query_id, doc_id, relevance, a, b, c, q_mood FROM judged WHERE query_id < 7 AND doc_id < 5";
+
+/// Choices of each dimension: loss, penalty, prior, form, kernel, smoothing, solver, time of the fit.
+struct Grid {
+    kernels: Vec<&'static str>,
+    smoothings: Vec<&'static str>,
+}
+
+impl Grid {
+    /// Every choice.
+    fn every() -> Self {
+        Self { kernels: kernel::NAMES.to_vec(), smoothings: Kind::NAMES.to_vec() }
+    }
+
+    /// Kernels and smoothings that the table treats differently.
+    fn representative() -> Self {
+        let smoothings = [Kind::Uniform, Kind::Individual, Kind::Gaussian].map(Kind::name);
+        Self { kernels: vec!["linear", "gaussian"], smoothings: smoothings.to_vec() }
+    }
+
+    fn sizes(&self) -> [usize; 8] {
+        [
+            loss::NAMES.len(),
+            PENALTIES.len(),
+            Prior::NAMES.len(),
+            FunctionKind::NAMES.len(),
+            self.kernels.len(),
+            self.smoothings.len(),
+            solve::NAMES.len(),
+            FitAt::NAMES.len(),
+        ]
+    }
+
+    fn len(&self) -> usize {
+        self.sizes().iter().product()
+    }
+
+    /// The choices of a combination, one per dimension.
+    fn choices(&self, mut index: usize) -> [usize; 8] {
+        self.sizes().map(|size| {
+            let choice = index % size;
+            index /= size;
+            choice
+        })
+    }
+
+    fn combination(&self, choices: [usize; 8]) -> Combination {
+        let [loss, penalty, prior, form, kernel, smoothing, solver, fit_at] = choices;
+        let (penalty, numbers) = PENALTIES[penalty];
+        let mut options = Map::new();
+        for (key, name) in [
+            ("loss", loss::NAMES[loss]),
+            ("penalty", penalty),
+            ("prior", Prior::NAMES[prior]),
+            ("form", FunctionKind::NAMES[form]),
+            ("kernel", self.kernels[kernel]),
+            ("smoothing", self.smoothings[smoothing]),
+            ("solver", solve::NAMES[solver]),
+        ] {
+            options.insert(key.to_owned(), json!(name));
+        }
+        // The default is left out: with uniform smoothing the option has no effect, and is refused if it is given.
+        if FitAt::NAMES[fit_at] != FitAt::default().name() {
+            options.insert("fit_at".to_owned(), json!(FitAt::NAMES[fit_at]));
+        }
+        options.extend(numbers.iter().map(|(key, number)| ((*key).to_owned(), json!(number))));
+        options.insert("threads".to_owned(), json!(1));
+        Combination { slots: loss::NAMES[loss] == "matching", options: Value::Object(options).to_string() }
+    }
+}
+
+struct Combination {
+    slots: bool,
+    options: String,
+}
+
+/// What became of combinations.
+#[derive(Default)]
+struct Counts {
+    trained: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+impl Combination {
+    /// The sentence of the table, if it refuses the combination.
+    fn refusal(&self) -> Option<String> {
+        let options = options::parse(Some(&self.options), Use::Train).expect("known options");
+        let trainer = find(PRESET).expect("a preset").trainer(&options);
+        trainer.err().map(|problem| problem.to_string())
+    }
+
+    /// Trains, stores, reloads and ranks; or is refused before a row is read.
+    fn check(&self, connection: &Connection, counts: &Counts) {
+        let what = &self.options;
+        if let Some(refusal) = self.refusal() {
+            let clear = refusal.contains(" does not support ") && refusal.contains("; use ");
+            assert!(clear || refusal.contains(" has no effect with "), "{what}: {refusal}");
+            let found = fit(connection, PRESET, "SELECT * FROM nowhere", what).expect_err("a refusal");
+            assert_eq!(found, format!("ltr_fit: {refusal}"), "{what}");
+            counts.refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let source = if self.slots { SLOTS } else { DOCUMENTS };
+        let model = fit(connection, PRESET, source, what).unwrap_or_else(|problem| panic!("{what}: {problem}"));
+        let again = Model::from_bytes(&model).and_then(|model| model.to_bytes());
+        assert!(again.expect("a model that can be read") == model, "{what}");
+        let sql = "SELECT count(*), total(abs(score) < 1.8e308) FROM ltr_rank(?1, ?2)";
+        let (rows, finite): (i64, f64) = connection
+            .query_row(sql, (&model, source), |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap_or_else(|problem| panic!("{what}: {problem}"));
+        assert!(rows > 0 && (finite - rows as f64).abs() < 0.5, "{what}: {finite} of {rows} scores are finite");
+        counts.trained.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Checks combinations on all cores.
+fn check(combinations: &[Combination]) -> Counts {
+    let counts = Counts::default();
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                let connection = connect();
+                while let Some(combination) = combinations.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    combination.check(&connection, &counts);
+                }
+            });
+        }
+    });
+    let (trained, refused) =
+        (counts.trained.load(Ordering::Relaxed), counts.refused.load(Ordering::Relaxed));
+    println!("{} combinations: {trained} trained, {refused} refused", combinations.len());
+    assert_eq!(trained + refused, combinations.len());
+    counts
+}
+
+/// Combinations that cover each pair of choices twice if possible: in one that is accepted, and in one that is refused.
+fn pairwise(grid: &Grid) -> Vec<Combination> {
+    /// A prime: multiples of it are an order in which neighbors differ in most dimensions.
+    const STRIDE: usize = 1_000_003;
+    /// Combinations that are tried.
+    const TRIED: usize = 20_000;
+    let mut covered: BTreeSet<(bool, [usize; 4])> = BTreeSet::new();
+    let mut combinations = Vec::new();
+    for step in 0..TRIED.min(grid.len()) {
+        let choices = grid.choices(step * STRIDE % grid.len());
+        let pairs = |refused: bool| {
+            let all = (0..choices.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+            all.map(move |(a, b)| (refused, [a, choices[a], b, choices[b]])).collect::<Vec<_>>()
+        };
+        // Parsing is the slow part, so it is left out if the pairs are covered both ways.
+        if [true, false].iter().all(|refused| pairs(*refused).iter().all(|pair| covered.contains(pair))) {
+            continue;
+        }
+        let combination = grid.combination(choices);
+        let before = covered.len();
+        covered.extend(pairs(combination.refusal().is_some()));
+        if covered.len() > before {
+            combinations.push(combination);
+        }
+    }
+    combinations
+}
+
+#[test]
+fn each_pair_of_choices_works_or_is_refused_by_the_table() {
+    let combinations = pairwise(&Grid::every());
+    let counts = check(&combinations);
+    assert!(counts.trained.into_inner() > 50 && counts.refused.into_inner() > 50);
+}
+
+/// The whole product. `.ci/run walk` runs it.
+#[test]
+#[ignore = "takes minutes"]
+fn every_combination_works_or_is_refused_by_the_table() {
+    let grid = Grid::representative();
+    let combinations: Vec<Combination> =
+        (0..grid.len()).map(|index| grid.combination(grid.choices(index))).collect();
+    assert!(combinations.len() >= 3_456);
+    check(&combinations);
+}
