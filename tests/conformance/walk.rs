@@ -28,7 +28,8 @@ const PENALTIES: &[(&str, &[(&str, f64)])] = &[
 ];
 
 /// Documents and slots: a document is relevant at its own slot.
-const SLOTS: &str = "SELECT query_id, doc_id, s AS slot, doc_id = s AS relevance, a + s AS a, b * s AS b, c, q_mood
+const SLOTS: &str =
+    "SELECT query_id, doc_id, s AS slot, doc_id = s AS relevance, a + s AS a, b * s AS b, c, q_mood
                        FROM judged, (SELECT 1 AS s UNION SELECT 2) WHERE query_id < 7 AND doc_id < 4";
 const DOCUMENTS: &str =
     "SELECT query_id, doc_id, relevance, a, b, c, q_mood FROM judged WHERE query_id < 7 AND doc_id < 5";
@@ -134,14 +135,18 @@ impl Combination {
             return;
         }
         let source = if self.slots { SLOTS } else { DOCUMENTS };
-        let model = fit(connection, PRESET, source, what).unwrap_or_else(|problem| panic!("{what}: {problem}"));
+        let model =
+            fit(connection, PRESET, source, what).unwrap_or_else(|problem| panic!("{what}: {problem}"));
         let again = Model::from_bytes(&model).and_then(|model| model.to_bytes());
         assert!(again.expect("a model that can be read") == model, "{what}");
         let sql = "SELECT count(*), total(abs(score) < 1.8e308) FROM ltr_rank(?1, ?2)";
         let (rows, finite): (i64, f64) = connection
             .query_row(sql, (&model, source), |row| Ok((row.get(0)?, row.get(1)?)))
             .unwrap_or_else(|problem| panic!("{what}: {problem}"));
-        assert!(rows > 0 && (finite - rows as f64).abs() < 0.5, "{what}: {finite} of {rows} scores are finite");
+        assert!(
+            rows > 0 && (finite - rows as f64).abs() < 0.5,
+            "{what}: {finite} of {rows} scores are finite"
+        );
         counts.trained.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -161,8 +166,7 @@ fn check(combinations: &[Combination]) -> Counts {
             });
         }
     });
-    let (trained, refused) =
-        (counts.trained.load(Ordering::Relaxed), counts.refused.load(Ordering::Relaxed));
+    let (trained, refused) = (counts.trained.load(Ordering::Relaxed), counts.refused.load(Ordering::Relaxed));
     println!("{} combinations: {trained} trained, {refused} refused", combinations.len());
     assert_eq!(trained + refused, combinations.len());
     counts
