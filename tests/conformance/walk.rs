@@ -196,8 +196,7 @@ fn each_pair_of_choices_works_or_is_refused_by_the_table() {
 #[test]
 #[ignore = "takes minutes"]
 fn every_combination_works_or_is_refused_by_the_table() {
-    let combinations: Vec<Combination> =
-        (0..product()).map(|index| combination(choices(index))).collect();
+    let combinations: Vec<Combination> = (0..product()).map(|index| combination(choices(index))).collect();
     let counts = check(&combinations);
     assert!(counts.trained.into_inner() > 10_000);
 }
