@@ -4,15 +4,14 @@ use crate::algorithm::{QueryScale, Weighting};
 use crate::data::{Missing, QueryFeatureKind, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
-use crate::loss::list::{self, Active};
+use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::metric::{Gain, Ties, Undefined};
-use crate::model::LabelTies;
 use crate::param::{Params, Rule};
 use crate::smoothing::Kind;
 use crate::space::FunctionKind;
 use crate::{loss, solve};
 
-/// Where an option is accepted.
+/// A kind of call, by the options that it accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// `ltr_train` and `ltr_fit`.
@@ -32,7 +31,7 @@ pub enum Use {
 }
 
 impl Use {
-    /// The SQL names that this use stands for.
+    /// The SQL functions.
     pub fn functions(self) -> &'static str {
         match self {
             Self::Train => "ltr_train, ltr_fit",
@@ -53,11 +52,11 @@ pub struct OptionDef {
     pub key: &'static str,
     /// The values it accepts.
     pub rule: Rule,
-    /// What holds when it is not given, as JSON; `null` where nothing or something computed holds.
+    /// Default as JSON; `null` if there is none or it is computed.
     pub default: &'static str,
-    /// One line for people.
+    /// One line of help.
     pub summary: &'static str,
-    /// Where it is accepted.
+    /// The calls that accept it.
     pub used_by: &'static [Use],
 }
 
@@ -82,7 +81,7 @@ const fn def(
 pub const OPTIONS: &[OptionDef] = &[
     def("name", Rule::Text, "null", STORES, "name of the stored model; default: the name of the algorithm, or of the updated model"),
     def("schema", Rule::Text, "\"main\"", LOADS, "database with the table ltr_models"),
-    def("keep_versions", Rule::Whole(1, 1_000_000_000), "null", STORES, "number of versions to keep; default: all"),
+    def("keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES, "number of versions to keep; default: all"),
     def("params", Rule::ArrayOrObject, "null", LOADS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
     def("columns", Rule::Object, "null", LOADS, "columns for the roles query, doc, relevance, features, query_features, weight and slot, and columns to ignore"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", SOURCES, "value for NULL features"),
@@ -90,20 +89,20 @@ pub const OPTIONS: &[OptionDef] = &[
     def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances"),
     def("scale", Rule::OneOf(ScalingKind::NAMES), "\"quantile\"", TRAIN, "scaling of document features, fitted in training"),
     def("kernel", Rule::TextOrObject, "\"linear\"", TRAIN, "kernel: linear, polynomial, gaussian, laplace, laplace_l1, tanh, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}"),
-    def("landmarks", Rule::Whole(1, 5000), "1000", TRAIN, "largest number of training documents that span the space of a kernel (of pairs with form ranking)"),
+    def("landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents that span the space of a kernel (of pairs with form ranking)"),
     def("smoothing", Rule::OneOf(Kind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm"),
-    def("neighbors", Rule::Whole(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries with a weight above 0"),
+    def("neighbors", Rule::Integer(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries with a weight above 0"),
     def("bandwidth", Rule::PositiveOr(&["median"]), "\"median\"", TRAIN, "distance h in the weights of training queries; median: the median distance"),
     def("prior", Rule::OneOf(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries, or their least-squares function; default: that of the algorithm"),
     def("form", Rule::OneOf(FunctionKind::NAMES), "\"scoring\"", TRAIN, "scoring: a function of documents; ranking: a function of pairs of documents, from which scores are computed"),
     def("solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
     def("loss", Rule::OneOf(loss::NAMES), "\"hinge\"", TRAIN, "loss function; default: that of the algorithm"),
-    def("centering", Rule::OneOf(&["query", "none"]), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query"),
+    def("centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query"),
     def("weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs"),
-    def("target", Rule::OneOf(&["grade", "gain"]), "\"grade\"", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1"),
-    def("label_order", Rule::OneOf(&["stable", "random"]), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed"),
+    def("target", Rule::OneOf(Target::NAMES), "\"grade\"", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1"),
+    def("label_order", Rule::OneOf(LabelOrder::NAMES), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed"),
     def("cost_weights", Rule::TextOrObject, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or {\"pair\": [[of grade j above grade t]], \"document\": [of grade]}"),
-    def("truncation", Rule::Whole(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the loss cs_list_mle weights; default: all"),
+    def("truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the loss cs_list_mle weights; default: all"),
     def("measure", Rule::Text, "null", TRAIN, "metric that a listwise loss bounds, such as ndcg@10, ndcg, dcg, map, wta, mrr, precision@k, eru; default: that of the loss"),
     def("margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades"),
     def("label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents"),
@@ -113,14 +112,14 @@ pub const OPTIONS: &[OptionDef] = &[
     def("learning_rate", Rule::PositiveOr(&[]), "1", TRAIN, "step size of the perceptron"),
     def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it"),
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights"),
-    def("epochs", Rule::Whole(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows"),
-    def("max_rounds", Rule::Whole(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items"),
-    def("factors", Rule::Whole(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank"),
+    def("epochs", Rule::Integer(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows"),
+    def("max_rounds", Rule::Integer(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items"),
+    def("factors", Rule::Integer(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank"),
     def("biases", Rule::Flag, "true", TRAIN, "whether cofi_rank adds biases of users and items to the factors"),
     def("shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed"),
     def("decoder", Rule::OneOf(list::DECODERS), "\"linear\"", TRAIN, "position weights with which the loss direct turns scores into a ranking; metric: those of the measure"),
     def("decoder_power", Rule::Above(0.0, 3.0), "0.25", TRAIN, "d in the weights p^-d of the decoder power"),
-    def("bound", Rule::OneOf(list::BOUNDS), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes"),
+    def("bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes"),
     def("neutral_grade", Rule::Between(-1e9, 1e9), "0", TRAIN, "grade with gain 0 in the measures eru and neru"),
     def("half_life", Rule::Above(1.0, 1e9), "5", TRAIN, "position with weight 1/2 in the measures eru and neru"),
     def("lambda", Rule::PositivesOr(&["auto"]), "\"auto\"", TRAIN, "weight of the penalty; for auto or an array, validation chooses"),
@@ -129,24 +128,24 @@ pub const OPTIONS: &[OptionDef] = &[
     def("metric", Rule::Texts, "\"ndcg@10\"", &[Use::Train, Use::Evaluate], "metric that validation maximizes, or metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Evaluate], "value of a query without a relevant document in a mean"),
-    def("seed", Rule::Whole(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
-    def("threads", Rule::Whole(1, 1024), "null", SOURCES, "number of threads; default: all cores"),
-    def("max_memory", Rule::Whole(1, u64::MAX), "null", SOURCES, "largest number of bytes for the rows, also in the space of a kernel; default: no limit"),
+    def("seed", Rule::Integer(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
+    def("threads", Rule::Integer(1, 1024), "null", SOURCES, "number of threads; default: all cores"),
+    def("max_memory", Rule::Integer(1, u64::MAX), "null", SOURCES, "largest number of bytes for the rows, also in the space of a kernel; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", LOADS, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for listwise losses, 1e-2 for nonconvex losses"),
     def("progress", Rule::Flag, "false", SOURCES, "whether to print progress to standard error, if that is a terminal"),
-    def("k", Rule::Whole(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
+    def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),
     def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Rank, Use::Evaluate], "column such as site or topic, of which a list shows few documents per value"),
-    def("max_per_value", Rule::Whole(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate], "largest number of documents per value of the column diversify_by in a list"),
+    def("max_per_value", Rule::Integer(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate], "largest number of documents per value of the column diversify_by in a list"),
     def("allow_short", Rule::Flag, "false", &[Use::Rank], "whether a list may have fewer than k documents because of diversify_by"),
     def("ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
     def("threshold", Rule::Between(-1e9, 1e9), "1", MEASURES, "lowest relevance that counts as relevant"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
-    def("feature_count", Rule::Whole(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
+    def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];
 
 /// Parses and checks the options of a call of the kind `used`.
@@ -216,7 +215,7 @@ mod tests {
             message(r#"{"seed": 1, "seed": 2}"#),
             "option 'seed': got it twice, allowed is each key once"
         );
-        assert!(message(r#"{"columns": {"doc": "a", "doc": "b"}}"#).contains("\"doc\" stands twice"));
+        assert!(message(r#"{"columns": {"doc": "a", "doc": "b"}}"#).contains("\"doc\" appears twice"));
     }
 
     #[test]
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn every_default_obeys_its_own_rule_and_no_key_stands_twice() {
+    fn every_default_obeys_its_own_rule_and_no_key_appears_twice() {
         for (index, def) in OPTIONS.iter().enumerate() {
             let default: Value = serde_json::from_str(def.default).expect("defaults are JSON");
             assert!(default.is_null() || def.rule.accepts(&default), "{}", def.key);

@@ -13,7 +13,7 @@ pub const POLYNOMIAL: KernelDef = KernelDef {
     formula: "(scale x.z + offset)^degree",
     source: "Poggio 1975; Cortes and Vapnik 1995",
     parameters: &[
-        ParameterDef { name: "degree", rule: Rule::Whole(1, 20), fallback: Fallback::Number(2.0) },
+        ParameterDef { name: "degree", rule: Rule::Integer(1, 20), fallback: Fallback::Number(2.0) },
         ParameterDef { name: "scale", rule: Rule::Above(0.0, 1e100), fallback: Fallback::PerVariance(1.0) },
         ParameterDef { name: "offset", rule: Rule::Between(0.0, 1e9), fallback: Fallback::Number(1.0) },
     ],

@@ -24,7 +24,7 @@ pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
-pub use online::{LabelTies, Online, OnlineRules, OnlineState};
+pub use online::{Online, OnlineRules, OnlineState};
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use ranker::{Capabilities, Ranker};
 

@@ -9,26 +9,14 @@ use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
 use crate::data::ColumnSummary;
 use crate::error::{Error, Result, require};
-use crate::loss::list::{Active, Bounded, Slam};
+use crate::loss::list::{Active, Bounded, LabelTies, Slam};
 use crate::metric::Metric;
-use crate::param::named;
 use crate::space::{Function, FunctionKind, Scorer, Space};
 
 pub(super) const TAG: &str = "online";
 
 /// The average of more rounds is not exact.
 const MAX_ROUNDS: u64 = 1 << 53;
-
-/// Weights of documents with equal relevance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LabelTies {
-    /// Each gets their mean weight.
-    Average,
-    /// By input order, as in the paper.
-    Stable,
-}
-
-named!(LabelTies { Average = "average", Stable = "stable" });
 
 /// Choices that hold for every round; stored with the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

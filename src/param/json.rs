@@ -1,11 +1,11 @@
-//! JSON in which no object has a key twice: which of two values the caller means is not ours to guess.
+//! JSON objects without repeated keys. Parsers usually keep one of two values; here a repeated key is an error.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The entries of a JSON object in their order, repeated keys kept for the caller to name.
+/// The entries of a JSON object in their order, repeated keys included, so that an error can name them.
 pub(super) struct Entries(pub(super) Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Entries {
@@ -28,7 +28,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// A value whose objects have every key once.
+/// A value in which no object has a key twice.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -82,7 +82,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut object = Map::new();
         while let Some((key, Strict(value))) = map.next_entry::<String, Strict>()? {
             if object.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key \"{key}\" stands twice in one object")));
+                return Err(A::Error::custom(format_args!("the key \"{key}\" appears twice in one object")));
             }
             object.insert(key, value);
         }

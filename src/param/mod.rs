@@ -16,19 +16,6 @@ pub use named::Named;
 pub(crate) use named::named;
 pub use rule::Rule;
 
-/// Definition of one parameter.
-#[derive(Debug, Clone, Copy)]
-pub struct ParamDef {
-    /// The JSON key.
-    pub key: &'static str,
-    /// The values it accepts.
-    pub rule: Rule,
-    /// Default value as JSON; `null` if there is none or it is computed.
-    pub default: &'static str,
-    /// One line of help.
-    pub summary: &'static str,
-}
-
 /// Default values of parameters that are names: pairs of key and name.
 pub type Defaults = &'static [(&'static str, &'static str)];
 

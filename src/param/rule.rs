@@ -1,10 +1,10 @@
-//! What values an option accepts, with the sentence that says so.
+//! The values that a parameter accepts, and the text of an error about other values.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// The values that an option accepts.
+/// The values that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
     /// Any text.
@@ -21,24 +21,24 @@ pub enum Rule {
     TextArrayOrObject,
     /// A text, or an array of texts.
     Texts,
-    /// One of these words.
+    /// One of these texts.
     OneOf(&'static [&'static str]),
-    /// A whole number in this range, both ends included.
-    Whole(u64, u64),
+    /// An integer in this range, both ends included.
+    Integer(u64, u64),
     /// A number above the first and at most the second.
     Above(f64, f64),
     /// A number in this range, both ends included.
     Between(f64, f64),
-    /// A number above zero, or one of these words.
+    /// A number above 0, or one of these texts.
     PositiveOr(&'static [&'static str]),
-    /// A number above zero, an array of such numbers, or one of these words.
+    /// A number above 0, an array of such numbers, or one of these texts.
     PositivesOr(&'static [&'static str]),
     /// A number above 0 and below 1, or a text.
     FractionOrText,
 }
 
 impl Rule {
-    /// True where `value` obeys the rule.
+    /// Whether a value obeys the rule.
     pub fn accepts(&self, value: &Value) -> bool {
         let number = value.as_f64();
         let word = |words: &[&str]| value.as_str().is_some_and(|text| words.contains(&text));
@@ -51,7 +51,7 @@ impl Rule {
             Self::TextArrayOrObject => value.is_string() || value.is_array() || value.is_object(),
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
-            Self::Whole(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
+            Self::Integer(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
             Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
             Self::PositiveOr(words) => number.is_some_and(positive) || word(words),
@@ -91,7 +91,7 @@ impl fmt::Display for Rule {
             Self::Texts => f.write_str("a text or an array of texts"),
             Self::OneOf([only]) => write!(f, "only \"{only}\""),
             Self::OneOf(words) => write!(f, "one of {}", quoted(words)),
-            Self::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
             Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
             Self::Between(low, high) => write!(f, "a number from {low} to {high}"),
             Self::PositiveOr([]) => f.write_str("a number above 0"),

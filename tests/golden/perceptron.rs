@@ -5,8 +5,8 @@ use ndarray::Array2;
 use serde_json::Value;
 use sqlite_ltr::internals::algorithm::perceptron::Perceptron;
 use sqlite_ltr::internals::data::{Documents, Matrix};
-use sqlite_ltr::internals::loss::list::Active;
-use sqlite_ltr::internals::model::{LabelTies, OnlineRules, OnlineState};
+use sqlite_ltr::internals::loss::list::{Active, LabelTies};
+use sqlite_ltr::internals::model::{OnlineRules, OnlineState};
 use sqlite_ltr::metric::Ties;
 
 fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> OnlineRules {

@@ -131,7 +131,7 @@ impl Biases {
     }
 }
 
-/// Something that is known of every item, less its mean over ratings. It is 0 before that where there are no ratings.
+/// A property of every item minus its mean over ratings. Items without ratings have the property 0.
 struct Predictor {
     values: Vec<f64>,
     center: f64,

@@ -22,10 +22,11 @@ use crate::control::Control;
 use crate::data::{Dataset, Id, Missing, Ratings, RowOrder, Scaling};
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
+use crate::loss::list::Target;
 use crate::loss::{self, Loss, LossDef, Shape};
 use crate::math::dense::dot;
 use crate::model::{Factored, FoldIn, Ranker, RatingTransform};
-use crate::param::{Params, named};
+use crate::param::Params;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -60,17 +61,6 @@ const OPTIONS: &[&str] = &[
     "undefined",
     "validation",
 ];
-
-/// What biases and least squares are fitted to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
-    /// Grades y.
-    Grade,
-    /// Gains 2^y - 1.
-    Gain,
-}
-
-named!(Target { Grade = "grade", Gain = "gain" });
 
 /// Whether there are biases of users and items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

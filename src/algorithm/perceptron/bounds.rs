@@ -120,7 +120,7 @@ fn least(terms: &[Term], curvature: f64) -> (f64, f64) {
             break;
         }
         let end = 1.0 / term.lead;
-        // Before this part the sum still fell, so its least value is not left of where the part begins.
+        // The sum falls up to this part, so its minimum is not left of it.
         best = (0.5 * slope / curvature).max(best).min(end);
         if best < end {
             break;
@@ -131,7 +131,7 @@ fn least(terms: &[Term], curvature: f64) -> (f64, f64) {
         let losses = terms.iter().map(|term| term.weight * (1.0 - c * term.lead).max(0.0)).sum::<f64>();
         losses + c * c * curvature
     };
-    // Where numbers are too large for a parabola, c = 0 is a comparator too.
+    // If numbers are too large for a parabola, c = 0 may be better.
     let (there, zero) = (value(best), value(0.0));
     if there <= zero { (best, there) } else { (0.0, zero) }
 }

@@ -18,10 +18,10 @@ use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
-use crate::loss::list::Active;
+use crate::loss::list::{Active, LabelTies};
 use crate::math::random::Random;
 use crate::metric::Ties;
-use crate::model::{LabelTies, Online, OnlineRules, OnlineState, Ranker};
+use crate::model::{Online, OnlineRules, OnlineState, Ranker};
 use crate::param::Params;
 
 pub use rounds::{Perceptron, Round};

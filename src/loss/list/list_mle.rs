@@ -17,12 +17,13 @@
 
 use std::sync::Arc;
 
-use super::options::{differ, named};
+use super::options::differ;
 use super::scratch::with_scratch;
 use crate::arrange::RowGroup;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::compare;
 use crate::math::random::Random;
+use crate::param::named;
 
 /// The declaration.
 pub const LIST_MLE: LossDef = LossDef {
@@ -32,11 +33,23 @@ pub const LIST_MLE: LossDef = LossDef {
         "minus the log likelihood of the order of the grades: sum_i log sum_{j not before i} exp(s_j - s_i)",
         Shape::Smooth,
         |params| {
-            let random = named(params, "label_order", &[("stable", false), ("random", true)])?;
-            Ok(Arc::new(ListMle { seed: random.then(|| params.count("seed").unwrap_or(0) as u64) }))
+            let order = params.choice("label_order")?.unwrap_or(LabelOrder::Stable);
+            let seed = || params.count("seed").unwrap_or(0) as u64;
+            Ok(Arc::new(ListMle { seed: (order == LabelOrder::Random).then(seed) }))
         },
     )
 };
+
+/// The order of equal grades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelOrder {
+    /// The order of the documents.
+    Stable,
+    /// A random order.
+    Random,
+}
+
+named!(LabelOrder { Stable = "stable", Random = "random" });
 
 /// The loss.
 #[derive(Debug)]

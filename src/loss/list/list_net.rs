@@ -9,10 +9,11 @@
 
 use std::sync::Arc;
 
-use super::options::{check_gains, named};
+use super::options::check_gains;
 use crate::arrange::RowGroup;
 use crate::error::Result;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::param::named;
 
 /// The declaration.
 pub const LIST_NET: LossDef = LossDef {
@@ -22,11 +23,22 @@ pub const LIST_NET: LossDef = LossDef {
         "cross entropy of the top-one probabilities softmax(y), or softmax(2^y - 1), and softmax(s)",
         Shape::Smooth,
         |params| {
-            let of_gains = named(params, "target", &[("grade", false), ("gain", true)])?;
-            Ok(Arc::new(ListNet { of_gains }))
+            let target = params.choice("target")?.unwrap_or(Target::Grade);
+            Ok(Arc::new(ListNet { of_gains: target == Target::Gain }))
         },
     )
 };
+
+/// What a loss or a model of ratings is fitted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Grades y.
+    Grade,
+    /// Gains 2^y - 1.
+    Gain,
+}
+
+named!(Target { Grade = "grade", Gain = "gain" });
 
 /// The loss.
 #[derive(Debug)]

@@ -18,15 +18,15 @@ mod squared;
 
 pub use super::def::{ListwiseLoss, QueryLoss};
 pub use cs_list_mle::CS_LIST_MLE;
-pub use direct::{BOUNDS, Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery};
-pub use list_mle::LIST_MLE;
-pub use list_net::LIST_NET;
+pub use direct::{Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery};
+pub use list_mle::{LIST_MLE, LabelOrder};
+pub use list_net::{LIST_NET, Target};
 pub use matching::{MATCHING, MatchingQuery};
 pub use measure::{Measure, PositionWeights};
-pub use slam::{Active, Bounded, SLAM, Slam, SlamQuery};
+pub use slam::{Active, Bounded, LabelTies, SLAM, Slam, SlamQuery};
 pub use smooth_grad::SMOOTH_GRAD;
 pub(super) use squared::Squared;
-pub use squared::{PAIR_SQUARED, SQUARED};
+pub use squared::{Centering, PAIR_SQUARED, SQUARED};
 
 use super::def::LossDef;
 

@@ -9,16 +9,6 @@ use crate::param::Params;
 /// Lowest grade that is relevant to a binary measure.
 pub(super) const RELEVANT: f64 = 1.0;
 
-/// The value that an option names; the first one by default.
-///
-/// # Errors
-/// Another name.
-pub(super) fn named<T: Copy>(params: &Params, key: &'static str, values: &[(&str, T)]) -> Result<T> {
-    let name = params.text(key).unwrap_or(values[0].0);
-    let known = values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    known.ok_or_else(|| Error::unknown(key, name, values.iter().map(|(known, _)| *known)))
-}
-
 /// An error unless a parameter is in its range.
 pub(super) fn in_range(valid: bool, key: &str, got: impl ToString, allowed: &str) -> Result<()> {
     if valid { Ok(()) } else { Err(Error::value(format!("option '{key}'"), got.to_string(), allowed)) }

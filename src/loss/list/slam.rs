@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, named, unknown_measure};
+use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
 use crate::arrange::RowGroup;
 use crate::error::Result;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
@@ -88,6 +88,17 @@ pub enum Active {
 
 named!(Active { Margin = "margin", Misorder = "misorder" });
 
+/// Weights of documents with equal relevance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LabelTies {
+    /// Each gets their mean weight.
+    Average,
+    /// By input order, as in the paper.
+    Stable,
+}
+
+named!(LabelTies { Average = "average", Stable = "stable" });
+
 /// The loss of one query.
 #[derive(Debug, Clone)]
 pub struct SlamQuery {
@@ -105,8 +116,9 @@ impl Slam {
     fn new(params: &Params) -> Result<Self> {
         let metric = measure(params, "ndcg")?;
         let measure = Bounded::of(&metric).ok_or_else(|| unknown_measure(&metric.name(), &SLAM))?;
-        let average = named(params, "label_ties", &[("average", true), ("stable", false)])?;
-        Ok(Self { measure, margin: params.number("margin").unwrap_or(1.0), average })
+        let ties = params.choice("label_ties")?.unwrap_or(LabelTies::Average);
+        let margin = params.number("margin").unwrap_or(1.0);
+        Ok(Self { measure, margin, average: ties == LabelTies::Average })
     }
 
     /// The loss of a query with these labels (m >= 1, finite), of all documents that violate the margin.

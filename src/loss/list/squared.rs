@@ -11,9 +11,9 @@
 
 use std::sync::Arc;
 
-use super::options::named;
 use crate::arrange::RowGroup;
 use crate::loss::def::{ListwiseLoss, LossDef, Quadratic, QueryLoss, Shape};
+use crate::param::named;
 
 /// The declaration.
 pub const SQUARED: LossDef = LossDef {
@@ -23,8 +23,8 @@ pub const SQUARED: LossDef = LossDef {
         "least squares: mean of (s_j - y_j)^2 / 2, scores and grades less their means in the query unless centering is none",
         Shape::Quadratic,
         |params| {
-            let centered = named(params, "centering", &[("query", true), ("none", false)])?;
-            Ok(Arc::new(Squared { centered, over_pairs: false }))
+            let centering = params.choice("centering")?.unwrap_or(Centering::Query);
+            Ok(Arc::new(Squared { centered: centering == Centering::Query, over_pairs: false }))
         },
     )
 };
@@ -36,6 +36,17 @@ pub const PAIR_SQUARED: LossDef = LossDef::listwise(
     Shape::Quadratic,
     |_| Ok(Arc::new(Squared { centered: true, over_pairs: true })),
 );
+
+/// What is subtracted from scores and grades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Centering {
+    /// Their means in the query.
+    Query,
+    /// Nothing.
+    None,
+}
+
+named!(Centering { Query = "query", None = "none" });
 
 /// The loss.
 #[derive(Debug)]

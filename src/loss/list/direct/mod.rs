@@ -29,12 +29,12 @@ mod tests;
 use std::sync::Arc;
 
 use super::measure::Measure;
-use super::options::{named, unknown_measure};
+use super::options::{unknown_measure};
 use crate::arrange::{ListConstraint, RowGroup};
 use crate::error::{Error, Result};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::metric::MetricOptions;
-use crate::param::Params;
+use crate::param::{Params, named};
 
 pub use decoder::{DECODERS, Decoder};
 pub use query::DirectQuery;
@@ -82,8 +82,7 @@ pub enum Bound {
     Nonconvex,
 }
 
-/// Names of the bounds, as the option `bound` has them.
-pub const BOUNDS: &[&str] = &["convex", "nonconvex"];
+named!(Bound { Convex = "convex", Nonconvex = "nonconvex" });
 
 impl Direct {
     fn new(params: &Params) -> Result<Self> {
@@ -96,7 +95,7 @@ impl Direct {
         let power = params.number("decoder_power").unwrap_or(0.25);
         let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
         check_unused(params, measure, decoder)?;
-        let bound = named(params, "bound", &[(BOUNDS[1], Bound::Nonconvex), (BOUNDS[0], Bound::Convex)])?;
+        let bound = params.choice("bound")?.unwrap_or(Bound::Nonconvex);
         Ok(Self { measure, decoder, bound, diverse: params.has("diversify_by") })
     }
 }
