@@ -29,7 +29,7 @@ mod tests;
 use std::sync::Arc;
 
 use super::measure::Measure;
-use super::options::{unknown_measure};
+use super::options::unknown_measure;
 use crate::arrange::{ListConstraint, RowGroup};
 use crate::error::{Error, Result};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
