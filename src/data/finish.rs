@@ -12,7 +12,7 @@ use super::id::Id;
 use super::matrix::{Matrix, shaped};
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
-use crate::math::order::compare;
+use crate::math::order::{compare, sort_indices};
 use crate::param::named;
 
 /// The order of a data set.
@@ -229,7 +229,7 @@ impl DatasetBuilder {
     ) -> Result<Dataset> {
         let duplicates = self.duplicates(order);
         let mut queries: Vec<usize> = (0..self.query_ids.len()).collect();
-        queries.sort_by_key(|&query| rank[query]);
+        sort_indices(&mut queries, &|a, b| rank[a].cmp(&rank[b]));
         let mut offsets = vec![0];
         for &query in &queries {
             offsets.push(offsets[offsets.len() - 1] + self.query_sizes[query] as usize);
@@ -286,7 +286,7 @@ impl DatasetBuilder {
         if order == RowOrder::Stream {
             return by_id;
         }
-        by_id.sort_by(|&a, &b| self.query_ids[a].cmp(&self.query_ids[b]));
+        sort_indices(&mut by_id, &|a, b| self.query_ids[a].cmp(&self.query_ids[b]));
         let mut ranks = vec![0; by_id.len()];
         for (rank, query) in by_id.into_iter().enumerate() {
             ranks[query] = rank;
@@ -297,7 +297,7 @@ impl DatasetBuilder {
     /// Row numbers by first appearance of their query.
     fn stream_rows(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.n_rows()).collect();
-        order.sort_by_key(|&row| self.row_query[row]);
+        sort_indices(&mut order, &|a, b| self.row_query[a].cmp(&self.row_query[b]));
         order
     }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::math::normal;
-use crate::math::order::compare;
+use crate::math::order::{compare, sort_ascending};
 
 /// Maximum number of stored quantiles.
 const MAX_QUANTILES: usize = 256;
@@ -62,7 +62,7 @@ impl From<Quantiles> for Vec<(f64, f64)> {
 impl Quantiles {
     /// The quantiles of at least one training value.
     pub fn fit(mut values: Vec<f64>) -> Self {
-        values.sort_unstable_by(|a, b| compare(*a, *b));
+        sort_ascending(&mut values);
         let n = values.len() as f64;
         let mut below = 0.0;
         let all: Vec<(f64, f64)> = values

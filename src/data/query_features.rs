@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
 use crate::error::{Error, Result, require};
-use crate::math::order::compare;
+use crate::math::order::{compare, sort_ascending};
 use crate::param::named;
 
 /// Where query features come from.
@@ -205,7 +205,7 @@ const CANCELLATION: f64 = 1e-12;
 /// mean of a constant is exactly that constant.
 fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
     let mut values: Vec<f64> = data.rows(query).map(|row| data.features.at(row, column) + 0.0).collect();
-    values.sort_unstable_by(|a, b| compare(*a, *b));
+    sort_ascending(&mut values);
     match values[..] {
         [] => 0.0,
         [low, .., high] if compare(low, high).is_lt() => {

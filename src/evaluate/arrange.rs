@@ -3,7 +3,7 @@
 use crate::arrange::{self, ListConstraint, push_down};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::math::order::compare;
+use crate::math::order::{compare, sort_indices};
 
 /// The rows selected for one query (indices in the data set), best first. Rows with equal scores are ordered by document id.
 ///
@@ -21,7 +21,9 @@ pub fn selected_rows(
         arrange::selected(constraint, data.row_groups(query), &scores[data.rows(query)], max_per_group)
             .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
     let mut rows: Vec<usize> = rows.into_iter().map(|row| start + row as usize).collect();
-    rows.sort_by(|&a, &b| compare(scores[b], scores[a]).then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b])));
+    sort_indices(&mut rows, &|a, b| {
+        compare(scores[b], scores[a]).then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b]))
+    });
     Ok(rows)
 }
 

@@ -16,6 +16,7 @@ use super::dense::dot;
 use super::simd::simd;
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::math::order::sort_indices;
 
 /// QL steps for one eigenvalue; it takes two or three.
 const MOST_STEPS: usize = 60;
@@ -187,7 +188,7 @@ impl Tridiagonal {
 
     fn sorted(self) -> Eigen {
         let mut order: Vec<usize> = (0..self.n).collect();
-        order.sort_by(|a, b| self.diagonal[*b].total_cmp(&self.diagonal[*a]).then(a.cmp(b)));
+        sort_indices(&mut order, &|a, b| self.diagonal[b].total_cmp(&self.diagonal[a]).then(a.cmp(&b)));
         let vector = |i: &usize| {
             let column = &self.columns[i * self.n..(i + 1) * self.n];
             let largest = column.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));

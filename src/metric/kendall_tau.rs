@@ -9,7 +9,7 @@
 use super::def::{MetricDef, ScoredList};
 use super::options::Ties;
 use super::pairs::{PairCounts, tied_pairs};
-use crate::math::order::compare;
+use crate::math::order::sort_ascending;
 
 /// The declaration.
 pub const KENDALL_TAU: MetricDef = MetricDef {
@@ -23,7 +23,7 @@ pub const KENDALL_TAU: MetricDef = MetricDef {
 fn tau_b(list: &ScoredList<'_>) -> Option<f64> {
     let counts = PairCounts::new(list.labels, list.scores, Ties::Expected);
     let mut grades = list.labels.to_vec();
-    grades.sort_unstable_by(|a, b| compare(*a, *b));
+    sort_ascending(&mut grades);
     let untied_grades = counts.all - tied_pairs(&grades);
     let untied_scores = counts.all - counts.tied_scores;
     if untied_grades == 0 || untied_scores == 0 {

@@ -48,8 +48,13 @@ pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec
 /// The judged queries, shuffled by their ids and the seed.
 fn shuffled(ids: &[Id], judged: &[bool], seed: u64) -> Vec<usize> {
     let mut queries: Vec<usize> = (0..ids.len()).filter(|query| judged[*query]).collect();
-    queries.sort_by_key(|&query| (hash(&ids[query], 0, seed), query));
+    sort_by_hash(&mut queries, &|query| hash(&ids[query], 0, seed));
     queries
+}
+
+/// Sorts indices by their hashes; equal hashes are ordered by index.
+fn sort_by_hash(indices: &mut [usize], hash: &dyn Fn(usize) -> u64) {
+    indices.sort_by_key(|&index| (hash(index), index));
 }
 
 /// Whether each document (row) is held out: about `fraction` of every query with two or more documents, at least one and
@@ -63,7 +68,7 @@ pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool>
         }
         let size = (fraction * rows.len() as f64).ceil().min(rows.len() as f64 - 1.0) as usize;
         let mut order: Vec<usize> = rows.clone().collect();
-        order.sort_by_key(|&row| (hash(&data.query_ids[query], 1 + row - rows.start, seed), row));
+        sort_by_hash(&mut order, &|row| hash(&data.query_ids[query], 1 + row - rows.start, seed));
         order[..size].iter().for_each(|&row| held_out[row] = true);
     }
     held_out
@@ -78,7 +83,7 @@ pub fn rating_folds(user: &Id, items: &[&Id], size: f64, seed: u64) -> Vec<Optio
     }
     let mut order: Vec<usize> = (0..items.len()).collect();
     let seed = hash(user, 0, seed);
-    order.sort_by_key(|&item| (hash(items[item], 0, seed), item));
+    sort_by_hash(&mut order, &|item| hash(items[item], 0, seed));
     let mut round = 0.0;
     for (index, item) in order.into_iter().enumerate() {
         // The first of each round of `size` items belongs to fold 0, the next one to fold 1, and so on.

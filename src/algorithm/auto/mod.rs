@@ -26,6 +26,7 @@ use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
 use crate::kernel::{self, MapOptions};
+use crate::math::order::sort_indices;
 use crate::model::{Linear, Ranker};
 use crate::param::Params;
 use crate::select::fold_numbers;
@@ -209,7 +210,7 @@ fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
     let sign = if spec.validation.metric.def().higher_is_better { -1.0 } else { 1.0 };
     let cost = |index: &usize| trials[*index].value().map_or(f64::INFINITY, |value| sign * value);
     let mut order: Vec<usize> = (0..trials.len()).collect();
-    order.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.cmp(b)));
+    sort_indices(&mut order, &|a, b| cost(&a).total_cmp(&cost(&b)).then(a.cmp(&b)));
     order
 }
 

@@ -21,7 +21,7 @@ use super::options::differ;
 use super::scratch::with_scratch;
 use crate::arrange::RowGroup;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::math::order::compare;
+use crate::math::order::{compare, sort_indices};
 use crate::math::random::Random;
 use crate::param::named;
 
@@ -72,7 +72,7 @@ impl ListwiseLoss for ListMle {
         if let Some(seed) = self.seed {
             Random::new(seed).shuffle(&mut order);
         }
-        order.sort_by(|&a, &b| compare(labels[b], labels[a]));
+        sort_indices(&mut order, &|a, b| compare(labels[b], labels[a]));
         Box::new(ListMleQuery(order))
     }
 }

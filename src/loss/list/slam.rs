@@ -29,7 +29,7 @@ use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_m
 use crate::arrange::RowGroup;
 use crate::error::Result;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::math::order::{compare, descending};
+use crate::math::order::{compare, descending, sort_indices};
 use crate::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 use crate::param::{Params, named};
 
@@ -125,7 +125,7 @@ impl Slam {
     pub fn of(self, labels: &[f64]) -> SlamQuery {
         let grades = self.grades(labels);
         let mut ascending: Vec<usize> = (0..labels.len()).collect();
-        ascending.sort_by(|&a, &b| compare(grades[a], grades[b]));
+        sort_indices(&mut ascending, &|a, b| compare(grades[a], grades[b]));
         let ends = ends_of_groups(&grades, &ascending);
         let weights = self.weights(&grades, &descending(&grades));
         SlamQuery { weights, ascending, ends, margin: self.margin, active: Active::Margin }

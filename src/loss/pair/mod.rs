@@ -10,7 +10,7 @@ mod psi;
 mod squared_hinge;
 
 use super::def::{PairDef, PairLoss};
-use crate::math::order::compare;
+use crate::math::order::{compare, sort_ascending};
 
 pub use hinge::HINGE;
 pub use logistic::LOGISTIC;
@@ -60,7 +60,7 @@ pub fn pair_normalizer(documents: usize) -> f64 {
 /// The number of pairs of documents with different labels.
 pub fn pair_count(labels: &[f64]) -> u64 {
     let mut sorted = labels.to_vec();
-    sorted.sort_by(|a, b| compare(*a, *b));
+    sort_ascending(&mut sorted);
     let n = sorted.len() as u64;
     let same: u64 = sorted
         .chunk_by(|a, b| compare(*a, *b).is_eq())
