@@ -7,7 +7,8 @@ default:
 # Format, lints, unit tests, golden SQL, and each pair of options (under a minute when built).
 quick:
     .ci/run format
-    cargo test --locked --lib --test slt --test conformance
+    cargo test --locked --lib --test slt
+    cargo test --locked --test conformance each_pair
 
 # All tests, as the README has it.
 test:

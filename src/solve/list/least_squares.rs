@@ -55,7 +55,8 @@ impl System {
     /// `None` if the loss is not quadratic.
     fn new(problem: &ListProblem<'_>) -> Option<Self> {
         let (dim, documents) = (problem.dim(), problem.documents());
-        if documents >= dim {
+        // Without documents (all neighbors too far away) the matrix over features is 0 and the solution is the prior.
+        if documents >= dim || documents == 0 {
             return Gram::of(dim, problem.blocks()).ok().map(Self::Features);
         }
         let mut columns = vec![0.0; dim * documents];
