@@ -12,7 +12,7 @@ use divan::{Bencher, black_box};
 use pairs::{DIM, Normal, dot, least_flops};
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::loss::{LossKind, find};
-use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, Stop, path, solve};
+use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, Stop, pair_path, solve};
 
 fn main() {
     divan::main();
@@ -156,7 +156,7 @@ fn lambdas(bencher: Bencher, n_docs: usize, first: f64, count: u32) {
     let problem = problem(&blocks, 1.0);
     let lambdas: Vec<f64> = (0..count).map(|i| 10f64.powf(first - 0.1 * f64::from(i))).collect();
     let options = SolveOptions { tolerance: 1e-4, ..SolveOptions::default() };
-    bencher.bench(|| path(black_box(&problem), &lambdas, &options, &Control::default()));
+    bencher.bench(|| pair_path(black_box(&problem), &lambdas, &options, &Control::default()));
 }
 
 #[divan::bench(args = [10, 20, 50, 100])]

@@ -7,8 +7,8 @@ use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
 use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::metric::{Gain, Ties, Undefined};
 use crate::param::{Params, Rule};
-use crate::smoothing::Kind;
-use crate::space::FunctionKind;
+use crate::smoothing::SmoothingKind;
+use crate::space::Form;
 use crate::{loss, solve};
 
 /// A kind of call, by the options that it accepts.
@@ -90,11 +90,11 @@ pub const OPTIONS: &[OptionDef] = &[
     def("scale", Rule::OneOf(ScalingKind::NAMES), "\"quantile\"", TRAIN, "scaling of document features, fitted in training"),
     def("kernel", Rule::TextOrObject, "\"linear\"", TRAIN, "kernel: linear, polynomial, gaussian, laplace, laplace_l1, tanh, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}"),
     def("landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents that span the space of a kernel (of pairs with form ranking)"),
-    def("smoothing", Rule::OneOf(Kind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm"),
+    def("smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm"),
     def("neighbors", Rule::Integer(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries with a weight above 0"),
     def("bandwidth", Rule::PositiveOr(&["median"]), "\"median\"", TRAIN, "distance h in the weights of training queries; median: the median distance"),
     def("prior", Rule::OneOf(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries, or their least-squares function; default: that of the algorithm"),
-    def("form", Rule::OneOf(FunctionKind::NAMES), "\"scoring\"", TRAIN, "scoring: a function of documents; ranking: a function of pairs of documents, from which scores are computed"),
+    def("form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: a function of documents; ranking: a function of pairs of documents, from which scores are computed"),
     def("solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
     def("loss", Rule::OneOf(loss::NAMES), "\"hinge\"", TRAIN, "loss function; default: that of the algorithm"),
     def("centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query"),

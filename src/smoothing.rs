@@ -22,7 +22,7 @@ use crate::param::named;
 
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum SmoothingKind {
     /// All queries alike.
     Uniform,
     /// The target's own judgments only.
@@ -52,14 +52,14 @@ pub enum Bandwidth {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Smoothing {
     /// Which queries count.
-    pub kind: Kind,
+    pub kind: SmoothingKind,
     /// At most this many nearest queries count (>= 1); not used by `uniform` and `individual`.
     pub neighbors: usize,
     /// Scale of distances; used by the four kernels of u.
     pub bandwidth: Bandwidth,
 }
 
-named!(Kind {
+named!(SmoothingKind {
     Uniform = "uniform",
     Individual = "individual",
     Knn = "knn",
@@ -69,7 +69,7 @@ named!(Kind {
     Tricube = "tricube",
 });
 
-impl Kind {
+impl SmoothingKind {
     /// True if weights follow the distance between queries.
     pub fn uses_distance(self) -> bool {
         !matches!(self, Self::Uniform | Self::Individual)
@@ -128,15 +128,15 @@ mod tests {
 
     #[test]
     fn names_and_kinds_agree() {
-        for name in Kind::NAMES {
-            assert_eq!(Kind::parse(name).map(Kind::name), Some(*name));
+        for name in SmoothingKind::NAMES {
+            assert_eq!(SmoothingKind::parse(name).map(SmoothingKind::name), Some(*name));
         }
-        assert_eq!(Kind::parse("cosine"), None);
+        assert_eq!(SmoothingKind::parse("cosine"), None);
     }
 
     #[test]
     fn ties_go_to_the_earlier_query_and_only_neighbors_count() {
-        let smoothing = Smoothing { kind: Kind::Knn, neighbors: 2, bandwidth: Bandwidth::Median };
+        let smoothing = Smoothing { kind: SmoothingKind::Knn, neighbors: 2, bandwidth: Bandwidth::Median };
         let near = smoothing.weights(&[Some(1.0), None, Some(0.5), Some(1.0)], 1.0);
         assert_eq!(near, [(2, 1.0), (0, 1.0)]);
     }
@@ -146,7 +146,7 @@ mod tests {
         let distances: Vec<Option<f64>> =
             (0..101_u32).map(|i| (i % 9 > 0).then(|| f64::from(i * 37 % 23))).collect();
         let with = |neighbors| {
-            Smoothing { kind: Kind::Gaussian, neighbors, bandwidth: Bandwidth::Median }
+            Smoothing { kind: SmoothingKind::Gaussian, neighbors, bandwidth: Bandwidth::Median }
                 .weights(&distances, 9.0)
         };
         let all = with(1000);
@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn identical_queries_count_fully_when_the_bandwidth_is_zero() {
-        let smoothing = Smoothing { kind: Kind::Gaussian, neighbors: 5, bandwidth: Bandwidth::Median };
+        let smoothing =
+            Smoothing { kind: SmoothingKind::Gaussian, neighbors: 5, bandwidth: Bandwidth::Median };
         assert_eq!(smoothing.weights(&[Some(0.0), Some(1.0)], 0.0), [(0, 1.0)]);
     }
 }

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use sqlite_ltr::internals::model::Model;
 use sqlite_ltr::internals::options::{self, Use};
-use sqlite_ltr::internals::smoothing::Kind;
+use sqlite_ltr::internals::smoothing::SmoothingKind;
 use sqlite_ltr::metric::{METRICS, Metric};
 
 /// Tiny data, each combination once: it is fitted, its bytes are read and written, it ranks with finite scores that do
@@ -346,7 +346,7 @@ fn weight_two_is_the_query_twice() {
 #[test]
 fn combinations_that_are_refused_say_why() {
     for algorithm in taking("smoothing") {
-        for smoothing in Kind::NAMES {
+        for smoothing in SmoothingKind::NAMES {
             for more in [
                 json!({ "neighbors": 3 }),
                 json!({ "bandwidth": 1 }),

@@ -14,7 +14,7 @@ use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::loss::PairLoss;
 use sqlite_ltr::internals::solve::{
     PairBlock, PairProblem, SOLVERS, Solution, SolveOptions, SolveReport, SolverDef, Stop, certificate, find,
-    path, solve,
+    pair_path, solve,
 };
 
 /// A fixed sequence of numbers in -1..1 (splitmix64).
@@ -392,7 +392,7 @@ fn a_path_ends_where_single_fits_end() {
     let lambdas: Vec<f64> = (0..16).map(|i| 10f64.powf(2.0 - 0.3 * f64::from(i))).collect();
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         let options = SolveOptions { solver, tolerance: 1e-4, max_iterations: 20_000 };
-        let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
+        let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
         assert_eq!(fits.len(), lambdas.len());
         for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
             let single = case.problem(lambda);

@@ -26,8 +26,8 @@ use sqlite_ltr::internals::data::Matrix;
 use sqlite_ltr::internals::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap, as_documents};
 use sqlite_ltr::internals::math::dense::{distance, dot};
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::smoothing::{Bandwidth, Kind, Smoothing};
-use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, path, solve};
+use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind};
+use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, pair_path, solve};
 use sqlite_ltr::metric::{Mean, Metric, Undefined};
 
 /// Queries that a kNN-SVM and a q-SVM learn from.
@@ -298,8 +298,8 @@ impl<'a> Experiment<'a> {
                 return (0..self.queries.len()).filter(observed).map(|query| (query, 1.0)).collect();
             }
             Method::Individual => return vec![(target, 1.0)],
-            Method::NearestNeighbors => Kind::Knn,
-            Method::QueryDependent => Kind::Gaussian,
+            Method::NearestNeighbors => SmoothingKind::Knn,
+            Method::QueryDependent => SmoothingKind::Gaussian,
         };
         let smoothing = Smoothing { kind, neighbors: NEIGHBORS, bandwidth: Bandwidth::Median };
         let features = &self.queries[target].features;
@@ -330,7 +330,7 @@ impl<'a> Experiment<'a> {
     fn path(&self, method: Method, target: usize, lambdas: &[f64]) -> Result<Vec<Vec<f64>>> {
         let scaled: Vec<f64> = lambdas.iter().map(|lambda| self.factor() * lambda).collect();
         let problem = self.problem(method, target, lambdas[0])?;
-        let fits = path(&problem, &scaled, &SolveOptions::default(), &Control::default())?;
+        let fits = pair_path(&problem, &scaled, &SolveOptions::default(), &Control::default())?;
         Ok(fits.into_iter().map(|solution| solution.w).collect())
     }
 

@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::kernel;
 use crate::loss::{self, Loss, LossDef, Shape};
 use crate::param::named;
-use crate::smoothing::Kind;
+use crate::smoothing::SmoothingKind;
 use crate::solve::{SOLVERS, SolverDef};
-use crate::space::FunctionKind;
+use crate::space::Form;
 
 /// The function that the penalty shrinks to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,11 +74,11 @@ pub struct Combination<'a> {
     /// What the penalty shrinks to.
     pub prior: Prior,
     /// What a function takes.
-    pub form: FunctionKind,
+    pub form: Form,
     /// Name of the kernel.
     pub kernel: &'a str,
     /// Weights of the training queries.
-    pub smoothing: Kind,
+    pub smoothing: SmoothingKind,
     /// When functions are fitted.
     pub fit_at: FitAt,
     /// Which functions have one lambda.
@@ -126,7 +126,7 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Form, Choice::Loss],
-        holds: |c| c.form == FunctionKind::Pairwise && matches!(c.loss, Loss::List(_)),
+        holds: |c| c.form == Form::Ranking && matches!(c.loss, Loss::List(_)),
         instead: |_| "form \"scoring\" or a pairwise loss".to_owned(),
     },
     Conflict {
@@ -146,21 +146,19 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Prior, Choice::Smoothing],
-        holds: |c| c.prior == Prior::Global && c.smoothing == Kind::Uniform,
+        holds: |c| c.prior == Prior::Global && c.smoothing == SmoothingKind::Uniform,
         instead: |_| "prior \"zero\" or \"regression\"".to_owned(),
     },
     // The least-squares function needs features of single documents.
     Conflict {
         choices: &[Choice::Prior, Choice::Form, Choice::Kernel],
-        holds: |c| {
-            c.prior == Prior::Regression && c.form == FunctionKind::Pairwise && c.kernel != kernel::NAMES[0]
-        },
+        holds: |c| c.prior == Prior::Regression && c.form == Form::Ranking && c.kernel != kernel::NAMES[0],
         instead: |_| "prior \"zero\" or \"global\", form \"scoring\", or kernel \"linear\"".to_owned(),
     },
     // A query that is held out has no function of its own.
     Conflict {
         choices: &[Choice::Validation, Choice::Smoothing],
-        holds: |c| c.held_out == HeldOut::Queries && c.smoothing == Kind::Individual,
+        holds: |c| c.held_out == HeldOut::Queries && c.smoothing == SmoothingKind::Individual,
         instead: |_| "validation \"documents\" or a source".to_owned(),
     },
     // A slot without its documents has no ideal arrangement.
@@ -180,7 +178,7 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::FitAt, Choice::Smoothing],
-        holds: |c| c.fit_at == FitAt::QueryTime && c.smoothing == Kind::Individual,
+        holds: |c| c.fit_at == FitAt::QueryTime && c.smoothing == SmoothingKind::Individual,
         instead: |_| "fit_at \"training\"".to_owned(),
     },
     Conflict {
@@ -200,11 +198,13 @@ struct Unused {
 /// Every option that a combination can leave without effect.
 const UNUSED: &[Unused] = &[
     unused("neighbors", Choice::Smoothing, |c| !c.smoothing.uses_distance()),
-    unused("bandwidth", Choice::Smoothing, |c| !c.smoothing.uses_distance() || c.smoothing == Kind::Knn),
-    unused("query_features", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
-    unused("query_scale", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
-    unused("fit_at", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
-    unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == Kind::Uniform),
+    unused("bandwidth", Choice::Smoothing, |c| {
+        !c.smoothing.uses_distance() || c.smoothing == SmoothingKind::Knn
+    }),
+    unused("query_features", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
+    unused("query_scale", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
+    unused("fit_at", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
+    unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("landmarks", Choice::Kernel, |c| c.kernel == kernel::NAMES[0]),
     unused("components", Choice::Penalty, |c| c.penalty.kind() != PenaltyKind::Spectral),
     unused("radius", Choice::Penalty, |c| c.penalty != Penalty::Ball),

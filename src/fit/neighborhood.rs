@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
 use crate::math::dense::distance;
-use crate::smoothing::{Kind, Smoothing};
+use crate::smoothing::{Smoothing, SmoothingKind};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
 
@@ -51,8 +51,8 @@ impl Neighborhood {
     /// Training queries used for a query with these scaled features, nearest first.
     pub fn neighbors(&self, features: &[f64]) -> Vec<Neighbor> {
         match self.smoothing.kind {
-            Kind::Uniform => return self.not_held_out().map(Neighbor::with_full_weight).collect(),
-            Kind::Individual => return Vec::new(),
+            SmoothingKind::Uniform => return self.not_held_out().map(Neighbor::with_full_weight).collect(),
+            SmoothingKind::Individual => return Vec::new(),
             _ => {}
         }
         // The bandwidth is computed from all queries, the neighbors are informative ones.
@@ -73,7 +73,7 @@ impl Neighborhood {
     /// Training queries used for a training query.
     pub fn neighbors_of(&self, query: usize) -> Vec<Neighbor> {
         match self.smoothing.kind {
-            Kind::Individual => vec![Neighbor::with_full_weight(query)],
+            SmoothingKind::Individual => vec![Neighbor::with_full_weight(query)],
             _ => self.neighbors(&self.features.row(query).to_vec()),
         }
     }
@@ -84,7 +84,7 @@ impl Neighborhood {
     /// Judgments of a model, for another loss than its own.
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
         let mut neighborhood = self.clone();
-        neighborhood.smoothing.kind = Kind::Uniform;
+        neighborhood.smoothing.kind = SmoothingKind::Uniform;
         if self.blocks.loss() != loss {
             neighborhood.blocks = Arc::new(self.blocks.for_loss(loss.clone())?);
         }
@@ -105,7 +105,11 @@ impl Neighborhood {
         control: &Control,
     ) -> Result<Vec<(Arc<QueryBlock>, f64)>> {
         let Self { blocks, weights, smoothing, .. } = self;
-        let n = if smoothing.kind == Kind::Individual { 1.0 } else { self.not_held_out().count() as f64 };
+        let n = if smoothing.kind == SmoothingKind::Individual {
+            1.0
+        } else {
+            self.not_held_out().count() as f64
+        };
         let mut neighbors: Vec<Neighbor> =
             neighbors.iter().copied().filter(|neighbor| blocks.is_informative(neighbor.query)).collect();
         neighbors.sort_by_key(|neighbor| neighbor.query);
@@ -114,7 +118,7 @@ impl Neighborhood {
             let weight = neighbor.weight * weights[query] * blocks.normalizer(query) / n;
             // One function of all queries uses each query once: caching them would only take memory.
             let block = match smoothing.kind {
-                Kind::Uniform => blocks.prepare(query, control)?,
+                SmoothingKind::Uniform => blocks.prepare(query, control)?,
                 _ => blocks.prepare_cached(query, control)?,
             };
             Ok((block, weight))

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, require};
 use crate::kernel;
 use crate::loss::{ListLoss, Loss, PairLoss};
 use crate::param::named;
-use crate::smoothing::Kind;
+use crate::smoothing::SmoothingKind;
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
@@ -150,7 +150,7 @@ impl FitSpec {
     ) -> Result<Vec<Solution>> {
         match &self.loss {
             Loss::Pair(loss) => {
-                solve::path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), control)
+                solve::pair_path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), control)
             }
             Loss::List(loss) => {
                 let problem = self.lists(loss, space, blocks)?;
@@ -211,7 +211,7 @@ impl FitSpec {
     ///
     /// # Errors
     /// [`Error::Corrupt`] with the reason.
-    pub(crate) fn validate(&self, space: &Space, smoothing: Kind) -> Result<()> {
+    pub(crate) fn validate(&self, space: &Space, smoothing: SmoothingKind) -> Result<()> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let fits = |w: &Option<Vec<f64>>| {
             w.as_ref().is_none_or(|w| w.len() == space.dim() && w.iter().all(|value| value.is_finite()))
@@ -228,7 +228,7 @@ impl FitSpec {
             solver: self.solver,
             penalty: self.penalty,
             prior: if self.center.is_some() { Prior::Global } else { Prior::Zero },
-            form: space.kind(),
+            form: space.form(),
             kernel: space.kernel().map_or(kernel::NAMES[0], |kernel| kernel.def().name),
             smoothing,
             fit_at: FitAt::Training,

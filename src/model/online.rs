@@ -11,7 +11,7 @@ use crate::data::ColumnSummary;
 use crate::error::{Error, Result, require};
 use crate::loss::list::{Active, Bounded, LabelTies, Slam};
 use crate::metric::Metric;
-use crate::space::{Function, FunctionKind, Scorer, Space};
+use crate::space::{Form, Function, Scorer, Space};
 
 pub(super) const TAG: &str = "online";
 
@@ -139,7 +139,7 @@ pub struct Online {
 }
 
 fn linear_space(state: &OnlineState) -> Space {
-    Space::linear(state.weights.len(), FunctionKind::Pointwise)
+    Space::linear(state.weights.len(), Form::Scoring)
 }
 
 impl Online {

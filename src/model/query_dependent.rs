@@ -19,7 +19,7 @@ use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result, require};
 use crate::fit::{FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
-use crate::smoothing::{Bandwidth, Kind, Smoothing};
+use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use crate::space::{Function, Scorer, Space};
 
 pub(super) const TAG: &str = "query_dependent";
@@ -74,7 +74,7 @@ impl QueryDependent {
 
     /// Whether functions can be fitted for new queries; else their only function is 0.
     pub fn fits_new_queries(&self) -> bool {
-        self.neighborhood.smoothing.kind != Kind::Individual || self.spec.center.is_some()
+        self.neighborhood.smoothing.kind != SmoothingKind::Individual || self.spec.center.is_some()
     }
 
     /// Fits the function for a query with these scaled features.
@@ -117,7 +117,7 @@ impl QueryDependent {
     pub(super) fn encode(&self) -> Result<Encoded<'_>> {
         let blocks = &self.neighborhood.blocks;
         // Individual smoothing never uses the data of another query, so no block is stored.
-        let stores_blocks = self.neighborhood.smoothing.kind != Kind::Individual;
+        let stores_blocks = self.neighborhood.smoothing.kind != SmoothingKind::Individual;
         let functions = &self.training.functions;
         let header = Header {
             smoothing: self.neighborhood.smoothing,

@@ -15,33 +15,33 @@ pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
 };
-pub use pair::{PairBlock, PairProblem, certificate, path, solve};
+pub use pair::{PairBlock, PairProblem, certificate, path as pair_path, solve};
 
 /// A solver of problems with pairwise losses, with listwise losses, or with both.
 #[derive(Debug)]
 pub struct SolverDef {
     /// The value of the option `solver`.
     pub name: &'static str,
-    /// One line for people.
+    /// One line for the reference tables.
     pub summary: &'static str,
     /// Solves a [`PairProblem`].
-    pub pair: Option<PairWork>,
+    pub pair: Option<PairMethod>,
     /// Solves a [`ListProblem`].
-    pub list: Option<ListWork>,
+    pub list: Option<ListMethod>,
 }
 
-/// A way to solve a [`PairProblem`].
+/// A method for a [`PairProblem`].
 #[derive(Debug, Clone, Copy)]
-pub struct PairWork {
+pub struct PairMethod {
     /// Supported losses. Psi is supported if the hinge is ([`SolverDef::takes`]).
     pub losses: &'static [PairLoss],
     /// Solves the problem for each lambda.
     pub path: PairPath,
 }
 
-/// A way to solve a [`ListProblem`].
+/// A method for a [`ListProblem`].
 #[derive(Debug, Clone, Copy)]
-pub struct ListWork {
+pub struct ListMethod {
     /// Shapes of supported losses.
     pub shapes: &'static [Shape],
     /// Solves the problem for each lambda.
@@ -60,8 +60,8 @@ impl SolverDef {
     pub fn takes(&self, loss: &Loss) -> bool {
         match loss {
             Loss::Pair(PairLoss::Psi) => self.takes(&Loss::Pair(PairLoss::Hinge)),
-            Loss::Pair(loss) => self.pair.is_some_and(|work| work.losses.contains(loss)),
-            Loss::List(loss) => self.list.is_some_and(|work| work.shapes.contains(&loss.shape())),
+            Loss::Pair(loss) => self.pair.is_some_and(|method| method.losses.contains(loss)),
+            Loss::List(loss) => self.list.is_some_and(|method| method.shapes.contains(&loss.shape())),
         }
     }
 
@@ -83,14 +83,14 @@ impl SolverDef {
         )))
     }
 
-    /// Its way to solve pairwise problems, or that of `auto`.
+    /// Its method for pairwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
     fn pair_path(&self) -> PairPath {
-        self.pair.map_or(pair::NEWTON_WORK.path, |work| work.path)
+        self.pair.map_or(pair::NEWTON_ON_PAIRS.path, |method| method.path)
     }
 
-    /// Its way to solve listwise problems, or that of `auto`.
+    /// Its method for listwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
     fn list_path(&self) -> ListPath {
-        self.list.map_or(list::AUTO.path, |work| work.path)
+        self.list.map_or(list::AUTO_ON_LISTS.path, |method| method.path)
     }
 }
 
@@ -107,8 +107,8 @@ pub enum QueryBlock {
 const AUTO: SolverDef = SolverDef {
     name: "auto",
     summary: "pairs: newton; lists: by the shape of the loss",
-    pair: Some(pair::NEWTON_WORK),
-    list: Some(list::AUTO),
+    pair: Some(pair::NEWTON_ON_PAIRS),
+    list: Some(list::AUTO_ON_LISTS),
 };
 
 /// All solvers. The first is the default.

@@ -1,11 +1,11 @@
 //! Spaces in which a ranking function is linear. A space turns the weights of a function into scores.
 //!
-//! | kind | score of document j among k |
+//! | form | score of document j among k |
 //! |---|---|
-//! | pointwise | s(x_j), equation (3.7) of Dai & Wang (2019) |
-//! | pairwise | (1 / k) sum_l f(x_j, x_l), the least-squares scores (3.6) of a ranking function f of pairs, (3.1) |
+//! | scoring | s(x_j), equation (3.7) of Dai & Wang (2019) |
+//! | ranking | (1 / k) sum_l f(x_j, x_l), the least-squares scores (3.6) of a ranking function f of pairs, (3.1) |
 //!
-//! A linear f of pairs is a difference of linear scores and has twice their squared norm. So it is fitted like a pointwise
+//! A linear f of pairs is a difference of linear scores and has twice their squared norm. So it is fitted like a scoring
 //! function with 2 lambda, and its scores are centered. Other kernels become linear by a map of documents or of pairs
 //! (`kernel`). The weights of a function are then coefficients of the map's pivots.
 
@@ -29,14 +29,14 @@ pub use sum::{Member, SumSpace};
 
 /// What a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FunctionKind {
+pub enum Form {
     /// One document: a scoring function s(x).
-    Pointwise,
+    Scoring,
     /// Two documents: an antisymmetric ranking function f(x, x').
-    Pairwise,
+    Ranking,
 }
 
-named!(FunctionKind { Pointwise = "scoring", Pairwise = "ranking" });
+named!(Form { Scoring = "scoring", Ranking = "ranking" });
 
 /// A ranking function: weights in a [`Space`], which turns them into scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// The function 0, whose optimality is not certified.
+    /// The function 0, for queries that none can be fitted for. `objective` and `gap` have no meaning.
     pub fn zero(dim: usize) -> Self {
         Self { weights: vec![0.0; dim], objective: 0.0, gap: 0.0 }
     }
@@ -126,7 +126,7 @@ impl From<SumSpace> for AnySpace {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {
     width: usize,
-    kind: FunctionKind,
+    form: Form,
     map: Map,
 }
 
@@ -146,8 +146,8 @@ enum Map {
 
 impl Space {
     /// Linear functions of `width` scaled features.
-    pub fn linear(width: usize, kind: FunctionKind) -> Self {
-        Self { width, kind, map: Map::Linear }
+    pub fn linear(width: usize, form: Form) -> Self {
+        Self { width, form, map: Map::Linear }
     }
 
     /// The space of a kernel, for these documents with scaled features.
@@ -156,7 +156,7 @@ impl Space {
     /// A kernel that is 0 or not finite on the documents; an interruption.
     pub fn fit(
         kernel: &kernel::KernelSpec,
-        kind: FunctionKind,
+        form: Form,
         data: &Dataset,
         options: &MapOptions,
         control: &Control,
@@ -164,24 +164,21 @@ impl Space {
         let features = &data.features;
         let width = features.columns();
         if kernel.is_linear() {
-            return Ok(Self::linear(width, kind));
+            return Ok(Self::linear(width, form));
         }
         let kernel = kernel.fit(features, options.seed, control)?;
-        let map = match kind {
-            FunctionKind::Pointwise => Map::Documents(FeatureMap::fit(&kernel, features, options, control)?),
-            FunctionKind::Pairwise => {
+        let map = match form {
+            Form::Scoring => Map::Documents(FeatureMap::fit(&kernel, features, options, control)?),
+            Form::Ranking => {
                 let (offsets, labels) = (&data.offsets, &data.relevance);
                 Map::Pairs(PairMap::fit(&kernel, features, offsets, labels, options, control)?)
             }
         };
-        let space = Self { width, kind, map };
+        let space = Self { width, form, map };
         if space.dim() == 0 {
             let name = kernel.def().name;
-            let what = if kind == FunctionKind::Pointwise {
-                "training document"
-            } else {
-                "pair of different relevance"
-            };
+            let what =
+                if form == Form::Scoring { "training document" } else { "pair of different relevance" };
             return Err(Error::Data(format!("the kernel {name} is 0 on every {what}")));
         }
         Ok(space)
@@ -198,21 +195,21 @@ impl Space {
         options: &MapOptions,
         control: &Control,
     ) -> Result<Self> {
-        let (width, kind) = (features.columns(), FunctionKind::Pointwise);
+        let (width, form) = (features.columns(), Form::Scoring);
         if kernel.is_linear() {
-            return Ok(Self::linear(width, kind));
+            return Ok(Self::linear(width, form));
         }
         let kernel = kernel.fit(features, options.seed, control)?;
         let map = Map::Fitted(Basis::of_documents(&kernel, features, options)?);
-        Ok(Self { width, kind, map })
+        Ok(Self { width, form, map })
     }
 
     /// What its functions take.
-    pub fn kind(&self) -> FunctionKind {
-        self.kind
+    pub fn form(&self) -> Form {
+        self.form
     }
 
-    /// Bytes of all training documents (pairs for pairwise functions) as the solver reads them; 0 if they are not copied.
+    /// Bytes of all training documents (pairs for ranking functions) as the solver reads them; 0 if they are not copied.
     pub fn bytes(&self, data: &Dataset) -> u64 {
         let rows: u64 = match &self.map {
             Map::Linear => 0,
@@ -243,9 +240,9 @@ impl Space {
 
     /// The lambda of the solver for a lambda of the caller.
     pub fn solver_lambda(&self, lambda: f64) -> f64 {
-        match self.kind {
-            FunctionKind::Pointwise => lambda,
-            FunctionKind::Pairwise => 2.0 * lambda,
+        match self.form {
+            Form::Scoring => lambda,
+            Form::Ranking => 2.0 * lambda,
         }
     }
 
@@ -320,7 +317,7 @@ impl Space {
         functions: impl Iterator<Item = &'a [f64]>,
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
-        if self.kind == FunctionKind::Pairwise {
+        if self.form == Form::Ranking {
             return self.pairwise_scores(documents, functions, control);
         }
         let (features, rows) = (documents.features, documents.range());
@@ -385,7 +382,7 @@ impl Scorer for Space {
     }
 
     fn pointwise(&self) -> bool {
-        self.kind == FunctionKind::Pointwise
+        self.form == Form::Scoring
     }
 
     fn is_linear(&self) -> bool {
@@ -414,7 +411,7 @@ impl Scorer for Space {
             &[
                 (map_is_valid, "a valid kernel map"),
                 (self.width > 0 && map_width == self.width, "a map of as many features as it has"),
-                (self.is_linear() || (self.kind == FunctionKind::Pairwise) == of_pairs, "a map of its kind"),
+                (self.is_linear() || (self.form == Form::Ranking) == of_pairs, "a map of its form"),
                 (self.dim() > 0, "a weight"),
             ],
         )

@@ -7,8 +7,8 @@ use sqlite_ltr::internals::arrange::ListConstraint;
 use sqlite_ltr::internals::data::RowOrder;
 use sqlite_ltr::internals::options::{self, OPTIONS, Use};
 use sqlite_ltr::internals::param::{Params, Rule};
-use sqlite_ltr::internals::smoothing::Kind;
-use sqlite_ltr::internals::space::FunctionKind;
+use sqlite_ltr::internals::smoothing::SmoothingKind;
+use sqlite_ltr::internals::space::Form;
 use sqlite_ltr::internals::{kernel, loss, solve};
 
 pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax"];
@@ -159,7 +159,7 @@ pub fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = batch().map(|algorithm| Case::new(algorithm.name, json!({}))).collect();
     for (place, loss) in losses().enumerate() {
         let at = |names: &[&'static str]| names[place % names.len()];
-        let (smoothing, scale, kernel) = (at(Kind::NAMES), at(SCALES), at(kernel::NAMES));
+        let (smoothing, scale, kernel) = (at(SmoothingKind::NAMES), at(SCALES), at(kernel::NAMES));
         let choices = json!({ "loss": loss, "smoothing": smoothing, "scale": scale, "kernel": kernel });
         cases.push(Case::new("q_svm", choices));
     }
@@ -171,7 +171,7 @@ pub fn cases() -> Vec<Case> {
             cases.push(Case::new("q_svm", json!({ "loss": loss, "prior": prior, "fit_at": fits })));
         }
     }
-    for form in FunctionKind::NAMES {
+    for form in Form::NAMES {
         cases.push(Case::new("knn_svm", json!({ "form": form, "kernel": "gaussian", "landmarks": 12 })));
     }
     for case in &cases {
@@ -185,7 +185,7 @@ pub fn cases() -> Vec<Case> {
 pub fn product() -> Vec<Case> {
     let mut cases = Vec::new();
     for loss in loss::LOSSES.iter().filter(|loss| loss.shape.is_convex() && !has_slots(loss.name)) {
-        for smoothing in Kind::NAMES {
+        for smoothing in SmoothingKind::NAMES {
             for kernel in kernel::NAMES {
                 let choices = json!({ "loss": loss.name, "smoothing": smoothing, "kernel": kernel });
                 cases.push(Case::new("q_svm", choices));
@@ -194,7 +194,7 @@ pub fn product() -> Vec<Case> {
     }
     for loss in losses() {
         for solver in solve::NAMES {
-            for form in FunctionKind::NAMES {
+            for form in Form::NAMES {
                 for kernel in ["linear", "gaussian"] {
                     let choices = json!({ "loss": loss, "solver": solver, "form": form, "kernel": kernel });
                     cases.push(Case::new("rank_svm", choices));

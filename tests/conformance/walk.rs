@@ -10,8 +10,8 @@ use sqlite_ltr::internals::algorithm::find;
 use sqlite_ltr::internals::fit::{FitAt, Prior};
 use sqlite_ltr::internals::model::Model;
 use sqlite_ltr::internals::options::{self, Use};
-use sqlite_ltr::internals::smoothing::Kind;
-use sqlite_ltr::internals::space::FunctionKind;
+use sqlite_ltr::internals::smoothing::SmoothingKind;
+use sqlite_ltr::internals::space::Form;
 use sqlite_ltr::internals::{kernel, loss, solve};
 
 use super::cases::{connect, fit};
@@ -44,9 +44,9 @@ const SIZES: [usize; 8] = [
     loss::NAMES.len(),
     PENALTIES.len(),
     Prior::NAMES.len(),
-    FunctionKind::NAMES.len(),
+    Form::NAMES.len(),
     kernel::NAMES.len(),
-    Kind::NAMES.len(),
+    SmoothingKind::NAMES.len(),
     solve::NAMES.len(),
     FitAt::NAMES.len(),
 ];
@@ -73,9 +73,9 @@ fn combination([loss, penalty, prior, form, kernel, smoothing, solver, fit_at]: 
         ("loss", loss::NAMES[loss]),
         ("penalty", penalty),
         ("prior", Prior::NAMES[prior]),
-        ("form", FunctionKind::NAMES[form]),
+        ("form", Form::NAMES[form]),
         ("kernel", kernel::NAMES[kernel]),
-        ("smoothing", Kind::NAMES[smoothing]),
+        ("smoothing", SmoothingKind::NAMES[smoothing]),
         ("solver", solve::NAMES[solver]),
     ] {
         options.insert(key.to_owned(), json!(name));

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::math::dense::distance;
-use sqlite_ltr::internals::smoothing::{Bandwidth, Kind, Smoothing};
+use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, solve};
 use sqlite_ltr::metric::{Metric, MetricOptions, Ties};
 
@@ -24,7 +24,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-fn smoothing(kind: Kind, neighbors: usize) -> Smoothing {
+fn smoothing(kind: SmoothingKind, neighbors: usize) -> Smoothing {
     Smoothing { kind, neighbors, bandwidth: Bandwidth::Median }
 }
 
@@ -43,10 +43,10 @@ fn weights_and_bandwidths_are_the_files() {
         let candidates: Vec<Option<f64>> =
             distances.iter().zip(observed).map(|(d, seen)| seen.as_bool().unwrap().then_some(*d)).collect();
         for (kind, key) in [
-            (Kind::Gaussian, "pi_gauss"),
-            (Kind::Knn, "pi_knn"),
-            (Kind::Epanechnikov, "pi_epanechnikov"),
-            (Kind::Tricube, "pi_tricube"),
+            (SmoothingKind::Gaussian, "pi_gauss"),
+            (SmoothingKind::Knn, "pi_knn"),
+            (SmoothingKind::Epanechnikov, "pi_epanechnikov"),
+            (SmoothingKind::Tricube, "pi_tricube"),
         ] {
             let smoothing = smoothing(kind, index("k"));
             let h = smoothing.bandwidth(&distances);
@@ -103,7 +103,7 @@ fn lenders(queries: &[Query], target: usize, method: &str) -> Vec<(usize, f64)> 
         "rank" => (0..queries.len()).filter(observed).map(|query| (query, 1.0)).collect(),
         "indv" => vec![(target, 1.0)],
         _ => {
-            let kind = if method == "knn" { Kind::Knn } else { Kind::Gaussian };
+            let kind = if method == "knn" { SmoothingKind::Knn } else { SmoothingKind::Gaussian };
             let features = &queries[target].features;
             let distances: Vec<f64> = queries.iter().map(|q| distance(&q.features, features)).collect();
             let candidates: Vec<Option<f64>> =

@@ -49,7 +49,7 @@ fn ranked(connection: &Connection, model: &[u8], source: &str) -> Vec<(i64, i64,
 fn every_smoothing_and_kernel_fills_every_slot_once() {
     let connection = connect();
     let (known, new) = (cells("query_id < 9", "shuffle"), cells("query_id > 8", "query_id"));
-    for smoothing in smoothing::Kind::NAMES {
+    for smoothing in smoothing::SmoothingKind::NAMES {
         for kernel in kernel::NAMES {
             let what = format!("{smoothing} {kernel}");
             let options = |threads: usize| json!({ "lambda": 0.01, "smoothing": smoothing, "kernel": kernel, "threads": threads });

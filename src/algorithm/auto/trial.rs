@@ -20,7 +20,7 @@ use crate::loss::{Loss, least_squares};
 use crate::metric::Mean;
 use crate::select::{argmax_smoothed, fold_numbers, smoothed};
 use crate::solve::{Gram, ListBlock, Rows};
-use crate::space::{FunctionKind, Scorer, Space};
+use crate::space::{Form, Scorer, Space};
 
 /// Folds of each partition.
 const FOLDS: usize = 5;
@@ -102,7 +102,7 @@ pub(super) fn prepared(
     scale(&scaling, candidate.scale, &mut scaled, control)?;
     let map = MapOptions { landmarks, seed: spec.seed, ..MapOptions::default() };
     let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
-    let space = Space::fit(&kernel, FunctionKind::Pointwise, &scaled, &map, control)?;
+    let space = Space::fit(&kernel, Form::Scoring, &scaled, &map, control)?;
     Ok((scaling, Arc::new(scaled), space))
 }
 

@@ -10,9 +10,9 @@ use crate::fit::{Combination, FitAt, HeldOut, LambdaScope, Penalty, PenaltyKind,
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, LOSSES, Loss, LossDef};
 use crate::param::{Params, named};
-use crate::smoothing::{Bandwidth, Kind, Smoothing};
+use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use crate::solve::{self, SolverDef};
-use crate::space::FunctionKind;
+use crate::space::Form;
 
 /// Options of the grid, besides the parameters of its losses.
 const OPTIONS: &[&str] = &[
@@ -83,7 +83,7 @@ pub(super) struct GridSpec {
     pub kernel: kernel::KernelSpec,
     /// Maximum number of pivots of a kernel's map.
     pub landmarks: usize,
-    pub form: FunctionKind,
+    pub form: Form,
     pub solver: &'static SolverDef,
     /// Relative duality gap at which a fit stops.
     pub tolerance: f64,
@@ -124,7 +124,8 @@ impl GridSpec {
         let prior = parse_prior(params, penalty)?;
         let smoothing = parse_smoothing(params)?;
         let lambda = parse_lambda(params, &loss, kernel.is_linear(), penalty, prior);
-        let held_out = if smoothing.kind == Kind::Individual { HeldOut::Documents } else { HeldOut::Queries };
+        let held_out =
+            if smoothing.kind == SmoothingKind::Individual { HeldOut::Documents } else { HeldOut::Queries };
         let mut given = Map::from_iter([("kernel".to_owned(), given_kernel)]);
         given.extend(loss_parameters(loss_def, params));
         let spec = Self {
@@ -136,7 +137,7 @@ impl GridSpec {
             weighting: params.choice("weighting")?.unwrap_or_default(),
             kernel,
             landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
-            form: params.choice("form")?.unwrap_or(FunctionKind::Pointwise),
+            form: params.choice("form")?.unwrap_or(Form::Scoring),
             solver: solve::find(params.text("solver").unwrap_or(solve::NAMES[0]))?,
             penalty,
             prior,
@@ -194,7 +195,7 @@ impl GridSpec {
         for (key, value) in &self.given {
             set(key, value.clone());
         }
-        if kind != Kind::Uniform || self.prior != Prior::Zero {
+        if kind != SmoothingKind::Uniform || self.prior != Prior::Zero {
             set("prior", json!(self.prior.name()));
         }
         if self.weighting != Weighting::Queries {
@@ -203,14 +204,14 @@ impl GridSpec {
         if self.penalty != Penalty::Ridge {
             set("penalty", json!(self.penalty.kind().name()));
         }
-        if kind != Kind::Uniform {
+        if kind != SmoothingKind::Uniform {
             set("fit_at", json!(self.fit_at.name()));
         }
         if kind.uses_distance() {
             set("neighbors", json!(self.smoothing.neighbors));
             set("query_scale", json!(self.query_scale.name()));
         }
-        if kind.uses_distance() && kind != Kind::Knn {
+        if kind.uses_distance() && kind != SmoothingKind::Knn {
             let bandwidth = match self.smoothing.bandwidth {
                 Bandwidth::Median => json!("median"),
                 Bandwidth::Fixed(h) => json!(h),
@@ -222,14 +223,14 @@ impl GridSpec {
 
     /// Bytes that a model is known to take: documents kept for new queries, and linear functions of training queries.
     pub(super) fn bytes_kept(&self, data: &Dataset) -> u64 {
-        if self.smoothing.kind == Kind::Uniform {
+        if self.smoothing.kind == SmoothingKind::Uniform {
             return 0;
         }
         let columns = data.features.columns() * if self.scale == ScalingKind::QuantileMinmax { 2 } else { 1 };
         let informative = |query: &usize| self.loss.is_informative(data.labels(*query));
         let documents: usize =
             (0..data.n_queries()).filter(informative).map(|query| data.rows(query).len()).sum();
-        let kept = if self.smoothing.kind == Kind::Individual { 0 } else { documents };
+        let kept = if self.smoothing.kind == SmoothingKind::Individual { 0 } else { documents };
         let fitted =
             if self.fit_at == FitAt::QueryTime || !self.kernel.is_linear() { 0 } else { data.n_queries() };
         (kept * (8 + columns * data.features.element_bytes()) + fitted * 8 * columns) as u64
@@ -264,7 +265,7 @@ pub(in crate::algorithm) fn loss_parameters(
 
 fn parse_smoothing(params: &Params) -> Result<Smoothing> {
     Ok(Smoothing {
-        kind: params.choice("smoothing")?.unwrap_or(Kind::Uniform),
+        kind: params.choice("smoothing")?.unwrap_or(SmoothingKind::Uniform),
         neighbors: params.count("neighbors").unwrap_or(NEIGHBORS),
         bandwidth: params.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
     })

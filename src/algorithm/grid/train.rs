@@ -25,7 +25,7 @@ use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, Trainin
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
-use crate::smoothing::Kind;
+use crate::smoothing::SmoothingKind;
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Space};
 
@@ -152,7 +152,7 @@ impl<'a> Session<'a> {
         // 2. Query features from documents as they are, then documents scaled.
         let scaling = Scaling::fit(spec.scale, &data, control)?;
         let standardize = spec.query_scale == QueryScale::Standard;
-        let rule = (spec.smoothing.kind != Kind::Uniform)
+        let rule = (spec.smoothing.kind != SmoothingKind::Uniform)
             .then(|| QueryFeatureRule::fit(&data, spec.query_features, standardize))
             .transpose()?;
         let features = query_features(rule.as_ref(), &data)?;
@@ -230,7 +230,8 @@ impl<'a> Session<'a> {
                 let tolerance = selection_tolerance(&self.spec.loss);
                 let spec = |round: &Round| self.fit_spec(&round.neighborhood, lambdas[0], tolerance, prior);
                 // The largest lambda gives the prior. Functions depart from it only if that is clearly better.
-                let shrinks = self.spec.prior != Prior::Zero && self.spec.smoothing.kind != Kind::Uniform;
+                let shrinks =
+                    self.spec.prior != Prior::Zero && self.spec.smoothing.kind != SmoothingKind::Uniform;
                 let tendency = if shrinks { Tendency::LargestNearBest } else { Tendency::Best };
                 self.select(rounds, &Candidates { lambdas, spec: &spec, tendency }, warnings)
             }
@@ -260,7 +261,7 @@ impl<'a> Session<'a> {
 
     /// One function for all queries, one per training query, or none if they are fitted at query time.
     fn fit_all(&self, spec: &FitSpec, each: Option<&[f64]>, started: Instant) -> Result<Vec<Fit>> {
-        if self.spec.smoothing.kind == Kind::Uniform {
+        if self.spec.smoothing.kind == SmoothingKind::Uniform {
             return Ok(vec![self.fit_one(&self.neighborhood.neighbors(&[]), spec, started)?]);
         }
         if self.spec.fit_at == FitAt::QueryTime {

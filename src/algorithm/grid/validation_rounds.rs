@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::fit::{Neighbor, Neighborhood, Prior, TrainingBlocks};
 use crate::loss::Loss;
 use crate::select::{Folds, held_out_documents};
-use crate::smoothing::Kind;
+use crate::smoothing::SmoothingKind;
 
 /// Fraction of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
@@ -71,7 +71,7 @@ impl Round {
 
     /// One trial per query, or one in all with uniform smoothing.
     pub fn trials(&self, control: &Control) -> Result<Vec<Trial>> {
-        if self.neighborhood.smoothing.kind == Kind::Uniform {
+        if self.neighborhood.smoothing.kind == SmoothingKind::Uniform {
             return Ok(vec![Trial {
                 neighbors: self.neighborhood.neighbors(&[]),
                 queries: self.queries.clone(),
@@ -89,7 +89,7 @@ impl Round {
         match &self.targets {
             Targets::HeldOut => neighborhood.neighbors(&neighborhood.features.row(query).to_vec()),
             Targets::Observed => neighborhood.neighbors_of(query),
-            Targets::Others { own, .. } if neighborhood.smoothing.kind == Kind::Individual => {
+            Targets::Others { own, .. } if neighborhood.smoothing.kind == SmoothingKind::Individual => {
                 own[query].map_or_else(Vec::new, |own| neighborhood.neighbors_of(own))
             }
             Targets::Others { features, .. } => neighborhood.neighbors(&features.row(query).to_vec()),

@@ -2,10 +2,10 @@
 
 use super::{BUNDLE, LBFGS, LEAST_SQUARES, ListProblem};
 use crate::loss::Shape;
-use crate::solve::{ListWork, SolverDef};
+use crate::solve::{ListMethod, SolverDef};
 
-/// The work of the solver `auto` on lists.
-pub const AUTO: ListWork = ListWork {
+/// The method of the solver `auto` for lists.
+pub const AUTO_ON_LISTS: ListMethod = ListMethod {
     shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference, Shape::Annealed],
     path: |problem, lambdas, rule, control| choose(problem).list_path()(problem, lambdas, rule, control),
 };

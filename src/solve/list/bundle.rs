@@ -3,14 +3,14 @@
 use super::rounds;
 use crate::loss::Shape;
 use crate::optim::cutting_planes::minimize_path;
-use crate::solve::{ListWork, SolverDef};
+use crate::solve::{ListMethod, SolverDef};
 
 /// The definition.
 pub const BUNDLE: SolverDef = SolverDef {
     name: "bundle",
     summary: "cutting planes with a line search, for convex listwise losses and, in rounds, for differences of convex ones",
     pair: None,
-    list: Some(ListWork {
+    list: Some(ListMethod {
         shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference],
         path: |problem, lambdas, rule, control| match problem.shape() {
             Shape::Difference => rounds::convex_path(problem, lambdas, rule, control),

@@ -17,7 +17,7 @@ use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::optim::vector::{axpy, difference};
 use crate::optim::{Best, Method, Ridge, iterate, solve_path};
-use crate::solve::{ListWork, SolverDef};
+use crate::solve::{ListMethod, SolverDef};
 
 /// Most visits of all queries in a round.
 const MOST_SWEEPS: usize = 30;
@@ -33,7 +33,7 @@ pub const CONSTRAINT_GENERATION: SolverDef = SolverDef {
     name: "constraint_generation",
     summary: "cutting planes for each query and coordinate ascent on their dual, for convex listwise losses",
     pair: None,
-    list: Some(ListWork {
+    list: Some(ListMethod {
         shapes: &[Shape::Convex],
         path: |problem, lambdas, rule, control| {
             let mut sets: Vec<WorkingSet> =

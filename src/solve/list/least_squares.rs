@@ -16,7 +16,7 @@ use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::optim::vector::{axpy, difference};
 use crate::optim::{Best, Method, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path};
-use crate::solve::{ListWork, SolverDef};
+use crate::solve::{ListMethod, SolverDef};
 
 const MOST_CORRECTIONS: usize = 5;
 
@@ -25,7 +25,7 @@ pub const LEAST_SQUARES: SolverDef = SolverDef {
     name: "least_squares",
     summary: "the linear system of least squares, for quadratic listwise losses",
     pair: None,
-    list: Some(ListWork { shapes: &[Shape::Quadratic], path }),
+    list: Some(ListMethod { shapes: &[Shape::Quadratic], path }),
 };
 
 fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {

@@ -25,7 +25,7 @@ mod smooth;
 mod spectral;
 mod stochastic;
 
-pub use auto::AUTO;
+pub use auto::AUTO_ON_LISTS;
 pub use ball::path as ball_path;
 pub use block::{ListBlock, Rows};
 pub use bundle::BUNDLE;
@@ -33,7 +33,7 @@ pub use constraint_generation::CONSTRAINT_GENERATION;
 pub use gram::Gram;
 pub use least_squares::LEAST_SQUARES;
 pub use problem::ListProblem;
-pub use smooth::{LBFGS, NEWTON};
+pub use smooth::{LBFGS, NEWTON_ON_LISTS};
 pub use spectral::{Cut, eigenpairs, path as spectral_path};
 pub use stochastic::STOCHASTIC;
 

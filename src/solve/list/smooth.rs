@@ -3,14 +3,14 @@
 use super::{rounds, warm_path};
 use crate::loss::Shape;
 use crate::optim::{lbfgs, newton_cg};
-use crate::solve::{ListWork, SolverDef};
+use crate::solve::{ListMethod, SolverDef};
 
 /// The definition.
 pub const LBFGS: SolverDef = SolverDef {
     name: "lbfgs",
     summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
     pair: None,
-    list: Some(ListWork {
+    list: Some(ListMethod {
         shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Annealed],
         path: |problem, lambdas, rule, control| match problem.shape() {
             Shape::Annealed => rounds::anneal_path(problem, lambdas, rule, control),
@@ -19,8 +19,8 @@ pub const LBFGS: SolverDef = SolverDef {
     }),
 };
 
-/// The work of the solver `newton` on lists.
-pub const NEWTON: ListWork = ListWork {
+/// The method of the solver `newton` for lists.
+pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
     shapes: &[Shape::Quadratic, Shape::Smooth],
     path: |problem, lambdas, rule, control| {
         warm_path(problem, lambdas, |p, w| newton_cg::minimize(&p, w, rule, control))

@@ -21,7 +21,7 @@ use crate::math::dense::dot;
 use crate::math::random::Random;
 use crate::optim::vector::axpy;
 use crate::optim::{Best, Method, Ridge, StopRule, iterate};
-use crate::solve::{ListWork, SolverDef};
+use crate::solve::{ListMethod, SolverDef};
 
 const MOST_EPOCHS: u32 = 100;
 /// Weight of late points in averages.
@@ -32,7 +32,7 @@ pub const STOCHASTIC: SolverDef = SolverDef {
     name: "stochastic",
     summary: "averaged stochastic subgradients, for a rough solution of convex listwise losses in few passes",
     pair: None,
-    list: Some(ListWork {
+    list: Some(ListMethod {
         shapes: &[Shape::Smooth, Shape::Convex],
         path: |problem, lambdas, rule, control| {
             let rule = StopRule { max_iterations: rule.max_iterations.min(MOST_EPOCHS), ..*rule };

@@ -41,7 +41,7 @@ mod reduce;
 pub use block::PairBlock;
 pub use certificate::certificate;
 pub use dual::{ADMM, DUAL_DESCENT};
-pub use newton::{NEWTON, NEWTON_WORK};
+pub use newton::{NEWTON, NEWTON_ON_PAIRS};
 
 use super::{Solution, SolveOptions, SolveReport, Stop};
 use crate::control::Control;

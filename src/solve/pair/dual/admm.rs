@@ -40,13 +40,13 @@ use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
 use crate::solve::PairProblem;
-use crate::solve::{PairWork, Solution, SolverDef, StopRule};
+use crate::solve::{PairMethod, Solution, SolverDef, StopRule};
 
 /// The definition.
 pub const ADMM: SolverDef = SolverDef {
     name: "admm",
     summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",
-    pair: Some(PairWork { losses: &[PairLoss::Hinge], path }),
+    pair: Some(PairMethod { losses: &[PairLoss::Hinge], path }),
     list: None,
 };
 

@@ -31,13 +31,13 @@ use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
 use crate::math::simd::{SimdTask, dispatch};
 use crate::solve::PairProblem;
-use crate::solve::{PairWork, Solution, SolverDef, Stop, StopRule};
+use crate::solve::{PairMethod, Solution, SolverDef, Stop, StopRule};
 
 /// The definition.
 pub const DUAL_DESCENT: SolverDef = SolverDef {
     name: "dual_descent",
     summary: "coordinate descent on the multipliers of the pairs, for large lambda",
-    pair: Some(PairWork { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge], path }),
+    pair: Some(PairMethod { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge], path }),
     list: None,
 };
 

@@ -23,18 +23,18 @@ use super::PairProblem;
 use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::optim::solve_path;
-use crate::solve::{PairWork, Solution, SolverDef, StopRule};
+use crate::solve::{PairMethod, Solution, SolverDef, StopRule};
 
 /// Newton's method for pairs, also used by `auto`.
-pub const NEWTON_WORK: PairWork =
-    PairWork { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path };
+pub const NEWTON_ON_PAIRS: PairMethod =
+    PairMethod { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path };
 
 /// The definition.
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
     summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
-    pair: Some(NEWTON_WORK),
-    list: Some(crate::solve::list::NEWTON),
+    pair: Some(NEWTON_ON_PAIRS),
+    list: Some(crate::solve::list::NEWTON_ON_LISTS),
 };
 
 fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Numbers, PairProblem, blocks, fit, problem, reference, shapes, weights};
 use crate::control::Control;
-use crate::solve::{Solution, SolveOptions, Stop, certificate, path};
+use crate::solve::{Solution, SolveOptions, Stop, certificate, pair_path};
 
 /// Numbers of a given size.
 pub(super) fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {
@@ -85,7 +85,7 @@ fn a_path_around_a_center() {
     let problem = problem(&weights(&blocks), 1.0).with_center(center.clone()).unwrap();
     let lambdas: Vec<f64> = (0..30).map(|i| 10f64.powf(6.0 - 0.4 * f64::from(i))).collect();
     let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
-    let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
+    let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
     assert!(fits[0].w.iter().zip(&center).all(|(w, w0)| (w - w0).abs() < 1e-4));
     for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
         let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{Numbers, PairBlock, PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
 use crate::control::Control;
 use crate::loss::PairLoss;
-use crate::solve::{SolveOptions, Stop, certificate, path, solve};
+use crate::solve::{SolveOptions, Stop, certificate, pair_path, solve};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
@@ -83,11 +83,11 @@ fn a_path_and_an_interruption() {
     let blocks = blocks(&shape);
     let psi = problem(&weights(&blocks), 1e-3).with_loss(PairLoss::Psi);
     let lambdas = [1.0, 1e-2, 1e-3];
-    let fits = path(&psi, &lambdas, &SolveOptions::default(), &Control::default()).unwrap();
+    let fits = pair_path(&psi, &lambdas, &SolveOptions::default(), &Control::default()).unwrap();
     let (last, single) = (fits.last().unwrap(), fit(&psi, 1e-6).1);
     assert_eq!(fits.len(), 3);
     assert!((certificate(&psi, &last.w) - last.report.objective).abs() < 1e-12);
     assert!((last.report.objective / single.objective - 1.0).abs() < 0.1);
     assert_eq!(solve(&psi, &SolveOptions::default(), &canceled()).report.stop, Stop::Interrupted);
-    assert_eq!(path(&psi, &lambdas, &SolveOptions::default(), &canceled()).unwrap().len(), 1);
+    assert_eq!(pair_path(&psi, &lambdas, &SolveOptions::default(), &canceled()).unwrap().len(), 1);
 }

@@ -6,7 +6,7 @@ use super::centered::{shifted, vector};
 use super::{PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
 use crate::control::Control;
 use crate::loss::{Loss, PairLoss};
-use crate::solve::{Solution, SolveOptions, Stop, certificate, path, solve};
+use crate::solve::{Solution, SolveOptions, Stop, certificate, pair_path, solve};
 
 const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
 
@@ -69,7 +69,7 @@ fn a_path_ends_where_single_fits_end() {
     for loss in LOSSES {
         let problem = problem(&weights(&blocks), 1.0).with_loss(loss);
         let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
-        let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
+        let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
         for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
             let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap().with_loss(loss);
             let (_, cold) = fit(&single, 1e-7);
@@ -126,9 +126,9 @@ fn an_interruption_and_a_limit_are_reported() {
 
 #[test]
 fn a_solver_refuses_a_loss_that_it_does_not_take() {
-    use crate::solve::{PairWork, SOLVERS, SolverDef};
-    let work = PairWork { losses: &[PairLoss::Hinge], path: SOLVERS[0].pair_path() };
-    let hinge_only = SolverDef { name: "test", summary: "", pair: Some(work), list: None };
+    use crate::solve::{PairMethod, SOLVERS, SolverDef};
+    let method = PairMethod { losses: &[PairLoss::Hinge], path: SOLVERS[0].pair_path() };
+    let hinge_only = SolverDef { name: "test", summary: "", pair: Some(method), list: None };
     assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi)));
     let error = hinge_only.check(&Loss::Pair(PairLoss::Logistic)).unwrap_err().to_string();
     assert_eq!(error, "the solver 'test' does not take the loss 'logistic', which is taken by: auto, newton");
