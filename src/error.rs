@@ -11,12 +11,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// An unknown name of an algorithm, option, metric, ...
-    #[error("unknown {what} '{name}'{}", hint(nearest.as_deref(), known))]
+    #[error("unknown {what} '{name}'{place}{}", hint(nearest.as_deref(), known))]
     Unknown {
         /// Kind of thing that was named.
         what: &'static str,
         /// The name as given.
         name: String,
+        /// Where it was given, with a space in front; may be empty.
+        place: String,
         /// The known name closest to it, if one is close.
         nearest: Option<String>,
         /// All known names, comma separated.
@@ -129,6 +131,16 @@ pub(crate) fn require(what: &str, conditions: &[(bool, &str)]) -> Result<()> {
 impl Error {
     /// An unknown name, with the nearest of the known ones.
     pub fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::unknown_in(what, name, "", known)
+    }
+
+    /// An unknown name in some place, such as " of the kernel gaussian", with the nearest of the known ones.
+    pub fn unknown_in<'a>(
+        what: &'static str,
+        name: &str,
+        place: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let name = &shorten(name);
         let nearest = known
@@ -137,7 +149,8 @@ impl Error {
             .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
             .min()
             .map(|(_, candidate)| candidate.to_owned());
-        Self::Unknown { what, name: name.to_owned(), nearest, known: known.join(", ") }
+        let (name, place) = (name.to_owned(), place.to_owned());
+        Self::Unknown { what, name, place, nearest, known: known.join(", ") }
     }
 
     /// A value outside its type or range.

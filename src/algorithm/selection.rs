@@ -209,8 +209,8 @@ impl LambdaSelection {
         let same = |(_, value): &(f64, Option<f64>)| value.is_some_and(|value| (value - first).abs() <= 0.0);
         (self.curve.len() > 1 && first.abs() > 0.0 && self.curve.iter().all(same)).then(|| {
             format!(
-                "{} is {first} with every lambda, so the largest one is used, which gives the smallest factors; validate \
-                 with another metric, such as ndcg@10, or give lambda",
+                "{} is {first:.4} with every lambda, so the largest one is used, which gives the smallest factors; give \
+                 lambda, or validate with another metric",
                 self.metric
             )
         })

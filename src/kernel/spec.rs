@@ -128,7 +128,8 @@ const WIDTH: &str = "width";
 /// Refuses a parameter that the kernel does not have, or a value against its rule.
 fn check(def: &KernelDef, key: &str, value: &Value) -> Result<()> {
     let scaled = |parameter: &ParameterDef| parameter.name == "gamma";
-    if key == WIDTH && def.parameters.iter().all(scaled) && !def.parameters.is_empty() {
+    let takes_width = def.parameters.iter().all(scaled) && !def.parameters.is_empty();
+    if key == WIDTH && takes_width {
         let positive = Rule::Above(0.0, 1e9);
         if positive.accepts(value) {
             return Ok(());
@@ -136,13 +137,14 @@ fn check(def: &KernelDef, key: &str, value: &Value) -> Result<()> {
         let what = format!("option 'kernel', width of {}", def.name);
         return Err(Error::value(what, shorten(&value.to_string()), positive.to_string()));
     }
-    let known = || def.parameters.iter().map(|parameter| parameter.name);
     let Some(parameter) = def.parameters.iter().find(|parameter| parameter.name == key) else {
         if def.parameters.is_empty() {
             let what = format!("option 'kernel', {}", def.name);
             return Err(Error::value(what, format!("the parameter '{}'", shorten(key)), "no parameter"));
         }
-        return Err(Error::unknown("parameter of the kernel", key, known()));
+        let known = def.parameters.iter().map(|parameter| parameter.name);
+        let place = format!(" of the kernel {}", def.name);
+        return Err(Error::unknown_in("parameter", key, &place, known.chain(takes_width.then_some(WIDTH))));
     };
     if parameter.rule.accepts(value) {
         return Ok(());
@@ -216,7 +218,7 @@ mod tests {
             (json!("laplace_l2"), "unknown kernel 'laplace_l2', did you mean 'laplace_l1'?"),
             (
                 json!({"gaussian": {"gama": 1}}),
-                "unknown parameter of the kernel 'gama', did you mean 'gamma'?",
+                "unknown parameter 'gama' of the kernel gaussian, did you mean 'gamma'?",
             ),
             (
                 json!({"linear": {"gamma": 1}}),
@@ -230,7 +232,10 @@ mod tests {
                 json!({"gaussian": {"width": 1, "gamma": 1}}),
                 "option 'kernel', gaussian: got width and gamma, allowed is one of them",
             ),
-            (json!({"tanh": {"width": 1}}), "unknown parameter of the kernel 'width'"),
+            (
+                json!({"tanh": {"width": 1}}),
+                "unknown parameter 'width' of the kernel tanh; known: gamma, offset",
+            ),
             (
                 json!({"polynomial": {"degree": 2.5}}),
                 "option 'kernel', degree of polynomial: got 2.5, allowed is a w",

@@ -10,9 +10,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 use serde_json::Value;
 
-use super::Source;
 use super::params::bind;
 use super::roles::{FeatureColumns, Roles, absent};
+use super::{Source, quote};
 use crate::arrange::ListConstraint;
 use crate::data::{
     ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind,
@@ -327,13 +327,22 @@ impl<'a> Reader<'a> {
                         ValueRef::Null => builder.cell(index, None),
                         other => match number_of(other) {
                             Some(value) => builder.cell(index, Some(value)),
-                            None => builder.no_number(index, || describe(other)),
+                            None => builder.no_number(index, || no_number(other, &self.roles.names[column])),
                         },
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// A feature that is not a number, for messages. CSV imports make missing values empty texts.
+fn no_number(found: ValueRef<'_>, column: &str) -> String {
+    let text = describe(found);
+    match found {
+        ValueRef::Text([]) => format!("{text} (nullif({}, '') in the source makes it NULL)", quote(column)),
+        _ => text,
     }
 }
 

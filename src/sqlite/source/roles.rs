@@ -194,7 +194,7 @@ impl ColumnOverrides<'_> {
     fn check_keys(&self) -> Result<()> {
         for key in self.columns.into_iter().flat_map(Map::keys) {
             if !KEYS.contains(&key.as_str()) {
-                return Err(Error::unknown("key in the option 'columns'", key, KEYS.iter().copied()));
+                return Err(Error::unknown_in("key", key, " in the option 'columns'", KEYS.iter().copied()));
             }
         }
         Ok(())
