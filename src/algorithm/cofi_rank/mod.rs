@@ -42,24 +42,10 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 };
 
 /// Its options.
+#[rustfmt::skip]
 const OPTIONS: &[&str] = &[
-    "loss",
-    "measure",
-    "decoder",
-    "decoder_power",
-    "neutral_grade",
-    "half_life",
-    "margin",
-    "label_ties",
-    "target",
-    "factors",
-    "biases",
-    "lambda",
-    "max_rounds",
-    "tolerance",
-    "metric",
-    "undefined",
-    "validation",
+    "loss", "measure", "decoder", "decoder_power", "neutral_grade", "half_life", "margin", "label_ties",
+    "target", "factors", "biases", "lambda", "max_rounds", "tolerance", "metric", "undefined", "validation",
 ];
 
 /// Whether there are biases of users and items.

@@ -15,30 +15,11 @@ use crate::solve::{self, SolverDef};
 use crate::space::Form;
 
 /// Options of the grid, besides the parameters of its losses.
+#[rustfmt::skip]
 const OPTIONS: &[&str] = &[
-    "smoothing",
-    "neighbors",
-    "bandwidth",
-    "prior",
-    "loss",
-    "form",
-    "kernel",
-    "landmarks",
-    "solver",
-    "lambda",
-    "lambda_scope",
-    "fit_at",
-    "tolerance",
-    "weighting",
-    "penalty",
-    "components",
-    "radius",
-    "scale",
-    "query_features",
-    "query_scale",
-    "metric",
-    "validation",
-    "undefined",
+    "smoothing", "neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "solver",
+    "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
+    "scale", "query_features", "query_scale", "metric", "validation", "undefined",
 ];
 
 /// Nearest training queries with a weight, by default.
