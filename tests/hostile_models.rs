@@ -312,7 +312,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     });
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
     card("a scaling of another width", |o| {
-        o.parts.scaling = Scaling::QuantileMinmax(vec![vec![(0.0, 0.0)].into(); 2])
+        o.parts.scaling = Scaling::QuantileMinmax(vec![vec![(0.0, 0.0)].into(); 2]);
     });
     card("an empty ranker", |o| o.parts.ranker.clear());
     card("a ranker that goes on", |o| o.parts.ranker.push(0));
@@ -396,7 +396,7 @@ fn sealed_online_models_with_wrong_contents_are_refused() {
         ("a huge step", |o| o.rules.learning_rate = 1.7e308),
         ("most rounds", |o| o.progress.rounds = (1 << 53) - 1),
         ("summaries that fit nothing", |o| {
-            o.progress.summaries = vec![sqlite_ltr::internals::data::ColumnSummary::default(); 9]
+            o.progress.summaries = vec![sqlite_ltr::internals::data::ColumnSummary::default(); 9];
         }),
         ("countless values", |o| o.progress.summaries[0].count = u64::MAX),
     ];

@@ -1,4 +1,5 @@
 //! The Rust API as a user sees it. Runs with and without the feature `sqlite`.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use ndarray::{Array2, array};
 use sqlite_ltr::{Control, Dataset, Document, Error, Id, Model, RankOptions, Trainer};

@@ -182,9 +182,10 @@ impl DatasetBuilder {
         let Some((row, index)) = first.filter(|_| missing == Missing::Error) else { return Ok(()) };
         let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
         let context = self.context(row);
-        Err(match vector {
-            true => context.error("features", format!("value {} is null; {advice}", index + 1)),
-            false => context.error(&self.names[index], format!("NULL; {advice}")),
+        Err(if vector {
+            context.error("features", format!("value {} is null; {advice}", index + 1))
+        } else {
+            context.error(&self.names[index], format!("NULL; {advice}"))
         })
     }
 
@@ -246,9 +247,10 @@ impl DatasetBuilder {
         };
         Ok(Dataset {
             names: self.names,
-            features: match order.is_sorted() {
-                true => matrix,
-                false => matrix.try_select_rows(order, check_interrupt)?,
+            features: if order.is_sorted() {
+                matrix
+            } else {
+                matrix.try_select_rows(order, check_interrupt)?
             },
             query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
             row_groups: row_groups(&doc_ids, &groups, &offsets),

@@ -24,7 +24,7 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
         function::register(connection, scalar, &state)?;
     }
     for table in functions::TABLES {
-        vtab::register(connection, *table, &state)?;
+        vtab::register(connection, table, &state)?;
     }
     aggregate::register(connection)
 }

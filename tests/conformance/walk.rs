@@ -137,6 +137,7 @@ impl Combination {
 }
 
 /// Checks combinations on all cores.
+#[allow(clippy::print_stdout, reason = "the numbers of a walk are its result")]
 fn check(combinations: &[Combination]) -> Counts {
     let counts = Counts::default();
     let next = AtomicUsize::new(0);

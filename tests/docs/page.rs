@@ -20,7 +20,7 @@ pub struct Block<'a> {
     /// The lines between the fences.
     pub lines: Vec<&'a str>,
     /// Whether only one blank line separates this block from the previous one.
-    pub follows_block: bool,
+    pub is_adjacent: bool,
 }
 
 impl Page {
@@ -32,8 +32,8 @@ impl Page {
         for line in self.text.lines() {
             match (line.strip_prefix("```"), open) {
                 (Some(language), false) => {
-                    let follows_block = lines_since_block == 1;
-                    blocks.push(Block { language, lines: Vec::new(), follows_block });
+                    let is_adjacent = lines_since_block == 1;
+                    blocks.push(Block { language, lines: Vec::new(), is_adjacent });
                     open = true;
                 }
                 (Some(_), true) => {

@@ -122,7 +122,7 @@ fn contains_in_order(library: &str, page: &str) -> bool {
 fn rewritten(connection: &Connection, page: &Page) -> String {
     let mut text = page.text.clone();
     for (header, present) in parts(page) {
-        let old = present.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let old: String = present.iter().flat_map(|line| [*line, "\n"]).collect();
         let new = generated(connection, page, header).join("\n");
         let opening = format!("{START}{header} -->\n");
         text = text.replace(&format!("{opening}{old}{END}"), &format!("{opening}{new}\n{END}"));

@@ -54,7 +54,7 @@ fn sessions_print_what_the_pages_show() {
                     output = run_block(&connection, &block);
                     executed += 1;
                 }
-                "text" if block.follows_block && !output.is_empty() => {
+                "text" if block.is_adjacent && !output.is_empty() => {
                     assert_eq!(output.join("\n"), block.lines.join("\n").trim_end(), "{}", page.path);
                     output.clear();
                     compared += 1;

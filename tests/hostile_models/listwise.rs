@@ -33,11 +33,11 @@ const WRONG: &[Change<Dependent>] = &[
     ("a start that is NaN", |d| d.fitting.start = Some(vec![f64::NAN, 0.0])),
     ("a center of another length", |d| d.fitting.center = Some(Vec::new())),
     ("a center that is infinite", |d| d.fitting.center = Some(vec![0.0, f64::INFINITY])),
-    ("a solver of pairs", |d| d.fitting.solver = "admm".to_owned()),
-    ("a solver of other lists", |d| d.fitting.solver = "least_squares".to_owned()),
+    ("a solver of pairs", |d| "admm".clone_into(&mut d.fitting.solver)),
+    ("a solver of other lists", |d| "least_squares".clone_into(&mut d.fitting.solver)),
     ("a solver of lists for pairs", |d| {
         loss(d, "hinge", "{}");
-        d.fitting.solver = "bundle".to_owned();
+        "bundle".clone_into(&mut d.fitting.solver);
     }),
     ("eigenfunctions without least squares", |d| d.fitting.penalty = Penalty::Components),
     ("eigenvalues without least squares", |d| d.fitting.penalty = Penalty::Threshold),

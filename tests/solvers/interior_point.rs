@@ -139,12 +139,12 @@ fn improve(problem: &Problem, w: &mut [f64], states: &mut [State], noise: f64) -
     pairs.iter().zip(&*states).for_each(|((_, z), state)| add(state.alpha, z, &mut missing));
 
     let direction = |target: f64, before: &[Move]| {
-        let ask = |((((_, z), s), m), d): (((&(f64, Vec<f64>), &State), &Move), &f64)| {
+        let ask = |(i, (_, z)): (usize, &(f64, Vec<f64>))| {
+            let (s, m, d) = (&states[i], &before[i], weights[i]);
             let (e1, e2) = ((target + m.alpha * m.xi) / s.nu, (target - m.alpha * m.r) / s.alpha);
             (e1, e2, d * (1.0 - dot(z, w) - e1 + e2))
         };
-        let asked: Vec<(f64, f64, f64)> =
-            pairs.iter().zip(&*states).zip(before).zip(&weights).map(ask).collect();
+        let asked: Vec<(f64, f64, f64)> = pairs.iter().enumerate().map(ask).collect();
         let mut right = missing.clone();
         pairs.iter().zip(&asked).for_each(|((_, z), (_, _, push))| add(*push, z, &mut right));
         let step = substitute(&factor, right);
@@ -229,7 +229,7 @@ fn cholesky(a: &[Vec<f64>], shift: f64) -> Option<Vec<Vec<f64>>> {
         }
         let size = given[i] + shift;
         let pivot = size - dot(&row, &row);
-        if !(pivot > 1e-15 * size) {
+        if pivot.is_nan() || pivot <= 1e-15 * size {
             return None;
         }
         row.push(pivot.sqrt());

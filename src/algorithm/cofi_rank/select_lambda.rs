@@ -16,6 +16,9 @@ use crate::math::random::Random;
 use crate::metric::Mean;
 use crate::select::{argmax, one_standard_error, rating_folds};
 
+/// At each lambda the metric of each list; `None` if it is undefined.
+type ListValues = Vec<Vec<Option<f64>>>;
+
 /// Folds of which each is held out once.
 const FOLDS: usize = 5;
 /// Lambda if nothing can be held out. Its factors are almost 0.
@@ -177,12 +180,12 @@ impl Session<'_> {
         folds: &Folds,
         judged: Option<&Judged>,
         lambdas: &[f64],
-    ) -> Result<Vec<(Judged, Vec<Vec<Option<f64>>>)>> {
+    ) -> Result<Vec<(Judged, ListValues)>> {
         let number = if judged.is_some() { 1 } else { folds.number };
         self.control.expect(number * lambdas.len() * self.spec.max_rounds);
         let factor = if judged.is_some() { 1.0 } else { self.lambda_factor(number) };
         let ascending: Vec<f64> = lambdas.iter().rev().map(|lambda| factor * lambda).collect();
-        let of_fold = |fold: usize| -> Result<(Judged, Vec<Vec<Option<f64>>>)> {
+        let of_fold = |fold: usize| -> Result<(Judged, ListValues)> {
             let held = |rating: usize| judged.is_none() && folds.of_rating[rating] == Some(fold);
             let own = Judged::held_out(ratings, folds, fold, self.spec.seed);
             let by = judged.unwrap_or(&own);

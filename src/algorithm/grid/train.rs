@@ -303,10 +303,9 @@ impl<'a> Session<'a> {
 /// The relative gap of fits that only serve the choice of lambda.
 fn selection_tolerance(loss: &Loss) -> f64 {
     match (loss, loss.shape()) {
-        (Loss::Pair(_), _) => 1e-4,
-        (_, Shape::Quadratic | Shape::Smooth) => 1e-3,
         // Cutting planes that stop early rank like their start point, and would validate that.
-        (_, Shape::Convex) => 1e-4,
+        (Loss::Pair(_), _) | (_, Shape::Convex) => 1e-4,
+        (_, Shape::Quadratic | Shape::Smooth) => 1e-3,
         _ => 1e-2,
     }
 }

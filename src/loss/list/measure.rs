@@ -85,8 +85,8 @@ impl Measure {
     /// The parameter and its range.
     pub fn validate(self) -> Result<()> {
         let Self::Eru { neutral, half_life, .. } = self else { return Ok(()) };
-        in_range(neutral.is_finite(), "neutral_grade", neutral, "a finite number")?;
-        in_range(half_life.is_finite() && half_life > 1.0, "half_life", half_life, "a number above 1")
+        in_range(neutral.is_finite(), "neutral_grade", &neutral, "a finite number")?;
+        in_range(half_life.is_finite() && half_life > 1.0, "half_life", &half_life, "a number above 1")
     }
 
     /// Number of positions that count, if not all.

@@ -10,7 +10,7 @@ use crate::param::Params;
 pub(super) const RELEVANT: f64 = 1.0;
 
 /// An error unless a parameter is in its range.
-pub(super) fn in_range(valid: bool, key: &str, got: impl ToString, allowed: &str) -> Result<()> {
+pub(super) fn in_range(valid: bool, key: &str, got: &dyn ToString, allowed: &str) -> Result<()> {
     if valid { Ok(()) } else { Err(Error::value(format!("option '{key}'"), got.to_string(), allowed)) }
 }
 

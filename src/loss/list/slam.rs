@@ -161,7 +161,7 @@ impl Slam {
 
 impl ListwiseLoss for Slam {
     fn validate(&self) -> Result<()> {
-        in_range(self.margin.is_finite() && self.margin > 0.0, "margin", self.margin, "a number above 0")
+        in_range(self.margin.is_finite() && self.margin > 0.0, "margin", &self.margin, "a number above 0")
     }
 
     fn is_informative(&self, labels: &[f64]) -> bool {

@@ -1,5 +1,7 @@
 //! `ltr_algorithms`, `ltr_metrics` and `ltr_options` list the tables of the crate (rule 9.6).
 
+#![expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
+
 use serde_json::{Map, Value, json};
 
 use crate::algorithm::ALGORITHMS;

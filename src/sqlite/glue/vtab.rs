@@ -65,6 +65,9 @@ pub fn ready(rows: Vec<Vec<Output>>) -> OutputRows {
     Box::new(rows.into_iter().map(Ok))
 }
 
+/// Computes the id of a row from its columns.
+pub type RowId = fn(&[Output]) -> Option<i64>;
+
 /// A table-valued function.
 #[derive(Debug)]
 pub struct TableFunction {
@@ -81,7 +84,7 @@ pub struct TableFunction {
     /// The orders (column numbers, all ascending) in which it can return its rows.
     pub orders: &'static [&'static [c_int]],
     /// Row ids that do not depend on the filter; FULL JOIN identifies rows by them. By default rows are numbered.
-    pub row_id: Option<fn(&[Output]) -> Option<i64>>,
+    pub row_id: Option<RowId>,
     /// What EXPLAIN QUERY PLAN shows.
     pub plan: &'static CStr,
     /// Computes its rows.
@@ -393,6 +396,7 @@ mod tests {
     const PANICS: TableFunction =
         TableFunction::new("panics", &["a"], &[Parameter { name: "row", required: false }], panics);
 
+    #[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
     fn panics(call: &Call<'_>) -> Result<OutputRows> {
         match call.arguments[0] {
             Some(ValueRef::Integer(0)) => panic!("at the start"),

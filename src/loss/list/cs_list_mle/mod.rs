@@ -105,7 +105,7 @@ impl CsListMle {
 
 impl ListwiseLoss for CsListMle {
     fn validate(&self) -> Result<()> {
-        in_range(self.truncation != Some(0), "truncation", 0, "a whole number from 1")
+        in_range(self.truncation != Some(0), "truncation", &0, "a whole number from 1")
     }
 
     fn is_informative(&self, labels: &[f64]) -> bool {

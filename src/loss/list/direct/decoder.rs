@@ -51,7 +51,7 @@ impl Decoder {
     /// Its range.
     pub fn validate(self) -> Result<()> {
         let Self::Power(power) = self else { return Ok(()) };
-        in_range(power.is_finite() && power > 0.0, "decoder_power", power, "a number above 0")
+        in_range(power.is_finite() && power > 0.0, "decoder_power", &power, "a number above 0")
     }
 
     /// c of the first so many positions.

@@ -41,7 +41,7 @@ fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &C
     fn all<'a>(mut method: impl Newton<'a>, lambdas: &[f64]) -> Vec<Solution> {
         solve_path(lambdas, |lambda, _| run(&mut method, lambda))
     }
-    fn smooth<'a>(curve: impl Curve, state: State<'a>, lambdas: &[f64]) -> Vec<Solution> {
+    fn smooth(curve: impl Curve, state: State<'_>, lambdas: &[f64]) -> Vec<Solution> {
         all(Smooth::new(curve, state), lambdas)
     }
     let state = State::new(problem, *rule, control);
