@@ -3,10 +3,12 @@
 -- From the project's root, in the sqlite3 shell:
 --   .load target/release/libsqlite_ltr
 --   .read sql/diversity.sql
+--
+-- It prints its results. It can be read twice: tables that already exist stay as they are.
 
 -- 80 queries with 18 pages each. A page has a site and two features: how well it fits the query, and how popular its
 -- site is. Popular sites fill the first ranks of an unconstrained ranking. The judges grade pages by their fit alone.
-CREATE TEMP TABLE pages AS
+CREATE TEMP TABLE IF NOT EXISTS pages AS
 WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 80 * 18 - 1),
      drawn AS (SELECT n / 18 + 1 AS query_id, n AS doc_id,
                       (n * 7919 + n / 18 * 104729) % 1009 / 1009.0 AS fit,
@@ -41,12 +43,12 @@ SELECT models.model, round(value, 3) AS "ndcg@5"
  WHERE query_id IS NULL;
 
 -- Fraction of the sites among the first five ranks, without and with the limit.
-CREATE TEMP TABLE shown AS
-SELECT r.query_id, r.doc_id, -r.rank AS free, NULL AS limited
-  FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60') AS r
- UNION ALL
-SELECT r.query_id, r.doc_id, NULL, -r.rank
-  FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60', '{"diversify_by": "site"}') AS r;
+WITH shown AS (
+    SELECT r.query_id, r.doc_id, -r.rank AS free, NULL AS limited
+      FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60') AS r
+     UNION ALL
+    SELECT r.query_id, r.doc_id, NULL, -r.rank
+      FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60', '{"diversify_by": "site"}') AS r)
 SELECT round(avg(free), 2) AS free, round(avg(limited), 2) AS limited
   FROM (SELECT ltr_subtopic_recall(json_array(site), free, 5) FILTER (WHERE free IS NOT NULL) AS free,
                ltr_subtopic_recall(json_array(site), limited, 5) FILTER (WHERE limited IS NOT NULL) AS limited

@@ -6,12 +6,12 @@
 -- or, with a bundled SQLite:  cargo run --release --example mq2008
 --
 -- Only SQL: every statement runs in any host. To use another folder of data, create the table mq2008_data with its path
--- before you read this script.
+-- before you read this script. The script can be read twice: tables that already exist stay as they are.
 
 CREATE TEMP TABLE IF NOT EXISTS mq2008_data AS SELECT '../shared/data/mq2008' AS path;
 
 -- The five parts S1..S5. MQ2008 has 46 features, min-max scaled within each query by its authors.
-CREATE TEMP TABLE mq2008 AS
+CREATE TEMP TABLE IF NOT EXISTS mq2008 AS
 WITH parts(part) AS (VALUES (1), (2), (3), (4), (5))
 SELECT part, query_id, doc_id, relevance, features
   FROM mq2008_data, parts, ltr_letor(mq2008_data.path || '/S' || part || '.txt', '{"feature_count": 46}');
@@ -21,7 +21,7 @@ SELECT part, count(DISTINCT query_id) AS queries, count(*) AS documents, CAST(ma
   FROM mq2008 GROUP BY part;
 
 -- Fold f: train = S_f, S_f+1, S_f+2; validation = S_f+3; test = S_f+4 (cyclic).
-CREATE TEMP VIEW mq2008_folds AS
+CREATE TEMP VIEW IF NOT EXISTS mq2008_folds AS
 WITH folds(fold) AS (VALUES (1), (2), (3), (4), (5))
 SELECT fold,
        CASE (part - fold + 5) % 5 WHEN 3 THEN 'validation' WHEN 4 THEN 'test' ELSE 'train' END AS role,
@@ -30,7 +30,7 @@ SELECT fold,
 
 -- Sources and options of all trainings. NDCG@10 on the validation part of the fold chooses lambda. A query without a relevant
 -- document counts 0, as in the figures of the other systems below.
-CREATE TEMP VIEW mq2008_trainings AS
+CREATE TEMP VIEW IF NOT EXISTS mq2008_trainings AS
 WITH folds(fold) AS (VALUES (1), (2), (3), (4), (5))
 SELECT fold,
        'SELECT query_id, doc_id, relevance, features FROM mq2008_folds WHERE fold = :fold AND role = ''train''' AS train,
@@ -95,7 +95,7 @@ SELECT 'indv_svm' AS algorithm, fold, report ->> 'queries' AS queries, round(rep
 
 -- Metrics on new queries, under the same rules as the figures of the other systems: ties in input order, 2 as the highest
 -- grade in ERR, a query without a relevant document counts 0.
-CREATE TEMP TABLE mq2008_values AS
+CREATE TEMP TABLE IF NOT EXISTS mq2008_values AS
 WITH algorithms(algorithm) AS (VALUES ('rank_svm'), ('q_svm'), ('q_svm_prior'), ('knn_svm'), ('indv_svm'))
 SELECT algorithm, fold, e.metric, e.value
   FROM algorithms, mq2008_trainings AS t,

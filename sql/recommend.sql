@@ -4,15 +4,16 @@
 -- From the project's root, in the sqlite3 shell:
 --   .load target/release/libsqlite_ltr
 --   .read sql/recommend.sql
+--
+-- It prints its results. It can be read twice: tables that already exist stay as they are.
 
-CREATE TABLE books(book_id INTEGER PRIMARY KEY, genre TEXT);
+CREATE TABLE IF NOT EXISTS books AS
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 40)
-INSERT INTO books SELECT i, iif(i % 2 = 0, 'crime', 'poetry') FROM n;
+SELECT i AS book_id, iif(i % 2 = 0, 'crime', 'poetry') AS genre FROM n;
 
-CREATE TABLE ratings(reader_id INTEGER, book_id INTEGER, rating INTEGER);
+CREATE TABLE IF NOT EXISTS ratings AS
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 60)
-INSERT INTO ratings
-SELECT i, book_id, 1 + 2 * (i % 2 = book_id % 2) + (book_id % 5 = 0) + (i * 7 + book_id * 13) % 11 / 9
+SELECT i AS reader_id, book_id, 1 + 2 * (i % 2 = book_id % 2) + (book_id % 5 = 0) + (i * 7 + book_id * 13) % 11 / 9 AS rating
   FROM n, books WHERE (i * 31 + book_id * 17) % 7 < 2;
 
 -- Train on ids and ratings, without features. Held-out ratings choose lambda.

@@ -43,6 +43,17 @@ fn run_block(connection: &Connection, block: &Block<'_>) -> Vec<String> {
 }
 
 #[test]
+fn every_page_with_sql_begins_in_a_new_shell() {
+    for page in pages() {
+        let blocks = page.blocks();
+        let Some(first) = blocks.iter().find(|block| block.language == "sql") else { continue };
+        for command in [".load target/release/libsqlite_ltr", ".mode column"] {
+            assert!(first.lines.contains(&command), "{}: the first SQL block has no {command}", page.path);
+        }
+    }
+}
+
+#[test]
 fn sessions_print_what_the_pages_show() {
     let (mut executed, mut compared) = (0, 0);
     for page in pages() {

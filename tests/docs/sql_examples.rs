@@ -1,14 +1,17 @@
 //! The worked examples of `sql/` that make their own data, run statement by statement as a host would.
 
+use super::page::connect;
 use crate::common::Answer;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
 
 /// The rows of every statement that has any, as the sqlite3 shell prints them.
 fn run(text: &str) -> Vec<Vec<String>> {
-    let connection = Connection::open_in_memory().expect("an in-memory database");
-    sqlite_ltr::register(&connection).expect("registration");
-    let mut batch = Batch::new(&connection, text);
+    run_in(&connect(), text)
+}
+
+fn run_in(connection: &Connection, text: &str) -> Vec<Vec<String>> {
+    let mut batch = Batch::new(connection, text);
     let mut answers = Vec::new();
     while let Some(mut statement) = batch.next().unwrap_or_else(|error| panic!("{error}")) {
         let sql = statement.expanded_sql().unwrap_or_default();
@@ -18,6 +21,21 @@ fn run(text: &str) -> Vec<Vec<String>> {
         }
     }
     answers
+}
+
+#[test]
+fn a_script_can_be_read_twice() {
+    let scripts = [
+        include_str!("../../sql/hotels.sql"),
+        include_str!("../../sql/diversity.sql"),
+        include_str!("../../sql/slots.sql"),
+        include_str!("../../sql/recommend.sql"),
+    ];
+    for script in scripts {
+        let connection = connect();
+        let first = run_in(&connection, script);
+        assert_eq!(run_in(&connection, script), first);
+    }
 }
 
 #[test]
