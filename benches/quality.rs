@@ -1,4 +1,4 @@
-//! How well models rank real queries that they have not seen: `cargo bench --bench quality` (some minutes).
+//! How well models rank new real queries: `cargo bench --bench quality` (some minutes).
 //!
 //! Test NDCG@10 on MQ2008 (mean of five folds), the MSLR sample and Yandex, a query without a relevant document counting
 //! 0. Lambda is chosen on the validation part; of `q_svm` with the global prior also the number of neighbors. The data

@@ -23,7 +23,7 @@ const CASES: &[(&str, &str)] = &[
         "q_svm, fits at query time",
         "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 0.01, \"fit_at\": \"query_time\"}')",
     ),
-    ("a novel query of q_svm", "SELECT count(*) FROM ltr_rank('q_svm', 'candidates')"),
+    ("a new query of q_svm", "SELECT count(*) FROM ltr_rank('q_svm', 'candidates')"),
     ("a query of rank_svm", "SELECT count(*) FROM ltr_rank('rank_svm', 'candidates')"),
     ("q_svm, all queries fitted", "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 0.01}')"),
 ];

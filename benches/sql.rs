@@ -128,15 +128,12 @@ fn data_folder() -> PathBuf {
     std::env::var_os("LTR_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from)
 }
 
-/// Queries that a model has not seen, one by one and together: 136 features, 20 neighbors of about 100 documents.
+/// New queries, one by one and together: 136 features, 20 neighbors of about 100 documents.
 /// One pass over the pairs of such a fit takes 2 x 2 x 2,000 x 136 + 4 x 64,800 = 1.3 Mflop, one Hessian 37 Mflop.
-fn novel_queries(connection: &Connection) {
+fn new_queries(connection: &Connection) {
     let folder = data_folder().join("mslr-sample");
     if !folder.join("test.txt").exists() {
-        println!(
-            "the MSLR sample is not in {}: novel queries are NOT timed (set LTR_DATA)",
-            folder.display()
-        );
+        println!("the MSLR sample is not in {}: new queries are NOT timed (set LTR_DATA)", folder.display());
         return;
     }
     for part in ["train", "test"] {
@@ -163,7 +160,7 @@ fn novel_queries(connection: &Connection) {
     let first: Vec<f64> = queries.iter().map(rank).collect();
     let again: Vec<f64> = queries.iter().map(rank).collect();
     println!(
-        "a novel query of the MSLR sample: first {:.1} ms, again {:.1} ms",
+        "a new query of the MSLR sample: first {:.1} ms, again {:.1} ms",
         1e3 * median(first),
         1e3 * median(again)
     );
@@ -181,7 +178,7 @@ fn novel_queries(connection: &Connection) {
     }
     let (single, double) = (median(single), median(double));
     println!(
-        "fits of {} novel queries: {:.0} ms on one thread, {:.0} ms on two, ratio {:.2}",
+        "fits of {} new queries: {:.0} ms on one thread, {:.0} ms on two, ratio {:.2}",
         queries.len(),
         1e3 * single,
         1e3 * double,
@@ -224,7 +221,7 @@ fn main() {
     }
     let connection = database();
     real_data(&connection);
-    novel_queries(&connection);
+    new_queries(&connection);
     compare(
         "reading 120,000 x 136 REAL columns",
         || reading(&connection, "wide"),

@@ -17,7 +17,7 @@ const WISHES: [(&str, [f64; 3]); 4] = [
     ("q_vintage", [0.0, 2.0, 0.5]),
 ];
 const TRAINING_QUERIES: u32 = 160;
-const NOVEL_QUERIES: u32 = 80;
+const NEW_QUERIES: u32 = 80;
 const PRODUCTS: usize = 20;
 const SEED: u64 = 2008;
 
@@ -65,7 +65,7 @@ SELECT report ->> 'queries' AS queries, report ->> 'functions' AS functions,
     show(
         &connection,
         "SELECT r.rank, r.doc_id, round(r.score, 2) AS score, n.price, n.age, n.stars, n.relevance AS judged
-  FROM ltr_rank('q_svm', 'novel') AS r JOIN novel AS n USING (query_id, doc_id)
+  FROM ltr_rank('q_svm', 'new_queries') AS r JOIN new_queries AS n USING (query_id, doc_id)
  WHERE r.query_id = 1001
  ORDER BY r.rank LIMIT 8",
     )?;
@@ -74,21 +74,19 @@ SELECT report ->> 'queries' AS queries, report ->> 'functions' AS functions,
     show(
         &connection,
         "SELECT b.query_id, round(b.distance, 2) AS distance, round(b.weight, 2) AS weight
-  FROM (SELECT * FROM novel WHERE query_id = 1001 LIMIT 1) AS n,
+  FROM (SELECT * FROM new_queries WHERE query_id = 1001 LIMIT 1) AS n,
        ltr_neighbors('q_svm', ltr_vec(q_cheap, q_luxury, q_new, q_vintage)) AS b
  LIMIT 5",
     )?;
 
-    say(
-        "And on all the novel queries? Both rankers, mean NDCG@10 and mean reciprocal rank; higher is better.",
-    );
+    say("And on all the new queries? Both rankers, mean NDCG@10 and mean reciprocal rank; higher is better.");
     show(
         &connection,
         "WITH models(model) AS (VALUES ('q_svm'), ('rank_svm'))
 SELECT m.model,
        printf('%.3f', max(e.value) FILTER (WHERE e.metric = 'ndcg@10')) AS \"ndcg@10\",
        printf('%.3f', max(e.value) FILTER (WHERE e.metric = 'mrr')) AS mrr
-  FROM models AS m, ltr_evaluate(m.model, 'novel', '{\"metric\": [\"ndcg@10\", \"mrr\"]}') AS e
+  FROM models AS m, ltr_evaluate(m.model, 'new_queries', '{\"metric\": [\"ndcg@10\", \"mrr\"]}') AS e
  WHERE e.query_id IS NULL
  GROUP BY m.model",
     )?;
@@ -129,7 +127,7 @@ fn show(connection: &Connection, sql: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes the tables `judgments` (queries 1 to 160) and `novel` (queries 1001 to 1080).
+/// Makes the tables `judgments` (queries 1 to 160) and `new_queries` (queries 1001 to 1080).
 ///
 /// A query has one wish, strong in its features (0.7 to 1) while the others are weak (0 to 0.3). Price, age and
 /// stars of a product are standard normal. What it is worth to the query is the sum, over the wishes, of the query's
@@ -139,7 +137,7 @@ fn make_data(connection: &Connection) -> Result<()> {
     let names = WISHES.map(|(name, _)| name).join(", ");
     let mut random = Random(SEED);
     connection.execute_batch("BEGIN")?;
-    for (table, first, queries) in [("judgments", 1, TRAINING_QUERIES), ("novel", 1001, NOVEL_QUERIES)] {
+    for (table, first, queries) in [("judgments", 1, TRAINING_QUERIES), ("new_queries", 1001, NEW_QUERIES)] {
         connection.execute_batch(&format!(
             "CREATE TABLE {table} (query_id, doc_id, {names}, price, age, stars, relevance)"
         ))?;

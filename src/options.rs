@@ -1,7 +1,7 @@
 //! Options: the JSON text that is the last argument of most SQL functions. [`OPTIONS`] defines every key once.
 
-use crate::algorithm::{QueryScale, Weighting};
-use crate::data::{Missing, QueryFeatureKind, ScalingKind};
+use crate::algorithm::Weighting;
+use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
 use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
@@ -54,7 +54,7 @@ pub struct OptionDef {
     pub rule: Rule,
     /// Default as JSON; `null` if there is none or it is computed.
     pub default: &'static str,
-    /// One line of help.
+    /// One line for the reference tables.
     pub summary: &'static str,
     /// The calls that accept it.
     pub used_by: &'static [Use],

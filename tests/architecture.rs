@@ -1,9 +1,9 @@
-//! The rooms of `src` and who may use whom: a room uses only rooms that stand before it in [`ROOMS`].
+//! The modules of `src`. A module uses only the modules above it in [`MODULES`], the order of the table in ARCHITECTURE.md.
 
 use std::path::{Path, PathBuf};
 
-/// The rooms, each of which may use those before it.
-const ROOMS: &[&str] = &[
+/// The modules. Each may use those above it.
+const MODULES: &[&str] = &[
     "error",
     "param",
     "control",
@@ -34,7 +34,7 @@ const LONGEST_FILE: usize = 600;
 
 struct Source {
     path: String,
-    room: String,
+    module: String,
     code: String,
 }
 
@@ -58,13 +58,13 @@ fn sources() -> Vec<Source> {
             let text = std::fs::read_to_string(&file).expect("a readable file");
             let code: Vec<&str> =
                 text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect();
-            Source { room: first.trim_end_matches(".rs").to_owned(), code: code.join("\n"), path }
+            Source { module: first.trim_end_matches(".rs").to_owned(), code: code.join("\n"), path }
         })
         .collect()
 }
 
-fn place(room: &str) -> Option<usize> {
-    ROOMS.iter().position(|known| *known == room)
+fn position(module: &str) -> Option<usize> {
+    MODULES.iter().position(|known| *known == module)
 }
 
 /// Names behind `crate::` in the code, those of a list `crate::{a, b::c}` too.
@@ -103,16 +103,19 @@ fn above(source: &Source) -> Vec<String> {
 }
 
 #[test]
-fn a_room_uses_only_rooms_before_it() {
+fn a_module_uses_only_modules_above_it() {
     let mut violations = Vec::new();
     for source in sources().iter().filter(|source| source.path != "lib.rs") {
-        let Some(own) = place(&source.room) else {
-            violations.push(format!("{}: the room '{}' has no place in the order", source.path, source.room));
+        let Some(own) = position(&source.module) else {
+            violations.push(format!("{}: the module `{}` is not in MODULES", source.path, source.module));
             continue;
         };
         for name in used(&source.code).into_iter().chain(above(source)) {
-            if place(&name).is_some_and(|other| other > own) {
-                violations.push(format!("{}: uses {name}, which stands below {}", source.path, source.room));
+            if position(&name).is_some_and(|other| other > own) {
+                violations.push(format!(
+                    "{}: uses `{name}`, which is below `{}` in the table of ARCHITECTURE.md",
+                    source.path, source.module
+                ));
             }
         }
     }
@@ -120,10 +123,10 @@ fn a_room_uses_only_rooms_before_it() {
 }
 
 #[test]
-fn every_room_is_there() {
+fn every_module_exists() {
     let sources = sources();
-    for room in ROOMS {
-        assert!(sources.iter().any(|source| source.room == *room), "{room}");
+    for module in MODULES {
+        assert!(sources.iter().any(|source| source.module == *module), "{module}");
     }
     assert_eq!(
         used("use crate::{math::dense, data::{Id, Matrix}, loss};\ncrate::solve::x()"),
@@ -132,10 +135,10 @@ fn every_room_is_there() {
 }
 
 #[test]
-fn only_the_rim_names_the_database() {
+fn only_src_sqlite_names_the_database() {
     for source in sources() {
         let names_it = source.code.contains("rusqlite") || source.code.contains("libsqlite3");
-        let may = source.room == "sqlite" || source.path == "lib.rs";
+        let may = source.module == "sqlite" || source.path == "lib.rs";
         assert!(may || !names_it, "{}", source.path);
     }
 }

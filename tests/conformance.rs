@@ -407,7 +407,7 @@ const GRADES: &[f64] = &[0.0, 2.0, 1.0, 0.0, 3.0];
 #[test]
 fn no_order_is_better_than_the_ideal_one() {
     for metric in metrics() {
-        let sign = if metric.def().higher_is_better { 1.0 } else { -1.0 };
+        let sign = metric.def().better.sign();
         let best = sign * metric.value(GRADES, GRADES).expect("a value");
         for scores in orders(&[1.0, 2.0, 3.0, 4.0, 5.0]) {
             let value = metric.value(GRADES, &scores).expect("a value");

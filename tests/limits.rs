@@ -15,11 +15,11 @@ WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 30000
 SELECT i / 50 AS query_id, i AS doc_id, (i * 7919) % 5 AS relevance, ((i * 104729) % 1009) / 1009.0 AS a,
        ((i * 1299709) % 997) / 997.0 AS b, ((i * 15485863) % 991) / 991.0 AS c, ((i * 32452843) % 983) / 983.0 AS d FROM n";
 
-/// Interruptions are noticed within this time, with room for a loaded machine.
+/// Interruptions are noticed within this time, with time to spare for a loaded machine.
 const SOON: Duration = Duration::from_secs(2);
 
 const TRAIN: &str = "SELECT ltr_train('q_svm', 'judged', '{\"tolerance\": 1e-12}')";
-/// Half steps of users and of items, whose losses are dear.
+/// Half steps of users and of items, whose losses are expensive.
 const RECOMMEND: &str = "SELECT ltr_train('cofi_rank', 'SELECT query_id AS user, doc_id % 211 AS item, relevance AS rating FROM judged',
     '{\"loss\": \"direct\", \"lambda\": 0.1, \"epochs\": 1000, \"tolerance\": 1e-9}')";
 
@@ -143,7 +143,7 @@ fn an_interrupt_stops_a_ranking() {
         handle.interrupt();
         Instant::now()
     });
-    // Many novel queries: all rows, over and over.
+    // Many new queries: all rows, over and over.
     let sql = "SELECT count(*) FROM ltr_rank('q_svm', 'SELECT query_id + 1000 * n AS query_id, doc_id, a + n AS a, b, c, d FROM judged, (WITH RECURSIVE s(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM s WHERE n < 500) SELECT n FROM s)')";
     let outcome = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let ended = Instant::now();

@@ -60,7 +60,7 @@ impl DB for Database {
     }
 }
 
-/// The number of columns is as written, and each type is, where a `?` stands for any.
+/// The number of columns is as written, and each type is. A `?` means any type.
 #[allow(clippy::ptr_arg, reason = "the signature is the library's")]
 fn columns_agree(found: &Vec<Type>, expected: &Vec<Type>) -> bool {
     let agree = |(found, expected): (&Type, &Type)| {

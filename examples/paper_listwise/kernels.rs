@@ -1,8 +1,8 @@
 //! Table 1 of Olinto & Fokoue (2018): cost-sensitive ListMLE by kernel and truncation.
 //!
 //! The paper has all 10,000 queries of MSLR-WEB10K, does not say how features were normalized, and expands a function on
-//! the documents of single queries. Here 83 queries train, kernels have their default parameters, and a function stands
-//! on landmarks among all training documents.
+//! the documents of single queries. Here 83 queries train, kernels have their default parameters, and a function is
+//! expanded on landmarks among all training documents.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ pub fn run(lab: &Lab, data: &Data, _out: &Path) -> Outcome<String> {
         }
     }
     let title = "## Table 1 of Olinto & Fokoue: cs_list_mle on the MSLR sample by kernel and truncation";
-    let note = "A cell stands as here / paper. The data differ: 83 training and 60 test queries here, 10,000 queries \
+    let note = "A cell is `here / paper`. The data differ: 83 training and 60 test queries here, 10,000 queries \
                 in the paper, so that\nthe standard error of a cell is about .03, and only orders can be compared.";
     Ok(format!("{title}\n\n{}\n{note}\n", table(&rows)))
 }

@@ -16,7 +16,7 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(140, 60, 150),
     RGBColor(90, 90, 90),
 ];
-/// Room around the values, as a part of their range; above them stands the legend.
+/// Margin around the values, as a part of their range. The legend is above them.
 const MARGIN: f64 = 0.05;
 const LEGEND: f64 = 0.35;
 

@@ -2,7 +2,7 @@
 //! `main.rs`).
 //!
 //! ```text
-//! n = 40       queries; a share gamma of them is novel
+//! n = 40       queries; a fraction gamma of them is new
 //! N, b         documents of a query and their features: 50 and 40 in Example 1, 30 and 4 in Example 2
 //! x_ij         features of document j of query i, N(0, .1 I)
 //! beta_i       what query i looks for; group mean + N(0, .1 I), groups being orthogonal blocks of ones
@@ -81,7 +81,7 @@ impl Setting {
         if self.example == Example::One { Kernel::Linear } else { Kernel::Gaussian }
     }
 
-    /// Queries of one replication. The seed alone decides them: not the form, and gamma only where the novel
+    /// Queries of one replication. The seed alone decides them: not the form, and gamma only where the new
     /// ones are.
     pub fn simulate(self, seed: u64) -> Vec<Query> {
         let (n, documents, features) = match self.example {
@@ -89,14 +89,14 @@ impl Setting {
             Example::Two => (40, 30, 4),
         };
         let mut normal = Normal(Random::new(seed));
-        let novel = n * usize::from(self.gamma) / 10;
+        let new = n * usize::from(self.gamma) / 10;
         let betas = self.betas(n, features, &mut normal);
         let query = |(i, beta): (usize, &Vec<f64>)| {
             let epsilon = f64::from(self.epsilon) / 10.0;
             let q = beta.iter().map(|beta| beta + epsilon * normal.next()).collect();
             let x = self.documents(documents, features, &mut normal);
             let truth: Vec<f64> = x.chunks(features).map(|x| self.score(x, beta)).collect();
-            split(q, &x, &ranks(&truth), i < novel)
+            split(q, &x, &ranks(&truth), i < new)
         };
         betas.iter().enumerate().map(query).collect()
     }
@@ -165,10 +165,10 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| (1 + below(*value)) as f64).collect()
 }
 
-/// Training, validation and test documents with ratio 20 : 20 : 60; all of a novel query are test documents.
-fn split(features: Vec<f64>, x: &[f64], y: &[f64], novel: bool) -> Query {
+/// Training, validation and test documents with ratio 20 : 20 : 60; all of a new query are test documents.
+fn split(features: Vec<f64>, x: &[f64], y: &[f64], new: bool) -> Query {
     let (documents, b) = (y.len(), x.len() / y.len());
-    let fifth = if novel { 0 } else { documents / 5 };
+    let fifth = if new { 0 } else { documents / 5 };
     let part = |from: usize, to: usize| Part::new(x[from * b..to * b].to_vec(), y[from..to].to_vec(), b);
     Query {
         features,

@@ -2,12 +2,12 @@
 //! are fitted, lambda is chosen on validation documents, and the rankings of the test documents are measured.
 //!
 //! ```text
-//! n            queries, observed and novel ones together
+//! n            queries, training and new queries together
 //! N_i          training documents of query i
 //! pi_i         weight of query i for the target q0; d_i = |q_i - q0|, h = median of all n distances d_i
 //! rank-SVM     pi_i = 1
 //! indv-SVM     pi_i = 1[q_i = q0], without 1/n
-//! kNN-SVM      pi_i = 1 for the 15 nearest observed queries, q0 itself among them
+//! kNN-SVM      pi_i = 1 for the 15 nearest training queries, q0 itself among them
 //! q-SVM        pi_i = exp(-(d_i / h)^2 / 2) for the same 15
 //!
 //! min_s (1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs of the hinge loss + lambda |s|^2          (3.7)
@@ -15,7 +15,7 @@
 //!
 //! lambda runs over 10^((v - 31) / 10), v = 1..61. `global`: the lambda of the least error over all
 //! validation pairs; `own`: that of the target's own validation pairs, where it has some. Ties go to the
-//! largest lambda. The documents of a novel query are ranked at random by indv-SVM.
+//! largest lambda. The documents of a new query are ranked at random by indv-SVM.
 
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -28,7 +28,7 @@ use sqlite_ltr::internals::math::dense::{distance, dot};
 use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, pair_path, solve};
-use sqlite_ltr::metric::{Mean, Metric, Undefined};
+use sqlite_ltr::metric::{Better, Mean, Metric, Undefined};
 
 /// Queries that a kNN-SVM and a q-SVM learn from.
 const NEIGHBORS: usize = 15;
@@ -54,7 +54,7 @@ impl Part {
     }
 }
 
-/// A query; a novel one has test documents only.
+/// A query; a new one has test documents only.
 #[derive(Debug, Clone)]
 pub struct Query {
     /// Query features q.
@@ -69,7 +69,7 @@ pub struct Query {
 
 impl Query {
     /// True where there is nothing to learn from.
-    pub fn is_novel(&self) -> bool {
+    pub fn is_new(&self) -> bool {
         self.train.y.is_empty()
     }
 }
@@ -191,7 +191,7 @@ pub struct Outcome {
     /// Over queries with training documents.
     pub observed: Option<Measures>,
     /// Over queries without.
-    pub novel: Option<Measures>,
+    pub new: Option<Measures>,
 }
 
 /// What a method achieves with either choice of lambda.
@@ -201,7 +201,7 @@ pub struct Results {
     pub global_lambda: f64,
     /// With that lambda.
     pub global: Outcome,
-    /// With the lambda of each query; novel queries have the global one.
+    /// With the lambda of each query; new queries have the global one.
     pub own: Outcome,
 }
 
@@ -210,7 +210,7 @@ pub struct Experiment<'a> {
     queries: &'a [Query],
     form: Form,
     space: Space,
-    /// Training documents of each query; empty for a novel one.
+    /// Training documents of each query; empty for a new one.
     blocks: Vec<PairBlock>,
 }
 
@@ -236,13 +236,13 @@ impl<'a> Experiment<'a> {
     /// # Errors
     /// Numbers that are not finite.
     pub fn run(&self, method: Method, seed: u64) -> Result<Results> {
-        let observed: Vec<usize> = (0..self.queries.len()).filter(|&i| !self.queries[i].is_novel()).collect();
+        let observed: Vec<usize> = (0..self.queries.len()).filter(|&i| !self.queries[i].is_new()).collect();
         let fits = self.fits(method, &observed)?;
         let mean = |v: usize| fits.iter().map(|fits| fits.errors[v]).sum::<f64>() / fits.len() as f64;
         let means: Vec<f64> = (0..grid().len()).map(mean).collect();
         let global = first_least(&means);
 
-        let mut same = self.scores_of_novel(method, grid()[global], seed)?;
+        let mut same = self.scores_of_new(method, grid()[global], seed)?;
         let mut own = same.clone();
         for (&query, fits) in observed.iter().zip(&fits) {
             let scores = |v: usize| self.space.scores(&fits.w[v], &self.queries[query].test.x);
@@ -273,10 +273,10 @@ impl<'a> Experiment<'a> {
         Ok(Fits { w, errors })
     }
 
-    /// Scores of the test documents of novel queries; of the others no scores.
-    fn scores_of_novel(&self, method: Method, lambda: f64, seed: u64) -> Result<Vec<Vec<f64>>> {
+    /// Scores of the test documents of new queries; of the others no scores.
+    fn scores_of_new(&self, method: Method, lambda: f64, seed: u64) -> Result<Vec<Vec<f64>>> {
         let one = |(target, query): (usize, &Query)| -> Result<Vec<f64>> {
-            if !query.is_novel() {
+            if !query.is_new() {
                 return Ok(Vec::new());
             }
             if method == Method::Individual {
@@ -294,7 +294,7 @@ impl<'a> Experiment<'a> {
     fn lenders(&self, method: Method, target: usize) -> Vec<(usize, f64)> {
         let kind = match method {
             Method::Rank => {
-                let observed = |&query: &usize| !self.queries[query].is_novel();
+                let observed = |&query: &usize| !self.queries[query].is_new();
                 return (0..self.queries.len()).filter(observed).map(|query| (query, 1.0)).collect();
             }
             Method::Individual => return vec![(target, 1.0)],
@@ -307,7 +307,7 @@ impl<'a> Experiment<'a> {
             self.queries.iter().map(|query| distance(&query.features, features)).collect();
         let observed = self.queries.iter().zip(&distances);
         let candidates: Vec<Option<f64>> =
-            observed.map(|(query, d)| (!query.is_novel()).then_some(*d)).collect();
+            observed.map(|(query, d)| (!query.is_new()).then_some(*d)).collect();
         smoothing.weights(&candidates, smoothing.bandwidth(&distances))
     }
 
@@ -348,8 +348,8 @@ impl<'a> Experiment<'a> {
     fn measure(&self, scores: &[Vec<f64>]) -> Result<Outcome> {
         Ok(Outcome {
             overall: self.means(scores, &|_| true)?,
-            observed: self.means(scores, &|query| !query.is_novel())?,
-            novel: self.means(scores, &Query::is_novel)?,
+            observed: self.means(scores, &|query| !query.is_new())?,
+            new: self.means(scores, &Query::is_new)?,
         })
     }
 
@@ -363,7 +363,7 @@ impl<'a> Experiment<'a> {
                 mean.add(metric.value(&query.test.y, scores), &query.test.y);
             }
             let Some(value) = mean.value() else { return Ok(None) };
-            *measure = if metric.def().higher_is_better { 1.0 - value } else { value };
+            *measure = if metric.def().better == Better::Higher { 1.0 - value } else { value };
         }
         Ok(Some(measures))
     }

@@ -19,7 +19,7 @@ const SERIES: [(usize, RGBColor); 2] = [(2, RGBColor(200, 90, 30)), (3, RGBColor
 /// Width of a box and distance of the two boxes of one noise, pixels.
 const WIDTH: u32 = 14;
 const APART: f64 = 18.0;
-/// Room of a panel above the highest value, for the legend.
+/// Height of a panel, as a multiple of the highest value. The legend is above it.
 const HEADROOM: f64 = 1.25;
 
 /// What is simulated.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! prints Tables 1 to 5 beside the paper's numbers and draws Figure 1. The paper has 50 replications. A cell
-//! stands as `mean (standard error) / paper's mean (standard error)` and is marked with `*` where the two
+//! is `mean (standard error) / paper's mean (standard error)` and is marked with `*` where the two
 //! differ by more than two standard errors of their difference and the rounding of the paper.
 //!
 //! The paper leaves open how some of it is meant, and some of what is printed cannot be meant. [`READING`]
@@ -44,16 +44,16 @@ const READING: &str = "\
   and one beta per group would fit I; III lies between.
 * Document features have the variance .1. Relevance is the rank 1..N of the true score, in the test lists too.
 * epsilon = .1 is the standard deviation of the noise of query features.
-* Novel queries are the first gamma n, all in the first group.
+* New queries are the first gamma n, all in the first group.
 * Dependent documents: one vector per query is added to its documents, N(0, .1 I) like theirs.
 * Weights exp(-(d / h)^2 / 2), without a factor h^-p; the 15 nearest include the query itself; h is the median
   over all queries.
-* lambda is chosen for each query by its own validation pairs, ties to the largest; novel queries take the
+* lambda is chosen for each query by its own validation pairs, ties to the largest; new queries take the
   lambda of all validation pairs.
 * sigma^2 is the median distance, not its square.
 * MRE is over the pairs of all test queries; ERR and NDCG@10 are means over queries. ERR takes the largest
   grade of the test list.
-* indv-SVM ranks novel queries at random.
+* indv-SVM ranks new queries at random.
 * Table 5: with the linear kernel the ranking form at lambda is the scoring form at 2 lambda.";
 
 /// What no reading reproduces.

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::model::Ranker;
 use crate::param::{Defaults, Params};
 
-pub use grid::{QueryScale, Weighting};
+pub use grid::Weighting;
 pub use selection::{Curve, LambdaSelection, SelectionReport, Split};
 
 /// One named algorithm.
@@ -31,7 +31,7 @@ pub use selection::{Curve, LambdaSelection, SelectionReport, Split};
 pub struct AlgorithmDef {
     /// Name in SQL.
     pub name: &'static str,
-    /// One line of help.
+    /// One line for the reference tables.
     pub summary: &'static str,
     /// What is minimized, in ASCII, with the convention of lambda.
     pub objective: &'static str,

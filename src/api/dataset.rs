@@ -389,7 +389,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Gives each row a group: the value that [`RankOptions::max_per_group`](crate::RankOptions::max_per_group) limits, or
+    /// Gives each row a group: the value that [`RankOptions::max_per_value`](crate::RankOptions::max_per_value) limits, or
     /// the slot of the algorithm `matching`.
     ///
     /// # Errors

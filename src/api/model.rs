@@ -67,8 +67,8 @@ pub struct Ranked {
 pub struct RankOptions {
     /// Number of threads; all cores by default.
     pub threads: Option<usize>,
-    /// Most documents of a group in one list (see [`Dataset::with_groups`]); the others are left out. No limit by default.
-    pub max_per_group: Option<usize>,
+    /// Largest number of documents of one group in a list (see [`Dataset::with_groups`]). No limit by default.
+    pub max_per_value: Option<usize>,
     /// Stops the ranking and shows its progress.
     pub control: Control,
 }
@@ -202,7 +202,7 @@ impl Model {
     /// let data = Dataset::from_arrays(array![[3.0], [2.0], [1.0]], [1, 1, 1], &[2.0, 1.0, 0.0])?;
     /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
     /// let pages = data.with_groups(["a.org", "a.org", "b.org"])?;
-    /// let options = RankOptions { max_per_group: Some(1), ..RankOptions::default() };
+    /// let options = RankOptions { max_per_value: Some(1), ..RankOptions::default() };
     /// let rows: Vec<usize> = model.rank_with(&pages, &options)?.iter().map(|ranked| ranked.row).collect();
     /// assert_eq!(rows, [0, 2]);
     /// # Ok::<(), sqlite_ltr::Error>(())
@@ -219,9 +219,9 @@ impl Model {
         let scores = self.scores(&data, options)?;
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
-            let per_group = options.max_per_group.unwrap_or(1);
+            let max_per_value = options.max_per_value.unwrap_or(1);
             for (index, document) in
-                selected_rows(&data, query, &scores, constraint, per_group)?.into_iter().enumerate()
+                selected_rows(&data, query, &scores, constraint, max_per_value)?.into_iter().enumerate()
             {
                 let slot = data.groups.get(document).filter(|_| constraint == ListConstraint::Slots);
                 ranked.push(Ranked {
@@ -328,11 +328,11 @@ impl Model {
     }
 
     fn constraint(&self, options: &RankOptions) -> Result<ListConstraint> {
-        match (self.inner.card.slots, options.max_per_group) {
+        match (self.inner.card.slots, options.max_per_value) {
             (true, Some(_)) => {
-                Err(Error::Unsupported("max_per_group: the model matches documents to slots".to_owned()))
+                Err(Error::Unsupported("max_per_value: the model matches documents to slots".to_owned()))
             }
-            (_, Some(0)) => Err(Error::value("max_per_group", "0", "a whole number from 1")),
+            (_, Some(0)) => Err(Error::value("max_per_value", "0", "a whole number from 1")),
             (true, None) => Ok(ListConstraint::Slots),
             (false, Some(_)) => Ok(ListConstraint::Diversity),
             (false, None) => Ok(ListConstraint::None),

@@ -25,7 +25,7 @@ const SQL_ONLY: &[&str] = &["name", "schema", "keep_versions", "params", "column
 pub struct AlgorithmInfo {
     /// The name.
     pub name: &'static str,
-    /// One line for people.
+    /// One line for the reference tables.
     pub summary: &'static str,
     /// What is minimized.
     pub objective: &'static str,

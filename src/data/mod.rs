@@ -17,6 +17,6 @@ pub use finish::{ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, Te
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
-pub use query_features::{QueryFeatureKind, QueryFeatureRule};
+pub use query_features::{QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use ratings::Ratings;
 pub use scaling::{Scaling, ScalingKind};

@@ -29,6 +29,18 @@ pub enum QueryFeatureKind {
 
 named!(QueryFeatureKind { Named = "named", Constant = "constant", Mean = "mean" });
 
+/// Scaling of query features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QueryScale {
+    /// Mean 0 and standard deviation 1.
+    #[default]
+    Standard,
+    /// None.
+    None,
+}
+
+named!(QueryScale { Standard = "standard", None = "none" });
+
 /// How to form the features of a query, learned in training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryFeatureRule {
@@ -47,7 +59,7 @@ impl QueryFeatureRule {
     ///
     /// # Errors
     /// A kind that does not exist in the data.
-    pub fn fit(data: &Dataset, kind: Option<QueryFeatureKind>, standardize: bool) -> Result<Self> {
+    pub fn fit(data: &Dataset, kind: Option<QueryFeatureKind>, scale: QueryScale) -> Result<Self> {
         let constant = constant_columns(data);
         let kind = kind.unwrap_or(match () {
             () if !data.query_names.is_empty() => QueryFeatureKind::Named,
@@ -74,7 +86,7 @@ impl QueryFeatureRule {
             QueryFeatureKind::Mean => (data.names.clone(), Vec::new()),
         };
         let mut rule = Self { kind, scale: vec![(0.0, 1.0); names.len()], names, columns };
-        if standardize {
+        if scale == QueryScale::Standard {
             rule.scale = standard(&rule.features(data)?);
         }
         Ok(rule)

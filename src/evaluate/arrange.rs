@@ -14,11 +14,11 @@ pub fn selected_rows(
     query: usize,
     scores: &[f64],
     constraint: ListConstraint,
-    max_per_group: usize,
+    max_per_value: usize,
 ) -> Result<Vec<usize>> {
     let start = data.offsets[query];
     let rows =
-        arrange::selected(constraint, data.row_groups(query), &scores[data.rows(query)], max_per_group)
+        arrange::selected(constraint, data.row_groups(query), &scores[data.rows(query)], max_per_value)
             .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
     let mut rows: Vec<usize> = rows.into_iter().map(|row| start + row as usize).collect();
     sort_indices(&mut rows, &|a, b| {
@@ -35,14 +35,14 @@ pub fn constrained_scores(
     data: &Dataset,
     scores: Vec<f64>,
     constraint: ListConstraint,
-    max_per_group: usize,
+    max_per_value: usize,
 ) -> Result<Vec<f64>> {
     if constraint == ListConstraint::None {
         return Ok(scores);
     }
     let of_query = |query: usize| {
         let rows = data.rows(query);
-        let selected = selected_rows(data, query, &scores, constraint, max_per_group)?;
+        let selected = selected_rows(data, query, &scores, constraint, max_per_value)?;
         let selected: Vec<u32> = selected.into_iter().map(|row| (row - rows.start) as u32).collect();
         Ok(push_down(scores[rows].to_vec(), &selected))
     };

@@ -112,7 +112,7 @@ impl<'a> ScoringJob<'a> {
         if zero.is_some() && new > 0 {
             let name = &self.model.card.algorithm;
             self.warnings.push(format!(
-                "{new} queries are novel; '{name}' has no function for them, so their documents score 0"
+                "{new} queries are new; '{name}' has no function for them, so their documents score 0"
             ));
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Training data grouped by query, used to fit local models. During training the data are rows of the training set. In a
-//! loaded model they are byte blocks, which may be read on demand. Prepared queries are cached up to 256 MiB.
+//! The judgments of the training queries, prepared for fits. During training they are rows of the training set. In a loaded
+//! model they are byte blocks, which may be read on demand. Prepared queries are cached up to 256 MiB.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -55,7 +55,7 @@ impl CachedQuery {
     }
 }
 
-/// The judgments of each training query.
+/// The judgments of the training queries, as rows of the training set or as blocks of a model.
 #[derive(Debug)]
 pub struct TrainingBlocks {
     /// Documents of each query (`n_queries`); 0 if the query is not informative.
@@ -121,7 +121,7 @@ impl TrainingBlocks {
         self.sizes.is_empty()
     }
 
-    /// Whether the loss depends on the scores of the query's documents.
+    /// Whether the query influences a fit ([`Loss::is_informative`]).
     pub fn is_informative(&self, query: usize) -> bool {
         self.sizes[query] > 0
     }

@@ -21,7 +21,7 @@ impl Inner {
         }
     }
 
-    /// The distance that q stands for; `None` for the dot product.
+    /// The distance that q gives; `None` for the dot product.
     pub fn distance(self, q: f64) -> Option<f64> {
         match self {
             Self::Dot => None,

@@ -12,7 +12,7 @@ use crate::param::Params;
 pub struct LossDef {
     /// The name in the option `loss` and in models.
     pub name: &'static str,
-    /// One line of documentation.
+    /// One line for the reference tables.
     pub summary: &'static str,
     /// The shape with default parameters.
     pub shape: Shape,

@@ -3,6 +3,25 @@
 use super::options::MetricOptions;
 use super::subtopics::Subtopics;
 
+/// Which of two values is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The higher one.
+    Higher,
+    /// The lower one, as for errors.
+    Lower,
+}
+
+impl Better {
+    /// Factor that makes higher values better: 1 or -1.
+    pub const fn sign(self) -> f64 {
+        match self {
+            Self::Higher => 1.0,
+            Self::Lower => -1.0,
+        }
+    }
+}
+
 /// The documents of one query with their scores, and the options of a metric.
 #[derive(Debug)]
 pub struct ScoredList<'a, L: ?Sized = [f64]> {
@@ -38,7 +57,7 @@ pub struct MetricDef {
     pub function: &'static str,
     /// Options that the SQL aggregate takes as arguments after the score, because they have no common default.
     pub arguments: &'static [&'static str],
-    /// One line of documentation.
+    /// One line for the reference tables.
     pub summary: &'static str,
     /// Formula in ASCII; i and j are ranks from 1.
     pub formula: &'static str,
@@ -46,8 +65,8 @@ pub struct MetricDef {
     pub source: &'static str,
     /// True if it may be cut at the first k documents.
     pub takes_cutoff: bool,
-    /// True if larger values are better.
-    pub higher_is_better: bool,
+    /// Which values are better.
+    pub better: Better,
     /// The value of one query.
     pub per_query: PerQuery,
     /// Weight of a query with these grades in the mean over queries; 1 if `None`.
@@ -65,7 +84,7 @@ impl MetricDef {
             formula: "",
             source: "",
             takes_cutoff: true,
-            higher_is_better: true,
+            better: Better::Higher,
             per_query,
             weight: None,
         }
@@ -79,7 +98,7 @@ pub struct SubtopicDef {
     pub name: &'static str,
     /// Name of the SQL aggregate.
     pub function: &'static str,
-    /// One line of documentation.
+    /// One line for the reference tables.
     pub summary: &'static str,
     /// Formula in ASCII; i and j are ranks from 1.
     pub formula: &'static str,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{METRICS, Metric, MetricOptions, SUBTOPIC_METRICS, SubtopicMetric, Subtopics, Ties};
+use super::{Better, METRICS, Metric, MetricOptions, SUBTOPIC_METRICS, SubtopicMetric, Subtopics, Ties};
 
 /// Orders of `n` documents, all of them.
 fn permutations(n: usize) -> Vec<Vec<usize>> {
@@ -116,7 +116,7 @@ proptest! {
         for ((worst, input), (expected, best)) in
             rules[0].iter().zip(&rules[1]).zip(rules[2].iter().zip(&rules[3]))
         {
-            let sign = if worst.def().higher_is_better { 1.0 } else { -1.0 };
+            let sign = worst.def().better.sign();
             let value = |metric: &Metric| metric.value(&grades, &scores).map_or(0.0, |value| sign * value);
             let slack = 1e-12;
             for middle in [value(input), value(expected)] {
@@ -155,7 +155,7 @@ proptest! {
     fn the_ideal_order_is_perfect((grades, _) in long_lists()) {
         for name in ["ndcg", "ndcg@3", "map", "mrr", "recall", "wta", "kendall_tau", "mre"] {
             let metric = Metric::parse(name).expect("known metric");
-            let perfect = if metric.def().higher_is_better { 1.0 } else { 0.0 };
+            let perfect = if metric.def().better == Better::Higher { 1.0 } else { 0.0 };
             let value = metric.value(&grades, &grades).unwrap_or(perfect);
             prop_assert!((value - perfect).abs() < 1e-12, "{name}: {value}");
         }

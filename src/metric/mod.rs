@@ -66,7 +66,7 @@ pub use named::Metric;
 pub use options::{Gain, MetricOptions, Ties};
 
 #[doc(hidden)]
-pub use def::{MetricDef, PerQuery, PerQueryOfSubtopics, ScoredList, SubtopicDef};
+pub use def::{Better, MetricDef, PerQuery, PerQueryOfSubtopics, ScoredList, SubtopicDef};
 #[doc(hidden)]
 pub use mean::{Mean, Undefined};
 #[doc(hidden)]

@@ -9,7 +9,7 @@
 //! Decisions: undefined with fewer than two documents. Ties: a pair of equal scores and different grades counts one
 //! half, which is the exact expectation; under `worst` it counts 1, under `best` 0. Cost O(n log n).
 
-use super::def::{MetricDef, ScoredList};
+use super::def::{Better, MetricDef, ScoredList};
 use super::pairs::{PairCounts, pairs};
 
 /// The declaration.
@@ -18,7 +18,7 @@ pub const MRE: MetricDef = MetricDef {
     formula: "2 / (n (n - 1)) * #{i < j : y_i < y_j}",
     source: "Dai and Wang 2019",
     takes_cutoff: false,
-    higher_is_better: false,
+    better: Better::Lower,
     ..MetricDef::new("mre", "ltr_mre", mis_ranking_error)
 };
 
@@ -28,7 +28,7 @@ pub const MRE_POOLED: MetricDef = MetricDef {
     formula: "mean of mre, query weights n (n - 1) / 2",
     source: "Dai and Wang 2019",
     takes_cutoff: false,
-    higher_is_better: false,
+    better: Better::Lower,
     weight: Some(pair_weight),
     ..MetricDef::new("mre_pooled", "ltr_mre", mis_ranking_error)
 };

@@ -72,7 +72,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// The reason for people.
+    /// The reason in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Converged => "converged",

@@ -5,6 +5,7 @@ mod split;
 pub use split::{Folds, fold_numbers, held_out_documents, rating_folds};
 
 use crate::math::order::compare;
+use crate::metric::Better;
 
 /// Values of candidates within this factor of each other (half a decade) are averaged.
 const NEAR: f64 = 3.2;
@@ -13,10 +14,10 @@ const NEAR: f64 = 3.2;
 ///
 /// Single values are noisy, so a candidate counts the mean over the candidates near it. Among equals the first is chosen;
 /// the most conservative candidate (largest lambda) comes first.
-pub fn argmax_smoothed(curve: &[(f64, Option<f64>)], higher_is_better: bool) -> Option<usize> {
+pub fn argmax_smoothed(curve: &[(f64, Option<f64>)], better: Better) -> Option<usize> {
     let values: Vec<Option<f64>> = (0..curve.len()).map(|index| smoothed(curve, index)).collect();
     // Means of the same values in another order differ in the last digits.
-    first_best(&values, higher_is_better, 1e-12)
+    first_best(&values, better, 1e-12)
 }
 
 /// The mean value of the candidates near one; `None` if its own value is not defined.
@@ -29,13 +30,13 @@ pub fn smoothed(curve: &[(f64, Option<f64>)], index: usize) -> Option<f64> {
 }
 
 /// The index of the best value; the first among equals, `None` if none is defined.
-pub fn argmax(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
-    first_best(values, higher_is_better, 0.0)
+pub fn argmax(values: &[Option<f64>], better: Better) -> Option<usize> {
+    first_best(values, better, 0.0)
 }
 
 /// The index of the best value; later ones must be better by a relative `margin`.
-fn first_best(values: &[Option<f64>], higher_is_better: bool, margin: f64) -> Option<usize> {
-    let sign = if higher_is_better { 1.0 } else { -1.0 };
+fn first_best(values: &[Option<f64>], better: Better, margin: f64) -> Option<usize> {
+    let sign = better.sign();
     let mut best: Option<(usize, f64)> = None;
     for (index, value) in values.iter().enumerate() {
         let Some(value) = value.map(|value| sign * value) else { continue };
@@ -49,8 +50,8 @@ fn first_best(values: &[Option<f64>], higher_is_better: bool, margin: f64) -> Op
 /// The first candidate that is worse than `best` by at most the standard error of the difference: the one-standard-error
 /// rule (Breiman et al. 1984) with paired differences. Candidates are ordered, the most conservative first; `values` holds
 /// for each query the values of all candidates.
-pub fn one_standard_error(values: &[Vec<f64>], best: usize, higher_is_better: bool) -> usize {
-    let sign = if higher_is_better { 1.0 } else { -1.0 };
+pub fn one_standard_error(values: &[Vec<f64>], best: usize, better: Better) -> usize {
+    let sign = better.sign();
     let near = |candidate: &usize| {
         let losses: Vec<f64> =
             values.iter().map(|values| sign * (values[best] - values[*candidate])).collect();
@@ -73,31 +74,31 @@ mod tests {
 
     #[test]
     fn the_first_of_equals_is_chosen() {
-        assert_eq!(argmax_smoothed(&decades(&[0.5, 0.5, 0.5]), true), Some(0));
-        assert_eq!(argmax_smoothed(&[(1.0, None), (0.1, None)], true), None);
+        assert_eq!(argmax_smoothed(&decades(&[0.5, 0.5, 0.5]), Better::Higher), Some(0));
+        assert_eq!(argmax_smoothed(&[(1.0, None), (0.1, None)], Better::Higher), None);
     }
 
     #[test]
     fn the_best_single_value_is_found() {
-        assert_eq!(argmax(&[Some(0.2), None, Some(0.7), Some(0.7)], true), Some(2));
-        assert_eq!(argmax(&[Some(0.2), None, Some(0.1)], false), Some(2));
-        assert_eq!(argmax(&[None], true), None);
+        assert_eq!(argmax(&[Some(0.2), None, Some(0.7), Some(0.7)], Better::Higher), Some(2));
+        assert_eq!(argmax(&[Some(0.2), None, Some(0.1)], Better::Lower), Some(2));
+        assert_eq!(argmax(&[None], Better::Higher), None);
     }
 
     #[test]
     fn the_conservative_candidate_is_kept_unless_another_is_clearly_better() {
         let clear: Vec<Vec<f64>> = (0..9).map(|q| vec![0.5, 0.8 + 0.01 * f64::from(q % 3)]).collect();
-        assert_eq!(one_standard_error(&clear, 1, true), 1);
+        assert_eq!(one_standard_error(&clear, 1, Better::Higher), 1);
         let noise: Vec<Vec<f64>> = (0..9).map(|q| vec![0.5, if q % 2 == 0 { 0.9 } else { 0.15 }]).collect();
-        assert_eq!(one_standard_error(&noise, 1, true), 0);
-        assert_eq!(one_standard_error(&clear, 1, false), 0, "errors that grow are no advantage");
-        assert_eq!(one_standard_error(&[], 1, true), 1);
+        assert_eq!(one_standard_error(&noise, 1, Better::Higher), 0);
+        assert_eq!(one_standard_error(&clear, 1, Better::Lower), 0, "errors that grow are no advantage");
+        assert_eq!(one_standard_error(&[], 1, Better::Higher), 1);
     }
 
     #[test]
     fn distant_candidates_are_not_averaged() {
-        assert_eq!(argmax_smoothed(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), true), Some(1));
-        assert_eq!(argmax_smoothed(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), false), Some(0));
+        assert_eq!(argmax_smoothed(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), Better::Higher), Some(1));
+        assert_eq!(argmax_smoothed(&decades(&[0.1, 0.5, 0.1, 0.4, 0.4]), Better::Lower), Some(0));
     }
 
     #[test]
@@ -108,6 +109,6 @@ mod tests {
             .enumerate()
             .map(|(index, value)| (2f64.powi(-(index as i32)), Some(*value)))
             .collect();
-        assert!((4..=6).contains(&argmax_smoothed(&curve, true).unwrap()));
+        assert!((4..=6).contains(&argmax_smoothed(&curve, Better::Higher).unwrap()));
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of `docs/reference/` that come from `ltr_options`, `ltr_metrics` and `ltr_algorithms`.
 //!
-//! A generated part stands between `<!-- generated: KIND NAMES -->` and `<!-- end -->`. To write all of them anew:
+//! A generated part is between `<!-- generated: KIND NAMES -->` and `<!-- end -->`. To write all of them anew:
 //!
 //! ```text
 //! LTR_BLESS=1 cargo test --test docs reference_pages

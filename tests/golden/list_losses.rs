@@ -148,7 +148,7 @@ fn apart_in_the_file(x: &[f64], z: &[f64]) -> f64 {
     (square(x) + square(z) - 2.0 * product).max(0.0).sqrt()
 }
 
-/// The kernels of the file; `linear` stands for scores x'theta.
+/// The kernels of the file; `linear` means scores x'theta.
 fn kernel(name: &str, params: &Value, x: &[f64], z: &[f64]) -> f64 {
     let number = |key: &str| params[key].as_f64().unwrap();
     let apart = distance(x, z);

@@ -43,15 +43,15 @@ fn queries(name: &str) -> Vec<Query> {
             validation: part(cells[0], "val"),
             test: part(cells[0], "test"),
         };
-        assert_eq!(query.is_novel(), cells[1] == "1", "query {}", cells[0]);
+        assert_eq!(query.is_new(), cells[1] == "1", "query {}", cells[0]);
         query
     };
     queries.iter().map(query).collect()
 }
 
-/// Compares the means over some queries; indv-SVM ranks novel queries at random, so only its observed ones.
+/// Compares the means over some queries; indv-SVM ranks new queries at random, so only its observed ones.
 fn compare(found: &Outcome, file: &Value, tolerance: f64, method: Method) {
-    let parts = [("observed", found.observed), ("novel", found.novel), ("overall", found.overall)];
+    let parts = [("observed", found.observed), ("novel", found.new), ("overall", found.overall)];
     let count = if method == Method::Individual { 1 } else { parts.len() };
     for (part, measures) in &parts[..count] {
         let keys = ["mre_pooled", "one_minus_err", "one_minus_ndcg10"];

@@ -97,7 +97,7 @@ fn sealed_listwise_models_with_wrong_contents_are_refused() {
     let connection = connect();
     let options = r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "prior": "regression"}"#;
     let opened = Opened::new(&fit(&connection, ("slam", options)));
-    assert!(opened.dependent().fitting.center.is_some(), "what the penalty pulls to is kept");
+    assert!(opened.dependent().fitting.center.is_some(), "the center of the penalty is kept");
     for (what, change) in WRONG {
         assert!(refusal(&connection, &with(&opened, *change)).is_some(), "{what}");
     }

@@ -128,13 +128,13 @@ def progress_handler(db):
 
 
 def ranking_is_interrupted(db):
-    """Fitting novel queries stops too."""
+    """Fitting new queries stops too."""
     options = '{"smoothing": "gaussian", "neighbors": 60, "lambda": 0.001}'
     source = "SELECT * FROM long WHERE query_id < 60"
     db.execute(f"CREATE TEMP TABLE fitted AS SELECT ltr_fit('q_svm', '{source}', '{options}') AS model")
     # Query features that no query of the training has.
-    db.execute("CREATE TEMP TABLE novel AS SELECT * FROM long")
-    db.execute("UPDATE novel SET q_taste = q_taste + 0.001 * query_id")
+    db.execute("CREATE TEMP TABLE new_queries AS SELECT * FROM long")
+    db.execute("UPDATE new_queries SET q_taste = q_taste + 0.001 * query_id")
     asked = []
 
     def stop():
@@ -143,7 +143,7 @@ def ranking_is_interrupted(db):
 
     timer = threading.Timer(0.7, stop)
     timer.start()
-    name, _ = fails(db, "SELECT count(*) FROM ltr_rank((SELECT model FROM fitted), 'novel')")
+    name, _ = fails(db, "SELECT count(*) FROM ltr_rank((SELECT model FROM fitted), 'new_queries')")
     waited = time.monotonic() - asked[0]
     assert name == "SQLITE_INTERRUPT" and waited < LIMIT, (name, waited)
     print(f"ranking: stopped within {1000 * waited:.0f} ms")

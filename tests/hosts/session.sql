@@ -45,7 +45,7 @@ SELECT json_extract(ltr_train('perceptron', 'judgments'), '$.version'), json_ext
 --> 1|2
 DELETE FROM ltr_models WHERE name = 'perceptron';
 
--- Ranking: filter, order, limit, IN, correlation, a novel query against its seen neighbors.
+-- Ranking: filter, order, limit, IN, correlation, a new query against its training neighbors.
 SELECT doc_id, rank FROM ltr_rank('q_svm', 'candidates') WHERE query_id = 100 ORDER BY rank LIMIT 1;
 --> 6|1
 SELECT group_concat(doc_id) FROM (SELECT doc_id FROM ltr_rank('q_svm', 'candidates') WHERE query_id = 100 ORDER BY rank LIMIT 4);

@@ -71,7 +71,7 @@ fn every_smoothing_and_kernel_fills_every_slot_once() {
                 );
                 places.sort_by_key(|place| place.0);
                 places.dedup_by_key(|place| place.0);
-                assert_eq!(places.len(), 3, "{what}: a document stands at two slots");
+                assert_eq!(places.len(), 3, "{what}: a document is at two slots");
                 assert!(page.is_sorted_by(|a, b| a.3 >= b.3), "{what}: rank 1 is best");
             }
         }

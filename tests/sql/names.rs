@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
-/// Each function with its numbers of arguments; -1 stands for any.
+/// Each function with its numbers of arguments; -1 means any number.
 const FUNCTIONS: &[&str] = &[
     "ltr_alpha_ndcg/2",
     "ltr_alpha_ndcg/3",

@@ -1,5 +1,5 @@
 //! Example 1, scenario III of Dai & Wang (2019) through SQL, against an independent implementation
-//! (tests/golden/qsvm/ex1_III_seed1_*): 40 queries, 8 of them novel, 40 features, 10 training documents each.
+//! (tests/golden/qsvm/ex1_III_seed1_*): 40 queries, 8 of them new, 40 features, 10 training documents each.
 
 use crate::support::{csv, database, value};
 use rusqlite::Connection;
@@ -44,7 +44,7 @@ fn golden() -> Value {
     file["results"].clone()
 }
 
-/// Mean over the test queries, and over the novel ones, of the mis-ranking error.
+/// Mean over the test queries, and over the new ones, of the mis-ranking error.
 fn mre(connection: &Connection, model: &str) -> (f64, f64) {
     let mean = |condition: &str| {
         let sql = format!(
@@ -69,17 +69,17 @@ fn with_the_files_lambdas_the_errors_are_the_files() {
         }
         let sql = "SELECT ltr_train(?1, 'train', ?2)";
         let _: String = value(&connection, sql, (algorithm, options.to_string()));
-        let (all, novel) = mre(&connection, algorithm);
+        let (all, new) = mre(&connection, algorithm);
         let file = &golden[key]["global_lambda"];
-        for (ours, part) in [(all, "overall"), (novel, "novel")] {
+        for (ours, part) in [(all, "overall"), (new, "novel")] {
             let theirs = file[part]["mre_query_mean"].as_f64().unwrap();
             assert!((ours - theirs).abs() <= 0.015, "{algorithm}, {part}: {ours}, file {theirs}");
         }
-        overall.push((all, novel));
+        overall.push((all, new));
     }
     let [rank, knn, q] = overall[..] else { panic!("three algorithms") };
     assert!(q.0 < knn.0 && knn.0 < rank.0, "on all queries: {q:?} {knn:?} {rank:?}");
-    assert!(q.1 < knn.1 && knn.1 < rank.1, "on novel queries: {q:?} {knn:?} {rank:?}");
+    assert!(q.1 < knn.1 && knn.1 < rank.1, "on new queries: {q:?} {knn:?} {rank:?}");
 }
 
 /// The core reproduces the file's metric of the uniform model closely: one function, no bandwidth.
@@ -102,5 +102,5 @@ fn without_options_the_query_dependent_model_is_far_better_than_the_uniform_one(
     }
     let (rank, q) = (mre(&connection, "rank_svm"), mre(&connection, "q_svm"));
     assert!(q.0 <= rank.0 - 0.08, "q_svm {q:?}, rank_svm {rank:?}");
-    assert!(q.1 <= rank.1 - 0.08, "novel queries: q_svm {q:?}, rank_svm {rank:?}");
+    assert!(q.1 <= rank.1 - 0.08, "new queries: q_svm {q:?}, rank_svm {rank:?}");
 }

@@ -207,7 +207,7 @@ fn tried(data: &Dataset, seed: u64) -> Dataset {
 
 /// Indices of trials, the best first; earlier ones first among equals.
 fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
-    let sign = if spec.validation.metric.def().higher_is_better { -1.0 } else { 1.0 };
+    let sign = -spec.validation.metric.def().better.sign();
     let cost = |index: &usize| trials[*index].value().map_or(f64::INFINITY, |value| sign * value);
     let mut order: Vec<usize> = (0..trials.len()).collect();
     sort_indices(&mut order, &|a, b| cost(&a).total_cmp(&cost(&b)).then(a.cmp(&b)));

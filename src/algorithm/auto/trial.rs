@@ -176,7 +176,7 @@ pub(super) fn cross_validate(
         mean.value()
     };
     let curve: Curve = lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean(index))).collect();
-    let chosen = argmax_smoothed(&curve, metric.def().higher_is_better);
+    let chosen = argmax_smoothed(&curve, metric.def().better);
     Ok(Trial { candidate, curve, chosen })
 }
 

@@ -157,10 +157,10 @@ impl Session<'_> {
             lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean_at(index))).collect();
         // 2. The best. With the largest lambda the biases alone rank; factors need a clear advantage.
         let values: Vec<Option<f64>> = curve.iter().map(|(_, value)| *value).collect();
-        let higher_is_better = validation.metric.def().higher_is_better;
+        let better = validation.metric.def().better;
         let paired: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
-        let chosen = argmax(&values, higher_is_better)
-            .map(|best| if one_standard_error(&paired, best, higher_is_better) == 0 { 0 } else { best });
+        let chosen = argmax(&values, better)
+            .map(|best| if one_standard_error(&paired, best, better) == 0 { 0 } else { best });
         let lambda = chosen.map_or(FALLBACK_LAMBDA, |chosen| lambdas[chosen]);
         // 3. The report.
         let nothing = trials.iter().all(|(own, _)| judged.unwrap_or(own).is_empty());

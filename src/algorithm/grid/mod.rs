@@ -11,7 +11,7 @@ mod spec;
 mod train;
 mod validation_rounds;
 
-pub use spec::{QueryScale, Weighting};
+pub use spec::Weighting;
 
 pub(super) use checks::nothing_to_learn;
 pub(super) use lambdas::default_lambdas;

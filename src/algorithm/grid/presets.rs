@@ -57,7 +57,7 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     },
     AlgorithmDef {
         name: "indv_svm",
-        summary: "pairwise SVM per observed query; novel queries score 0, or by f0 with prior global",
+        summary: "pairwise SVM per training query; new queries score 0, or by f0 with prior global",
         objective: "2 / (N (N - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries",
         source: "Dai & Wang 2019, equation (3.4)",
         defaults: defaults!(Individual, "hinge", Ridge, Zero),

@@ -57,22 +57,22 @@ impl Session<'_> {
                     mean.add(*value, round.judge.labels(query));
                 }
                 paired.extend(self.defined(&values));
-                if round.judges_observed() {
+                if round.judges_training_queries() {
                     own[query] = values;
                 }
             }
         }
         // 2. One lambda for all queries.
         let curve: Curve = lambdas.iter().copied().zip(means.iter().map(Mean::value)).collect();
-        let higher_is_better = validation.metric.def().higher_is_better;
-        let mut chosen = argmax_smoothed(&curve, higher_is_better);
+        let better = validation.metric.def().better;
+        let mut chosen = argmax_smoothed(&curve, better);
         if candidates.tendency == Tendency::LargestNearBest {
-            chosen = chosen.map(|best| one_standard_error(&paired, best, higher_is_better));
+            chosen = chosen.map(|best| one_standard_error(&paired, best, better));
         }
         let all = chosen.map_or(FALLBACK_LAMBDA, |chosen| curve[chosen].0);
         // 3. One lambda per training query, if asked for.
         let each = (self.spec.lambda_scope == LambdaScope::Each).then(|| {
-            let choose = |values: &Values| argmax(values, higher_is_better).map_or(all, |best| lambdas[best]);
+            let choose = |values: &Values| argmax(values, better).map_or(all, |best| lambdas[best]);
             own.iter().map(choose).collect()
         });
         let split = rounds.first().map_or(Split::Nothing, |round| round.split);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::lambdas::{default_lambdas, default_radii};
 use crate::algorithm::selection::{LambdaChoice, ValidationSpec};
-use crate::data::{Dataset, Missing, QueryFeatureKind, ScalingKind};
+use crate::data::{Dataset, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{Combination, FitAt, HeldOut, LambdaScope, Penalty, PenaltyKind, Prior};
 use crate::kernel::{self, MapOptions};
@@ -38,18 +38,6 @@ pub enum Weighting {
 }
 
 named!(Weighting { Queries = "queries", Documents = "documents", Pairs = "pairs" });
-
-/// Scaling of query features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum QueryScale {
-    /// Mean 0 and standard deviation 1.
-    #[default]
-    Standard,
-    /// None.
-    None,
-}
-
-named!(QueryScale { Standard = "standard", None = "none" });
 
 /// The choices of one training.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::checks;
 use super::lambdas::default_lambdas;
 use super::select_lambda::{Candidates, Tendency};
-use super::spec::{GridSpec, QueryScale, Weighting};
+use super::spec::{GridSpec, Weighting};
 use super::validation_rounds::Round;
 use crate::algorithm::selection::LambdaChoice;
 use crate::algorithm::{Columns, Input, LambdaSelection, LogStep, Trained, Trainer, TrainingSet, scale};
@@ -151,9 +151,8 @@ impl<'a> Session<'a> {
         checks::informative(&spec.loss, &data)?;
         // 2. Query features from documents as they are, then documents scaled.
         let scaling = Scaling::fit(spec.scale, &data, control)?;
-        let standardize = spec.query_scale == QueryScale::Standard;
         let rule = (spec.smoothing.kind != SmoothingKind::Uniform)
-            .then(|| QueryFeatureRule::fit(&data, spec.query_features, standardize))
+            .then(|| QueryFeatureRule::fit(&data, spec.query_features, spec.query_scale))
             .transpose()?;
         let features = query_features(rule.as_ref(), &data)?;
         control.check()?;

@@ -65,7 +65,7 @@ impl Round {
     }
 
     /// Whether the training queries themselves are judged.
-    pub fn judges_observed(&self) -> bool {
+    pub fn judges_training_queries(&self) -> bool {
         matches!(self.targets, Targets::Observed)
     }
 

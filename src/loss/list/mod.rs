@@ -94,13 +94,13 @@ mod tests {
         apart
     }
 
-    /// Marks of so many documents in three blocks.
+    /// Row groups of this many documents, in three groups.
     fn row_groups(documents: usize) -> Vec<RowGroup> {
         (0..documents as u32).map(|document| RowGroup { document, group: document % 3 }).collect()
     }
 
-    /// The same row_groups, blocks numbered as they come.
-    fn in_order_of_blocks(row_groups: &[RowGroup]) -> Vec<RowGroup> {
+    /// The same row groups, groups numbered by first appearance.
+    fn renumbered(row_groups: &[RowGroup]) -> Vec<RowGroup> {
         let mut known: Vec<u32> = Vec::new();
         let mut number = |group| {
             known.iter().position(|&other| other == group).unwrap_or_else(|| {
@@ -196,7 +196,7 @@ mod tests {
                     labels.truncate(4);
                 }
                 let kept: Vec<usize> = order.iter().copied().filter(|i| *i < labels.len()).collect();
-                let moved = in_order_of_blocks(&kept.iter().map(|i| row_groups(labels.len())[*i]).collect::<Vec<_>>());
+                let moved = renumbered(&kept.iter().map(|i| row_groups(labels.len())[*i]).collect::<Vec<_>>());
                 let at = |values: &[f64]| -> Vec<f64> { kept.iter().map(|i| values[*i]).collect() };
                 let (mut g, mut h) = (vec![0.0; labels.len()], vec![0.0; labels.len()]);
                 let a = loss.prepare(&labels, &row_groups(labels.len())).value_and_subgradient(&scores[..labels.len()], &mut g);

@@ -12,10 +12,10 @@ use crate::fit::Neighbor;
 use crate::model::QueryDependent;
 use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::run_limits::run_fit;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
-use crate::sqlite::glue::work::run_fit;
 use crate::sqlite::store::{Store, model};
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
@@ -44,7 +44,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "feature_names": model.card.features,
             "settings": model.card.settings,
             "training": model.card.summary,
-            "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
+            "new_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
         if let ValueRef::Text(name) = argument {
             let (name, version, _) = Store::new(connection, None)?.report(&String::from_utf8_lossy(name))?;

@@ -13,9 +13,9 @@ use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
 use crate::options::{self, Use};
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::sqlite::glue::work::RunLimits;
 
 /// The definition of `ltr_letor`.
 pub const LETOR: TableFunction = TableFunction::new(

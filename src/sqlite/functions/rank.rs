@@ -26,7 +26,7 @@ pub const RANK: TableFunction = TableFunction {
     filters_first_column: true,
     orders: ORDERS,
     row_id: Some(row_id),
-    plan: c"fits novel queries; indv_svm scores them 0",
+    plan: c"may fit functions of new queries",
     ..TableFunction::new("ltr_rank", &["query_id", "doc_id", "score", "rank", "slot"], PARAMETERS, rank)
 };
 
@@ -98,7 +98,7 @@ impl<'a> List<'a> {
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
             let documents = selected_rows(data, query, scores, self.constraint, self.max_per_value)?;
-            self.check_length(data, query, documents.len())?;
+            self.check_filled(data, query, documents.len())?;
             let best = documents.into_iter().take(self.k.unwrap_or(usize::MAX)).zip(1..);
             ranked.extend(best.map(|(document, rank)| Ranked { query, document, rank }));
         }
@@ -106,7 +106,7 @@ impl<'a> List<'a> {
     }
 
     /// Refuses a list that diversity makes shorter than k (rule 6.7).
-    fn check_length(&self, data: &Dataset, query: usize, found: usize) -> Result<()> {
+    fn check_filled(&self, data: &Dataset, query: usize, found: usize) -> Result<()> {
         let Some(k) = self.k.filter(|&k| found < k && !self.allow_short) else { return Ok(()) };
         let documents = data.rows(query).len();
         if self.constraint != ListConstraint::Diversity || found == documents {

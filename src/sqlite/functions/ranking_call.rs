@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Scored, ScoringJob, Step};
 use crate::options::{self, Use};
 use crate::param::Params;
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, Parameter};
-use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
@@ -78,7 +78,7 @@ impl RankingCall {
         read(call.connection, &self.source, spec, &self.options, &self.limits)
     }
 
-    /// Scores the documents. Models for new queries are fitted in batches (rule 6.4); before each batch the data that it
+    /// Scores the documents. Functions for new queries are fitted in batches (rule 6.4); before each batch the data that it
     /// needs are read from the stored model, on the calling thread.
     ///
     /// # Errors

@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Fit, PointScorer, function_for};
 use crate::model::Key;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::run_limits::run_fit;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
-use crate::sqlite::glue::work::run_fit;
 use crate::sqlite::store::model;
 
 /// The definition with two arguments. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).

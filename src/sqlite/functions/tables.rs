@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::algorithm::ALGORITHMS;
 use crate::error::Result;
-use crate::metric::{METRICS, SUBTOPIC_METRICS};
+use crate::metric::{Better, METRICS, SUBTOPIC_METRICS};
 use crate::options::{OPTIONS, OptionDef};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
@@ -59,17 +59,21 @@ pub const METRIC_TABLE: TableFunction = TableFunction::new(
 .innocuous();
 
 fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
-    let line = |texts: [&str; 5], cutoff: bool, higher: bool| {
+    let line = |texts: [&str; 5], cutoff: bool, better: Better| {
         let mut row: Vec<Output> = texts.into_iter().map(text).collect();
-        row.extend([cutoff, higher].map(|flag| Output::Integer(i64::from(flag))));
+        row.extend([cutoff, better == Better::Higher].map(|flag| Output::Integer(i64::from(flag))));
         row
     };
     let relevance = METRICS.iter().map(|metric| {
         let texts = [metric.name, metric.function, metric.summary, metric.formula, metric.source];
-        line(texts, metric.takes_cutoff, metric.higher_is_better)
+        line(texts, metric.takes_cutoff, metric.better)
     });
     let subtopics = SUBTOPIC_METRICS.iter().map(|metric| {
-        line([metric.name, metric.function, metric.summary, metric.formula, metric.source], true, true)
+        line(
+            [metric.name, metric.function, metric.summary, metric.formula, metric.source],
+            true,
+            Better::Higher,
+        )
     });
     Ok(ready(relevance.chain(subtopics).collect()))
 }

@@ -20,8 +20,8 @@ use crate::model::Model;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Store, check_name};
@@ -189,7 +189,7 @@ impl Request {
             return Err(source.error("0 rows; training needs judged documents"));
         }
         let validation = self.validation(connection, input, &data)?;
-        check_length(connection, trainer.bytes_kept(&data))?;
+        check_model_bytes(connection, trainer.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, leakage, features) = (DataFacts::of(&data), signs_of_leakage(&data), data.names.clone());
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
@@ -201,7 +201,7 @@ impl Request {
         let warnings = warnings(&trained, leakage);
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let bytes = Model::new(card, trained.scaling, trained.ranker).to_bytes()?;
-        check_length(connection, bytes.len() as u64)?;
+        check_model_bytes(connection, bytes.len() as u64)?;
         let report = TrainingReport {
             algorithm: self.algorithm.name,
             source: self.source.clone(),
@@ -239,7 +239,7 @@ fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
 
 /// Refuses a model that is too long for one value of the database: before training by the bytes that are known, after it by
 /// all bytes.
-pub(super) fn check_length(connection: &Connection, bytes: u64) -> Result<()> {
+pub(super) fn check_model_bytes(connection: &Connection, bytes: u64) -> Result<()> {
     let limit = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64);
     if bytes <= limit {
         return Ok(());

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use super::train::{Seconds, Start, StoredReport, TrainingReport, check_length, keep, to_json};
+use super::train::{Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json};
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
 use crate::algorithm::{self, AlgorithmDef, PreviousFit, ResumeFn, TrainingSet};
 use crate::arrange::ListConstraint;
@@ -23,8 +23,8 @@ use crate::model::{Card, Model, Ranker};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::work::RunLimits;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Store, check_name, model};
@@ -125,7 +125,7 @@ impl Request<'_> {
         let warnings = warnings(&trained, leakage);
         let card = Card { means: read_report.means, summary: to_json(&summary)?, ..model.card.clone() };
         let bytes = Model::new(card, trained.scaling, trained.ranker).to_bytes()?;
-        check_length(connection, bytes.len() as u64)?;
+        check_model_bytes(connection, bytes.len() as u64)?;
         let report = TrainingReport {
             algorithm: self.algorithm.name,
             source: self.source.clone(),

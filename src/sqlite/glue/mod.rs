@@ -4,7 +4,7 @@
 mod entry;
 pub mod function;
 pub mod guard;
+pub mod run_limits;
 pub mod state;
 pub mod value;
 pub mod vtab;
-pub mod work;

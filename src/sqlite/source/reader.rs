@@ -21,8 +21,8 @@ use crate::data::{
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of, vector_argument};
-use crate::sqlite::glue::work::RunLimits;
 
 /// What to read from a source.
 #[derive(Debug, Clone, Copy)]

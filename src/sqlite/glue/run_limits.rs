@@ -1,8 +1,7 @@
-//! Runs computation on a thread pool while the calling thread polls SQLite for interrupts (rule 13.5).
+//! Threads, time limit and progress of one SQL call, on top of `run::on_pool` (rule 13.5).
 //!
-//! Only the calling thread may use the connection. It runs a small statement every 20 ms: after `sqlite3_interrupt`, or
-//! if the host's progress handler stops it, the statement fails. This works in every version of SQLite. The pool is
-//! created per call: a global pool would deadlock forked child processes.
+//! To notice `sqlite3_interrupt`, the calling thread runs a small statement every 20 ms. After an interrupt, or if the
+//! host's progress handler stops it, the statement fails. This works in every version of SQLite.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
