@@ -127,6 +127,33 @@ fn functions_missing_on_the_reference_page_are_listed() {
 }
 
 #[test]
+fn the_page_of_reports_names_every_key() {
+    let connection = connect();
+    let scripts = [include_str!("../../sql/hotels.sql"), include_str!("../../sql/recommend.sql")];
+    for script in scripts {
+        connection.execute_batch(script).expect("the example data");
+    }
+    let train = "SELECT ltr_train('q_svm', 'judgments', '{\"kernel\": \"gaussian\", \"prior\": \"global\", \"landmarks\": 9}');
+                 SELECT ltr_train('auto', 'SELECT * FROM judgments WHERE query_id <= 50');
+                 SELECT ltr_train('perceptron', 'judgments');
+                 SELECT ltr_update('perceptron', 'judgments');";
+    connection.execute_batch(train).expect("trainings");
+    let keys = texts(
+        &connection,
+        "SELECT key FROM ltr_models, json_each(report)
+          UNION SELECT key FROM ltr_models, json_each(ltr_info(name))
+          UNION SELECT 'validation.' || key FROM ltr_models, json_each(report, '$.validation')
+                 WHERE json_type(report, '$.validation') = 'object'
+          UNION SELECT 'capabilities.' || key FROM json_each(ltr_info('q_svm'), '$.capabilities')",
+    );
+    let page = pages().into_iter().find(|page| page.path == "docs/reference/report.md").expect("the page");
+    for key in keys.iter().filter(|key| *key != "capabilities") {
+        assert!(page.text.contains(&format!("`{key}`")), "docs/reference/report.md does not describe {key}");
+    }
+    assert!(keys.len() > 40, "only {} keys", keys.len());
+}
+
+#[test]
 fn the_architecture_page_names_every_module() {
     let pages = pages();
     let page = pages.iter().find(|page| page.path == "ARCHITECTURE.md").expect("the page");
