@@ -43,7 +43,7 @@ named!(Missing { Error = "error", Zero = "zero", Mean = "mean" });
 pub enum TextColumns {
     /// They are no features.
     Ignore,
-    /// They are an error: a model needs these columns.
+    /// They are an error: a model or the caller names these columns.
     Refuse,
 }
 
@@ -93,6 +93,11 @@ pub struct ReadReport {
     pub rows: Vec<usize>,
 }
 
+/// Names of the features of a vector: their positions, from 1.
+pub fn position_names(count: usize) -> Vec<String> {
+    (1..=count).map(|position| position.to_string()).collect()
+}
+
 impl DatasetBuilder {
     /// Turns the rows into a data set. Calls `check_interrupt` for every row in every pass; its error ends the work.
     ///
@@ -106,7 +111,7 @@ impl DatasetBuilder {
         // 1. Features: the numeric columns, or the numbered values of vectors.
         let vector = self.names.is_empty();
         if vector {
-            self.names = (1..=self.width.unwrap_or(0)).map(|number| number.to_string()).collect();
+            self.names = position_names(self.width.unwrap_or(0));
         }
         let mut report = ReadReport::default();
         let kept = self.numeric_columns(options.text_columns, &mut report.ignored)?;

@@ -13,7 +13,7 @@ mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext};
 pub use dataset::{Dataset, Documents};
-pub use finish::{ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns};
+pub use finish::{ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns, position_names};
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};

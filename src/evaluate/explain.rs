@@ -96,10 +96,7 @@ fn check_linear(model: &Model) -> Result<()> {
 /// # Errors
 /// A model that is not pointwise or not linear; a number of features that differs from the training.
 pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> Result<Vec<Part>> {
-    let (found, expected) = (features.len(), model.card.features.len());
-    if found != expected {
-        return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
-    }
+    model.check_width(features.len())?;
     model.check_pointwise()?;
     check_linear(model)?;
     let part = |(index, (name, value)): (usize, (&String, &T))| {

@@ -37,10 +37,7 @@ impl PointScorer {
     /// # Errors
     /// A number of features that differs from the training; features or a score that are not finite.
     pub fn score<T: Element>(&self, features: &[T]) -> Result<f64> {
-        let (found, expected) = (features.len(), self.model.card.features.len());
-        if found != expected {
-            return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
-        }
+        self.model.check_width(features.len())?;
         let scorer = self.model.scorer()?;
         let score =
             if scorer.is_linear() { self.weighted_sum(features) } else { self.by_kernel(scorer, features)? };

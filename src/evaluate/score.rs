@@ -73,10 +73,7 @@ impl<'a> ScoringJob<'a> {
     }
 
     fn new(model: &'a Model, key: Key, data: &'a Dataset, cache: &'a FitCache) -> Result<Self> {
-        let (found, expected) = (data.features.columns(), model.card.features.len());
-        if found != expected {
-            return Err(Error::Shape { what: "number of features".to_owned(), found, expected });
-        }
+        model.check_width(data.features.columns())?;
         let n = data.n_queries();
         let (seen, fitted, warnings) = (n, 0, Vec::new());
         let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);

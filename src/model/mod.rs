@@ -15,8 +15,8 @@ mod ranker;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::{Missing, Scaling};
-use crate::error::{Error, Result, require};
+use crate::data::{Missing, Scaling, position_names};
+use crate::error::{Error, Result, require, shorten};
 use crate::fit::Loading;
 use crate::space::Scorer;
 
@@ -112,6 +112,23 @@ impl Model {
             return Ok(());
         };
         Err(Error::NotPointwise(reason))
+    }
+
+    /// Refuses documents with another number of features than in training.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] with the names of the features, unless they were the numbered values of vectors.
+    pub fn check_width(&self, found: usize) -> Result<()> {
+        let names = &self.card.features;
+        if found == names.len() {
+            return Ok(());
+        }
+        let what = if *names == position_names(names.len()) {
+            "number of features".to_owned()
+        } else {
+            format!("number of features ({})", shorten(&names.join(", ")))
+        };
+        Err(Error::Shape { what, found, expected: names.len() })
     }
 
     /// The BLOB.

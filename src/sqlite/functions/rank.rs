@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 6):
 //! * 6.1: Rows `query_id, doc_id, score, rank, slot`; rank 1 is best, ties are broken by document; slots for `matching` only.
-//! * 6.2: A comparison of `query_id` (collation BINARY) with a value is applied while the source is read.
+//! * 6.2: A comparison of `query_id` (collation BINARY) with a value is applied while the source is read. It needs a query column.
 //! * 6.3: ORDER BY rank, or query_id and rank, needs no sorter.
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
 //! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
@@ -45,12 +45,10 @@ fn row_id(row: &[Output]) -> Option<i64> {
 fn rank(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Rank)?;
     let constraint = request.constraint()?;
-    let spec = ReadSpec { only: call.only.as_ref(), ..ReadSpec::ranked(&request.handle.model, constraint) };
-    let SourceRows { data, roles, .. } = request.read_source(call, spec)?;
-    if call.only.is_some() && roles.query.is_none() {
-        // Rule 6.2: without a query column every query_id is NULL, which equals no value.
-        return Ok(Box::new(std::iter::empty()));
-    }
+    let only = call.only.as_ref();
+    let all = ReadSpec::ranked(&request.handle.model, constraint);
+    let SourceRows { data, .. } =
+        request.read_source(call, ReadSpec { only, query: only.is_some(), ..all })?;
     let (scores, warnings) = if data.n_docs() == 0 {
         Default::default()
     } else {

@@ -62,6 +62,10 @@ fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
     {
         return one(&cached.scorer, call);
     }
+    // Features that are several arguments instead of one vector are the more likely mistake: the first number is named.
+    if let number @ (ValueRef::Integer(_) | ValueRef::Real(_)) = call.context.get_raw(1) {
+        vector_argument("argument 'features'", number)?;
+    }
     let features = vector_argument("argument 'query_features'", call.context.get_raw(2))?;
     let scorer = scorer(&handle, Some(&features), call)?;
     let outcome = one(&scorer, call);

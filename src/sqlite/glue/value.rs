@@ -141,7 +141,7 @@ pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<S
 /// # Errors
 /// Anything else; NaN and infinities.
 pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
-    let allowed = "a BLOB of f32 values (ltr_vec) or a JSON array of numbers";
+    let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers";
     let refuse = |problem: String| Error::value(what, problem, allowed);
     let values: Vec<f64> = match value {
         ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {

@@ -16,7 +16,7 @@ use super::{Source, quote};
 use crate::arrange::ListConstraint;
 use crate::data::{
     ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind,
-    QueryValues, ReadReport, RowOrder, TextColumns,
+    QueryValues, ReadReport, RowOrder, TextColumns, position_names,
 };
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -111,7 +111,10 @@ pub fn read(
     let builder = Reader::new(source, &roles, spec, options, limits)?.read_all(&mut statement)?;
     let finish = FinishOptions {
         missing: missing(options, spec.model)?,
-        text_columns: if spec.model.is_some() { TextColumns::Refuse } else { TextColumns::Ignore },
+        text_columns: match spec.model {
+            None if !Roles::lists_features(options) => TextColumns::Ignore,
+            _ => TextColumns::Refuse,
+        },
         means: spec.model.map(|model| &model.card.means[..]),
         order: spec.order,
         previous: spec.previous,
@@ -373,8 +376,7 @@ fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Resu
         return Ok(names.iter().filter_map(|name| roles.column(name)).collect());
     }
     // Features of vectors are named by their positions.
-    let vectors = names.iter().enumerate().all(|(index, name)| *name == (index + 1).to_string());
-    if vectors && missing.len() == names.len() {
+    if names == position_names(names.len()) && missing.len() == names.len() {
         return Err(source.error(format!(
             "the model was trained on vectors of {} features; give one column \"features\" (ltr_vec makes such vectors)",
             names.len()

@@ -3,7 +3,7 @@
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.1, 2.2: Columns get roles by name, case-insensitively; the option `columns` overrides.
 //! * 2.3: Two columns that could fill one role are an error that asks for `columns`.
-//! * 2.5: Features are one column `features`, otherwise every remaining column that turns out to be numeric.
+//! * 2.5: Features are one column `features`, otherwise the columns that `columns` lists, or every remaining numeric one.
 //! * 2.6: Query features are one column `query_features`, otherwise the columns `q_*` without another role.
 //! * 2.10: The report lists every role and every ignored column.
 
@@ -137,6 +137,11 @@ impl Roles {
             query_features,
             ignored,
         })
+    }
+
+    /// Whether the option `columns` lists the features, so that each of them is needed.
+    pub fn lists_features(options: &Params) -> bool {
+        options.get("columns").and_then(|columns| columns.get("features")).is_some_and(Value::is_array)
     }
 
     /// The same roles without features: their columns are ignored.
