@@ -144,7 +144,7 @@ pub struct Trained {
     pub ranker: Ranker,
     /// The scaling of its features.
     pub scaling: Scaling,
-    /// The lambda of the fits; `None` without a penalty.
+    /// The lambda of the fits; `None` if there is none or something else replaces it.
     pub lambda: Option<f64>,
     /// The lambda of the function that others shrink to or start at.
     pub prior_lambda: Option<f64>,
@@ -264,7 +264,10 @@ mod tests {
     #[test]
     fn options_without_effect_are_refused() {
         let error = parse("rank_svm", r#"{"neighbors": 5}"#).unwrap_err().to_string();
-        assert_eq!(error, "option 'neighbors' has no effect with smoothing \"uniform\"");
+        assert_eq!(
+            error,
+            "option 'neighbors' has no effect with smoothing \"uniform\" (the algorithm's default)"
+        );
         let error = parse("indv_svm", r#"{"validation": 0.3}"#).unwrap_err().to_string();
         assert!(error.starts_with("validation on held-out queries does not support smoothing"), "{error}");
         assert!(parse("rank_svm", r#"{"smoothing": "knn", "neighbors": 5}"#).is_ok());

@@ -8,7 +8,7 @@ use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss;
-use crate::model::Card;
+use crate::model::{Card, Ranker};
 
 /// The type of features in double precision.
 const DOUBLE: &str = "f64";
@@ -97,8 +97,9 @@ impl Summary {
             query_features,
             functions: trained.functions,
             unconverged: trained.unconverged,
-            // Without a penalty there is no optimum, so no distance from it.
-            largest_relative_gap: trained.lambda.map(|_| largest_relative_gap(trained)),
+            // A perceptron has no optimum, so no distance from it.
+            largest_relative_gap: (!matches!(trained.ranker, Ranker::Online(_)))
+                .then(|| largest_relative_gap(trained)),
             details: trained.details.clone(),
         }
     }

@@ -225,3 +225,20 @@ impl LambdaSelection {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_of_a_metric_are_rounded_and_no_metric_is_named() {
+        let curve = vec![(1.0, Some(0.422_791_313)), (0.1, Some(0.422_791_313))];
+        let (metric, split) = ("ndcg@10".to_owned(), Split::RatingFraction);
+        let selection = LambdaSelection { metric, split, curve, chosen: Some(0) };
+        assert_eq!(
+            selection.same_value_warning().unwrap(),
+            "ndcg@10 is 0.4228 with every lambda, so the largest one is used, which gives the smallest factors; give \
+             lambda, or validate with another metric"
+        );
+    }
+}

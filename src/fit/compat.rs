@@ -104,6 +104,19 @@ enum Choice {
     Validation,
 }
 
+named!(Choice {
+    Loss = "loss",
+    Solver = "solver",
+    Penalty = "penalty",
+    Prior = "prior",
+    Form = "form",
+    Kernel = "kernel",
+    Smoothing = "smoothing",
+    FitAt = "fit_at",
+    LambdaScope = "lambda_scope",
+    Validation = "validation",
+});
+
 /// Choices that do not work together.
 struct Conflict {
     /// The choice that is refused, and those that it conflicts with.
@@ -193,6 +206,8 @@ struct Unused {
     option: &'static str,
     with: Choice,
     holds: fn(&Combination<'_>) -> bool,
+    /// What to do instead, with a semicolon in front; may be empty.
+    instead: &'static str,
 }
 
 /// Every option that a combination can leave without effect.
@@ -206,13 +221,20 @@ const UNUSED: &[Unused] = &[
     unused("fit_at", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("landmarks", Choice::Kernel, |c| c.kernel == kernel::NAMES[0]),
-    unused("components", Choice::Penalty, |c| c.penalty.kind() != PenaltyKind::Spectral),
-    unused("radius", Choice::Penalty, |c| c.penalty != Penalty::Ball),
-    unused("lambda", Choice::Penalty, |c| c.penalty == Penalty::Ball),
+    unused("components", Choice::Penalty, |c| c.penalty.kind() != PenaltyKind::Spectral)
+        .instead("; set \"penalty\": \"spectral\""),
+    unused("radius", Choice::Penalty, |c| c.penalty != Penalty::Ball).instead("; set \"penalty\": \"ball\""),
+    unused("lambda", Choice::Penalty, |c| c.penalty == Penalty::Ball).instead("; use the option 'radius'"),
 ];
 
 const fn unused(option: &'static str, with: Choice, holds: fn(&Combination<'_>) -> bool) -> Unused {
-    Unused { option, with, holds }
+    Unused { option, with, holds, instead: "" }
+}
+
+impl Unused {
+    const fn instead(self, instead: &'static str) -> Self {
+        Self { instead, ..self }
+    }
 }
 
 impl Combination<'_> {
@@ -231,34 +253,36 @@ impl Combination<'_> {
     /// Refuses options that the caller gave although they have no effect.
     ///
     /// # Errors
-    /// The first of them, with the choice that makes it useless.
+    /// The first of them, with the choice that makes it useless, and what to do instead.
     pub fn check_given(&self, given: impl Fn(&str) -> bool) -> Result<()> {
         let useless = UNUSED.iter().find(|unused| given(unused.option) && (unused.holds)(self));
         useless.map_or(Ok(()), |unused| {
             let (option, with) = (unused.option, self.text(unused.with));
-            Err(Error::Unsupported(format!("option '{option}' has no effect with {with}")))
+            let default = if given(unused.with.name()) { "" } else { " (the algorithm's default)" };
+            let instead = unused.instead;
+            Err(Error::Unsupported(format!("option '{option}' has no effect with {with}{default}{instead}")))
         })
     }
 
     /// A choice as a caller writes it.
     fn text(&self, choice: Choice) -> String {
-        let (option, value) = match choice {
-            Choice::Loss => ("loss", self.loss.def().name),
-            Choice::Solver => ("solver", self.solver.name),
-            Choice::Penalty => ("penalty", self.penalty.kind().name()),
-            Choice::Prior => ("prior", self.prior.name()),
-            Choice::Form => ("form", self.form.name()),
-            Choice::Kernel => ("kernel", self.kernel),
-            Choice::Smoothing => ("smoothing", self.smoothing.name()),
-            Choice::FitAt => ("fit_at", self.fit_at.name()),
-            Choice::LambdaScope => ("lambda_scope", self.lambda_scope.name()),
+        let value = match choice {
+            Choice::Loss => self.loss.def().name,
+            Choice::Solver => self.solver.name,
+            Choice::Penalty => self.penalty.kind().name(),
+            Choice::Prior => self.prior.name(),
+            Choice::Form => self.form.name(),
+            Choice::Kernel => self.kernel,
+            Choice::Smoothing => self.smoothing.name(),
+            Choice::FitAt => self.fit_at.name(),
+            Choice::LambdaScope => self.lambda_scope.name(),
             Choice::Validation => match self.held_out {
                 HeldOut::Queries => return "validation on held-out queries".to_owned(),
                 HeldOut::Source => return "validation on a source".to_owned(),
-                HeldOut::Documents => ("validation", "documents"),
+                HeldOut::Documents => "documents",
             },
         };
-        format!("{option} \"{value}\"")
+        format!("{} \"{value}\"", choice.name())
     }
 }
 

@@ -41,16 +41,28 @@ fn models_are_trained() {
 fn what_has_no_meaning_is_refused() {
     let connection = judged();
     for (algorithm, options, reason) in [
-        ("list_net", r#"{"radius": 1}"#, "without \"penalty\": \"ball\""),
-        ("list_net", r#"{"penalty": "ball", "lambda": 1}"#, "which takes 'radius'"),
-        ("slam", r#"{"penalty": "ball"}"#, "not for the loss 'slam'"),
-        ("rank_svm", r#"{"penalty": "ball"}"#, "not for the loss 'hinge'"),
+        (
+            "list_net",
+            r#"{"radius": 1}"#,
+            "with penalty \"ridge\" (the algorithm's default); set \"penalty\": \"ball\"",
+        ),
+        (
+            "list_net",
+            r#"{"penalty": "ball", "lambda": 1}"#,
+            "no effect with penalty \"ball\"; use the option 'radius'",
+        ),
+        ("slam", r#"{"penalty": "ball"}"#, "penalty \"ball\" does not support loss \"slam\""),
+        ("rank_svm", r#"{"penalty": "ball"}"#, "penalty \"ball\" does not support loss \"hinge\""),
         (
             "list_net",
             r#"{"penalty": "ball", "prior": "regression"}"#,
-            "the penalty \"ball\" pulls to nothing",
+            "prior \"regression\" does not support penalty \"ball\"",
         ),
-        ("list_net", r#"{"penalty": "ball", "components": 2}"#, "without \"penalty\": \"spectral\""),
+        (
+            "list_net",
+            r#"{"penalty": "ball", "components": 2}"#,
+            "no effect with penalty \"ball\"; set \"penalty\": \"spectral\"",
+        ),
     ] {
         let error = train(&connection, algorithm, options).unwrap_err();
         assert!(error.contains(reason), "{options}: {error}");

@@ -190,6 +190,16 @@ impl GridSpec {
         settings
     }
 
+    /// Lambda for the report, or an entry with what replaces it.
+    pub(super) fn penalty_report(&self, value: f64) -> (Option<f64>, Map<String, Value>) {
+        let replaced = |option: &str, value: Value| (None, Map::from_iter([(option.to_owned(), value)]));
+        match self.penalty {
+            Penalty::Ridge | Penalty::Threshold => (Some(value), Map::new()),
+            Penalty::Components => replaced("components", json!(value as u64)),
+            Penalty::Ball => replaced("radius", json!(value)),
+        }
+    }
+
     /// Bytes that a model is known to take: documents kept for new queries, and linear functions of training queries.
     pub(super) fn bytes_kept(&self, data: &Dataset) -> u64 {
         if self.smoothing.kind == SmoothingKind::Uniform {

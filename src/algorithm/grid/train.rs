@@ -62,14 +62,16 @@ impl Trainer for GridSpec {
         warnings.extend(checks::collapse(self, &fits));
         let (log, functions) = (log(&fits), fits.len());
         let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
+        let (lambda, details) = self.penalty_report(lambdas.all);
         Ok(Trained {
-            lambda: Some(lambdas.all),
+            lambda,
             prior_lambda: prior.map(|prior| prior.lambda),
             selection: lambdas.selection,
             log,
             functions,
             unconverged,
             warnings,
+            details,
             ..Trained::new(ranker, scaling)
         })
     }

@@ -47,14 +47,20 @@ fn rank(call: &Call<'_>) -> Result<OutputRows> {
     let constraint = request.constraint()?;
     let only = call.only.as_ref();
     let all = ReadSpec::ranked(&request.handle.model, constraint);
-    let SourceRows { data, .. } =
+    let SourceRows { data, roles, .. } =
         request.read_source(call, ReadSpec { only, query: only.is_some(), ..all })?;
-    let (scores, warnings) = if data.n_docs() == 0 {
+    let (scores, mut warnings) = if data.n_docs() == 0 {
         Default::default()
     } else {
         let scored = request.scored(call, &data)?;
         (scored.scores, scored.warnings)
     };
+    if roles.query.is_none() && data.n_docs() > 1 {
+        let source = &request.source.shown;
+        warnings.push(format!(
+            "source {source} has no query column, so all its rows are ranked as one query; the option 'columns' can name one"
+        ));
+    }
     call.state.set_warnings(warnings);
     let list = List::new(&request.options, constraint);
     let mut ranked = list.ranked(&data, &scores)?;
