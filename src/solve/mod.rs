@@ -1,6 +1,7 @@
 //! Solvers of learning problems. Each module states its problem and returns a solution, a certified duality gap and a stop
 //! reason. The methods are those of `optim`.
 
+mod check;
 mod factor;
 mod list;
 mod pair;

@@ -318,7 +318,7 @@ impl Space {
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
         if self.form == Form::Ranking {
-            return self.pairwise_scores(documents, functions, control);
+            return self.ranking_scores(documents, functions, control);
         }
         let (features, rows) = (documents.features, documents.range());
         match &self.map {
@@ -341,7 +341,7 @@ impl Space {
 
     /// Scores (3.6). They are sums over the documents of the query. The sums run in the order of the features, so the order
     /// of the documents does not change a bit.
-    fn pairwise_scores<'a>(
+    fn ranking_scores<'a>(
         &self,
         documents: &Documents<'_>,
         functions: impl Iterator<Item = &'a [f64]>,

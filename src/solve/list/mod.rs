@@ -37,8 +37,7 @@ pub use smooth::{LBFGS, NEWTON_ON_LISTS};
 pub use spectral::{Cut, eigenpairs, path as spectral_path};
 pub use stochastic::STOCHASTIC;
 
-use super::pair::check_lambda;
-use super::{Solution, SolveOptions};
+use super::{Solution, SolveOptions, check};
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
@@ -55,7 +54,7 @@ pub fn path(
     options: &SolveOptions,
     control: &Control,
 ) -> Result<Vec<Solution>> {
-    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
+    lambdas.iter().try_for_each(|&lambda| check::lambda(lambda))?;
     options.solver.check(&Loss::List(problem.loss().clone()))?;
     Ok(options.solver.list_path()(problem, lambdas, &options.rule(), control))
 }

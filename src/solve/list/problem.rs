@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::block::ListBlock;
 use super::pass::{Group, groups};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::{ListLoss, QueryLoss, Shape};
 use crate::optim::Ridge;
+use crate::solve::check;
 
 /// Losses in place of those of the queries. A query with `None` keeps its own.
 pub(super) type Losses = Vec<Option<Box<dyn QueryLoss>>>;
@@ -31,10 +32,7 @@ impl<'a> ListProblem<'a> {
     pub fn new(dim: usize, loss: &'a ListLoss, blocks: Vec<(&'a ListBlock, f64)>) -> Result<Self> {
         for (block, weight) in &blocks {
             block.check_dim(dim)?;
-            if !(weight.is_finite() && *weight >= 0.0) {
-                let allowed = "a finite number of at least 0";
-                return Err(Error::value("weight of a query", weight.to_string(), allowed));
-            }
+            check::weight(*weight)?;
         }
         let groups = groups(&blocks);
         Ok(Self { dim, blocks, groups, loss, center: None, start: None, replaced: None })
@@ -45,7 +43,7 @@ impl<'a> ListProblem<'a> {
     /// # Errors
     /// A center w0 of another length, or with a number that is not finite.
     pub fn with_center(self, center: Vec<f64>) -> Result<Self> {
-        self.check_point("the center of the penalty", &center)?;
+        check::point("the center of the penalty", &center, self.dim)?;
         Ok(Self { center: Some(center), ..self })
     }
 
@@ -54,19 +52,8 @@ impl<'a> ListProblem<'a> {
     /// # Errors
     /// As [`Self::with_center`].
     pub fn with_start(self, w: Vec<f64>) -> Result<Self> {
-        self.check_point("the start of a solver", &w)?;
+        check::point("the start of a solver", &w, self.dim)?;
         Ok(Self { start: Some(w), ..self })
-    }
-
-    fn check_point(&self, what: &str, point: &[f64]) -> Result<()> {
-        if point.len() != self.dim {
-            let what = format!("number of features of {what}");
-            return Err(Error::Shape { what, found: point.len(), expected: self.dim });
-        }
-        if point.iter().all(|value| value.is_finite()) {
-            return Ok(());
-        }
-        Err(Error::Data(format!("{what} must be finite numbers")))
     }
 
     /// The problem with other losses, one or none for each query, and their shape.

@@ -1,4 +1,4 @@
-//! Weighted pairwise losses with a linear kernel:
+//! Weighted pairwise losses in a space of linear functions:
 //!
 //! ```text
 //! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of L(s_a - s_b) + v.w + lambda |w - w0|^2
@@ -43,7 +43,7 @@ pub use certificate::certificate;
 pub use dual::{ADMM, DUAL_DESCENT};
 pub use newton::{NEWTON, NEWTON_ON_PAIRS};
 
-use super::{Solution, SolveOptions, SolveReport, Stop};
+use super::{Solution, SolveOptions, SolveReport, Stop, check};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss};
@@ -78,14 +78,8 @@ impl<'a> PairProblem<'a> {
             let what = "number of features of a query".to_owned();
             return Err(Error::Shape { what, found: block.dim(), expected: dim });
         }
-        if let Some((_, weight)) = blocks.iter().find(|(_, weight)| !(weight.is_finite() && *weight >= 0.0)) {
-            return Err(Error::value(
-                "weight of a query",
-                weight.to_string(),
-                "a finite number of at least 0",
-            ));
-        }
-        check_lambda(lambda)?;
+        blocks.iter().try_for_each(|(_, weight)| check::weight(*weight))?;
+        check::lambda(lambda)?;
         Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, center: None, linear_term: None, start: None })
     }
 
@@ -100,13 +94,7 @@ impl<'a> PairProblem<'a> {
     /// # Errors
     /// When w0 has another number of features or a number that is not finite.
     pub fn with_center(self, center: Vec<f64>) -> Result<Self> {
-        if center.len() != self.dim {
-            let what = "number of features of the center".to_owned();
-            return Err(Error::Shape { what, found: center.len(), expected: self.dim });
-        }
-        if !center.iter().all(|value| value.is_finite()) {
-            return Err(Error::Data("the center of the penalty must be finite numbers".to_owned()));
-        }
+        check::point("the center of the penalty", &center, self.dim)?;
         Ok(Self { center: Some(center), ..self })
     }
 
@@ -163,13 +151,6 @@ impl<'a> PairProblem<'a> {
     }
 }
 
-pub(super) fn check_lambda(lambda: f64) -> Result<()> {
-    if lambda.is_finite() && lambda > 0.0 {
-        return Ok(());
-    }
-    Err(Error::value("lambda", lambda.to_string(), "a finite number above 0"))
-}
-
 /// Solves one problem with the solver of the options, which must support the loss (`SolverDef::takes`).
 pub fn solve(problem: &PairProblem<'_>, options: &SolveOptions, control: &Control) -> Solution {
     solve_all(problem, &[problem.lambda], options, control).pop().unwrap_or_else(|| {
@@ -191,7 +172,7 @@ pub fn path(
     options: &SolveOptions,
     control: &Control,
 ) -> Result<Vec<Solution>> {
-    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
+    lambdas.iter().try_for_each(|&lambda| check::lambda(lambda))?;
     options.solver.check(&Loss::Pair(problem.loss))?;
     Ok(solve_all(problem, lambdas, options, control))
 }

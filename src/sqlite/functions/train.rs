@@ -1,10 +1,10 @@
 //! `ltr_train(algorithm, source [, options])` and `ltr_fit(algorithm, source [, options])`.
 //!
-//! Contract (training):
-//! 1. `ltr_train` stores a new version in `ltr_models`, makes it the active one and returns a JSON report.
-//! 2. `ltr_fit` returns the same model as a BLOB and writes nothing.
-//! 3. No lock is held while training computes; what cannot be stored is refused before.
-//! 4. A training that fails or is interrupted leaves everything as it was.
+//! Rules (docs/reference/rules.md, 5):
+//! * 5.1: `ltr_train` stores a new version in `ltr_models`, makes it the active one and returns a JSON report.
+//! * 5.5: `ltr_fit` returns the same model as a BLOB and writes nothing.
+//! * 5.8: Outside of a transaction no lock is held during training. What could not be stored is refused before it.
+//! * 5.9: A failed or interrupted training leaves the stored models unchanged.
 
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;

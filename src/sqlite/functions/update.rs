@@ -1,13 +1,13 @@
 //! `ltr_update(model, source [, options])`: an online model learns from more rows.
 //!
-//! Contract (update):
-//! 1. One pass over the queries of the source, in the order of its rows, with the settings of the first training. Options
-//!    that would change the result are refused.
-//! 2. The result is a new version under the model's name (a BLOB needs the option `name`), active, with a JSON report.
-//! 3. Training on some rows and updating with others gives the same bytes as one training on all of them if each query is
-//!    in one part, there is one epoch in the order of the rows, and neither `scale` nor `"missing": "mean"` is learned.
-//! 4. Features are matched by name as in `ltr_rank`; the stored scaling and means are applied.
-//! 5. A model of an algorithm without updates is refused.
+//! Rules (docs/reference/rules.md, 5):
+//! * 5.13: One pass over the queries of the source, in row order, with the settings of the training. The result is a new
+//!   version of the model's name. A BLOB has no name and needs the option `name`.
+//! * 5.14: Updating equals training on all rows at once if the rows are split between two queries, the training has one
+//!   epoch in row order, and neither `scale` nor `missing` depends on all rows.
+//!
+//! Features are matched by name as in `ltr_rank`. The stored scaling and means are applied. A model of an algorithm without
+//! updates is refused.
 
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
