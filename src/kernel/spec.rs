@@ -234,7 +234,7 @@ mod tests {
             ),
             (
                 json!({"tanh": {"width": 1}}),
-                "unknown parameter 'width' of the kernel tanh; known: gamma, offset",
+                "unknown parameter 'width' of the kernel tanh; known: scale, offset",
             ),
             (
                 json!({"polynomial": {"degree": 2.5}}),
