@@ -5,9 +5,8 @@
 //! ```
 //!
 //! With `centering` "query", the default, the means in the query are subtracted from scores and labels. Then
-//! N L = 1 / (4 N) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2, which is least squares on pairs. With "none" a constant
-//! added to all scores changes the loss. `pair_squared` divides by N - 1 in place of N, so it is the mean over the
-//! ordered pairs of different documents.
+//! L = 1 / (4 N^2) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2. `pair_squared` divides by N - 1 in place of N: a quarter of
+//! the mean over the N (N - 1) ordered pairs. With "none" a constant added to all scores changes the loss.
 
 use std::sync::Arc;
 
