@@ -54,15 +54,42 @@ fn metrics(connection: &Connection) -> Vec<String> {
     head.map(str::to_owned).into_iter().chain(listed.iter().map(line)).collect()
 }
 
+/// Options whose other values give other options an effect.
+const CHOICES: &[&str] = &["smoothing", "loss", "measure", "decoder", "kernel", "penalty"];
+
+/// Whether an option of an algorithm has an effect with the defaults of the others: training refuses it otherwise.
+fn acts(connection: &Connection, algorithm: &str, [option, default, range]: &[String; 3]) -> bool {
+    // 1. A value of the option: its default, else the first name that it allows, else a number or a metric.
+    let first_name = range.strip_prefix("one of ").and_then(|names| names.split(", ").next());
+    let number = if range == "a text" { "\"ndcg\"" } else { "1" };
+    let value = if default == "null" { first_name.unwrap_or(number) } else { default };
+    // 2. Options are checked before the source, which has no rows to train on.
+    let options = format!("{{\"{option}\": {value}}}");
+    let fit = connection.query_row("SELECT ltr_fit(?1, 'SELECT 1', ?2)", [algorithm, &options], |_| Ok(()));
+    let error = fit.expect_err("a source without relevance").to_string();
+    let without_effect = error.contains("has no effect with") || error.contains("has no meaning without");
+    !(error.contains(&format!("option '{option}'")) && without_effect)
+}
+
 /// One section for each algorithm.
 fn algorithms(connection: &Connection) -> Vec<String> {
-    let listed = rows(
-        connection,
-        "SELECT name, summary, objective, source,
-                (SELECT group_concat('`' || key || '`', ', ') FROM json_each(parameters)) FROM ltr_algorithms",
-    );
-    let section = |[name, summary, objective, source, parameters]: &[String; 5]| {
-        let options = if parameters.is_empty() { "none" } else { parameters };
+    let listed = rows(connection, "SELECT name, summary, objective, source FROM ltr_algorithms");
+    let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let section = |[name, summary, objective, source]: &[String; 4]| {
+        let parameters: Vec<[String; 3]> = rows(
+            connection,
+            &format!(
+                "SELECT key, value -> 'default', value ->> 'range' FROM ltr_algorithms, json_each(parameters) WHERE name = '{name}'"
+            ),
+        );
+        let (active, idle): (Vec<_>, Vec<_>) =
+            parameters.iter().partition(|parameter| acts(connection, name, parameter));
+        let active: Vec<&str> = active.iter().map(|[option, ..]| option.as_str()).collect();
+        let choices: Vec<&str> = CHOICES.iter().copied().filter(|choice| active.contains(choice)).collect();
+        let mut options = if active.is_empty() { "none".to_owned() } else { quoted(&active) };
+        if !idle.is_empty() {
+            options += &format!(". With another choice of {}: the options of that choice", quoted(&choices));
+        }
         let lines = [
             &format!("## {name}"),
             "",

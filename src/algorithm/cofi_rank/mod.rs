@@ -35,7 +35,11 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     objective: "lambda / 2 (|U|^2 + |V|^2) + sum_u w_u l_u(scale b + V_u u), by turns in U and V; b_i the lower ends of shrunk means of items, freed from the habits of users, l_u the loss on the ratings of user u; w_u the number of ratings for least squares, else 1",
     source: "Le, Smola, Chapelle & Teo, equation (42); Weimer, Karatzoglou, Le & Smola 2008",
     // Least squares on pairs of gains: a convex ranking loss that is consistent with NDCG.
-    defaults: &[("loss", loss::list::PAIR_SQUARED.name), ("target", Target::Gain.name())],
+    defaults: &[
+        ("loss", loss::list::PAIR_SQUARED.name),
+        ("target", Target::Gain.name()),
+        ("decoder", "power"),
+    ],
     reads: |option| OPTIONS.contains(&option),
     parse: |params| Ok(Box::new(CofiRankSpec::parse(params)?)),
     resume: None,

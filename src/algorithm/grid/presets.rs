@@ -2,7 +2,9 @@
 
 use super::spec::{self, GridSpec};
 use crate::algorithm::AlgorithmDef;
+use crate::data::ScalingKind;
 use crate::fit::{PenaltyKind, Prior};
+use crate::kernel;
 use crate::smoothing::SmoothingKind;
 
 /// What the presets have in common.
@@ -17,7 +19,7 @@ const PRESET: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// The defaults of a preset: smoothing, loss, penalty and prior.
+/// The defaults of a preset: smoothing, loss, penalty and prior. Those of `scale` and `kernel` are the same in all presets.
 macro_rules! defaults {
     ($smoothing:ident, $loss:literal, $penalty:ident, $prior:ident) => {
         &[
@@ -25,6 +27,8 @@ macro_rules! defaults {
             ("loss", $loss),
             ("penalty", PenaltyKind::$penalty.name()),
             ("prior", Prior::$prior.name()),
+            ("scale", ScalingKind::Quantile.name()),
+            ("kernel", kernel::NAMES[0]),
         ]
     };
 }
@@ -34,7 +38,7 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     AlgorithmDef {
         name: "q_svm",
         summary: "query-dependent pairwise SVM: each query's function is fitted on the judgments of the queries around it",
-        objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries; pi_i = W(|q_i - q0| / h), n training queries",
+        objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2, with a listwise loss + lambda / 2 |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries; pi_i = W(|q_i - q0| / h), n training queries",
         source: "Dai & Wang 2019, equation (3.7)",
         defaults: defaults!(Gaussian, "hinge", Ridge, Zero),
         ..PRESET
@@ -42,7 +46,7 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     AlgorithmDef {
         name: "knn_svm",
         summary: "query-dependent pairwise SVM in which the nearest queries count alike",
-        objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries; pi_i = 1 for the nearest neighbors queries, n training queries",
+        objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2, with a listwise loss + lambda / 2 |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries; pi_i = 1 for the `neighbors` nearest queries, n training queries",
         source: "Geng et al. 2008; Dai & Wang 2019, section 2",
         defaults: defaults!(Knn, "hinge", Ridge, Zero),
         ..PRESET
@@ -50,7 +54,7 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     AlgorithmDef {
         name: "rank_svm",
         summary: "pairwise SVM: one function for all queries",
-        objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; pi_i = 1, n training queries",
+        objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2, with a listwise loss + lambda / 2 |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; pi_i = 1, n training queries",
         source: "Herbrich et al. 2000; Dai & Wang 2019, section 2",
         defaults: defaults!(Uniform, "hinge", Ridge, Zero),
         ..PRESET
@@ -58,7 +62,7 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     AlgorithmDef {
         name: "indv_svm",
         summary: "pairwise SVM per training query; new queries score 0, or by f0 with prior global",
-        objective: "2 / (N (N - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries",
+        objective: "2 / (N (N - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2, with a listwise loss + lambda / 2 |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries",
         source: "Dai & Wang 2019, equation (3.4)",
         defaults: defaults!(Individual, "hinge", Ridge, Zero),
         ..PRESET
@@ -106,7 +110,7 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     AlgorithmDef {
         name: "direct",
         summary: "direct optimization of a measure: a bound of the regret, which a linear assignment evaluates",
-        objective: "(1/n) sum_i pi_i (max over rankings p of (c[p].f - a[p].b) - c[p*].f + max M) + lambda / 2 |f|^2, M(p) = a[p].b the measure, c the decoder, p* an ideal ranking, or with bound nonconvex that of the scores; with prior regression |f - f0|^2",
+        objective: "(1/n) sum_i pi_i (max over rankings p of (F(p) - M(p)) - F(p*) + max M) + lambda / 2 |f|^2; F(p) = sum_j c_p(j) f(x_j), M(p) = sum_j a_p(j) b_j, p(j) the position of document j; a the discounts and b the gains of the measure, c the weights of the decoder; p* the ideal ranking, with bound nonconvex the ranking by f; with prior regression |f - f0|^2, f0 the least-squares function",
         source: "Le, Smola, Chapelle & Teo, equations (20), (22)",
         defaults: defaults!(Uniform, "direct", Ridge, Regression),
         ..PRESET
@@ -114,7 +118,7 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     AlgorithmDef {
         name: "smooth_grad",
         summary: "ascent of smoothed NDCG, whose width is lowered step by step, from the least-squares function",
-        objective: "(1/n) sum_i pi_i (max M - sum_p a_p sum_j b_j h_jp / sum_j h_jp) + lambda / 2 |f|^2, h_jp = exp(-(f(x_j) - f(x_(p)))^2 / (2 sigma^2)); with prior regression |f - f0|^2",
+        objective: "(1/n) sum_i pi_i (max M - sum_p a_p sum_j b_j h_jp / sum_j h_jp) + lambda / 2 |f|^2; h_jp = exp(-(f(x_j) - f(x_(p)))^2 / (2 sigma^2)), x_(p) the document at position p, sigma decreases step by step; a the discounts and b the gains of the measure M; with prior regression |f - f0|^2, f0 the least-squares function",
         source: "Le, Smola, Chapelle & Teo, section 5",
         defaults: defaults!(Uniform, "smooth_grad", Ridge, Regression),
         ..PRESET
