@@ -44,7 +44,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "feature_names": model.card.features,
             "settings": model.card.settings,
             "training": model.card.summary,
-            "new_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
+            "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
         if let ValueRef::Text(name) = argument {
             let (name, version, _) = Store::new(connection, None)?.report(&String::from_utf8_lossy(name))?;
