@@ -88,7 +88,9 @@ fn algorithms(connection: &Connection) -> Vec<String> {
         let choices: Vec<&str> = CHOICES.iter().copied().filter(|choice| active.contains(choice)).collect();
         let mut options = if active.is_empty() { "none".to_owned() } else { quoted(&active) };
         if !idle.is_empty() {
-            options += &format!(". With another choice of {}: the options of that choice", quoted(&choices));
+            options.push_str(". With another choice of ");
+            options.push_str(&quoted(&choices));
+            options.push_str(": the options of that choice");
         }
         let lines = [
             &format!("## {name}"),
