@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_secs(2);
 const TRAIN: &str = "SELECT ltr_train('q_svm', 'judged', '{\"tolerance\": 1e-12}')";
 /// Half steps of users and of items, whose losses are expensive.
 const RECOMMEND: &str = "SELECT ltr_train('cofi_rank', 'SELECT query_id AS user, doc_id % 211 AS item, relevance AS rating FROM judged',
-    '{\"loss\": \"direct\", \"lambda\": 0.1, \"epochs\": 1000, \"tolerance\": 1e-9}')";
+    '{\"loss\": \"direct\", \"lambda\": 0.1, \"max_rounds\": 1000, \"tolerance\": 1e-9}')";
 
 fn connect() -> Connection {
     let connection = Connection::open_in_memory().expect("a database");

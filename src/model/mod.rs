@@ -232,7 +232,7 @@ impl Model {
                 ((n > 0) == ranker.capabilities().has_features, "features, or factors without features"),
                 (
                     card.means.len() == n && card.means.iter().all(|mean| mean.is_finite()),
-                    "a mean per feature",
+                    "a finite mean per feature",
                 ),
                 (scaling.width(n) == width, "a weight per scaled feature"),
                 (card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "a finite training log"),

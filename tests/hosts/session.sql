@@ -119,7 +119,7 @@ SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');
 SELECT ltr_fit('rank_svm', 'judgments', '{"kernel": "gausian"}');
 --! ltr_fit: unknown kernel 'gausian', did you mean 'gaussian'?
 SELECT ltr_fit('rank_svm', 'judgments', '{"loss": "logistic", "solver": "admm"}');
---! ltr_fit: option 'solver': the solver 'admm' does not take the loss 'logistic', which is taken by: auto, newton
+--! ltr_fit: solver "admm" does not support loss "logistic"; use solver "auto" or "newton"
 SELECT ltr_train('q_svm', 'judgments') FROM judgments;
 --! ltr_train: an outer statement is reading this database, so the model could not be stored after training; call it in a SELECT without FROM while no other statement of the connection is open; ltr_fit returns the model as a BLOB and writes nothing
 SELECT * FROM ltr_rank('nobody', 'candidates');

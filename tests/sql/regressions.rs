@@ -67,7 +67,11 @@ fn a_training_whose_model_would_not_open_is_refused() {
             "{}",
             "no column is left for features: no row of title is a number",
         ),
-        ("SELECT query_id, relevance, a * 2e307 AS a FROM judgments", "{}", "a mean that is not finite"),
+        (
+            "SELECT query_id, relevance, a * 2e307 AS a FROM judgments",
+            "{}",
+            "it needs a finite mean per feature",
+        ),
         (
             "SELECT query_id, relevance, a * 2e307 AS a FROM judgments",
             r#"{"scale": "standard"}"#,
