@@ -244,4 +244,28 @@ mod tests {
             }
         }
     }
+
+    /// Options of every training. Other options of training belong to some algorithm; else it would be accepted without
+    /// effect.
+    const OF_ALL: &[&str] = &[
+        "name",
+        "schema",
+        "keep_versions",
+        "params",
+        "columns",
+        "missing",
+        "seed",
+        "threads",
+        "max_memory",
+        "time_limit",
+        "progress",
+    ];
+
+    #[test]
+    fn every_option_of_training_is_read_by_an_algorithm() {
+        for option in OPTIONS.iter().filter(|option| option.used_by.contains(&Use::Train)) {
+            let read = crate::algorithm::ALGORITHMS.iter().any(|algorithm| (algorithm.reads)(option.key));
+            assert!(read || OF_ALL.contains(&option.key), "no algorithm reads '{}'", option.key);
+        }
+    }
 }

@@ -1,12 +1,14 @@
 //! Fitting functions: which training queries are used, with which weights, and how the problem is solved.
 
 mod blocks;
-pub mod compat;
+mod choices;
+mod conflicts;
 mod judgments;
 mod neighborhood;
 mod problem;
 
 pub use blocks::{Loading, TrainingBlocks};
-pub use compat::{Combination, FitAt, HeldOut, LambdaScope, Prior};
+pub use choices::{FitAt, HeldOut, LambdaScope, Penalty, PenaltyKind, Prior};
+pub use conflicts::Combination;
 pub use neighborhood::{Neighbor, Neighborhood};
-pub use problem::{FitSpec, Penalty, PenaltyKind};
+pub use problem::FitSpec;

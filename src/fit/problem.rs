@@ -4,60 +4,22 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::compat::{Combination, FitAt, HeldOut, LambdaScope, Prior};
+use super::choices::{FitAt, HeldOut, LambdaScope, Penalty, Prior};
+use super::conflicts::Combination;
 use crate::control::Control;
 use crate::error::{Error, Result, require};
 use crate::kernel;
 use crate::loss::{ListLoss, Loss, PairLoss};
-use crate::param::named;
 use crate::smoothing::SmoothingKind;
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
 use crate::space::{Function, Scorer, Space};
 
-/// The regularization of a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Penalty {
-    /// lambda |f|^2.
-    Ridge,
-    /// Only eigenfunctions whose eigenvalue is at least lambda.
-    Threshold,
-    /// The lambda leading eigenfunctions.
-    Components,
-    /// Weights of Euclidean norm at most lambda.
-    Ball,
-}
-
-/// The penalty as the option `penalty` names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PenaltyKind {
-    /// lambda |f|^2.
-    #[default]
-    Ridge,
-    /// Leading eigenfunctions only.
-    Spectral,
-    /// Weights of bounded length.
-    Ball,
-}
-
-named!(PenaltyKind { Ridge = "ridge", Spectral = "spectral", Ball = "ball" });
-
-impl Penalty {
-    /// Its kind.
-    pub const fn kind(self) -> PenaltyKind {
-        match self {
-            Self::Ridge => PenaltyKind::Ridge,
-            Self::Threshold | Self::Components => PenaltyKind::Spectral,
-            Self::Ball => PenaltyKind::Ball,
-        }
-    }
-}
-
 /// The choices of a fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FitSpec {
-    /// Weight of the penalty, > 0.
+    /// The parameter of the penalty, > 0: lambda, the smallest eigenvalue, the number of eigenfunctions, or the radius.
     pub lambda: f64,
     /// Relative duality gap at which a fit ends.
     pub tolerance: f64,
@@ -111,7 +73,7 @@ impl FitSpec {
         control: &Control,
     ) -> Result<Solution> {
         let lambda = self.solver_lambda(space, self.lambda);
-        let fit = self.fits(space, blocks, &[lambda], control)?.pop();
+        let fit = self.solve_path(space, blocks, &[lambda], control)?.pop();
         let fit = fit.ok_or_else(|| Error::Internal("a solver without an answer".to_owned()))?;
         if fit.report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(fit) }
     }
@@ -128,20 +90,22 @@ impl FitSpec {
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
         let lambdas: Vec<f64> = lambdas.iter().map(|lambda| self.solver_lambda(space, *lambda)).collect();
-        let fits = self.fits(space, blocks, &lambdas, control)?;
+        let fits = self.solve_path(space, blocks, &lambdas, control)?;
         control.check()?;
         fits.into_iter().map(|fit| space.function(fit.w)).collect()
     }
 
-    /// The lambda of the solver for a lambda of the caller.
+    /// Solvers minimize R(w) + lambda' |w - w0|^2. lambda' is lambda for pairwise losses and lambda / 2 for listwise ones, and
+    /// twice that with the form `ranking`. Other penalties keep their parameter.
     fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
         match self.penalty {
-            Penalty::Ridge => self.loss.ridge() * space.solver_lambda(lambda),
+            Penalty::Ridge => self.loss.penalty_factor() * space.solver_lambda(lambda),
             Penalty::Threshold | Penalty::Components | Penalty::Ball => lambda,
         }
     }
 
-    fn fits(
+    /// Solves for each of the solver's lambdas, largest first.
+    fn solve_path(
         &self,
         space: &Space,
         blocks: &[(Arc<QueryBlock>, f64)],
@@ -150,10 +114,10 @@ impl FitSpec {
     ) -> Result<Vec<Solution>> {
         match &self.loss {
             Loss::Pair(loss) => {
-                solve::pair_path(&self.pairs(*loss, space, blocks)?, lambdas, &self.options(), control)
+                solve::pair_path(&self.pair_problem(*loss, space, blocks)?, lambdas, &self.options(), control)
             }
             Loss::List(loss) => {
-                let problem = self.lists(loss, space, blocks)?;
+                let problem = self.list_problem(loss, space, blocks)?;
                 match self.penalty {
                     Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), control),
                     Penalty::Threshold => solve::spectral_path(&problem, Cut::Threshold, lambdas, control),
@@ -164,7 +128,7 @@ impl FitSpec {
         }
     }
 
-    fn pairs<'a>(
+    fn pair_problem<'a>(
         &self,
         loss: PairLoss,
         space: &Space,
@@ -182,7 +146,7 @@ impl FitSpec {
         }
     }
 
-    fn lists<'a>(
+    fn list_problem<'a>(
         &self,
         loss: &'a ListLoss,
         space: &Space,
@@ -213,14 +177,14 @@ impl FitSpec {
     /// [`Error::Corrupt`] with the reason.
     pub(crate) fn validate(&self, space: &Space, smoothing: SmoothingKind) -> Result<()> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
-        let fits = |w: &Option<Vec<f64>>| {
+        let has_dim = |w: &Option<Vec<f64>>| {
             w.as_ref().is_none_or(|w| w.len() == space.dim() && w.iter().all(|value| value.is_finite()))
         };
         require(
             "fit",
             &[
                 (positive(self.lambda) && positive(self.tolerance), "a positive lambda and tolerance"),
-                (fits(&self.center) && fits(&self.start), "as many finite weights as its space has"),
+                (has_dim(&self.center) && has_dim(&self.start), "as many finite weights as its space has"),
             ],
         )?;
         let combination = Combination {

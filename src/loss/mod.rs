@@ -181,7 +181,7 @@ impl Loss {
     }
 
     /// The penalty is this factor times lambda |f|^2, by the convention of the papers.
-    pub fn ridge(&self) -> f64 {
+    pub fn penalty_factor(&self) -> f64 {
         match self {
             Self::Pair(_) => 1.0,
             Self::List(_) => 0.5,

@@ -34,6 +34,11 @@ pub(super) fn default_radii() -> Vec<f64> {
     (0..=8).map(|step| libm::exp10(3.0 - 0.5 * f64::from(step))).collect()
 }
 
+/// Default candidates for the number of components: powers of two from 512 to 1, largest first.
+pub(super) fn default_components() -> Vec<f64> {
+    (0..=9).rev().map(|power| f64::from(1_u32 << power)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::lambdas::{default_lambdas, default_radii};
+use super::lambdas::{default_components, default_lambdas, default_radii};
 use crate::algorithm::selection::{LambdaChoice, ValidationSpec};
 use crate::data::{Dataset, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
@@ -281,12 +281,13 @@ fn parse_lambda(
     penalty: Penalty,
     prior: Prior,
 ) -> LambdaChoice {
-    let lambdas = |prior| default_lambdas(loss, is_linear, prior);
     match penalty {
         Penalty::Ball if !params.has("radius") => LambdaChoice::Fixed(1.0),
         Penalty::Ball => LambdaChoice::parse(params.get("radius"), default_radii),
-        Penalty::Components => LambdaChoice::parse(params.get("components"), || lambdas(Prior::Zero)),
-        Penalty::Ridge | Penalty::Threshold => LambdaChoice::parse(params.get("lambda"), || lambdas(prior)),
+        Penalty::Components => LambdaChoice::parse(params.get("components"), default_components),
+        Penalty::Ridge | Penalty::Threshold => {
+            LambdaChoice::parse(params.get("lambda"), || default_lambdas(loss, is_linear, prior))
+        }
     }
 }
 

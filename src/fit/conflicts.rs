@@ -3,7 +3,7 @@
 //! Training refuses a conflict before it reads a row. The decoder of models refuses the same conflicts. A combination
 //! without a conflict trains, stores, reloads and ranks; the conformance tests try all of them.
 
-use super::problem::{Penalty, PenaltyKind};
+use super::choices::{FitAt, HeldOut, LambdaScope, Penalty, PenaltyKind, Prior};
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::kernel;
@@ -12,55 +12,6 @@ use crate::param::named;
 use crate::smoothing::SmoothingKind;
 use crate::solve::{SOLVERS, SolverDef};
 use crate::space::Form;
-
-/// The function that the penalty shrinks to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Prior {
-    /// 0.
-    #[default]
-    Zero,
-    /// One function of all queries, with the same loss.
-    Global,
-    /// The least-squares function of all queries.
-    Regression,
-}
-
-named!(Prior { Zero = "zero", Global = "global", Regression = "regression" });
-
-/// When the functions of training queries are fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FitAt {
-    /// In training.
-    #[default]
-    Training,
-    /// When a ranking needs them.
-    QueryTime,
-}
-
-named!(FitAt { Training = "training", QueryTime = "query_time" });
-
-/// Which functions have one lambda.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LambdaScope {
-    /// All of them together.
-    #[default]
-    All,
-    /// Each training query.
-    Each,
-}
-
-named!(LambdaScope { All = "all", Each = "each" });
-
-/// What validation holds out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldOut {
-    /// A fraction of the queries.
-    Queries,
-    /// A fraction of the documents of each query.
-    Documents,
-    /// Nothing: another source is judged.
-    Source,
-}
 
 /// The choices of one training that can conflict.
 #[derive(Debug, Clone, Copy)]
