@@ -62,9 +62,9 @@ pub struct OptionDef {
 }
 
 const TRAIN: &[Use] = &[Use::Train];
-const STORES: &[Use] = &[Use::Train, Use::Update];
-const SOURCES: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate];
-const LOADS: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
+const STORES_MODELS: &[Use] = &[Use::Train, Use::Update];
+const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate];
+const ALL_WITH_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Metric];
 
 const fn def(
@@ -80,12 +80,12 @@ const fn def(
 /// Every option.
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionDef] = &[
-    def("name", Rule::Text, "null", STORES, "name of the stored model; default: the name of the algorithm, or of the updated model"),
-    def("schema", Rule::Text, "\"main\"", LOADS, "database with the table ltr_models"),
-    def("keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES, "number of versions to keep; default: all"),
-    def("params", Rule::ArrayOrObject, "null", LOADS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
-    def("columns", Rule::Object, "null", LOADS, "columns for the roles query, doc, relevance, features, query_features, weight and slot, and columns to ignore"),
-    def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", SOURCES, "value for NULL features"),
+    def("name", Rule::Text, "null", STORES_MODELS, "name of the stored model; default: the name of the algorithm, or of the updated model"),
+    def("schema", Rule::Text, "\"main\"", ALL_WITH_MODELS, "database with the table ltr_models"),
+    def("keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES_MODELS, "number of versions to keep; default: all"),
+    def("params", Rule::ArrayOrObject, "null", ALL_WITH_MODELS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
+    def("columns", Rule::Object, "null", ALL_WITH_MODELS, "columns for the roles query, doc, relevance, features, query_features, weight and slot, and columns to ignore"),
+    def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists"),
     def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances"),
     def("scale", Rule::OneOf(ScalingKind::NAMES), "null", TRAIN, "scaling of document features; quantile: empirical quantile, mapped to a standard normal; standard: mean 0, standard deviation 1; query_minmax: to 0..1 within each query; quantile_minmax: quantile and query_minmax side by side (twice the features); default: quantile; perceptron: none; auto: tries quantile and quantile_minmax"),
@@ -130,11 +130,11 @@ pub const OPTIONS: &[OptionDef] = &[
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Evaluate], "value of a query without a relevant document in a mean"),
     def("seed", Rule::Integer(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
-    def("threads", Rule::Integer(1, 1024), "null", SOURCES, "number of threads; default: all cores"),
-    def("max_memory", Rule::Integer(1, u64::MAX), "null", SOURCES, "largest number of bytes for the rows, also in the space of a kernel; default: no limit"),
-    def("time_limit", Rule::Above(0.0, 1e9), "null", LOADS, "seconds after which the call fails"),
+    def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
+    def("max_memory", Rule::Integer(1, u64::MAX), "null", FIT_OR_SCORE, "largest number of bytes for the rows, also in the space of a kernel; default: no limit"),
+    def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
-    def("progress", Rule::Flag, "false", SOURCES, "whether to print progress to standard error, if that is a terminal"),
+    def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print progress to standard error, if that is a terminal"),
     def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),

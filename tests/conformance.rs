@@ -358,7 +358,7 @@ fn combinations_that_are_refused_say_why() {
                 options["smoothing"] = json!(smoothing);
                 let text = options.to_string();
                 let options = options::parse(Some(&text), Use::Train).expect("known options");
-                if let Err(problem) = algorithm.trainer(&options) {
+                if let Err(problem) = algorithm.spec(&options) {
                     let problem = problem.to_string();
                     assert!(
                         problem.ends_with(&format!("with smoothing \"{smoothing}\""))

@@ -1,6 +1,6 @@
 //! Training algorithms.
 //!
-//! Most are presets of one grid (`grid`); others have a trainer of their own. To add a preset, add it to the table in
+//! Most are presets of one grid (`grid`); others are fitted in their own way. To add a preset, add it to the table in
 //! `grid/presets.rs`. To add an algorithm, write its file with a `DEF` and add it to the table here. Help, checks of
 //! options and the conformance tests read the tables.
 
@@ -41,8 +41,8 @@ pub struct AlgorithmDef {
     pub defaults: Defaults,
     /// Whether an option belongs to it. Options that belong to no algorithm, such as `seed`, are accepted by all.
     pub reads: fn(&str) -> bool,
-    /// Checks parameters and makes the trainer.
-    pub parse: fn(&Params) -> Result<Box<dyn Trainer>>,
+    /// Checks parameters and makes the spec.
+    pub parse: fn(&Params) -> Result<Box<dyn TrainingSpec>>,
     /// Trains a model further with new documents, if the algorithm can.
     pub resume: Option<ResumeFn>,
 }
@@ -50,7 +50,7 @@ pub struct AlgorithmDef {
 /// Every algorithm.
 pub const ALGORITHMS: &[&AlgorithmDef] = &all();
 
-/// Algorithms with a trainer of their own.
+/// Algorithms outside the grid.
 const OTHERS: &[&AlgorithmDef] = &[&auto::DEF, &perceptron::DEF, &cofi_rank::DEF];
 
 const fn all() -> [&'static AlgorithmDef; grid::PRESETS.len() + OTHERS.len()] {
@@ -68,7 +68,7 @@ const fn all() -> [&'static AlgorithmDef; grid::PRESETS.len() + OTHERS.len()] {
 }
 
 /// One training: an algorithm with its checked parameters.
-pub trait Trainer: Debug + Send + Sync {
+pub trait TrainingSpec: Debug + Send + Sync {
     /// What it reads.
     fn input(&self) -> Input<'_>;
 
@@ -90,7 +90,7 @@ pub trait Trainer: Debug + Send + Sync {
     }
 }
 
-/// What a trainer reads.
+/// What a training reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The columns that it needs.
@@ -105,7 +105,7 @@ pub struct Input<'a> {
     pub validation: Option<&'a str>,
 }
 
-/// The columns that a trainer needs besides ids and relevance.
+/// The columns that a training needs besides ids and relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
     /// Features of documents.
@@ -207,11 +207,11 @@ pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
 }
 
 impl AlgorithmDef {
-    /// The trainer with these parameters.
+    /// The spec with these parameters.
     ///
     /// # Errors
     /// Parameters that the algorithm does not read or that do not work together.
-    pub fn trainer(&self, params: &Params) -> Result<Box<dyn Trainer>> {
+    pub fn spec(&self, params: &Params) -> Result<Box<dyn TrainingSpec>> {
         for key in params.given().keys().filter(|key| !(self.reads)(key)) {
             let others: Vec<&str> =
                 ALGORITHMS.iter().filter(|other| (other.reads)(key)).map(|other| other.name).collect();
@@ -256,9 +256,9 @@ mod tests {
         }
     }
 
-    fn parse(algorithm: &str, options: &str) -> Result<Box<dyn Trainer>> {
+    fn parse(algorithm: &str, options: &str) -> Result<Box<dyn TrainingSpec>> {
         let given: Map<String, Value> = serde_json::from_str(options).unwrap();
-        find(algorithm)?.trainer(&given.into())
+        find(algorithm)?.spec(&given.into())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{AlgorithmDef, LogStep, SelectionReport, Trained, Trainer, entries};
+use super::{AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -118,15 +118,15 @@ fn largest_relative_gap(trained: &Trained) -> f64 {
 /// None that types do not exclude.
 pub fn card(
     algorithm: &AlgorithmDef,
-    trainer: &dyn Trainer,
+    spec: &dyn TrainingSpec,
     (features, means): (Vec<String>, Vec<f64>),
     summary: &Summary,
     trained: &Trained,
 ) -> Result<Card> {
-    let input = trainer.input();
+    let input = spec.input();
     Ok(Card {
         algorithm: algorithm.name.to_owned(),
-        settings: Value::Object(trainer.settings()?),
+        settings: Value::Object(spec.settings()?),
         missing: input.missing,
         slots: input.constraint == ListConstraint::Slots,
         features,
@@ -136,7 +136,7 @@ pub fn card(
     })
 }
 
-/// Everything the caller should know: from the trainer, and signs of leakage in the data.
+/// Everything the caller should know: from the training, and signs of leakage in the data.
 pub fn warnings(trained: &Trained, leakage: Vec<String>) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {

@@ -150,7 +150,7 @@ impl Trainer {
     ///     Dataset::from_arrays(features, [1, 1, 2, 2], &[0.0, 1.0, 0.0, 1.0])
     /// };
     /// let trainer = Trainer::new("rank_svm").option("lambda", [0.001, 0.1]).option("metric", "ndcg@1");
-    /// let model = trainer.fit_with_validation(&judged(0.0)?, &judged(0.1)?)?;
+    /// let model = spec.fit_with_validation(&judged(0.0)?, &judged(0.1)?)?;
     /// assert!(model.info().training["lambda"].is_number());
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
@@ -166,8 +166,8 @@ impl Trainer {
         let started = Instant::now();
         let algorithm = algorithm::find(&self.algorithm)?;
         let options = self.parsed_options()?;
-        let trainer = algorithm.trainer(&options)?;
-        if validation.is_some() && trainer.input().validation.is_none() {
+        let spec = algorithm.spec(&options)?;
+        if validation.is_some() && spec.input().validation.is_none() {
             let reason = format!("the algorithm '{}' takes no validation data", algorithm.name);
             return Err(Error::Unsupported(reason));
         }
@@ -182,7 +182,7 @@ impl Trainer {
             Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
             _ => Ok(()),
         };
-        let train = |control: &control::Control| train(algorithm, &*trainer, data, validation, control);
+        let train = |control: &control::Control| train(algorithm, &*spec, data, validation, control);
         let (model, warnings) = on_pool(threads, &self.control.0, poll, train)?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
@@ -202,14 +202,14 @@ impl Trainer {
 /// Trains in the current thread pool. Returns the model and its warnings.
 fn train(
     algorithm: &AlgorithmDef,
-    trainer: &dyn algorithm::Trainer,
+    spec: &dyn algorithm::TrainingSpec,
     data: &Dataset,
     validation: Option<&Dataset>,
     control: &control::Control,
 ) -> Result<(model::Model, Vec<String>)> {
     // 1. Rows in the order that the algorithm needs.
     control.check()?;
-    let input = trainer.input();
+    let input = spec.input();
     let needs = Needs {
         model: None,
         relevance: true,
@@ -231,9 +231,9 @@ fn train(
     let leakage = signs_of_leakage(&data);
     let features = data.names.clone();
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
-    let trained = trainer.fit(set, control)?;
+    let trained = spec.fit(set, control)?;
     let summary = Summary::new(facts, &trained);
-    let card = card(algorithm, trainer, (features, read_report.means), &summary, &trained)?;
+    let card = card(algorithm, spec, (features, read_report.means), &summary, &trained)?;
     let warnings = warnings(&trained, leakage);
     Ok((model::Model::new(card, trained.scaling, trained.ranker), warnings))
 }

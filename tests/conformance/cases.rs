@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use sqlite_ltr::internals::algorithm::{ALGORITHMS, AlgorithmDef, Columns, Trainer, find};
+use sqlite_ltr::internals::algorithm::{ALGORITHMS, AlgorithmDef, Columns, TrainingSpec, find};
 use sqlite_ltr::internals::arrange::ListConstraint;
 use sqlite_ltr::internals::data::RowOrder;
 use sqlite_ltr::internals::options::{self, OPTIONS, Use};
@@ -42,21 +42,21 @@ fn losses() -> impl Iterator<Item = &'static str> {
     loss::NAMES.iter().copied().filter(|loss| !has_slots(loss))
 }
 
-/// The trainer of an algorithm with its defaults.
-fn trainer(algorithm: &AlgorithmDef) -> Box<dyn Trainer> {
-    algorithm.trainer(&Params::default()).expect("defaults")
+/// The spec of an algorithm with its defaults.
+fn spec(algorithm: &AlgorithmDef) -> Box<dyn TrainingSpec> {
+    algorithm.spec(&Params::default()).expect("defaults")
 }
 
 /// The algorithms that read features; those without have `tests/sql/recommendation.rs`.
 pub fn of_features() -> impl Iterator<Item = &'static AlgorithmDef> {
-    ALGORITHMS.iter().copied().filter(|algorithm| trainer(algorithm).input().columns == Columns::Features)
+    ALGORITHMS.iter().copied().filter(|algorithm| spec(algorithm).input().columns == Columns::Features)
 }
 
 /// Those of them that learn from all rows at once; those of streams have `tests/sql/perceptron.rs`.
 pub fn batch() -> impl Iterator<Item = &'static AlgorithmDef> {
     of_features().filter(|algorithm| {
-        let trainer = trainer(algorithm);
-        let input = trainer.input();
+        let spec = spec(algorithm);
+        let input = spec.input();
         input.order == RowOrder::Canonical && input.constraint != ListConstraint::Slots
     })
 }
@@ -128,8 +128,8 @@ impl Case {
 
     fn refusal(&self) -> Option<String> {
         let options = options::parse(Some(&self.options(1)), Use::Train).expect("known options");
-        let trainer = find(self.algorithm).expect("an algorithm").trainer(&options);
-        trainer.err().map(|problem| problem.to_string())
+        let spec = find(self.algorithm).expect("an algorithm").spec(&options);
+        spec.err().map(|problem| problem.to_string())
     }
 
     pub fn fit(&self, connection: &Connection, source: &str, threads: usize) -> Vec<u8> {

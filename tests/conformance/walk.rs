@@ -104,8 +104,8 @@ impl Combination {
     /// The sentence of the table, if it refuses the combination.
     fn refusal(&self) -> Option<String> {
         let options = options::parse(Some(&self.options), Use::Train).expect("known options");
-        let trainer = find(PRESET).expect("a preset").trainer(&options);
-        trainer.err().map(|problem| problem.to_string())
+        let spec = find(PRESET).expect("a preset").spec(&options);
+        spec.err().map(|problem| problem.to_string())
     }
 
     /// Trains, stores, reloads and ranks; or is refused before a row is read.

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::selection::ValidationSpec;
 use super::{
-    AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, Trainer, TrainingSet, entries, grid,
+    AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries, grid,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -97,7 +97,7 @@ impl AutoSpec {
     }
 }
 
-impl Trainer for AutoSpec {
+impl TrainingSpec for AutoSpec {
     fn input(&self) -> Input<'_> {
         Input {
             columns: Columns::Features,

@@ -16,7 +16,9 @@ use self::biases::Biases;
 use self::factors::Fit;
 use super::grid::{check_loss_parameters, loss_parameters};
 use super::selection::{LambdaChoice, ValidationSpec};
-use super::{AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, Trainer, TrainingSet, entries};
+use super::{
+    AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
+};
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Id, Missing, Ratings, RowOrder, Scaling};
@@ -148,7 +150,7 @@ fn default_lambdas(loss: &Loss) -> Vec<f64> {
     (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()
 }
 
-impl Trainer for CofiRankSpec {
+impl TrainingSpec for CofiRankSpec {
     fn input(&self) -> Input<'_> {
         Input {
             columns: Columns::Ids,

@@ -17,7 +17,7 @@ use super::select_lambda::{Candidates, Tendency};
 use super::spec::{GridSpec, Weighting};
 use super::validation_rounds::Round;
 use crate::algorithm::selection::LambdaChoice;
-use crate::algorithm::{Columns, Input, LambdaSelection, LogStep, Trained, Trainer, TrainingSet, scale};
+use crate::algorithm::{Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale};
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
 use crate::error::Result;
@@ -32,7 +32,7 @@ use crate::space::{Function, Space};
 /// Lambda if no judged query can be held out to choose it.
 pub(super) const FALLBACK_LAMBDA: f64 = 0.01;
 
-impl Trainer for GridSpec {
+impl TrainingSpec for GridSpec {
     fn input(&self) -> Input<'_> {
         Input {
             columns: Columns::Features,

@@ -13,7 +13,7 @@ mod rounds;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{AlgorithmDef, Columns, Input, PreviousFit, Trained, Trainer, TrainingSet, entries, scale};
+use super::{AlgorithmDef, Columns, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale};
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
@@ -105,7 +105,7 @@ impl PerceptronSpec {
     }
 }
 
-impl Trainer for PerceptronSpec {
+impl TrainingSpec for PerceptronSpec {
     fn input(&self) -> Input<'_> {
         Input {
             columns: Columns::Features,

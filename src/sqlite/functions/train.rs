@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::algorithm::report::{DataFacts, Summary, card, signs_of_leakage, warnings};
-use crate::algorithm::{self, AlgorithmDef, Columns, Input, Trainer, TrainingSet};
+use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -45,7 +45,7 @@ pub const FIT: ScalarFunction = ScalarFunction {
 /// The checked arguments of a training.
 struct Request {
     algorithm: &'static AlgorithmDef,
-    trainer: Box<dyn Trainer>,
+    spec: Box<dyn TrainingSpec>,
     source: String,
     options: Params,
     limits: RunLimits,
@@ -170,16 +170,16 @@ impl Request {
         let source = text(1, "argument 'source'")?;
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), Use::Train)?;
-        let trainer = algorithm.trainer(&options)?;
+        let spec = algorithm.spec(&options)?;
         let limits = RunLimits::new(&options);
-        Ok(Self { algorithm, trainer, source, options, limits })
+        Ok(Self { algorithm, spec, source, options, limits })
     }
 
     /// Reads, fits and encodes: the bytes of the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Vec<u8>, TrainingReport)> {
         // 1. Rows.
-        let trainer = &self.trainer;
-        let input = trainer.input();
+        let training = &self.spec;
+        let input = training.input();
         let source = Source::resolve(connection, &self.source)?;
         let spec = read_spec(input, input.order);
         let SourceRows { data, roles, read_report } =
@@ -189,14 +189,14 @@ impl Request {
             return Err(source.error("0 rows; training needs judged documents"));
         }
         let validation = self.validation(connection, input, &data)?;
-        check_model_bytes(connection, trainer.bytes_kept(&data))?;
+        check_model_bytes(connection, training.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, leakage, features) = (DataFacts::of(&data), signs_of_leakage(&data), data.names.clone());
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
-        let trained = self.limits.run(connection, |control| trainer.fit(set, control))?;
+        let trained = self.limits.run(connection, |control| training.fit(set, control))?;
         // 3. The report and the model.
         let summary = Summary::new(facts, &trained);
-        let card = card(self.algorithm, &**trainer, (features, read_report.means), &summary, &trained)?;
+        let card = card(self.algorithm, &**training, (features, read_report.means), &summary, &trained)?;
         let settings = card.settings.clone();
         let warnings = warnings(&trained, leakage);
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
