@@ -10,7 +10,8 @@
 //! t_p (x_i - x_m) + t_q (x_m - x_j) <= t_p (x_i - x_j)   for m between i and j, assigned to row q
 //! ```
 //!
-//! So one sweep to the right and one to the left update all distances on the line. A search visits at most k rows at
+//! if larger t are further left. Optimality ensures this except at equal x, so rows are put in order before each search.
+//! Then one sweep to the right and one to the left update all distances on the line. A search visits at most k rows at
 //! O(l) each: O(l log l + k^2 l) in total.
 
 use super::paths::{NONE, reassign};
