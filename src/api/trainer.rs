@@ -150,7 +150,7 @@ impl Trainer {
     ///     Dataset::from_arrays(features, [1, 1, 2, 2], &[0.0, 1.0, 0.0, 1.0])
     /// };
     /// let trainer = Trainer::new("rank_svm").option("lambda", [0.001, 0.1]).option("metric", "ndcg@1");
-    /// let model = spec.fit_with_validation(&judged(0.0)?, &judged(0.1)?)?;
+    /// let model = trainer.fit_with_validation(&judged(0.0)?, &judged(0.1)?)?;
     /// assert!(model.info().training["lambda"].is_number());
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
