@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
-use crate::metric::{Metric, Undefined};
+use crate::metric::{DEFAULT_METRIC, Metric, Undefined};
 use crate::param::Params;
 
 /// Fraction of the queries that validation holds out by default.
@@ -87,7 +87,7 @@ impl ValidationSpec {
     /// An unknown metric, or more than one.
     pub(super) fn parse(params: &Params, default: HeldOut) -> Result<Self> {
         let metric = match params.get("metric") {
-            None => Metric::parse("ndcg@10"),
+            None => Metric::parse(DEFAULT_METRIC),
             Some(Value::String(name)) => Metric::parse(name),
             Some(other) => {
                 Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\""))

@@ -74,6 +74,9 @@ pub use named::SubtopicMetric;
 #[doc(hidden)]
 pub use subtopics::Subtopics;
 
+/// The metric of validation and evaluation if none is given.
+pub(crate) const DEFAULT_METRIC: &str = "ndcg@10";
+
 /// Every metric of relevance.
 #[doc(hidden)]
 pub const METRICS: &[&MetricDef] = &[

@@ -28,17 +28,17 @@ impl Metric {
         }
     }
 
-    /// The metric with this name and default options: `name` or `name@k`.
+    /// The metric with this name and default options: `name` or `name@k`, in upper or lower case.
     ///
     /// # Errors
     /// An unknown name; a cutoff that is no whole number from 1 or for a metric without one.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, cutoff) = text.split_once('@').map_or((text, None), |(name, k)| (name, Some(k)));
-        if let Some(def) = SUBTOPIC_METRICS.iter().find(|def| def.name == name) {
+        if let Some(def) = SUBTOPIC_METRICS.iter().find(|def| def.name.eq_ignore_ascii_case(name)) {
             let advice = format!("it is over subtopics, not relevance; use the aggregate {}", def.function);
             return Err(Error::Unsupported(format!("metric '{name}': {advice}")));
         }
-        let def = METRICS.iter().find(|def| def.name == name);
+        let def = METRICS.iter().find(|def| def.name.eq_ignore_ascii_case(name));
         let def = def.ok_or_else(|| Error::unknown("metric", name, METRICS.iter().map(|def| def.name)))?;
         let cutoff = cutoff.map(|k| parse_cutoff(def, k)).transpose()?;
         Self::new(def, cutoff, MetricOptions::default())
@@ -173,6 +173,9 @@ mod tests {
             }
         }
         assert_eq!(Metric::parse("ndcg@010").unwrap().cutoff(), Some(10));
+        for (given, name) in [("nDCG@10", "ndcg@10"), ("MAP", "map"), ("Precision@5", "precision@5")] {
+            assert_eq!(Metric::parse(given).unwrap().name(), name);
+        }
     }
 
     #[test]

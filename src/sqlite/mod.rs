@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 pub use functions::aggregate;
 use glue::state::State;
-use glue::{function, vtab};
+use glue::{function, usage, vtab};
 
 /// Adds all functions of this crate to a connection.
 ///
@@ -22,9 +22,11 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     let state = State::new();
     for scalar in functions::SCALARS {
         function::register(connection, scalar, &state)?;
+        usage::answer_scalar(connection, scalar)?;
     }
     for table in functions::TABLES {
         vtab::register(connection, table, &state)?;
+        usage::answer_table(connection, table)?;
     }
     aggregate::register(connection)
 }

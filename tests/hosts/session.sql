@@ -78,8 +78,10 @@ SELECT group_concat(value) FROM (SELECT printf('%.4f', ltr_ndcg(relevance, f1) O
 --> 1.0000,0.7967,0.9721,1.0000,1.0000,1.0000
 SELECT ltr_ndcg(0, 1) IS NULL;
 --> 1
-SELECT group_concat(metric || '=' || printf('%.3f', value), ' ') FROM ltr_evaluate('q_svm', 'judgments') WHERE query_id IS NULL AND metric IN ('ndcg@5', 'map');
+SELECT group_concat(metric || '=' || printf('%.3f', value), ' ') FROM ltr_evaluate('q_svm', 'judgments', '{"metric": ["nDCG@5", "MAP"]}') WHERE query_id IS NULL;
 --> ndcg@5=0.982 map=0.998
+SELECT count(DISTINCT metric) || ' ' || max(metric) FROM ltr_evaluate('q_svm', 'judgments');
+--> 1 ndcg@10
 
 -- Looking inside.
 SELECT json_extract(ltr_info('q_svm'), '$.algorithm'), json_extract(ltr_info('q_svm'), '$.capabilities.query_dependent');

@@ -188,10 +188,19 @@ fn bad_settings_are_refused() {
     for (call, expected) in table {
         assert_eq!(refusal(call, RANKED), expected);
     }
-    for call in ["ltr_ndcg(a)", "ltr_mre(a, b, NULL, NULL)", "ltr_eru(a, b, 0)"] {
-        let function = call.split('(').next().unwrap();
-        let found = refusal(call, RANKED);
-        assert!(found.starts_with(&format!("wrong number of arguments to function {function}()")), "{found}");
+    for (call, expected) in [
+        ("ltr_ndcg(a)", "ltr_ndcg: got 1 argument; call ltr_ndcg(relevance, score [, k] [, options])"),
+        ("ltr_mre(a, b, NULL, NULL)", "ltr_mre: got 4 arguments; call ltr_mre(relevance, score [, options])"),
+        (
+            "ltr_eru(a, b, 0)",
+            "ltr_eru: got 3 arguments; call ltr_eru(relevance, score, neutral_grade, half_life [, options])",
+        ),
+        (
+            "ltr_alpha_ndcg(a)",
+            "ltr_alpha_ndcg: got 1 argument; call ltr_alpha_ndcg(subtopics, score [, k] [, options])",
+        ),
+    ] {
+        assert_eq!(refusal(call, RANKED), expected);
     }
     let found = refusal(r#"ltr_ap(a, b, '{"tie": "best"}')"#, RANKED);
     assert!(found.starts_with("ltr_ap: unknown option 'tie', did you mean 'ties'?"), "{found}");

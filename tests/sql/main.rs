@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod ball;
+mod calls;
 mod matching;
 mod names;
 mod paper_example;

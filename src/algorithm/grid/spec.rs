@@ -233,13 +233,16 @@ pub(in crate::algorithm) fn check_loss_parameters(
     })
 }
 
-/// The parameters of a loss as the caller gave them.
+/// The parameters of a loss as the caller gave them; names of measures in lower case.
 pub(in crate::algorithm) fn loss_parameters(
     loss: &LossDef,
     params: &Params,
 ) -> impl Iterator<Item = (String, Value)> {
     let given = params.given().iter().filter(|(key, _)| loss.parameters.contains(&key.as_str()));
-    given.map(|(key, value)| (key.clone(), value.clone()))
+    given.map(|(key, value)| match (key.as_str(), value) {
+        ("measure", Value::String(name)) => (key.clone(), json!(name.to_ascii_lowercase())),
+        _ => (key.clone(), value.clone()),
+    })
 }
 
 fn parse_smoothing(params: &Params) -> Result<Smoothing> {

@@ -87,7 +87,7 @@ impl PerceptronSpec {
     /// A measure that SLAM does not bound.
     fn parse(params: &Params) -> Result<Self> {
         let rules = OnlineRules {
-            measure: params.text("measure").unwrap_or(MEASURE).to_owned(),
+            measure: params.text("measure").unwrap_or(MEASURE).to_ascii_lowercase(),
             learning_rate: params.number("learning_rate").unwrap_or(1.0),
             update_on: params.choice("update_on")?.unwrap_or(Active::Margin),
             label_ties: params.choice("label_ties")?.unwrap_or(LabelTies::Average),

@@ -57,7 +57,7 @@ impl Measure {
     /// # Errors
     /// An unknown name or a wrong cutoff.
     pub fn parse(text: &str, neutral: f64, half_life: f64) -> Result<Option<Self>> {
-        if text == "neru" {
+        if text.eq_ignore_ascii_case("neru") {
             return Ok(Some(Self::Eru { neutral, half_life, normalized: true }));
         }
         let metric = Metric::parse(text)?;

@@ -11,6 +11,7 @@ use crate::sqlite::glue::value::Output;
 pub const VERSION: ScalarFunction = ScalarFunction {
     name: "ltr_version",
     arities: &[0],
+    parameters: &[],
     flags: FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC),
     execute: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
 };
@@ -19,6 +20,7 @@ pub const VERSION: ScalarFunction = ScalarFunction {
 pub const DEBUG: ScalarFunction = ScalarFunction {
     name: "ltr_debug",
     arities: &[0],
+    parameters: &[],
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: debug,
 };

@@ -19,6 +19,7 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::metric::{METRICS, MetricDef, SUBTOPIC_METRICS};
+use crate::sqlite::glue::usage;
 use judgment::{Coverage, Kind, Relevance};
 use state::Measure;
 
@@ -56,7 +57,7 @@ fn register_kind<K: Kind>(connection: &Connection, kind: K) -> rusqlite::Result<
         let measure = Measure::new(kind);
         connection.create_window_function(layout.function, arguments as c_int, flags, measure)?;
     }
-    Ok(())
+    usage::answer_aggregate(connection, layout.function, &layout.parameters())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! `ltr_evaluate(model, source [, options])`: metrics of a model on judged documents.
 //!
 //! Rules (docs/reference/rules.md, 8):
-//! * 8.8: Rows `query_id, metric, value` for every query and metric, then the means with `query_id` NULL.
+//! * 8.8: Rows `query_id, metric, value` for every query and metric, then the means with `query_id` NULL. The default metric is
+//!   `ndcg@10`.
 //! * 8.9: Documents that a constraint removes from the list rank below all others.
 
 use serde_json::Value;
@@ -10,16 +11,12 @@ use super::aggregate::metric_options;
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::error::Result;
 use crate::evaluate::{constrained_scores, evaluate};
-use crate::metric::Metric;
+use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
-
-/// The default of the option `metric`.
-const DEFAULT_METRICS: &[&str] =
-    &["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err", "precision@10"];
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
@@ -61,7 +58,7 @@ fn metrics(options: &Params) -> Result<Vec<Metric>> {
     let names: Vec<&str> = match options.get("metric") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        _ => DEFAULT_METRICS.to_vec(),
+        _ => vec![DEFAULT_METRIC],
     };
     let settings = metric_options(options)?;
     names.into_iter().map(|name| Metric::parse(name)?.with_options(settings.clone())).collect()

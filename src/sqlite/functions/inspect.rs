@@ -22,6 +22,7 @@ use crate::sqlite::store::{Store, model};
 pub const INFO: ScalarFunction = ScalarFunction {
     name: "ltr_info",
     arities: &[1],
+    parameters: &[MODEL],
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: info,
 };
@@ -55,8 +56,8 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-const MODEL: Parameter = Parameter { name: "model", required: true };
-const QUERY_FEATURES: Parameter = Parameter { name: "query_features", required: false };
+const MODEL: Parameter = Parameter::required("model");
+const QUERY_FEATURES: Parameter = Parameter::optional("query_features");
 
 fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state)
@@ -94,7 +95,7 @@ fn weights(call: &Call<'_>) -> Result<OutputRows> {
 pub const EXPLAIN: TableFunction = TableFunction::new(
     "ltr_explain",
     &["feature", "value", "contribution"],
-    &[MODEL, Parameter { name: "features", required: true }, QUERY_FEATURES],
+    &[MODEL, Parameter::required("features"), QUERY_FEATURES],
     explain,
 );
 
@@ -120,7 +121,7 @@ fn explain(call: &Call<'_>) -> Result<OutputRows> {
 pub const NEIGHBORS: TableFunction = TableFunction::new(
     "ltr_neighbors",
     &["query_id", "distance", "weight"],
-    &[MODEL, Parameter { name: "query_features", required: true }],
+    &[MODEL, Parameter::required("query_features")],
     neighbors,
 );
 

@@ -21,7 +21,7 @@ use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 pub const LETOR: TableFunction = TableFunction::new(
     "ltr_letor",
     &["query_id", "doc_id", "relevance", "features", "comment"],
-    &[Parameter { name: "path", required: true }, Parameter { name: "options", required: false }],
+    &[Parameter::required("path"), Parameter::optional("options")],
     letor,
 );
 

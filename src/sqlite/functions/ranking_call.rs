@@ -17,9 +17,9 @@ use crate::sqlite::store::model;
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "model", required: true },
-    Parameter { name: "source", required: true },
-    Parameter { name: "options", required: false },
+    Parameter::required("model"),
+    Parameter::required("source"),
+    Parameter::optional("options"),
 ];
 
 /// The checked arguments of a call.

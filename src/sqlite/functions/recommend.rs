@@ -21,7 +21,7 @@ use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
 
-const MODEL: Parameter = Parameter { name: "model", required: true };
+const MODEL: Parameter = Parameter::required("model");
 
 /// The default of k.
 const DEFAULT_K: usize = 10;
@@ -40,9 +40,9 @@ pub const RECOMMEND: TableFunction = TableFunction::new(
     &["doc_id", "score", "rank"],
     &[
         MODEL,
-        Parameter { name: "user", required: true },
-        Parameter { name: "k", required: false },
-        Parameter { name: "options", required: false },
+        Parameter::required("user"),
+        Parameter::optional("k"),
+        Parameter::optional("options"),
     ],
     recommend,
 );

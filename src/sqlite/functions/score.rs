@@ -17,16 +17,22 @@ use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::run_fit;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
+use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::store::model;
+
+/// The parameters of both definitions.
+const PARAMETERS: &[Parameter] =
+    &[Parameter::required("model"), Parameter::required("features"), Parameter::optional("query_features")];
 
 /// The definition with two arguments. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).
 pub const SCORE: ScalarFunction =
-    ScalarFunction { name: "ltr_score", arities: &[2], flags: FunctionFlags::empty(), execute: score };
+    ScalarFunction { name: "ltr_score", arities: &[2], parameters: PARAMETERS, flags: FunctionFlags::empty(), execute: score };
 
 /// The definition with three arguments.
 pub const SCORE_FOR_QUERY: ScalarFunction = ScalarFunction {
     name: "ltr_score",
     arities: &[3],
+    parameters: PARAMETERS,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: score_for_query,
 };

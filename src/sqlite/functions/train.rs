@@ -22,14 +22,20 @@ use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Store, check_name};
+
+/// The parameters of both functions.
+const PARAMETERS: &[Parameter] =
+    &[Parameter::required("algorithm"), Parameter::required("source"), Parameter::optional("options")];
 
 /// The definition of `ltr_train`.
 pub const TRAIN: ScalarFunction = ScalarFunction {
     name: "ltr_train",
     arities: &[2, 3],
+    parameters: PARAMETERS,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: train,
 };
@@ -38,6 +44,7 @@ pub const TRAIN: ScalarFunction = ScalarFunction {
 pub const FIT: ScalarFunction = ScalarFunction {
     name: "ltr_fit",
     arities: &[2, 3],
+    parameters: PARAMETERS,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: fit,
 };

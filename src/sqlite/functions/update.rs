@@ -33,6 +33,7 @@ use crate::sqlite::store::{Store, check_name, model};
 pub const UPDATE: ScalarFunction = ScalarFunction {
     name: "ltr_update",
     arities: &[2, 3],
+    parameters: super::ranking_call::PARAMETERS,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: update,
 };

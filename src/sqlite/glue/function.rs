@@ -8,6 +8,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use super::guard::guard;
 use super::state::State;
 use super::value::Output;
+use super::vtab::Parameter;
 use crate::error::{Error, Result};
 
 /// One scalar function.
@@ -16,6 +17,8 @@ pub struct ScalarFunction {
     pub name: &'static str,
     /// The accepted numbers of arguments; -1 for any.
     pub arities: &'static [i32],
+    /// Its parameters, for messages.
+    pub parameters: &'static [Parameter],
     /// Its flags beside UTF8.
     pub flags: FunctionFlags,
     /// What it does.

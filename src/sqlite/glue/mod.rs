@@ -6,5 +6,6 @@ pub mod function;
 pub mod guard;
 pub mod run_limits;
 pub mod state;
+pub mod usage;
 pub mod value;
 pub mod vtab;

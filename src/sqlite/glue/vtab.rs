@@ -23,6 +23,7 @@ use rusqlite::{Connection, ToSql, ffi};
 
 use super::guard::guard;
 use super::state::State;
+use super::usage::usage;
 use super::value::{Output, id_of};
 use crate::data::Id;
 use crate::error::{Error, Result};
@@ -30,13 +31,25 @@ use crate::error::{Error, Result};
 /// Rows of a table-valued function.
 pub type OutputRows = Box<dyn Iterator<Item = Result<Vec<Output>>>>;
 
-/// A hidden column.
+/// A parameter of an SQL function; of a table-valued one it is a hidden column.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
     /// Whether a call without it is an error.
     pub required: bool,
+}
+
+impl Parameter {
+    /// A parameter that every call gives.
+    pub const fn required(name: &'static str) -> Self {
+        Self { name, required: true }
+    }
+
+    /// A parameter that a call may leave out.
+    pub const fn optional(name: &'static str) -> Self {
+        Self { name, required: false }
+    }
 }
 
 /// One call of a table-valued function.
@@ -236,12 +249,8 @@ impl Aux {
             .enumerate()
             .find(|(index, parameter)| parameter.required && bits & (1 << index) == 0);
         let Some((_, parameter)) = missing else { return Ok(()) };
-        let all: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
-        Err(Error::Unsupported(format!(
-            "argument '{}' is missing; the arguments are ({})",
-            parameter.name,
-            all.join(", ")
-        )))
+        let usage = usage(self.function.name, parameters);
+        Err(Error::Unsupported(format!("argument '{}' is missing; call {usage}", parameter.name)))
     }
 
     /// The number (from 1) of an order that satisfies ORDER BY, and tells SQLite so; 0 for none.
@@ -394,7 +403,7 @@ mod tests {
 
     /// Panics at the row that its argument gives.
     const PANICS: TableFunction =
-        TableFunction::new("panics", &["a"], &[Parameter { name: "row", required: false }], panics);
+        TableFunction::new("panics", &["a"], &[Parameter::optional("row")], panics);
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
     fn panics(call: &Call<'_>) -> Result<OutputRows> {

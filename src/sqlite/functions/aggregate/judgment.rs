@@ -37,7 +37,7 @@ impl Kind for Relevance {
 
     fn layout(self) -> Layout {
         let def = self.0;
-        Layout { function: def.function, required: def.arguments, takes_cutoff: def.takes_cutoff }
+        Layout { function: def.function, judgment: "relevance", required: def.arguments, takes_cutoff: def.takes_cutoff }
     }
 
     fn metric(self, settings: Settings) -> Result<Metric> {
@@ -66,7 +66,7 @@ impl Kind for Coverage {
     type Metric = SubtopicMetric;
 
     fn layout(self) -> Layout {
-        Layout { function: self.0.function, required: &[], takes_cutoff: true }
+        Layout { function: self.0.function, judgment: "subtopics", required: &[], takes_cutoff: true }
     }
 
     fn metric(self, settings: Settings) -> Result<SubtopicMetric> {

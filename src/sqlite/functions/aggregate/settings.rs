@@ -8,12 +8,15 @@ use crate::metric::MetricOptions;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::value::describe;
+use crate::sqlite::glue::vtab::Parameter;
 
 /// The arguments of one function.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     /// Name of the function.
     pub(super) function: &'static str,
+    /// Name of the first argument.
+    pub(super) judgment: &'static str,
     /// Names of the numbers after the score that must be given.
     pub(super) required: &'static [&'static str],
     /// Whether a cutoff may follow.
@@ -29,6 +32,13 @@ impl Layout {
     /// Largest number of arguments: a cutoff, if there is one, and options.
     pub(super) fn most(&self) -> usize {
         self.least() + usize::from(self.takes_cutoff) + 1
+    }
+
+    /// All parameters.
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        let names = [self.judgment, "score"].into_iter().chain(self.required.iter().copied());
+        let cutoff = self.takes_cutoff.then(|| Parameter::optional("k"));
+        names.map(Parameter::required).chain(cutoff).chain([Parameter::optional("options")]).collect()
     }
 
     /// The names of the arguments after the score, as given in one call.
