@@ -21,8 +21,7 @@ fn a_table_valued_function_outside_of_from_is_answered_with_its_call() {
     for name in modules.split(',') {
         for arguments in ["", "'b'", "1, 2, 3, 4, 5, 6"] {
             let found = refusal(&format!("SELECT {name}({arguments})"));
-            let expected =
-                format!("{name}: it is a table-valued function; call SELECT * FROM {name}(");
+            let expected = format!("{name}: it is a table-valued function; call SELECT * FROM {name}(");
             assert!(found.starts_with(&expected), "{found}");
         }
     }

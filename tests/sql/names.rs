@@ -111,8 +111,7 @@ fn listed(connection: &Connection, sql: &str) -> BTreeSet<String> {
     rows.collect::<Result<_, _>>().expect("texts")
 }
 
-const LIST_FUNCTIONS: &str =
-    "SELECT name || '/' || narg FROM pragma_function_list WHERE narg >= 0 OR name NOT LIKE 'ltr!_%' ESCAPE '!' OR name = 'ltr_vec'";
+const LIST_FUNCTIONS: &str = "SELECT name || '/' || narg FROM pragma_function_list WHERE narg >= 0 OR name NOT LIKE 'ltr!_%' ESCAPE '!' OR name = 'ltr_vec'";
 const LIST_MODULES: &str = "SELECT name FROM pragma_module_list";
 
 /// What registration adds to a connection.

@@ -16,11 +16,8 @@ use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
 
 /// Their parameters.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter::required("model"),
-    Parameter::required("source"),
-    Parameter::optional("options"),
-];
+pub const PARAMETERS: &[Parameter] =
+    &[Parameter::required("model"), Parameter::required("source"), Parameter::optional("options")];
 
 /// The checked arguments of a call.
 pub struct RankingCall {

@@ -38,12 +38,7 @@ fn factored(model: &Model) -> Result<&Factored> {
 pub const RECOMMEND: TableFunction = TableFunction::new(
     "ltr_recommend",
     &["doc_id", "score", "rank"],
-    &[
-        MODEL,
-        Parameter::required("user"),
-        Parameter::optional("k"),
-        Parameter::optional("options"),
-    ],
+    &[MODEL, Parameter::required("user"), Parameter::optional("k"), Parameter::optional("options")],
     recommend,
 );
 

@@ -25,8 +25,13 @@ const PARAMETERS: &[Parameter] =
     &[Parameter::required("model"), Parameter::required("features"), Parameter::optional("query_features")];
 
 /// The definition with two arguments. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).
-pub const SCORE: ScalarFunction =
-    ScalarFunction { name: "ltr_score", arities: &[2], parameters: PARAMETERS, flags: FunctionFlags::empty(), execute: score };
+pub const SCORE: ScalarFunction = ScalarFunction {
+    name: "ltr_score",
+    arities: &[2],
+    parameters: PARAMETERS,
+    flags: FunctionFlags::empty(),
+    execute: score,
+};
 
 /// The definition with three arguments.
 pub const SCORE_FOR_QUERY: ScalarFunction = ScalarFunction {

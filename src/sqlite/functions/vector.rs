@@ -15,11 +15,17 @@ use crate::sqlite::glue::vtab::Parameter;
 const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
 
 /// The definition of `ltr_vec`.
-pub const VEC: ScalarFunction = ScalarFunction { name: "ltr_vec", arities: &[-1], parameters: &[], flags: PURE, execute: vec };
+pub const VEC: ScalarFunction =
+    ScalarFunction { name: "ltr_vec", arities: &[-1], parameters: &[], flags: PURE, execute: vec };
 
 /// The definition of `ltr_vec_to_json`.
-pub const VEC_TO_JSON: ScalarFunction =
-    ScalarFunction { name: "ltr_vec_to_json", arities: &[1], parameters: &[Parameter::required("blob")], flags: PURE, execute: to_json };
+pub const VEC_TO_JSON: ScalarFunction = ScalarFunction {
+    name: "ltr_vec_to_json",
+    arities: &[1],
+    parameters: &[Parameter::required("blob")],
+    flags: PURE,
+    execute: to_json,
+};
 
 fn vec(call: &ScalarCall<'_>) -> Result<Output> {
     let mut bytes = Vec::with_capacity(4 * call.context.len());

@@ -402,8 +402,7 @@ mod tests {
     use super::*;
 
     /// Panics at the row that its argument gives.
-    const PANICS: TableFunction =
-        TableFunction::new("panics", &["a"], &[Parameter::optional("row")], panics);
+    const PANICS: TableFunction = TableFunction::new("panics", &["a"], &[Parameter::optional("row")], panics);
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
     fn panics(call: &Call<'_>) -> Result<OutputRows> {

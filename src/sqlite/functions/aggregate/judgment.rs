@@ -37,7 +37,12 @@ impl Kind for Relevance {
 
     fn layout(self) -> Layout {
         let def = self.0;
-        Layout { function: def.function, judgment: "relevance", required: def.arguments, takes_cutoff: def.takes_cutoff }
+        Layout {
+            function: def.function,
+            judgment: "relevance",
+            required: def.arguments,
+            takes_cutoff: def.takes_cutoff,
+        }
     }
 
     fn metric(self, settings: Settings) -> Result<Metric> {
