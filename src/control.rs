@@ -1,8 +1,10 @@
 //! Cancellation and progress of long computations, across threads.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
+use crate::memory::{Memory, Reservation};
 
 /// Shared by the computing threads and the thread that waits for them.
 #[derive(Debug, Default)]
@@ -12,12 +14,31 @@ pub struct Control {
     checks_left: Option<AtomicUsize>,
     done: AtomicUsize,
     total: AtomicUsize,
+    memory: Memory,
 }
 
 impl Control {
     /// A control that cancels after this many checks, to test interruptions at every point.
     pub fn canceled_after(checks: usize) -> Self {
         Self { checks_left: Some(AtomicUsize::new(checks)), ..Self::default() }
+    }
+
+    /// A control of work that takes its memory from this.
+    pub fn with_memory(memory: Memory) -> Self {
+        Self { memory, ..Self::default() }
+    }
+
+    /// The memory of the work.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Reserves bytes before they are allocated; see [`Memory::reserve`].
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if more bytes would be in use than are allowed.
+    pub fn reserve(&self, bytes: u64, what: impl Display, way_out: &'static str) -> Result<Reservation> {
+        self.memory.reserve(bytes, what, way_out)
     }
 
     /// Cancels the work.

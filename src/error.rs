@@ -80,14 +80,18 @@ pub enum Error {
     #[error("{0}")]
     Unsupported(String),
     /// The work would need more memory than the option `max_memory` allows.
-    #[error("{what} needs {needed} bytes, more than the {allowed} of the option 'max_memory'")]
+    #[error("{what} needs {needed} bytes{}, more than the {allowed} of the option 'max_memory'; {way_out}", besides(*used))]
     Memory {
         /// What would be allocated.
         what: String,
         /// Bytes it needs.
         needed: u64,
+        /// Bytes that the call uses already.
+        used: u64,
         /// Bytes that are allowed.
         allowed: u64,
+        /// What the caller can do.
+        way_out: &'static str,
     },
     /// Interrupted by the host or the user.
     #[error("interrupted")]
@@ -115,6 +119,11 @@ pub fn shorten(text: &str) -> String {
 /// The nearest name, or all names if none is near.
 fn hint(nearest: Option<&str>, known: &str) -> String {
     nearest.map_or_else(|| format!("; known: {known}"), |name| format!(", did you mean '{name}'?"))
+}
+
+/// The bytes that are in use already, if any.
+fn besides(used: u64) -> String {
+    if used == 0 { String::new() } else { format!(" besides {used} in use") }
 }
 
 /// Requires all conditions of stored data, each with what it needs.

@@ -49,6 +49,7 @@ mod fit;
 mod kernel;
 mod loss;
 mod math;
+mod memory;
 pub mod metric;
 mod model;
 mod optim;

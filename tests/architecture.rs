@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 const MODULES: &[&str] = &[
     "error",
     "param",
+    "memory",
     "control",
     "cache",
     "run",

@@ -182,6 +182,7 @@ impl Trainer {
             Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
             _ => Ok(()),
         };
+        self.control.0.memory().set_limit(options.get("max_memory").and_then(Value::as_u64));
         let train = |control: &control::Control| train(algorithm, &*spec, data, validation, control);
         let (model, warnings) = on_pool(threads, &self.control.0, poll, train)?;
 

@@ -9,6 +9,11 @@ use std::collections::HashMap;
 use super::id::Id;
 use crate::error::{Error, Result, shorten};
 use crate::math::order::compare;
+use crate::memory::{Memory, Reservation, bytes_of, grown_bytes};
+
+/// What to do about rows that take too much memory.
+pub(super) const FEWER_ROWS: &str =
+    "read fewer rows or columns, use shorter ids, or give features as BLOBs of ltr_vec (4 bytes per feature)";
 
 /// Feature values as read, row-major; missing ones are NaN.
 #[derive(Debug)]
@@ -99,6 +104,12 @@ pub struct DatasetBuilder {
     pub(super) has_docs: bool,
     pub(super) relevance: Vec<f64>,
     pub(super) row_group: Vec<Id>,
+    /// Bytes of ids on the heap.
+    id_bytes: u64,
+    /// The bytes of all rows.
+    pub(super) memory: Reservation,
+    /// Whether bytes are counted.
+    is_limited: bool,
 }
 
 impl DatasetBuilder {
@@ -125,7 +136,16 @@ impl DatasetBuilder {
             has_docs: true,
             relevance: Vec::new(),
             row_group: Vec::new(),
+            id_bytes: 0,
+            memory: Reservation::default(),
+            is_limited: false,
         }
+    }
+
+    /// The same builder, whose rows take their memory from this. Only before the first row.
+    #[must_use]
+    pub fn within(self, memory: &Memory) -> Self {
+        Self { memory: memory.nothing(), is_limited: memory.is_limited(), ..self }
     }
 
     /// Number of rows begun.
@@ -133,12 +153,50 @@ impl DatasetBuilder {
         self.row_query.len()
     }
 
-    /// Bytes held for features.
-    pub fn bytes(&self) -> u64 {
-        match &self.values {
-            Values::F32(values) => 4 * values.len() as u64,
-            Values::F64(values) => 8 * values.len() as u64,
+    /// Bytes of the rows after this many are added.
+    fn grown_bytes(&self, rows: usize) -> u64 {
+        let features = rows * self.width.unwrap_or(0);
+        let values = match &self.values {
+            Values::F32(values) => grown_bytes(values, features),
+            Values::F64(values) => grown_bytes(values, features),
+        };
+        let has_groups = usize::from(!self.row_group.is_empty());
+        values
+            + self.query_bytes()
+            + self.id_bytes
+            + grown_bytes(&self.row_query, rows)
+            + grown_bytes(&self.row_doc, rows)
+            + grown_bytes(&self.relevance, rows)
+            + grown_bytes(&self.row_group, rows * has_groups)
+    }
+
+    /// Bytes of what belongs to queries, without ids on the heap.
+    fn query_bytes(&self) -> u64 {
+        let per_query = self.query_features.first().map_or(0, Vec::len);
+        // The map has at least 8/7 as many entries of an id, a number and a byte as it can hold.
+        let map = bytes_of::<(Id, usize, usize)>(self.query_numbers.capacity());
+        map + bytes_of::<f64>(per_query).saturating_mul(self.query_ids.len() as u64)
+            + grown_bytes(&self.query_ids, 1)
+            + grown_bytes(&self.query_features, 1)
+            + grown_bytes(&self.query_sizes, 1)
+            + grown_bytes(&self.weights, 1)
+    }
+
+    /// Bytes of the rows without features and without unused capacity.
+    pub(super) fn bytes_besides_features(&self) -> u64 {
+        let ids = bytes_of::<Id>(self.row_doc.len() + self.row_group.len()) + self.id_bytes;
+        ids + self.query_bytes() + bytes_of::<(usize, f64)>(self.n_rows())
+    }
+
+    /// Reserves the bytes of the next row, whose ids take `id_bytes` on the heap.
+    fn reserve_row(&mut self, id_bytes: u64) -> Result<()> {
+        if !self.is_limited {
+            return Ok(());
         }
+        self.id_bytes += id_bytes;
+        let needed = self.grown_bytes(1);
+        let what = format_args!("reading source {} up to row {}", self.source, self.row_query.len() + 1);
+        self.memory.resize(needed, what, FEWER_ROWS)
     }
 
     /// The context of the row that will come next.
@@ -166,6 +224,10 @@ impl DatasetBuilder {
     pub fn begin(&mut self, row: NewRow) -> Result<()> {
         let number = self.query_number(&row.query);
         self.check_query_values(&row, number)?;
+        // The id of a new query is kept twice.
+        let of_query = if number.is_none() { 2 * row.query.heap_bytes() } else { 0 };
+        let of_row = [&row.doc, &row.group].into_iter().flatten().map(Id::heap_bytes).sum::<u64>();
+        self.reserve_row(of_query + of_row)?;
         let number = number.unwrap_or_else(|| self.add_query(row.query, row.query_values));
         self.has_docs &= row.doc.is_some();
         self.query_sizes[number] += 1;
@@ -299,7 +361,11 @@ impl DatasetBuilder {
         if found == 0 {
             return Err(self.vector_error("an empty vector; at least one feature is needed"));
         }
-        match *self.width.get_or_insert(found) {
+        if self.width.is_none() {
+            self.width = Some(found);
+            self.reserve_row(0)?;
+        }
+        match self.width.unwrap_or(found) {
             width if width == found => Ok(()),
             width => Err(self.vector_error(format!("{found} features, but {width} in earlier rows"))),
         }

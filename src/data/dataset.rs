@@ -8,6 +8,7 @@ use ndarray::Array2;
 use super::id::Id;
 use super::matrix::Matrix;
 use crate::arrange::RowGroup;
+use crate::memory::{bytes_of, matrix_bytes};
 
 /// Documents grouped by query.
 ///
@@ -79,6 +80,17 @@ impl Dataset {
     /// Number of documents.
     pub fn n_docs(&self) -> usize {
         self.doc_ids.len()
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        let ids = [&self.query_ids, &self.doc_ids, &self.groups];
+        let ids = ids.into_iter().flatten().map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum::<u64>();
+        let queries = matrix_bytes(self.n_queries(), 2 + self.query_features.ncols());
+        ids + queries
+            + self.features.bytes()
+            + bytes_of::<f64>(self.relevance.len())
+            + bytes_of::<RowGroup>(self.row_groups.len())
     }
 
     /// Rows of one query.

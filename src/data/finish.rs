@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::builder::{DatasetBuilder, Values};
+use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::order::{compare, sort_indices};
+use crate::memory::{Reservation, bytes_of};
 use crate::param::named;
 
 /// The order of a data set.
@@ -91,6 +92,8 @@ pub struct ReadReport {
     pub means: Vec<f64>,
     /// For each document of the data set, the number of its row, from 0.
     pub rows: Vec<usize>,
+    /// The bytes of the data set and of this report.
+    pub memory: Reservation,
 }
 
 /// Names of the features of a vector: their positions, from 1.
@@ -117,7 +120,15 @@ impl DatasetBuilder {
         let kept = self.numeric_columns(options.text_columns, &mut report.ignored)?;
         self.check_missing(options.missing, &kept, vector)?;
         let matrix = self.take_matrix();
-        let matrix = if kept.len() == matrix.columns() { matrix } else { matrix.select_columns(&kept) };
+        let mut rows_bytes = self.bytes_besides_features() + matrix.bytes();
+        let matrix = if kept.len() == matrix.columns() {
+            matrix
+        } else {
+            self.reserve_to_finish(rows_bytes + matrix.bytes())?;
+            matrix.select_columns(&kept)
+        };
+        rows_bytes += bytes_of::<[usize; 3]>(matrix.rows());
+        self.reserve_to_finish(rows_bytes)?;
         self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         self.check_names()?;
         // 2. Order of queries and rows.
@@ -139,9 +150,22 @@ impl DatasetBuilder {
         };
         let (matrix, imputed) = self.impute(matrix, means, check_interrupt)?;
         report.imputed = imputed;
+        // 5. A copy in that order. Ids are moved.
+        let copied = if order.is_sorted() { 0 } else { matrix.bytes() };
+        let ids = bytes_of::<Id>(order.len() + self.row_group.len());
+        self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
+        let mut memory = std::mem::take(&mut self.memory);
         let data = self.in_order(matrix, &rank, &order, check_interrupt)?;
         report.rows = order;
+        memory.resize(data.bytes() + bytes_of::<usize>(report.rows.len()), "a data set", FEWER_ROWS)?;
+        report.memory = memory;
         Ok((data, report))
+    }
+
+    /// Reserves the bytes of the rows and of what this module makes of them.
+    fn reserve_to_finish(&mut self, bytes: u64) -> Result<()> {
+        let what = format_args!("sorting the {} rows of source {}", self.row_query.len(), self.source);
+        self.memory.resize(bytes, what, FEWER_ROWS)
     }
 
     fn numeric_columns(&self, text_columns: TextColumns, ignored: &mut Vec<String>) -> Result<Vec<usize>> {
@@ -227,7 +251,7 @@ impl DatasetBuilder {
     }
 
     fn in_order(
-        self,
+        mut self,
         matrix: Matrix,
         rank: &[usize],
         order: &[usize],
@@ -240,8 +264,9 @@ impl DatasetBuilder {
         for &query in &queries {
             offsets.push(offsets[offsets.len() - 1] + self.query_sizes[query] as usize);
         }
-        let doc_ids: Vec<Id> = order.iter().map(|&row| self.row_doc[row].clone()).collect();
-        let groups: Vec<Id> = order.iter().filter_map(|&row| self.row_group.get(row).cloned()).collect();
+        let doc_ids: Vec<Id> = order.iter().map(|&row| std::mem::take(&mut self.row_doc[row])).collect();
+        let groups: Vec<Id> =
+            order.iter().filter_map(|&row| self.row_group.get_mut(row).map(std::mem::take)).collect();
         let per_query = self.query_features.first().map_or(0, Vec::len);
         let query_values: Vec<f64> =
             queries.iter().flat_map(|&query| self.query_features[query].iter().copied()).collect();
@@ -257,7 +282,7 @@ impl DatasetBuilder {
             } else {
                 matrix.try_select_rows(order, check_interrupt)?
             },
-            query_ids: queries.iter().map(|&query| self.query_ids[query].clone()).collect(),
+            query_ids: queries.iter().map(|&query| std::mem::take(&mut self.query_ids[query])).collect(),
             row_groups: row_groups(&doc_ids, &groups, &offsets),
             doc_ids,
             groups,

@@ -9,6 +9,8 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::heap_bytes;
+
 /// An identifier.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub enum Id {
@@ -29,6 +31,14 @@ impl Id {
     /// A text identifier.
     pub fn text(text: &str) -> Self {
         Self::Text(text.as_bytes().into())
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Text(bytes) | Self::Blob(bytes) => heap_bytes(bytes.len()),
+            Self::Null | Self::Integer(_) | Self::Real(_) => 0,
+        }
     }
 
     fn class(&self) -> u8 {

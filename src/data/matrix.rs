@@ -54,6 +54,11 @@ impl Matrix {
         }
     }
 
+    /// Bytes of all elements.
+    pub fn bytes(&self) -> u64 {
+        (self.element_bytes() as u64).saturating_mul(self.rows() as u64).saturating_mul(self.columns() as u64)
+    }
+
     /// One element in double precision.
     pub fn at(&self, row: usize, column: usize) -> f64 {
         on_array!(self, array => array[[row, column]].to_f64())

@@ -3,6 +3,7 @@
 use super::spec::GridSpec;
 use super::train::Fit;
 use crate::arrange::ListConstraint;
+use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::fit::Prior;
@@ -17,15 +18,9 @@ const MOST_PAIRS: u64 = 500_000_000;
 
 /// Refuses a kernel whose documents or pairs would take more memory than is allowed. One function for all queries needs
 /// them all at once; functions of single queries keep part of them.
-pub(super) fn memory(space: &Space, data: &Dataset, allowed: Option<u64>) -> Result<()> {
-    let needed = space.bytes(data);
-    match allowed {
-        Some(allowed) if needed > allowed => {
-            let what = format!("the training set in a space of {} landmarks", space.dim());
-            Err(Error::Memory { what, needed, allowed })
-        }
-        _ => Ok(()),
-    }
+pub(super) fn memory(space: &Space, data: &Dataset, control: &Control) -> Result<()> {
+    let what = format_args!("the training set in a space of {} landmarks", space.dim());
+    control.reserve(space.bytes(data), what, "use fewer landmarks, or read fewer rows").map(drop)
 }
 
 /// Refuses queries with so many pairs that a fit takes too long.

@@ -66,8 +66,6 @@ pub(super) struct GridSpec {
     pub scale: ScalingKind,
     pub missing: Missing,
     pub seed: u64,
-    /// Maximum bytes of documents or pairs in the space of a kernel.
-    pub max_memory: Option<u64>,
     /// The kernel and the parameters of the loss as the caller gave them.
     given: Map<String, Value>,
 }
@@ -117,7 +115,6 @@ impl GridSpec {
             scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
             missing: params.choice("missing")?.unwrap_or_default(),
             seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
-            max_memory: params.get("max_memory").and_then(Value::as_u64),
             given,
         };
         // 2. What does not work together is refused here, before a row is read.

@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
             Penalty::Ball => Space::expansion(&spec.kernel, &data.features, &map, control)?,
             _ => Space::fit(&spec.kernel, spec.form, &data, &map, control)?,
         };
-        checks::memory(&space, &data, spec.max_memory)?;
+        checks::memory(&space, &data, control)?;
         let data = Arc::new(data);
         let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::clone(&data), spec.loss.clone());
         let neighborhood = Neighborhood {

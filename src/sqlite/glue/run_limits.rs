@@ -8,10 +8,12 @@ use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use rusqlite::{Connection, ErrorCode};
+use serde_json::Value;
 
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::evaluate::Fit;
+use crate::memory::Memory;
 use crate::param::Params;
 use crate::run::{POLL_INTERVAL, cores, on_pool};
 use crate::space::Function;
@@ -20,13 +22,14 @@ use crate::space::Function;
 const INTERRUPT_PROBE: &str = "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 1000) \
                      SELECT count(*) FROM step";
 
-/// Threads, time limit and progress output of a call.
-#[derive(Debug, Clone, Copy)]
+/// Threads, time limit, progress output and memory of a call.
+#[derive(Debug, Clone)]
 pub struct RunLimits {
     threads: usize,
     started: Instant,
     time_limit: Option<f64>,
     progress: bool,
+    memory: Memory,
 }
 
 /// Fits one function on all cores.
@@ -45,7 +48,13 @@ impl RunLimits {
             started: Instant::now(),
             time_limit: options.number("time_limit"),
             progress: options.flag("progress") && std::io::stderr().is_terminal(),
+            memory: Memory::limited(options.get("max_memory").and_then(Value::as_u64)),
         }
+    }
+
+    /// The memory of the call.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// An error once the time limit has passed.
@@ -77,18 +86,19 @@ impl RunLimits {
             self.show(control);
             self.check_interrupt(connection)
         };
-        on_pool(self.threads, &Control::default(), poll, work)
+        on_pool(self.threads, &Control::with_memory(self.memory.clone()), poll, work)
     }
 
     /// A check for work on the calling thread; cheap, because it polls the host only every [`POLL_INTERVAL`].
-    pub fn interrupt_checker(self, connection: &Connection) -> impl Fn() -> Result<()> {
+    pub fn interrupt_checker(&self, connection: &Connection) -> impl Fn() -> Result<()> {
+        let limits = self.clone();
         let last = Cell::new(Instant::now());
         move || {
             if last.get().elapsed() < POLL_INTERVAL {
                 return Ok(());
             }
             last.set(Instant::now());
-            self.check_interrupt(connection)
+            limits.check_interrupt(connection)
         }
     }
 

@@ -8,7 +8,6 @@
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
-use serde_json::Value;
 
 use super::params::bind;
 use super::roles::{FeatureColumns, Roles, absent};
@@ -87,7 +86,7 @@ pub struct SourceRows {
 /// Reads a source.
 ///
 /// # Errors
-/// A value that the rules do not allow; more bytes than `max_memory`; the time limit.
+/// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
 pub fn read(
     connection: &Connection,
     source: &Source,
@@ -108,7 +107,7 @@ pub fn read(
     }
     bind(&mut statement, source, options, only.map(|(id, _)| id))?;
     // 3. Rows, then what depends on all of them.
-    let builder = Reader::new(source, &roles, spec, options, limits)?.read_all(&mut statement)?;
+    let builder = Reader::new(source, &roles, spec, limits)?.read_all(&mut statement)?;
     let finish = FinishOptions {
         missing: missing(options, spec.model)?,
         text_columns: match spec.model {
@@ -151,7 +150,6 @@ struct Reader<'a> {
     spec: ReadSpec<'a>,
     features: FeatureColumns,
     query_features: Option<FeatureColumns>,
-    max_memory: Option<u64>,
     limits: &'a RunLimits,
 }
 
@@ -160,7 +158,6 @@ impl<'a> Reader<'a> {
         source: &'a Source,
         roles: &'a Roles,
         spec: ReadSpec<'a>,
-        options: &Params,
         limits: &'a RunLimits,
     ) -> Result<Self> {
         check_roles(source, roles, &spec)?;
@@ -186,8 +183,7 @@ impl<'a> Reader<'a> {
                 columns.transpose()?
             }
         };
-        let max_memory = options.get("max_memory").and_then(Value::as_u64);
-        Ok(Self { source, roles, spec, features, query_features, max_memory, limits })
+        Ok(Self { source, roles, spec, features, query_features, limits })
     }
 
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<DatasetBuilder> {
@@ -202,27 +198,16 @@ impl<'a> Reader<'a> {
             Some(FeatureColumns::Wide(columns)) => names_of(columns),
             _ => Vec::new(),
         };
-        let mut builder = DatasetBuilder::new(&self.source.shown, names, query_names);
+        let mut builder = DatasetBuilder::new(&self.source.shown, names, query_names).within(self.limits.memory());
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
             self.read_row(row, &mut builder)?;
             if builder.n_rows().is_multiple_of(256) {
-                self.check_limits(&builder)?;
+                self.limits.check_time()?;
             }
         }
-        self.check_limits(&builder)?;
-        Ok(builder)
-    }
-
-    fn check_limits(&self, builder: &DatasetBuilder) -> Result<()> {
         self.limits.check_time()?;
-        match self.max_memory {
-            Some(allowed) if builder.bytes() > allowed => {
-                let what = format!("reading {} rows of source {}", builder.n_rows(), self.source.shown);
-                Err(Error::Memory { what, needed: builder.bytes(), allowed })
-            }
-            _ => Ok(()),
-        }
+        Ok(builder)
     }
 
     fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
