@@ -54,7 +54,11 @@ impl Memory {
     /// Bytes that can be reserved; `u64::MAX` without a limit.
     pub fn available(&self) -> u64 {
         let allowed = self.0.allowed.load(Ordering::Relaxed);
-        if allowed == u64::MAX { u64::MAX } else { allowed.saturating_sub(self.0.used.load(Ordering::Relaxed)) }
+        if allowed == u64::MAX {
+            u64::MAX
+        } else {
+            allowed.saturating_sub(self.0.used.load(Ordering::Relaxed))
+        }
     }
 
     /// A reservation of 0 bytes, to be resized.
@@ -113,7 +117,8 @@ pub fn matrix_bytes(rows: usize, columns: usize) -> u64 {
 /// Bytes that a vector takes after `more` values are pushed: its capacity doubles if they do not fit.
 pub fn grown_bytes<T>(values: &Vec<T>, more: usize) -> u64 {
     let needed = values.len() + more;
-    let doubled = if needed <= values.capacity() { values.capacity() } else { needed.max(2 * values.capacity()) };
+    let doubled =
+        if needed <= values.capacity() { values.capacity() } else { needed.max(2 * values.capacity()) };
     bytes_of::<T>(doubled)
 }
 

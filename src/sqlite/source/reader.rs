@@ -154,12 +154,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(
-        source: &'a Source,
-        roles: &'a Roles,
-        spec: ReadSpec<'a>,
-        limits: &'a RunLimits,
-    ) -> Result<Self> {
+    fn new(source: &'a Source, roles: &'a Roles, spec: ReadSpec<'a>, limits: &'a RunLimits) -> Result<Self> {
         check_roles(source, roles, &spec)?;
         // 1. Features: in training all, later those of the model.
         let features = match (&roles.features, spec.model) {
@@ -198,7 +193,8 @@ impl<'a> Reader<'a> {
             Some(FeatureColumns::Wide(columns)) => names_of(columns),
             _ => Vec::new(),
         };
-        let mut builder = DatasetBuilder::new(&self.source.shown, names, query_names).within(self.limits.memory());
+        let mut builder =
+            DatasetBuilder::new(&self.source.shown, names, query_names).within(self.limits.memory());
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
             self.read_row(row, &mut builder)?;
