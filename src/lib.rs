@@ -32,7 +32,7 @@
 //! | [`metric`] | NDCG, MAP, ERR and other metrics of any scores |
 //! | [`Control`] | stopping a computation, and its progress |
 //! | [`Error`], [`Result`] | one error type |
-//! | `register` (feature `sqlite`) | the SQL functions on a `rusqlite` connection |
+//! | `register`, `register_with` (feature `sqlite`) | the SQL functions on a `rusqlite` connection |
 //!
 //! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
 //! building the extension. Without `sqlite` no SQLite is linked.
@@ -67,7 +67,7 @@ pub use api::*;
 pub use data::Id;
 pub use error::{Error, Result};
 #[cfg(feature = "sqlite")]
-pub use sqlite::register;
+pub use sqlite::{Files, register, register_with};
 
 /// Modules for the tests and benchmarks of this repository. They are not part of the API and change without notice.
 #[doc(hidden)]

@@ -255,6 +255,40 @@ fn shell_gets_the_pinned_functions_and_tables() {
     assert_pinned(&stdout(&output).lines().collect::<Vec<_>>());
 }
 
+/// The entry point without the functions that read files (rule 10.9).
+const NO_FILES: &str = "sqlite3_sqliteltr_nofiles_init";
+
+#[test]
+fn hosts_can_leave_out_what_reads_files() {
+    let pinned: Vec<String> =
+        read("surface.txt").lines().filter(|line| !line.contains("ltr_letor")).map(str::to_owned).collect();
+    let sql = format!("SELECT line FROM ({SURFACE}) WHERE line LIKE '% ltr!_%' ESCAPE '!'");
+    // 1. The newest SQLite.
+    let connection = Connection::open_in_memory().unwrap();
+    // SAFETY: the library is this crate's.
+    unsafe {
+        let _guard = LoadExtensionGuard::new(&connection).unwrap();
+        connection.load_extension(library(), Some(NO_FILES)).unwrap();
+    }
+    let found = lines(&connection, &sql);
+    assert!(pinned.iter().all(|line| found.contains(line)), "{found:?}");
+    assert!(!found.iter().any(|line| line.contains("ltr_letor")), "{found:?}");
+    // 2. The shell.
+    let Some(shell) = shell() else { return };
+    let load = format!(".load {} {NO_FILES}", library().with_extension("").display());
+    let output = run(Command::new(shell).args(["-batch", "-cmd", &load, ":memory:"]), &format!("{sql};"));
+    let shown = stdout(&output);
+    assert!(pinned.iter().all(|line| shown.lines().any(|shown| shown == line)), "{shown}{}", stderr(&output));
+    assert!(!shown.contains("ltr_letor"));
+    let read = "SELECT * FROM ltr_letor('tests/hosts/sample.letor');";
+    let output = run(Command::new(shell).args(["-batch", "-cmd", &load, ":memory:"]), read);
+    assert!(
+        stdout(&output).is_empty() && stderr(&output).contains("no such table: ltr_letor"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 #[test]
 fn python_runs_the_session_and_can_stop_a_training() {
     // Not the first python3 of PATH: many are built without the loading of extensions.
@@ -320,8 +354,11 @@ fn library_exports_its_entry_points_and_needs_no_sqlite() {
         let lines = symbols.lines().filter(|line| line.contains("sqlite3_"));
         lines.filter_map(|line| line.split_once(kind).map(|(_, name)| name)).collect()
     };
-    assert_eq!(kinds(" T "), ["sqlite3_extension_init", "sqlite3_sqliteltr_init"]);
+    assert_eq!(
+        kinds(" T "),
+        ["sqlite3_extension_init", "sqlite3_sqliteltr_init", "sqlite3_sqliteltr_nofiles_init"]
+    );
     assert!(!symbols.contains("U sqlite3_"), "symbols of SQLite are left to the linker:\n{symbols}");
     let defined = symbols.lines().filter(|line| line.contains(" T ")).count();
-    assert_eq!(defined, 2, "more than the entry points is exported:\n{symbols}");
+    assert_eq!(defined, 3, "more than the entry points is exported:\n{symbols}");
 }

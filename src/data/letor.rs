@@ -72,16 +72,18 @@ fn raw_lines<R: BufRead>(mut reader: R) -> impl Iterator<Item = std::io::Result<
     })
 }
 
+/// What is wrong with a line that does not begin like LETOR text.
+const NOT_LETOR: &str = "not LETOR text; a line begins with a finite number (the grade) and 'qid:ID'";
+
 /// Parses one line; `None` for a line without data.
 fn parse(text: &str) -> Result<Option<Line>> {
     let (data, comment) = text.split_once('#').unwrap_or((text, ""));
     let mut words = data.split_ascii_whitespace();
     let Some(grade) = words.next() else { return Ok(None) };
-    let relevance = number(grade, "the grade")?;
-    let query = words
-        .next()
-        .and_then(|word| word.strip_prefix("qid:"))
-        .ok_or_else(|| Error::Data("expected 'qid:ID' after the grade".to_owned()))?;
+    // A line of another file can be a secret, so it is not quoted (rule 10.8).
+    let not_letor = || Error::Data(NOT_LETOR.to_owned());
+    let query = words.next().and_then(|word| word.strip_prefix("qid:")).ok_or_else(not_letor)?;
+    let relevance = grade.parse().ok().filter(|grade: &f64| grade.is_finite()).ok_or_else(not_letor)?;
     let mut features = Vec::new();
     for word in words {
         features.push(feature(word, features.last().map_or(0, |(number, _)| *number))?);
@@ -165,8 +167,10 @@ mod tests {
     #[test]
     fn damage_is_named_with_its_line() {
         for (text, problem) in [
-            ("x qid:1 1:1", "line 1: the grade is 'x', expected a finite number"),
-            ("1 1:1", "line 1: expected 'qid:ID' after the grade"),
+            ("x qid:1 1:1", &format!("line 1: {NOT_LETOR}")[..]),
+            ("inf qid:1 1:1", &format!("line 1: {NOT_LETOR}")),
+            ("1 1:1", &format!("line 1: {NOT_LETOR}")),
+            ("secret", &format!("line 1: {NOT_LETOR}")),
             ("1 qid:1 0:1", "line 1: feature number '0' is not between 1 and 1000000"),
             ("1 qid:1 2:1 1:1", "line 1: feature 1 follows feature 2; numbers must increase"),
             ("1 qid:1 1:nan", "line 1: feature 1 is 'nan', expected a finite number"),

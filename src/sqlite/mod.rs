@@ -1,7 +1,7 @@
 //! The SQLite layer: the only module that uses `rusqlite`.
 //!
-//! [`register`] adds all functions to a connection. `glue` connects them to SQLite, `source` reads rows, `store` keeps
-//! models, `functions` holds the functions themselves, one file per family.
+//! [`register`] adds all functions to a connection, [`register_with`] those that the host allows. `glue` connects them
+//! to SQLite, `source` reads rows, `store` keeps models, `functions` holds the functions themselves, one file per family.
 
 mod functions;
 mod glue;
@@ -12,19 +12,39 @@ use rusqlite::Connection;
 
 pub use functions::aggregate;
 use glue::state::State;
+use glue::vtab::TableFunction;
 use glue::{function, usage, vtab};
+
+/// Whether SQL may read files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Files {
+    /// All functions are added.
+    #[default]
+    Allowed,
+    /// `ltr_letor`, which reads files, is left out.
+    Denied,
+}
 
 /// Adds all functions of this crate to a connection.
 ///
 /// # Errors
 /// Those of the database.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+    register_with(connection, Files::Allowed)
+}
+
+/// Adds the functions of this crate to a connection, with [`Files::Denied`] all but those that read files.
+///
+/// # Errors
+/// Those of the database.
+pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<()> {
     let state = State::new();
     for scalar in functions::SCALARS {
         function::register(connection, scalar, &state)?;
         usage::answer_scalar(connection, scalar)?;
     }
-    for table in functions::TABLES {
+    let allowed = |table: &&&TableFunction| files == Files::Allowed || !table.reads_files;
+    for table in functions::TABLES.iter().filter(allowed) {
         vtab::register(connection, table, &state)?;
         usage::answer_table(connection, table)?;
     }

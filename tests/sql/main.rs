@@ -4,6 +4,7 @@
 mod aggregates;
 mod ball;
 mod calls;
+mod files;
 mod matching;
 mod names;
 mod paper_example;

@@ -4,9 +4,11 @@
 //! * 10.4: The BLOB of a line has `feature_count` features, by default up to the highest feature number in the file.
 //! * 10.5: `doc_id` is the comment's `docid`, otherwise the number of the line in its query.
 //! * 10.6: The file is read line by line. Errors name file and line.
+//! * 10.7: Only regular files are read.
+//! * 10.8: Errors quote a line only if it begins like LETOR text.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::BufReader;
 
 use crate::data::Id;
@@ -18,12 +20,15 @@ use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 
 /// The definition of `ltr_letor`.
-pub const LETOR: TableFunction = TableFunction::new(
-    "ltr_letor",
-    &["query_id", "doc_id", "relevance", "features", "comment"],
-    &[Parameter::required("path"), Parameter::optional("options")],
-    letor,
-);
+pub const LETOR: TableFunction = TableFunction {
+    reads_files: true,
+    ..TableFunction::new(
+        "ltr_letor",
+        &["query_id", "doc_id", "relevance", "features", "comment"],
+        &[Parameter::required("path"), Parameter::optional("options")],
+        letor,
+    )
+};
 
 fn letor(call: &Call<'_>) -> Result<OutputRows> {
     let path = text_argument("argument 'path'", call.argument(0))?;
@@ -60,9 +65,37 @@ fn in_file(path: &str, error: &Error) -> Error {
 }
 
 fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<>> {
-    let file = File::open(path).map_err(|problem| Error::Host(format!("file '{path}': {problem}")))?;
+    let file = open_regular(path).map_err(|problem| Error::Host(format!("file '{path}': {problem}")))?;
     Ok(lines(BufReader::new(file)))
 }
+
+/// Opens a regular file. Opening a pipe could wait without end, and opening a device can have an effect.
+fn open_regular(path: &str) -> std::io::Result<File> {
+    let regular = |is_file: bool| {
+        let refusal =
+            || std::io::Error::other("not a regular file; ltr_letor reads no directories, pipes or devices");
+        if is_file { Ok(()) } else { Err(refusal()) }
+    };
+    // 1. By its name, before anything is opened.
+    regular(std::fs::metadata(path)?.is_file())?;
+    // 2. By the open file: another one may have the name now.
+    let file = without_waiting().read(true).open(path)?;
+    regular(file.metadata()?.is_file())?;
+    Ok(file)
+}
+
+/// Options of `open` with which it does not wait for the writer of a pipe. Reading a regular file is the same with them.
+fn without_waiting() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "other systems have no such flag"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, O_NONBLOCK);
+    options
+}
+
+/// The flag `O_NONBLOCK` of `open`: of Linux, otherwise of macOS and the BSDs.
+#[cfg(unix)]
+const O_NONBLOCK: i32 = if cfg!(any(target_os = "linux", target_os = "android")) { 0x800 } else { 0x4 };
 
 /// The first pass. Calls `check_interrupt` for every line, because no statement runs that the host could interrupt.
 fn highest_feature(path: &str, check_interrupt: impl Fn() -> Result<()>) -> Result<usize> {

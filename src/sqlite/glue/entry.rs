@@ -8,6 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, ffi};
 
+use crate::sqlite::{Files, register_with};
+
 /// The oldest host, 3.38.0: the first that has everything the functions use.
 const OLDEST: c_int = 3_038_000;
 
@@ -21,9 +23,8 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     message: *mut *mut c_char,
     api: *mut ffi::sqlite3_api_routines,
 ) -> c_int {
-    // SAFETY: the arguments are SQLite's, as this function's own contract says.
-    let load = || unsafe { init(db, message, api) };
-    catch_unwind(AssertUnwindSafe(load)).unwrap_or(ffi::SQLITE_ERROR)
+    // SAFETY: the same contract.
+    unsafe { load(db, message, api, Files::Allowed) }
 }
 
 /// Entry point under the name that SQLite derives from the file's name.
@@ -40,12 +41,42 @@ pub unsafe extern "C" fn sqlite3_sqliteltr_init(
     unsafe { sqlite3_extension_init(db, message, api) }
 }
 
+/// Entry point without the functions that read files (rule 10.9).
+///
+/// # Safety
+/// Called by SQLite with its own arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sqlite3_sqliteltr_nofiles_init(
+    db: *mut ffi::sqlite3,
+    message: *mut *mut c_char,
+    api: *mut ffi::sqlite3_api_routines,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { load(db, message, api, Files::Denied) }
+}
+
+/// Registers the functions; a panic becomes an error code.
+///
+/// # Safety
+/// The arguments are those that SQLite gives to an entry point.
+unsafe fn load(
+    db: *mut ffi::sqlite3,
+    message: *mut *mut c_char,
+    api: *mut ffi::sqlite3_api_routines,
+    files: Files,
+) -> c_int {
+    // SAFETY: the arguments are SQLite's, as this function's own contract says.
+    let load = || unsafe { init(db, message, api, files) };
+    catch_unwind(AssertUnwindSafe(load)).unwrap_or(ffi::SQLITE_ERROR)
+}
+
 /// # Safety
 /// The arguments are those that SQLite gives to an entry point.
 unsafe fn init(
     db: *mut ffi::sqlite3,
     message: *mut *mut c_char,
     api: *mut ffi::sqlite3_api_routines,
+    files: Files,
 ) -> c_int {
     if api.is_null() {
         return ffi::SQLITE_ERROR;
@@ -63,7 +94,7 @@ unsafe fn init(
     // SAFETY: the arguments are SQLite's; the table is at least as new as the bindings need.
     unsafe {
         Connection::extension_init2(db, message, api, |connection| {
-            crate::sqlite::register(&connection)?;
+            register_with(&connection, files)?;
             // Stay loaded: threads may still be ending when the host closes its last connection.
             Ok(true)
         })

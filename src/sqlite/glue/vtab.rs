@@ -92,6 +92,8 @@ pub struct TableFunction {
     pub parameters: &'static [Parameter],
     /// Whether views and triggers must not use it (rule 13.2).
     pub direct_only: bool,
+    /// Whether it reads files, which a host can deny.
+    pub reads_files: bool,
     /// Whether the function itself filters by [`Call::only`]: SQLite does not check comparisons of column 0 again.
     pub filters_first_column: bool,
     /// The orders (column numbers, all ascending) in which it can return its rows.
@@ -117,6 +119,7 @@ impl TableFunction {
             columns,
             parameters,
             direct_only: true,
+            reads_files: false,
             filters_first_column: false,
             orders: &[],
             row_id: None,
