@@ -13,6 +13,14 @@ use crate::sqlite::{Files, register_with};
 /// The oldest host, 3.38.0: the first that has everything the functions use.
 const OLDEST: c_int = 3_038_000;
 
+/// Registers functions on a connection. True: the library stays loaded.
+type Register = fn(Connection) -> rusqlite::Result<bool>;
+
+/// After a registration the library stays loaded: threads may still be ending when the host closes its last connection.
+fn stay(registered: rusqlite::Result<()>) -> rusqlite::Result<bool> {
+    registered.map(|()| true)
+}
+
 /// Entry point under the name that every host tries.
 ///
 /// # Safety
@@ -24,7 +32,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     api: *mut ffi::sqlite3_api_routines,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { load(db, message, api, Files::Allowed) }
+    unsafe { load(db, message, api, |connection| stay(register_with(&connection, Files::Allowed))) }
 }
 
 /// Entry point under the name that SQLite derives from the file's name.
@@ -52,7 +60,7 @@ pub unsafe extern "C" fn sqlite3_sqliteltr_nofiles_init(
     api: *mut ffi::sqlite3_api_routines,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { load(db, message, api, Files::Denied) }
+    unsafe { load(db, message, api, |connection| stay(register_with(&connection, Files::Denied))) }
 }
 
 /// Registers the functions; a panic becomes an error code.
@@ -63,10 +71,10 @@ unsafe fn load(
     db: *mut ffi::sqlite3,
     message: *mut *mut c_char,
     api: *mut ffi::sqlite3_api_routines,
-    files: Files,
+    register: Register,
 ) -> c_int {
     // SAFETY: the arguments are SQLite's, as this function's own contract says.
-    let load = || unsafe { init(db, message, api, files) };
+    let load = || unsafe { init(db, message, api, register) };
     catch_unwind(AssertUnwindSafe(load)).unwrap_or(ffi::SQLITE_ERROR)
 }
 
@@ -76,7 +84,7 @@ unsafe fn init(
     db: *mut ffi::sqlite3,
     message: *mut *mut c_char,
     api: *mut ffi::sqlite3_api_routines,
-    files: Files,
+    register: Register,
 ) -> c_int {
     if api.is_null() {
         return ffi::SQLITE_ERROR;
@@ -92,13 +100,7 @@ unsafe fn init(
         return ffi::SQLITE_ERROR;
     }
     // SAFETY: the arguments are SQLite's; the table is at least as new as the bindings need.
-    unsafe {
-        Connection::extension_init2(db, message, api, |connection| {
-            register_with(&connection, files)?;
-            // Stay loaded: threads may still be ending when the host closes its last connection.
-            Ok(true)
-        })
-    }
+    unsafe { Connection::extension_init2(db, message, api, register) }
 }
 
 /// Leaves a message in memory of the host's own allocator.
