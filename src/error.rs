@@ -93,6 +93,12 @@ pub enum Error {
         /// What the caller can do.
         way_out: &'static str,
     },
+    /// Another connection holds a lock on the database.
+    #[error("{0}")]
+    Busy(String),
+    /// Another version was stored on the one that an update continues.
+    #[error("{0}")]
+    Conflict(String),
     /// Interrupted by the host or the user.
     #[error("interrupted")]
     Interrupted,

@@ -1,24 +1,26 @@
 //! The table `ltr_models`: stores new versions and finds the model of an argument.
 //!
 //! Rules (docs/reference/rules.md, 5):
-//! * 5.7, 5.8: One statement stores a version. What could not be stored is refused before the training.
+//! * 5.7, 5.8: One transaction stores a version. What could not be stored is refused before the training.
 //! * 5.10: A `model` argument is a BLOB, a name (its highest active version) or `name@version`.
+
+mod transaction;
+mod write;
 
 use rusqlite::blob::Blob;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, ffi};
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
 use xxhash_rust::xxh3::xxh3_128;
 
+pub use self::write::{Activation, BaseVersion, NewVersion, StoredVersion};
 use super::source::quote;
 use crate::algorithm;
 use crate::error::{Error, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
+use crate::sqlite::glue::busy::retry_busy;
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
 use crate::sqlite::glue::value::{describe, message};
-
-/// Statement templates; `{schema}` is replaced.
-const CREATE: &str = include_str!("../../sql/schema.sql");
-const INSERT: &str = include_str!("../../sql/store.sql");
 
 /// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
@@ -30,6 +32,8 @@ pub struct Store<'a> {
 fn host(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
+        // DatabaseLocked is the same between connections with a shared cache.
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy(message(error)),
         _ => Error::Host(message(error)),
     }
 }
@@ -96,81 +100,6 @@ impl<'a> Store<'a> {
             .optional()
             .map(|row| row.is_some())
             .map_err(|e| host(&e))
-    }
-
-    /// Refuses, before the training, what could not be stored after it (rule 5.8).
-    ///
-    /// # Errors
-    /// A read-only database; a table `ltr_models` of another shape; an outer statement that is still reading.
-    pub fn check_writable(&self) -> Result<()> {
-        let advice = "; ltr_fit returns the model as a BLOB and writes nothing";
-        let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
-            || self.connection.query_row("PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
-        if read_only {
-            return Err(Error::Unsupported(format!("the database '{}' is read-only{advice}", self.schema)));
-        }
-        if self.exists()? {
-            let insert = INSERT.replace("{schema}", &quote(&self.schema));
-            let find = format!("SELECT rowid FROM {}", self.table());
-            if let Err(error) =
-                [insert, find].iter().try_for_each(|sql| self.connection.prepare(sql).map(drop))
-            {
-                return Err(Error::Host(format!(
-                    "the table ltr_models cannot take a new version ({}); rename it or use the option 'schema'",
-                    message(&error)
-                )));
-            }
-        }
-        if self.connection.is_autocommit() && self.outer_statement_reads() {
-            return Err(Error::Unsupported(format!(
-                "an outer statement is reading this database, so the model could not be stored after training; \
-                 call it in a SELECT without FROM while no other statement of the connection is open{advice}"
-            )));
-        }
-        Ok(())
-    }
-
-    /// Whether a statement of this connection holds a read transaction on the schema.
-    #[allow(unsafe_code, reason = "rusqlite offers this only with bindings newer than the oldest host")]
-    fn outer_statement_reads(&self) -> bool {
-        let Ok(schema) = std::ffi::CString::new(self.schema.as_str()) else { return false };
-        // SAFETY: the handle belongs to an open connection and is only read; the name outlives the call.
-        unsafe { ffi::sqlite3_txn_state(self.connection.handle(), schema.as_ptr()) == ffi::SQLITE_TXN_READ }
-    }
-
-    /// Stores a new version and makes it the active one; returns its number.
-    ///
-    /// # Errors
-    /// Those of the database; the earlier version then stays active.
-    pub fn put(&self, name: &str, algorithm: &str, report: &str, model: &[u8]) -> Result<i64> {
-        if !self.exists()? {
-            let create = CREATE.replace("{schema}", &quote(&self.schema));
-            self.connection.execute_batch(&create).map_err(|e| host(&e))?;
-        }
-        let sql = INSERT.replace("{schema}", &quote(&self.schema));
-        let mut statement = self.connection.prepare(&sql).map_err(|e| host(&e))?;
-        let mut rows = statement.query((name, algorithm, report, model)).map_err(|e| host(&e))?;
-        let mut stored = None;
-        while let Some(row) = rows.next().map_err(|e| host(&e))? {
-            let (version, active): (i64, bool) =
-                row.get(0).and_then(|version| Ok((version, row.get(1)?))).map_err(|e| host(&e))?;
-            if active {
-                stored = Some(version);
-            }
-        }
-        let version = stored.ok_or_else(|| Error::Internal("the new version was not stored".to_owned()))?;
-        Ok(version)
-    }
-
-    /// Drops all but the newest `keep_versions` versions of a name.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub fn drop_older(&self, name: &str, keep: usize) -> Result<()> {
-        let table = self.table();
-        let newest = format!("SELECT version FROM {table} WHERE name = ?1 ORDER BY version DESC LIMIT ?2");
-        let sql = format!("DELETE FROM {table} WHERE name = ?1 AND version NOT IN ({newest})");
-        self.connection.execute(&sql, (name, keep as i64)).map(drop).map_err(|e| host(&e))
     }
 
     /// The row of a name or `name@version` (rule 5.10).
@@ -240,11 +169,15 @@ impl<'a> Store<'a> {
         Ok(ModelHandle { model, key, location: Some(location) })
     }
 
-    /// The report stored with the model of this name.
+    /// Name, version and report of the model of this name.
     ///
     /// # Errors
     /// No such model.
-    pub fn report(&self, text: &str) -> Result<(String, i64, String)> {
+    pub fn report(&self, text: &str, limits: &RunLimits) -> Result<(String, i64, String)> {
+        retry_busy(self.connection, limits, || self.read_report(text))
+    }
+
+    fn read_report(&self, text: &str) -> Result<(String, i64, String)> {
         let row = self.row_id(text)?;
         let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
         self.connection
@@ -288,12 +221,17 @@ impl ModelHandle {
     ///
     /// # Errors
     /// Damaged blocks, a model that was replaced or deleted, errors of the database.
-    pub fn fetch(&self, connection: &Connection, targets: &[&[f64]]) -> Result<()> {
-        let Some(location) = &self.location else { return Ok(()) };
+    pub fn fetch(&self, connection: &Connection, targets: &[&[f64]], limits: &RunLimits) -> Result<()> {
         let missing = self.model.missing_blocks(targets);
-        if missing.is_empty() {
-            return Ok(());
+        match &self.location {
+            Some(location) if !missing.is_empty() => {
+                retry_busy(connection, limits, || self.read_blocks(connection, location, &missing))
+            }
+            _ => Ok(()),
         }
+    }
+
+    fn read_blocks(&self, connection: &Connection, location: &BlobLocation, missing: &[usize]) -> Result<()> {
         let gone = || {
             let problem = "the stored model was replaced or deleted while it was in use; call again";
             Error::Model(problem.to_owned())
@@ -307,7 +245,7 @@ impl ModelHandle {
         if read_key(&start)? != self.key {
             return Err(gone());
         }
-        self.model.load_blocks(&missing, &mut |offset, bytes| read_at(&blob, offset, bytes))
+        self.model.load_blocks(missing, &mut |offset, bytes| read_at(&blob, offset, bytes))
     }
 }
 
@@ -320,6 +258,7 @@ pub fn model(
     argument: ValueRef<'_>,
     schema: Option<&str>,
     state: &State,
+    limits: &RunLimits,
 ) -> Result<ModelHandle> {
     match argument {
         // Every byte is hashed: a damaged copy of a cached model must not be taken for it.
@@ -331,8 +270,7 @@ pub fn model(
         ValueRef::Text(name) => {
             let store = Store::new(connection, schema)?;
             let name = String::from_utf8_lossy(name);
-            let row = store.row_id(&name)?;
-            let model = store.load(row, state);
+            let model = retry_busy(connection, limits, || store.load(store.row_id(&name)?, state));
             model.map_err(|error| match error {
                 Error::Corrupt(problem) => Error::Corrupt(format!("'{name}': {problem}")),
                 other => other,

@@ -40,9 +40,9 @@ impl RankingCall {
         let options = optional_text("argument 'options'", call.arguments[2])?;
         let options = options::parse(options.as_deref(), used)?;
         let limits = RunLimits::new(&options);
-        let handle = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+        let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, &limits)?;
         let text = text_argument("argument 'source'", call.argument(1))?;
-        let source = Source::resolve(call.connection, &text)?;
+        let source = Source::resolve(call.connection, &text, &limits)?;
         Ok(Self { options, limits, handle, source })
     }
 
@@ -89,7 +89,7 @@ impl RankingCall {
             progress = match progress {
                 Step::Done(scored) => return Ok(scored),
                 Step::NeedsFits(job, queries) => {
-                    self.handle.fetch(call.connection, &job.targets(&queries))?;
+                    self.handle.fetch(call.connection, &job.targets(&queries), &self.limits)?;
                     self.limits.run(call.connection, |control| job.advance(&queries, control))?
                 }
             };

@@ -1,5 +1,6 @@
 //! Everything between SQLite's C interface and the functions: loading, panics, values, virtual tables, threads.
 
+pub mod busy;
 #[cfg(feature = "loadable")]
 mod entry;
 pub mod function;

@@ -13,6 +13,8 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ErrorCode};
 
 use crate::error::{Error, Result, shorten};
+use crate::sqlite::glue::busy::retry_busy;
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::message;
 
 /// A source that exists.
@@ -41,7 +43,11 @@ impl Source {
     ///
     /// # Errors
     /// No such table or view; a statement that writes, does not compile, or is not the only one.
-    pub fn resolve(connection: &Connection, text: &str) -> Result<Self> {
+    pub fn resolve(connection: &Connection, text: &str, limits: &RunLimits) -> Result<Self> {
+        retry_busy(connection, limits, || Self::find(connection, text))
+    }
+
+    fn find(connection: &Connection, text: &str) -> Result<Self> {
         let shown = format!("'{}'", shorten(text));
         let problem = |problem: String| Error::Source { source_text: shown.clone(), problem };
         if text.contains('\0') {
@@ -117,6 +123,9 @@ impl Source {
 fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::Busy(otherwise(message(error)).to_string())
+        }
         _ => otherwise(message(error)),
     }
 }

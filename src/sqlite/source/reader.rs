@@ -20,6 +20,7 @@ use crate::data::{
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
+use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of, vector_argument};
 
@@ -107,7 +108,8 @@ pub fn read(
     }
     bind(&mut statement, source, options, only.map(|(id, _)| id))?;
     // 3. Rows, then what depends on all of them.
-    let builder = Reader::new(source, &roles, spec, limits)?.read_all(&mut statement)?;
+    let reader = Reader::new(source, &roles, spec, limits)?;
+    let builder = retry_busy(connection, limits, || reader.read_all(&mut statement))?;
     let finish = FinishOptions {
         missing: missing(options, spec.model)?,
         text_columns: match spec.model {

@@ -1,0 +1,332 @@
+//! Stores a new version, so that it is complete and active, or nothing has changed (rules 5.7 to 5.9, 5.15 to 5.19).
+
+use rusqlite::{Connection, OptionalExtension, ffi};
+
+use super::transaction::StoreTransaction;
+use super::{Store, host, open_blob, read_at, split_version};
+use crate::sqlite::source::quote;
+use crate::error::{Error, Result};
+use crate::model::{KEY_END, Key, read_key};
+use crate::sqlite::glue::busy::{BusyWait, retry_busy};
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::state::BlobLocation;
+
+/// Statement templates; `{schema}` is replaced.
+const CREATE: &str = include_str!("../../../sql/schema.sql");
+const INSERT: &str = include_str!("../../../sql/store.sql");
+const ACTIVATE: &str = include_str!("../../../sql/activate.sql");
+const DELETE_OLDER: &str = include_str!("../../../sql/delete_older.sql");
+
+/// What to do instead of storing.
+const ADVICE: &str = "; ltr_fit returns the model as a BLOB and writes nothing";
+
+/// Bytes of a stored model that are compared at once.
+const COMPARED_BYTES: usize = 1 << 20;
+
+/// Whether a new version becomes the active one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// The new version is the only active one.
+    Activate,
+    /// The active versions stay as they are.
+    KeepInactive,
+}
+
+/// A version to be stored.
+#[derive(Debug)]
+pub struct NewVersion<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The algorithm.
+    pub algorithm: &'a str,
+    /// The report as JSON, without the number of the version.
+    pub report: &'a str,
+    /// The bytes of the model.
+    pub model: &'a [u8],
+    /// Whether it becomes the active version.
+    pub activation: Activation,
+    /// The number of versions to keep; `None` for all.
+    pub keep_versions: Option<usize>,
+    /// The version that an update continues.
+    pub base: Option<&'a BaseVersion>,
+}
+
+/// The stored version that an update continues.
+#[derive(Debug, Clone)]
+pub struct BaseVersion {
+    /// The argument of the call: `name` or `name@version`.
+    pub argument: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: i64,
+    /// The key of its model.
+    pub key: Key,
+}
+
+/// What was stored.
+#[derive(Debug)]
+pub struct StoredVersion {
+    /// The number of the version.
+    pub version: i64,
+    /// Why older versions could not be deleted.
+    pub warning: Option<String>,
+}
+
+impl Store<'_> {
+    /// Refuses, before the training, what could not be stored after it (rule 5.8). Inside a transaction this takes the write
+    /// lock, because later the transaction may be unable to write (rule 5.16).
+    ///
+    /// # Errors
+    /// A read-only database; a table `ltr_models` of another shape; an outer statement that reads or writes; another
+    /// connection that writes.
+    pub fn prepare(&self, limits: &RunLimits) -> Result<()> {
+        let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
+            || self.connection.query_row("PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
+        if read_only {
+            return Err(Error::Unsupported(format!("the database '{}' is read-only{ADVICE}", self.schema)));
+        }
+        if writing_statement_runs(self.connection) {
+            return Err(Error::Unsupported(
+                "a statement that writes is still running on this connection, such as one that contains this call, so the \
+                 model could not be stored; call it in a SELECT by itself, and read its report later from ltr_models.report"
+                    .to_owned(),
+            ));
+        }
+        let reads = self.transaction_state() == ffi::SQLITE_TXN_READ;
+        match (self.connection.is_autocommit(), reads) {
+            (true, true) => {
+                return Err(Error::Unsupported(format!(
+                    "an outer statement is reading this database, so the model could not be stored after training; \
+                     call it in a SELECT without FROM while no other statement of the connection is open{ADVICE}"
+                )));
+            }
+            (true, false) => {}
+            (false, false) => retry_busy(self.connection, limits, || self.take_write_lock())?,
+            // Waiting is useless: whatever the other connection commits, this transaction cannot see.
+            (false, true) => self.take_write_lock().map_err(|error| match error {
+                Error::Busy(_) => Error::Busy(format!(
+                    "this transaction has read, and another connection is writing or has written since, so the model could \
+                     not be stored after training; end the transaction and call again, or begin it with BEGIN \
+                     IMMEDIATE{ADVICE}"
+                )),
+                other => other,
+            })?,
+        }
+        retry_busy(self.connection, limits, || self.check_table())
+    }
+
+    /// Refuses a table `ltr_models` that cannot take a new version.
+    fn check_table(&self) -> Result<()> {
+        if !self.exists()? {
+            return Ok(());
+        }
+        let find = format!("SELECT rowid FROM {}", self.table());
+        [self.sql(INSERT), find].iter().try_for_each(|sql| {
+            self.connection.prepare(sql).map(drop).map_err(|error| match host(&error) {
+                Error::Host(problem) => Error::Host(format!(
+                    "the table ltr_models cannot take a new version ({problem}); rename it or use the option 'schema'"
+                )),
+                other => other,
+            })
+        })
+    }
+
+    /// Takes the write lock of the transaction and changes nothing. No read comes first: it could make waiting useless.
+    fn take_write_lock(&self) -> Result<()> {
+        if self.transaction_state() == ffi::SQLITE_TXN_WRITE {
+            return Ok(());
+        }
+        let transaction = StoreTransaction::begin(self.connection)?;
+        let no_change = format!("UPDATE {} SET active = active WHERE 0", self.table());
+        let outcome = match self.connection.prepare(&no_change) {
+            Ok(mut statement) => statement.execute([]).map(drop),
+            // The table does not exist; its creation is undone.
+            Err(_) => self.connection.execute_batch(&self.sql(CREATE)),
+        };
+        drop(transaction);
+        outcome.map_err(|error| host(&error))
+    }
+
+    /// Stores a new version.
+    ///
+    /// # Errors
+    /// Those of the database, [`Error::Conflict`]; nothing has changed then. An error that ends the transaction of the caller
+    /// says so.
+    pub fn put(&self, new: &NewVersion<'_>, limits: &RunLimits) -> Result<StoredVersion> {
+        let in_transaction = !self.connection.is_autocommit();
+        let wait = BusyWait::new(self.connection, limits);
+        let outcome = wait.retry(|| {
+            let exists = self.exists()?;
+            let transaction = StoreTransaction::begin(self.connection)?;
+            if !exists {
+                self.connection.execute_batch(&self.sql(CREATE)).map_err(|error| host(&error))?;
+            }
+            let stored = self.write(new)?;
+            transaction.commit(&wait)?;
+            Ok(stored)
+        });
+        let lost = if in_transaction && self.connection.is_autocommit() {
+            "; SQLite has rolled back the transaction of the caller"
+        } else {
+            ""
+        };
+        let explained = |problem| format!("the model could not be stored: {problem}{lost}{ADVICE}");
+        outcome.map_err(|error| match error {
+            Error::Busy(problem) => Error::Busy(explained(problem)),
+            Error::Host(problem) => Error::Host(explained(problem)),
+            other => other,
+        })
+    }
+
+    /// Writes a new version in an open transaction, and reads back that it is complete: triggers and authorizers of the host
+    /// can leave out changes without an error.
+    fn write(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
+        // 1. The version, inactive. This takes the write lock: from here on no other connection stores.
+        let (row, version) = self.insert(new)?;
+        // 2. An update continues the version that its argument still names.
+        if let Some(base) = new.base {
+            self.check_base(base)?;
+        }
+        // 3. The active version.
+        if new.activation == Activation::Activate {
+            self.execute(ACTIVATE, (new.name, version))?;
+        }
+        // 4. Older versions. The new version is stored even if they cannot be deleted.
+        let deleted = new.keep_versions.map_or(Ok(()), |keep| self.execute(DELETE_OLDER, (new.name, keep as i64)));
+        let warning = match deleted {
+            Ok(()) => None,
+            Err(Error::Host(problem)) => Some(format!("older versions could not be deleted: {problem}")),
+            Err(other) => return Err(other),
+        };
+        // 5. What is stored now.
+        if !self.holds(row, new.model)? || !self.activated(new, version)? {
+            return Err(Error::Host(
+                "a trigger or an authorizer of the host left out a change or altered it".to_owned(),
+            ));
+        }
+        Ok(StoredVersion { version, warning })
+    }
+
+    fn execute(&self, template: &str, values: impl rusqlite::Params) -> Result<()> {
+        self.connection.execute(&self.sql(template), values).map(drop).map_err(|error| host(&error))
+    }
+
+    /// Inserts the version; returns its rowid and number.
+    fn insert(&self, new: &NewVersion<'_>) -> Result<(i64, i64)> {
+        let mut statement = self.connection.prepare(&self.sql(INSERT)).map_err(|error| host(&error))?;
+        let values = (new.name, new.algorithm, new.report, new.model);
+        let mut rows = statement.query(values).map_err(|error| host(&error))?;
+        let mut inserted = None;
+        // The statement has ended only after its last row.
+        while let Some(row) = rows.next().map_err(|error| host(&error))? {
+            inserted = row.get(0).and_then(|rowid| Ok(Some((rowid, row.get(1)?)))).map_err(|error| host(&error))?;
+        }
+        inserted.ok_or_else(|| Error::Host("a trigger or an authorizer of the host left out the row".to_owned()))
+    }
+
+    /// Whether the row holds exactly this model.
+    fn holds(&self, row: i64, model: &[u8]) -> Result<bool> {
+        let location = BlobLocation { schema: self.schema.clone(), row };
+        let blob = match open_blob(self.connection, &location) {
+            Err(Error::Corrupt(_)) => return Ok(false),
+            blob => blob?,
+        };
+        if blob.size() as usize != model.len() {
+            return Ok(false);
+        }
+        let mut bytes = vec![0; COMPARED_BYTES.min(model.len())];
+        for (index, chunk) in model.chunks(COMPARED_BYTES).enumerate() {
+            let read = &mut bytes[..chunk.len()];
+            blob.read_at_exact(read, index * COMPARED_BYTES).map_err(|error| host(&error))?;
+            if read != chunk {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the new version is the only active one; or not active, if it was not to become so.
+    fn activated(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
+        let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
+        let mut statement = self.connection.prepare(&sql).map_err(|error| host(&error))?;
+        let active: Vec<i64> = statement
+            .query_map([new.name], |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(|error| host(&error))?;
+        Ok(match new.activation {
+            Activation::Activate => active == [version],
+            Activation::KeepInactive => !active.contains(&version),
+        })
+    }
+
+    /// The key of the model in a row.
+    fn key(&self, row: i64) -> Result<Key> {
+        let location = BlobLocation { schema: self.schema.clone(), row };
+        let mut start = [0; KEY_END];
+        read_at(&open_blob(self.connection, &location)?, 0, &mut start)?;
+        read_key(&start)
+    }
+
+    /// Refuses an update whose argument, a name, no longer means the version that was read (rule 5.18). `name@version` may be
+    /// continued more than once.
+    fn check_base(&self, base: &BaseVersion) -> Result<()> {
+        let BaseVersion { argument, name, version, key } = base;
+        if split_version(argument).is_some() {
+            return Ok(());
+        }
+        let now = self.active_version(argument)?;
+        let change = match &now {
+            Some((_, now)) if now != version => format!("version {now} became active"),
+            Some((row, _)) if self.key(*row)? != *key => "that version was replaced".to_owned(),
+            Some(_) => return Ok(()),
+            None => "that version was deleted or deactivated".to_owned(),
+        };
+        Err(Error::Conflict(format!(
+            "while this update of version {version} of the model '{name}' was computed, {change}, so nothing was stored; call \
+             it again, or set \"on_conflict\": \"retry\""
+        )))
+    }
+
+    /// Rowid and number of the highest active version of a name.
+    fn active_version(&self, name: &str) -> Result<Option<(i64, i64)>> {
+        let sql = format!(
+            "SELECT rowid, version FROM {} WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1",
+            self.table()
+        );
+        let found = self.connection.query_row(&sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
+        found.optional().map_err(|error| host(&error))
+    }
+
+    /// The template of a statement with the name of the schema.
+    fn sql(&self, template: &str) -> String {
+        template.replace("{schema}", &quote(&self.schema))
+    }
+
+    /// The state of the connection's transaction on the schema: none, read or write.
+    #[allow(unsafe_code, reason = "rusqlite offers this only with bindings newer than the oldest host")]
+    fn transaction_state(&self) -> i32 {
+        let Ok(schema) = std::ffi::CString::new(self.schema.as_str()) else { return ffi::SQLITE_TXN_NONE };
+        // SAFETY: the handle belongs to an open connection and is only read; the name outlives the call.
+        unsafe { ffi::sqlite3_txn_state(self.connection.handle(), schema.as_ptr()) }
+    }
+}
+
+/// Whether a statement of this connection that writes has begun and not ended.
+#[allow(unsafe_code, reason = "rusqlite does not list the statements of a connection")]
+fn writing_statement_runs(connection: &Connection) -> bool {
+    let mut statement = std::ptr::null_mut();
+    loop {
+        // SAFETY: the handle belongs to an open connection, which this thread uses alone during the call; the statements are
+        // its own, and are only asked for their state.
+        let writes = unsafe {
+            statement = ffi::sqlite3_next_stmt(connection.handle(), statement);
+            !statement.is_null()
+                && ffi::sqlite3_stmt_busy(statement) != 0
+                && ffi::sqlite3_stmt_readonly(statement) == 0
+        };
+        if writes || statement.is_null() {
+            return writes;
+        }
+    }
+}
