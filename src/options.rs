@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
 use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::metric::{Gain, Ties, Undefined};
-use crate::param::{Params, Rule};
+use crate::param::{Params, Rule, named};
 use crate::smoothing::SmoothingKind;
 use crate::space::Form;
 use crate::{loss, solve};
@@ -44,6 +44,17 @@ impl Use {
         }
     }
 }
+
+/// What `ltr_update` does if its argument names another version than the one it has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnConflict {
+    /// The call fails.
+    Error,
+    /// The call starts again.
+    Retry,
+}
+
+named!(OnConflict { Error = "error", Retry = "retry" });
 
 /// One option.
 #[derive(Debug)]
@@ -83,6 +94,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("name", Rule::Text, "null", STORES_MODELS, "name of the stored model; default: the name of the algorithm, or of the updated model"),
     def("schema", Rule::Text, "\"main\"", ALL_WITH_MODELS, "database with the table ltr_models"),
     def("keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES_MODELS, "number of versions to keep; default: all"),
+    def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
+    def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", ALL_WITH_MODELS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
     def("columns", Rule::Object, "null", ALL_WITH_MODELS, "columns for the roles query, doc, relevance, features, query_features, weight and slot, and columns to ignore"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
@@ -251,6 +264,7 @@ mod tests {
         "name",
         "schema",
         "keep_versions",
+        "activate",
         "params",
         "columns",
         "missing",

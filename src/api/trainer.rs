@@ -18,7 +18,7 @@ use crate::param::Params;
 use crate::run::{cores, on_pool};
 
 /// Options that concern tables or the terminal.
-const SQL_ONLY: &[&str] = &["name", "schema", "keep_versions", "params", "columns", "progress"];
+const SQL_ONLY: &[&str] = &["name", "schema", "keep_versions", "activate", "params", "columns", "progress"];
 
 /// An algorithm that [`Trainer::new`] accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

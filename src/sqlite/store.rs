@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 use xxhash_rust::xxh3::xxh3_128;
 
-pub use self::write::{Activation, BaseVersion, NewVersion, StoredVersion};
+pub use self::write::{Activation, BaseVersion, NewVersion};
 use super::source::quote;
 use crate::algorithm;
 use crate::error::{Error, Result};
@@ -66,10 +66,12 @@ impl<'a> Store<'a> {
     ///
     /// # Errors
     /// A schema that is not attached.
-    pub fn new(connection: &'a Connection, schema: Option<&str>) -> Result<Self> {
+    pub fn new(connection: &'a Connection, schema: Option<&str>, limits: &RunLimits) -> Result<Self> {
         let schema = schema.unwrap_or("main");
-        let mut statement =
-            connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))?;
+        // The first statement of a connection reads the schemas.
+        let mut statement = retry_busy(connection, limits, || {
+            connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))
+        })?;
         let mut names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
         // SQLite lists "temp" only after it holds something.
@@ -268,7 +270,7 @@ pub fn model(
             Ok(ModelHandle { model, key, location: None })
         }
         ValueRef::Text(name) => {
-            let store = Store::new(connection, schema)?;
+            let store = Store::new(connection, schema, limits)?;
             let name = String::from_utf8_lossy(name);
             let model = retry_busy(connection, limits, || store.load(store.row_id(&name)?, state));
             model.map_err(|error| match error {

@@ -12,7 +12,7 @@ use crate::fit::Neighbor;
 use crate::model::QueryDependent;
 use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::run_fit;
+use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
@@ -29,8 +29,8 @@ pub const INFO: ScalarFunction = ScalarFunction {
 
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
-        let argument = call.context.get_raw(0);
-        let ModelHandle { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state)?;
+        let (argument, limits) = (call.context.get_raw(0), RunLimits::default());
+        let ModelHandle { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state, &limits)?;
         let can = model.capabilities();
         let query_dependent = model.ranker.as_query_dependent();
         let mut card = json!({
@@ -48,7 +48,8 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
         if let ValueRef::Text(name) = argument {
-            let (name, version, _) = Store::new(connection, None)?.report(&String::from_utf8_lossy(name))?;
+            let store = Store::new(connection, None, &limits)?;
+            let (name, version, _) = store.report(&String::from_utf8_lossy(name), &limits)?;
             card["name"] = json!(name);
             card["version"] = json!(version);
         }
@@ -60,13 +61,13 @@ const MODEL: Parameter = Parameter::required("model");
 const QUERY_FEATURES: Parameter = Parameter::optional("query_features");
 
 fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
-    model(call.connection, call.argument(0), None, call.state)
+    model(call.connection, call.argument(0), None, call.state, &RunLimits::default())
 }
 
 /// The function of the query with these features.
 fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[f64]>) -> Result<Arc<Function>> {
     let run = |features: &[f64], fit: &Fit<'_>| {
-        handle.fetch(call.connection, &[features])?;
+        handle.fetch(call.connection, &[features], &RunLimits::default())?;
         run_fit(call.connection, fit)
     };
     function_for(&handle.model, handle.key, query, &call.state.fits, run)
@@ -150,8 +151,9 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
     let ModelHandle { model, .. } = open_model(call)?;
     let seconds: Vec<Option<f64>> = match call.argument(0) {
         ValueRef::Text(name) => {
-            let store = Store::new(call.connection, None)?;
-            let (_, _, report) = store.report(&String::from_utf8_lossy(name))?;
+            let limits = RunLimits::default();
+            let store = Store::new(call.connection, None, &limits)?;
+            let (_, _, report) = store.report(&String::from_utf8_lossy(name), &limits)?;
             let report: Value = serde_json::from_str(&report).unwrap_or(Value::Null);
             report["log_seconds"]
                 .as_array()

@@ -44,10 +44,11 @@ pub const RECOMMEND: TableFunction = TableFunction::new(
 
 fn recommend(call: &Call<'_>) -> Result<OutputRows> {
     let (k, options) = arguments(call)?;
-    let handle = model(call.connection, call.argument(0), options.text("schema"), call.state)?;
+    let limits = RunLimits::new(&options);
+    let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, &limits)?;
     let factored = factored(&handle.model)?;
     let mut warnings = Vec::new();
-    let user = match ratings(call, &options, factored)? {
+    let user = match ratings(call, &options, &limits, factored)? {
         Some(ratings) => fold_in(factored, &ratings, &mut warnings),
         None => known(factored, &id_of(call.argument(1)), &mut warnings),
     };
@@ -106,10 +107,15 @@ fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String
 }
 
 /// The option `ratings`: each item once (rule 11.2).
-fn ratings(call: &Call<'_>, options: &Params, factored: &Factored) -> Result<Option<Vec<(Id, f64)>>> {
+fn ratings(
+    call: &Call<'_>,
+    options: &Params,
+    limits: &RunLimits,
+    factored: &Factored,
+) -> Result<Option<Vec<(Id, f64)>>> {
     let mut ratings = match options.get("ratings") {
         None => return Ok(None),
-        Some(Value::String(text)) => of_source(call, text, options)?,
+        Some(Value::String(text)) => of_source(call, text, options, limits)?,
         Some(Value::Object(entries)) => entries
             .iter()
             .map(|(key, rating)| Ok((of_text(key, factored), number(key, rating)?)))
@@ -160,11 +166,11 @@ fn number(item: &str, rating: &Value) -> Result<f64> {
 }
 
 /// Items and ratings of a source.
-fn of_source(call: &Call<'_>, text: &str, options: &Params) -> Result<Vec<(Id, f64)>> {
-    let source = Source::resolve(call.connection, text)?;
+fn of_source(call: &Call<'_>, text: &str, options: &Params, limits: &RunLimits) -> Result<Vec<(Id, f64)>> {
+    let source = Source::resolve(call.connection, text, limits)?;
     let spec =
         ReadSpec { query: false, ..ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false) };
-    let SourceRows { data, .. } = read(call.connection, &source, spec, options, &RunLimits::new(options))?;
+    let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
     if data.n_queries() > 1 {
         let problem = format!("ratings of {} users; allowed are those of one user", data.n_queries());
         return Err(source.error(problem));
@@ -178,7 +184,7 @@ pub const FACTORS: TableFunction =
     TableFunction::new("ltr_factors", &["kind", "id", "bias", "factors"], &[MODEL], factors);
 
 fn factors(call: &Call<'_>) -> Result<OutputRows> {
-    let handle = model(call.connection, call.argument(0), None, call.state)?;
+    let handle = model(call.connection, call.argument(0), None, call.state, &RunLimits::default())?;
     let factored = factored(&handle.model)?;
     let rank = factored.factors.rank;
     let table = |kind: &str, ids: &[Id], biases: &[f64], rows: &[f64]| -> Vec<Vec<Output>> {

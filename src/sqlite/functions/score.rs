@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Fit, PointScorer, function_for};
 use crate::model::Key;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::run_fit;
+use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
 use crate::sqlite::glue::vtab::Parameter;
@@ -85,7 +85,9 @@ fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 fn load(call: &ScalarCall<'_>) -> Result<ModelHandle> {
-    call.with_connection(|connection| model(connection, call.context.get_raw(0), None, call.state))
+    call.with_connection(|connection| {
+        model(connection, call.context.get_raw(0), None, call.state, &RunLimits::default())
+    })
 }
 
 fn scorer(
@@ -96,7 +98,7 @@ fn scorer(
     let ModelHandle { model, key, .. } = handle;
     let run = |features: &[f64], fit: &Fit<'_>| {
         call.with_connection(|connection| {
-            handle.fetch(connection, &[features])?;
+            handle.fetch(connection, &[features], &RunLimits::default())?;
             run_fit(connection, fit)
         })
     };

@@ -3,7 +3,8 @@
 //! Rules (docs/reference/rules.md, 5):
 //! * 5.1: `ltr_train` stores a new version in `ltr_models`, makes it the active one and returns a JSON report.
 //! * 5.5: `ltr_fit` returns the same model as a BLOB and writes nothing.
-//! * 5.8: Outside of a transaction no lock is held during training. What could not be stored is refused before it.
+//! * 5.7, 5.8: Inside a transaction the write lock is taken before the training, otherwise no lock is held during it. What
+//!   could not be stored is refused before it.
 //! * 5.9: A failed or interrupted training leaves the stored models unchanged.
 
 use rusqlite::Connection;
@@ -25,7 +26,7 @@ use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
-use crate::sqlite::store::{Store, check_name};
+use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name};
 
 /// The parameters of both functions.
 const PARAMETERS: &[Parameter] =
@@ -64,6 +65,9 @@ pub(super) struct StoredReport {
     pub name: String,
     /// The new version; `None` until it is stored.
     pub version: Option<i64>,
+    /// Whether the new version is active; left out of the stored report, because it can change later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
     #[serde(skip_serializing_if = "Start::is_new")]
     pub from: Start,
     #[serde(flatten)]
@@ -120,12 +124,20 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
     check_name(&name)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        let store = Store::new(connection, request.options.text("schema"))?;
-        store.check_writable()?;
+        let store = Store::new(connection, request.options.text("schema"), &request.limits)?;
+        store.prepare(&request.limits)?;
         let (bytes, training) = request.execute(connection)?;
-        let report = StoredReport { name, version: None, from: Start::New, training };
-        keep(&store, report, &bytes, &request.options)
+        let report = StoredReport { name, version: None, active: None, from: Start::New, training };
+        keep(&store, report, &bytes, Keep { options: &request.options, limits: &request.limits, base: None })
     })
+}
+
+/// How a new version is stored.
+pub(super) struct Keep<'a> {
+    pub options: &'a Params,
+    pub limits: &'a RunLimits,
+    /// The version that an update continues.
+    pub base: Option<&'a BaseVersion>,
 }
 
 /// Stores a new version and returns its report.
@@ -133,17 +145,21 @@ pub(super) fn keep(
     store: &Store<'_>,
     mut report: StoredReport,
     bytes: &[u8],
-    options: &Params,
+    how: Keep<'_>,
 ) -> Result<Output> {
-    let version =
-        store.put(&report.name, report.training.algorithm, &to_json(&report)?.to_string(), bytes)?;
-    report.version = Some(version);
-    // The new version is stored and active even if older ones cannot be dropped.
-    if let Some(keep) = options.count("keep_versions")
-        && let Err(error) = store.drop_older(&report.name, keep)
-    {
-        report.training.warnings.push(format!("older versions could not be dropped: {error}"));
-    }
+    let activate = how.options.switch("activate").unwrap_or(true);
+    let new = NewVersion {
+        name: &report.name,
+        algorithm: report.training.algorithm,
+        report: &to_json(&report)?.to_string(),
+        model: bytes,
+        activation: if activate { Activation::Activate } else { Activation::KeepInactive },
+        keep_versions: how.options.count("keep_versions"),
+        base: how.base,
+    };
+    let stored = store.put(&new, how.limits)?;
+    (report.version, report.active) = (Some(stored.version), Some(activate));
+    report.training.warnings.extend(stored.warning);
     // Long lists stay in the stored report.
     report.training.log_seconds = None;
     if let Some(validation) = &mut report.training.summary.validation {
@@ -159,7 +175,7 @@ pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     let request = Request::new(call)?;
-    for key in ["name", "schema", "keep_versions"] {
+    for key in ["name", "schema", "keep_versions", "activate"] {
         if request.options.has(key) {
             return Err(Error::Unsupported(format!("option '{key}': ltr_fit stores nothing; use ltr_train")));
         }
@@ -187,7 +203,7 @@ impl Request {
         // 1. Rows.
         let training = &self.spec;
         let input = training.input();
-        let source = Source::resolve(connection, &self.source)?;
+        let source = Source::resolve(connection, &self.source, &self.limits)?;
         let spec = read_spec(input, input.order);
         let SourceRows { data, roles, read_report } =
             read(connection, &source, spec, &self.options, &self.limits)?;
@@ -233,7 +249,7 @@ impl Request {
         data: &Dataset,
     ) -> Result<Option<Dataset>> {
         let Some(text) = input.validation else { return Ok(None) };
-        let source = Source::resolve(connection, text)?;
+        let source = Source::resolve(connection, text, &self.limits)?;
         let spec = read_spec(input, RowOrder::Canonical);
         let SourceRows { data: other, .. } = read(connection, &source, spec, &self.options, &self.limits)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))

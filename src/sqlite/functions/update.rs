@@ -6,6 +6,8 @@
 //! * 5.14: Updating equals training on all rows at once if the rows are split between two queries, the training has one
 //!   epoch in row order, and neither `scale` nor `missing` depends on all rows.
 //!
+//! * 5.18: The version is stored only on the version that the argument still names; otherwise the option `on_conflict` decides.
+//!
 //! Features are matched by name as in `ltr_rank`. The stored scaling and means are applied. A model of an algorithm without
 //! updates is refused.
 
@@ -13,21 +15,22 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use super::train::{Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json};
+use super::train::{Keep, Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json};
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
 use crate::algorithm::{self, AlgorithmDef, PreviousFit, ResumeFn, TrainingSet};
 use crate::arrange::ListConstraint;
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
-use crate::model::{Card, Model, Ranker};
-use crate::options::{self, Use};
+use crate::model::{Card, Key, Model, Ranker};
+use crate::options::{self, OnConflict, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
-use crate::sqlite::store::{Store, check_name, model};
+use crate::sqlite::store::{BaseVersion, Store, check_name, model};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {
@@ -43,51 +46,87 @@ struct Request<'a> {
     model: &'a Model,
     algorithm: &'static AlgorithmDef,
     resume: ResumeFn,
-    source: String,
-    options: Params,
-    limits: RunLimits,
+    source: &'a str,
+    options: &'a Params,
+    limits: &'a RunLimits,
 }
 
+/// Number of attempts with `"on_conflict": "retry"`. Each failed one means that another connection stored a version.
+const MOST_ATTEMPTS: usize = 100;
+
 fn update(call: &ScalarCall<'_>) -> Result<Output> {
-    let argument = call.argument(0).unwrap_or(ValueRef::Null);
     let source = call
         .argument(1)
         .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
     let options = optional_text("argument 'options'", call.argument(2))?;
     let options = options::parse(options.as_deref(), Use::Update)?;
     let limits = RunLimits::new(&options);
+    let attempts = match options.choice("on_conflict")?.unwrap_or(OnConflict::Error) {
+        OnConflict::Error => 1,
+        OnConflict::Retry => MOST_ATTEMPTS,
+    };
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        let store = Store::new(connection, options.text("schema"))?;
-        let model = model(connection, argument, options.text("schema"), call.state)?.model;
-        let origin = origin(&store, argument)?;
-        let algorithm = algorithm::find(&model.card.algorithm)?;
-        let resume = resume(algorithm, origin.as_ref())?;
-        let name = options.text("name").map(str::to_owned).or_else(|| origin.clone().map(|(name, _)| name));
-        let name = name.ok_or_else(|| {
-            let problem = "a model that is given as a BLOB has no name; give one with the option 'name'";
-            Error::Unsupported(problem.to_owned())
-        })?;
-        check_name(&name)?;
-        store.check_writable()?;
-        let from = origin.map_or(Start::Blob, |(name, version)| Start::Model { name, version });
-        let request = Request { model: &model, algorithm, resume, source, options, limits };
-        let (bytes, training) = request.execute(connection)?;
-        let report = StoredReport { name, version: None, from, training };
-        keep(&store, report, &bytes, &request.options)
+        let store = Store::new(connection, options.text("schema"), &limits)?;
+        store.prepare(&limits)?;
+        for _ in 1..attempts {
+            match update_once(call, connection, &store, (&source, &options, &limits)) {
+                Err(Error::Conflict(_)) => limits.check_time()?,
+                outcome => return outcome,
+            }
+        }
+        update_once(call, connection, &store, (&source, &options, &limits))
     })
 }
 
-/// Name and version of a stored model.
-fn origin(store: &Store<'_>, argument: ValueRef<'_>) -> Result<Option<(String, i64)>> {
-    let ValueRef::Text(name) = argument else { return Ok(None) };
-    store.report(&String::from_utf8_lossy(name)).map(|(name, version, _)| Some((name, version)))
+/// Reads the model and the source, and stores a new version on the version that was read.
+fn update_once(
+    call: &ScalarCall<'_>,
+    connection: &Connection,
+    store: &Store<'_>,
+    (source, options, limits): (&str, &Params, &RunLimits),
+) -> Result<Output> {
+    // 1. The model.
+    let argument = call.argument(0).unwrap_or(ValueRef::Null);
+    let ModelHandle { model, key, .. } =
+        model(connection, argument, options.text("schema"), call.state, limits)?;
+    let base = base(store, argument, key, limits)?;
+    let algorithm = algorithm::find(&model.card.algorithm)?;
+    let resume = resume(algorithm, base.as_ref())?;
+    // 2. The name of the new version.
+    let name = options.text("name").or_else(|| base.as_ref().map(|base| base.name.as_str()));
+    let name = name.map(str::to_owned).ok_or_else(|| {
+        let problem = "a model that is given as a BLOB has no name; give one with the option 'name'";
+        Error::Unsupported(problem.to_owned())
+    })?;
+    check_name(&name)?;
+    // 3. The work.
+    let request = Request { model: &model, algorithm, resume, source, options, limits };
+    let (bytes, training) = request.execute(connection)?;
+    let from = base
+        .as_ref()
+        .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });
+    let report = StoredReport { name, version: None, active: None, from, training };
+    keep(store, report, &bytes, Keep { options, limits, base: base.as_ref() })
+}
+
+/// The stored version that the argument means; none for a BLOB.
+fn base(
+    store: &Store<'_>,
+    argument: ValueRef<'_>,
+    key: Key,
+    limits: &RunLimits,
+) -> Result<Option<BaseVersion>> {
+    let ValueRef::Text(text) = argument else { return Ok(None) };
+    let argument = String::from_utf8_lossy(text).into_owned();
+    let (name, version, _) = store.report(&argument, limits)?;
+    Ok(Some(BaseVersion { argument, name, version, key }))
 }
 
 /// The function that trains a model of this algorithm further.
-fn resume(algorithm: &AlgorithmDef, origin: Option<&(String, i64)>) -> Result<ResumeFn> {
+fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<ResumeFn> {
     algorithm.resume.ok_or_else(|| {
-        let model = origin.map_or_else(|| "the model".to_owned(), |(name, _)| format!("model '{name}'"));
+        let model = base.map_or_else(|| "the model".to_owned(), |base| format!("model '{}'", base.name));
         Error::Unsupported(format!(
             "{model} was trained by '{}', which supports no updates; train it again",
             algorithm.name
@@ -100,7 +139,7 @@ impl Request<'_> {
     fn execute(&self, connection: &Connection) -> Result<(Vec<u8>, TrainingReport)> {
         // 1. Rows, in the order of the source.
         let model = self.model;
-        let source = Source::resolve(connection, &self.source)?;
+        let source = Source::resolve(connection, self.source, self.limits)?;
         let previous = match &model.ranker {
             Ranker::Online(online) => &online.state().summaries[..],
             _ => &[],
@@ -111,7 +150,7 @@ impl Request<'_> {
             ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
         };
         let SourceRows { data, roles, read_report } =
-            read(connection, &source, spec, &self.options, &self.limits)?;
+            read(connection, &source, spec, self.options, self.limits)?;
         let read_seconds = self.limits.seconds();
         if data.n_docs() == 0 {
             return Err(source.error("0 rows; an update needs judged documents"));
@@ -129,7 +168,7 @@ impl Request<'_> {
         check_model_bytes(connection, bytes.len() as u64)?;
         let report = TrainingReport {
             algorithm: self.algorithm.name,
-            source: self.source.clone(),
+            source: self.source.to_owned(),
             roles: roles.report(&read_report.ignored),
             settings: model.card.settings.clone(),
             added: Some(added),

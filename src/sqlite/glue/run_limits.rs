@@ -37,7 +37,14 @@ pub struct RunLimits {
 /// # Errors
 /// Those of the fit, an interruption.
 pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
-    RunLimits::new(&Params::default()).run(connection, |control| fit(control))
+    RunLimits::default().run(connection, |control| fit(control))
+}
+
+impl Default for RunLimits {
+    /// The limits of a call without options.
+    fn default() -> Self {
+        Self::new(&Params::default())
+    }
 }
 
 impl RunLimits {

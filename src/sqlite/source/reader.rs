@@ -96,15 +96,19 @@ pub fn read(
     limits: &RunLimits,
 ) -> Result<SourceRows> {
     // 1. Roles: the statement is prepared to get the names of its columns.
-    let mut statement = connection.prepare(&source.select).map_err(|error| source.host_error(&error))?;
+    let prepare = |select: &str| {
+        retry_busy(connection, limits, || {
+            connection.prepare(select).map_err(|error| source.host_error(&error))
+        })
+    };
+    let mut statement = prepare(&source.select)?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec.constraint, options)?;
     let roles = if spec.features { roles } else { roles.without_features() };
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let only = spec.only.zip(roles.query);
     if let Some((_, column)) = only {
-        let select = source.with_query(&roles.names[column]);
-        statement = connection.prepare(&select).map_err(|error| source.host_error(&error))?;
+        statement = prepare(&source.with_query(&roles.names[column]))?;
     }
     bind(&mut statement, source, options, only.map(|(id, _)| id))?;
     // 3. Rows, then what depends on all of them.

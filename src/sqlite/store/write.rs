@@ -4,12 +4,12 @@ use rusqlite::{Connection, OptionalExtension, ffi};
 
 use super::transaction::StoreTransaction;
 use super::{Store, host, open_blob, read_at, split_version};
-use crate::sqlite::source::quote;
 use crate::error::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::busy::{BusyWait, retry_busy};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::BlobLocation;
+use crate::sqlite::source::quote;
 
 /// Statement templates; `{schema}` is replaced.
 const CREATE: &str = include_str!("../../../sql/schema.sql");
@@ -193,7 +193,8 @@ impl Store<'_> {
             self.execute(ACTIVATE, (new.name, version))?;
         }
         // 4. Older versions. The new version is stored even if they cannot be deleted.
-        let deleted = new.keep_versions.map_or(Ok(()), |keep| self.execute(DELETE_OLDER, (new.name, keep as i64)));
+        let deleted =
+            new.keep_versions.map_or(Ok(()), |keep| self.execute(DELETE_OLDER, (new.name, keep as i64)));
         let warning = match deleted {
             Ok(()) => None,
             Err(Error::Host(problem)) => Some(format!("older versions could not be deleted: {problem}")),
@@ -220,9 +221,11 @@ impl Store<'_> {
         let mut inserted = None;
         // The statement has ended only after its last row.
         while let Some(row) = rows.next().map_err(|error| host(&error))? {
-            inserted = row.get(0).and_then(|rowid| Ok(Some((rowid, row.get(1)?)))).map_err(|error| host(&error))?;
+            inserted =
+                row.get(0).and_then(|rowid| Ok(Some((rowid, row.get(1)?)))).map_err(|error| host(&error))?;
         }
-        inserted.ok_or_else(|| Error::Host("a trigger or an authorizer of the host left out the row".to_owned()))
+        inserted
+            .ok_or_else(|| Error::Host("a trigger or an authorizer of the host left out the row".to_owned()))
     }
 
     /// Whether the row holds exactly this model.
