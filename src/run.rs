@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use crate::control::Control;
+use crate::control::{Control, stop_reason};
 use crate::error::{Error, Result};
 
 /// Time between two polls.
@@ -30,6 +30,10 @@ pub fn on_pool<T: Send>(
 ) -> Result<T> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
+        .start_handler({
+            let set_up = control.thread_setup();
+            move |_| set_up()
+        })
         .build()
         .map_err(|problem| Error::Host(format!("threads cannot be started: {problem}")))?;
     std::thread::scope(|scope| {
@@ -45,7 +49,7 @@ pub fn on_pool<T: Send>(
         loop {
             match receiver.recv_timeout(POLL_INTERVAL) {
                 Ok(Ok(outcome)) => return stopped.map_or(outcome, Err),
-                Ok(Err(payload)) => return Err(Error::Internal(panic_text(payload.as_ref()))),
+                Ok(Err(payload)) => return Err(stopped.unwrap_or_else(|| unwound(payload))),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Error::Internal("the work ended without a result".to_owned()));
                 }
@@ -61,8 +65,13 @@ pub fn on_pool<T: Send>(
     })
 }
 
+/// The error for the payload of an unwinding: the reason of a stop, otherwise an internal error.
+pub fn unwound(payload: Box<dyn std::any::Any + Send>) -> Error {
+    stop_reason(payload).unwrap_or_else(|panic| Error::Internal(panic_text(panic.as_ref())))
+}
+
 /// The text of a panic's payload.
-pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     payload
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

@@ -451,7 +451,7 @@ impl Dataset {
             order: needs.order,
             previous: &[],
         };
-        builder.finish(options, &|| Ok(()))
+        builder.finish(options)
     }
 
     fn builder(&self, needs: Needs<'_>) -> Result<DatasetBuilder> {

@@ -4,7 +4,8 @@
 //! with at most so many documents per group, for every c that is nonincreasing and nonnegative.
 
 use super::def::RowGroup;
-use crate::math::order::compare;
+use crate::control::Ticks;
+use crate::math::order::{COMPARISON, compare};
 
 /// The selected rows, best first, at most `max_per_value` of each group. Equal scores keep the order of the rows.
 ///
@@ -13,7 +14,11 @@ use crate::math::order::compare;
 pub fn select_diverse(scores: &[f64], row_groups: &[RowGroup], max_per_value: usize) -> Vec<u32> {
     assert_eq!(scores.len(), row_groups.len(), "one row group for each score");
     let mut order: Vec<u32> = (0..scores.len() as u32).collect();
-    order.sort_by(|&x, &y| compare(scores[y as usize], scores[x as usize]));
+    let mut ticks = Ticks::default();
+    order.sort_by(|&x, &y| {
+        ticks.add(COMPARISON);
+        compare(scores[y as usize], scores[x as usize])
+    });
     let groups = row_groups.iter().map(|row| row.group as usize + 1).max().unwrap_or(0);
     let mut taken = vec![0; groups];
     order.retain(|&row| {

@@ -6,7 +6,7 @@
 use super::def::RowGroup;
 use crate::math::assignment::{Workspace, maximize};
 
-/// Upper bound of the steps of one assignment, about few^2 many. An assignment cannot be interrupted.
+/// Upper bound of the steps of one assignment, about few^2 many.
 const MAX_STEPS: usize = 4_000_000_000;
 
 /// The rows of one query as cells of a table.

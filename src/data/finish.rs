@@ -10,6 +10,7 @@ use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
+use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::order::{compare, sort_indices};
@@ -96,21 +97,20 @@ pub struct ReadReport {
     pub memory: Reservation,
 }
 
+/// Operations, for [`Ticks`], of comparing or copying an id.
+const ID_COST: usize = 32;
+
 /// Names of the features of a vector: their positions, from 1.
 pub fn position_names(count: usize) -> Vec<String> {
     (1..=count).map(|position| position.to_string()).collect()
 }
 
 impl DatasetBuilder {
-    /// Turns the rows into a data set. Calls `check_interrupt` for every row in every pass; its error ends the work.
+    /// Turns the rows into a data set. Every pass has checkpoints.
     ///
     /// # Errors
     /// Text in a column of numbers, missing values under [`Missing::Error`], infinities, feature names that are not unique.
-    pub fn finish(
-        mut self,
-        options: FinishOptions<'_>,
-        check_interrupt: &dyn Fn() -> Result<()>,
-    ) -> Result<(Dataset, ReadReport)> {
+    pub fn finish(mut self, options: FinishOptions<'_>) -> Result<(Dataset, ReadReport)> {
         // 1. Features: the numeric columns, or the numbered values of vectors.
         let vector = self.names.is_empty();
         if vector {
@@ -139,8 +139,8 @@ impl DatasetBuilder {
         };
         // 3. Summaries are sums of floating-point numbers, so they are taken in that order.
         report.summaries = match &matrix {
-            Matrix::F32(array) => summarize_columns(array, &order, options.previous, check_interrupt)?,
-            Matrix::F64(array) => summarize_columns(array, &order, options.previous, check_interrupt)?,
+            Matrix::F32(array) => summarize_columns(array, &order, options.previous),
+            Matrix::F64(array) => summarize_columns(array, &order, options.previous),
         };
         report.means = report.summaries.iter().map(ColumnSummary::mean).collect();
         // 4. Missing values.
@@ -148,14 +148,14 @@ impl DatasetBuilder {
             Missing::Mean => Some(options.means.unwrap_or(&report.means)),
             _ => None,
         };
-        let (matrix, imputed) = self.impute(matrix, means, check_interrupt)?;
+        let (matrix, imputed) = self.impute(matrix, means)?;
         report.imputed = imputed;
         // 5. A copy in that order. Ids are moved.
         let copied = if order.is_sorted() { 0 } else { matrix.bytes() };
         let ids = bytes_of::<Id>(order.len() + self.row_group.len());
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let mut memory = std::mem::take(&mut self.memory);
-        let data = self.in_order(matrix, &rank, &order, check_interrupt)?;
+        let data = self.in_order(matrix, &rank, &order);
         report.rows = order;
         memory.resize(data.bytes() + bytes_of::<usize>(report.rows.len()), "a data set", FEWER_ROWS)?;
         report.memory = memory;
@@ -227,16 +227,11 @@ impl DatasetBuilder {
     }
 
     /// Replaces missing values by these means (by default 0), counts them, and refuses infinite values.
-    fn impute(
-        &self,
-        mut matrix: Matrix,
-        means: Option<&[f64]>,
-        check_interrupt: &dyn Fn() -> Result<()>,
-    ) -> Result<(Matrix, usize)> {
-        let mut imputed = 0;
+    fn impute(&self, mut matrix: Matrix, means: Option<&[f64]>) -> Result<(Matrix, usize)> {
+        let (mut imputed, mut ticks) = (0, Ticks::default());
         let Matrix::F64(array) = &mut matrix else { return Ok((matrix, imputed)) };
         for (row, mut values) in array.rows_mut().into_iter().enumerate() {
-            check_interrupt()?;
+            ticks.add(values.len());
             for (column, value) in values.iter_mut().enumerate() {
                 if value.is_nan() {
                     *value = means.map_or(0.0, |means| means[column]);
@@ -250,13 +245,8 @@ impl DatasetBuilder {
         Ok((matrix, imputed))
     }
 
-    fn in_order(
-        mut self,
-        matrix: Matrix,
-        rank: &[usize],
-        order: &[usize],
-        check_interrupt: &dyn Fn() -> Result<()>,
-    ) -> Result<Dataset> {
+    fn in_order(mut self, matrix: Matrix, rank: &[usize], order: &[usize]) -> Dataset {
+        let mut ticks = Ticks::default();
         let duplicates = self.duplicates(order);
         let mut queries: Vec<usize> = (0..self.query_ids.len()).collect();
         sort_indices(&mut queries, &|a, b| rank[a].cmp(&rank[b]));
@@ -264,9 +254,12 @@ impl DatasetBuilder {
         for &query in &queries {
             offsets.push(offsets[offsets.len() - 1] + self.query_sizes[query] as usize);
         }
-        let doc_ids: Vec<Id> = order.iter().map(|&row| std::mem::take(&mut self.row_doc[row])).collect();
-        let groups: Vec<Id> =
-            order.iter().filter_map(|&row| self.row_group.get_mut(row).map(std::mem::take)).collect();
+        let mut take = |ids: &mut Vec<Id>, row: usize| {
+            ticks.add(ID_COST);
+            ids.get_mut(row).map(std::mem::take)
+        };
+        let doc_ids: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_doc, row)).collect();
+        let groups: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_group, row)).collect();
         let per_query = self.query_features.first().map_or(0, Vec::len);
         let query_values: Vec<f64> =
             queries.iter().flat_map(|&query| self.query_features[query].iter().copied()).collect();
@@ -275,13 +268,9 @@ impl DatasetBuilder {
         } else {
             (1..=per_query).map(|number| format!("query_features[{number}]")).collect()
         };
-        Ok(Dataset {
+        Dataset {
             names: self.names,
-            features: if order.is_sorted() {
-                matrix
-            } else {
-                matrix.try_select_rows(order, check_interrupt)?
-            },
+            features: if order.is_sorted() { matrix } else { matrix.select_rows(order) },
             query_ids: queries.iter().map(|&query| std::mem::take(&mut self.query_ids[query])).collect(),
             row_groups: row_groups(&doc_ids, &groups, &offsets),
             doc_ids,
@@ -293,7 +282,7 @@ impl DatasetBuilder {
                 .unwrap_or_default(),
             offsets,
             duplicates,
-        })
+        }
     }
 
     /// Number of rows that repeat a (query, document), or a (query, document, group) of rows with groups.
@@ -301,11 +290,15 @@ impl DatasetBuilder {
         if !self.has_docs {
             return 0;
         }
+        let mut ticks = Ticks::default();
         let in_query = |rows: &[usize]| {
             let mut documents: Vec<(&Id, Option<&Id>)> =
                 rows.iter().map(|&row| (&self.row_doc[row], self.row_group.get(row))).collect();
             if !documents.is_sorted() {
-                documents.sort_unstable();
+                documents.sort_unstable_by(|a, b| {
+                    ticks.add(ID_COST);
+                    a.cmp(b)
+                });
             }
             documents.windows(2).filter(|pair| pair[0] == pair[1]).count()
         };
@@ -346,7 +339,9 @@ impl DatasetBuilder {
                 .unwrap_or(Ordering::Equal)
         };
         let relevance = |row: usize| self.relevance.get(row).copied().unwrap_or(0.0);
+        let mut ticks = Ticks::default();
         order.sort_by(|&a, &b| {
+            ticks.add(ID_COST);
             let docs = || if self.has_docs { self.row_doc[a].cmp(&self.row_doc[b]) } else { Ordering::Equal };
             rank[self.row_query[a]]
                 .cmp(&rank[self.row_query[b]])
@@ -364,12 +359,12 @@ fn summarize_columns<T: Element>(
     array: &Array2<T>,
     order: &[usize],
     previous: &[ColumnSummary],
-    check_interrupt: &dyn Fn() -> Result<()>,
-) -> Result<Vec<ColumnSummary>> {
+) -> Vec<ColumnSummary> {
+    let mut ticks = Ticks::default();
     let mut summaries = previous.to_vec();
     summaries.resize(array.ncols(), ColumnSummary::default());
     for &row in order {
-        check_interrupt()?;
+        ticks.add(array.ncols());
         for (summary, value) in summaries.iter_mut().zip(array.row(row)) {
             let value = value.to_f64();
             if !value.is_nan() {
@@ -378,5 +373,5 @@ fn summarize_columns<T: Element>(
             }
         }
     }
-    Ok(summaries)
+    summaries
 }

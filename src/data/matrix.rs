@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, Axis, s};
 
-use crate::error::Result;
+use crate::control::Ticks;
 use crate::math::dense::{Element, dot};
 
 /// A dense row-major matrix of documents by features: `f32` from BLOBs, `f64` from columns and JSON.
@@ -106,20 +106,9 @@ impl Matrix {
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {
         match self {
-            Self::F32(array) => Self::F32(array.select(Axis(0), rows)),
-            Self::F64(array) => Self::F64(array.select(Axis(0), rows)),
+            Self::F32(array) => Self::F32(select_rows(array, rows)),
+            Self::F64(array) => Self::F64(select_rows(array, rows)),
         }
-    }
-
-    /// As [`Self::select_rows`], calling `check_interrupt` before each row.
-    ///
-    /// # Errors
-    /// That of `check_interrupt`.
-    pub fn try_select_rows(&self, rows: &[usize], check_interrupt: &dyn Fn() -> Result<()>) -> Result<Self> {
-        Ok(match self {
-            Self::F32(array) => Self::F32(try_select(array, rows, check_interrupt)?),
-            Self::F64(array) => Self::F64(try_select(array, rows, check_interrupt)?),
-        })
     }
 
     /// The columns in another order, or some of them.
@@ -146,17 +135,14 @@ impl Matrix {
     }
 }
 
-fn try_select<T: Copy>(
-    array: &Array2<T>,
-    rows: &[usize],
-    check_interrupt: &dyn Fn() -> Result<()>,
-) -> Result<Array2<T>> {
+fn select_rows<T: Copy>(array: &Array2<T>, rows: &[usize]) -> Array2<T> {
+    let mut ticks = Ticks::default();
     let mut values = Vec::with_capacity(rows.len() * array.ncols());
     for &row in rows {
-        check_interrupt()?;
+        ticks.add(array.ncols());
         values.extend(array.row(row));
     }
-    Ok(shaped(rows.len(), array.ncols(), values))
+    shaped(rows.len(), array.ncols(), values)
 }
 
 /// An array of rows * columns row-major values.

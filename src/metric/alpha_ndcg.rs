@@ -14,7 +14,7 @@
 //! Cost: O(n log n) without ties; a tie costs (its subtopic occurrences) x (its positions above the cutoff).
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use super::def::{ScoredList, SubtopicDef};
 use super::discount::logarithmic;
@@ -22,7 +22,11 @@ use super::elementary::expected_products;
 use super::options::MetricOptions;
 use super::ranked::Ranked;
 use super::subtopics::Subtopics;
+use crate::control::Ticks;
 use crate::math::order::compare;
+
+/// Operations, for [`Ticks`], of a step with a hash table or a heap.
+const HASH_COST: usize = 64;
 
 /// The declaration.
 pub const ALPHA_NDCG: SubtopicDef = SubtopicDef {
@@ -77,16 +81,17 @@ fn decayed_discounts(start: usize, positions: usize, (size, count): (usize, usiz
     decays.iter().zip(start..).map(|(expected, position)| expected * logarithmic(position)).sum()
 }
 
-/// A document with an upper bound of its gain: its gain at the last evaluation. The heap yields the largest
-/// bound first, the first document among equals.
+/// The documents with the same subtopics, with an upper bound of their gain: the gain at the last evaluation. The heap
+/// yields the largest bound first, the first document among equals.
 struct Candidate {
     bound: f64,
-    document: usize,
+    /// Those not yet ranked, the first one last.
+    documents: Vec<usize>,
 }
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
-        compare(self.bound, other.bound).then(other.document.cmp(&self.document))
+        compare(self.bound, other.bound).then(other.documents.last().cmp(&self.documents.last()))
     }
 }
 
@@ -104,26 +109,43 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// alpha-DCG of the greedy order. Gains only fall, so a document whose fresh gain is still its bound is the best.
+/// The documents in groups with the same subtopics.
+fn candidates(subtopics: &Subtopics) -> BinaryHeap<Candidate> {
+    let mut ticks = Ticks::default();
+    let mut groups: HashMap<&[usize], Vec<usize>> = HashMap::new();
+    for (document, topics) in subtopics.documents().iter().enumerate().rev() {
+        ticks.add(HASH_COST + topics.len());
+        groups.entry(topics).or_default().push(document);
+    }
+    groups
+        .into_iter()
+        .map(|(topics, documents)| Candidate { bound: topics.len() as f64, documents })
+        .collect()
+}
+
+/// alpha-DCG of the greedy order. Gains only fall, so documents whose fresh gain is still their bound are the best.
 fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
-    let documents = subtopics.documents();
     let mut worth = vec![1.0; subtopics.count()];
-    let mut heap: BinaryHeap<Candidate> = (0..documents.len())
-        .map(|document| Candidate { bound: documents[document].len() as f64, document })
-        .collect();
-    let mut value = 0.0;
-    let mut position = 0;
+    let mut heap = candidates(subtopics);
+    let (mut value, mut position, mut ticks) = (0.0, 0, Ticks::default());
     while position < depth
-        && let Some(Candidate { bound, document }) = heap.pop()
+        && let Some(Candidate { bound, mut documents }) = heap.pop()
+        && let Some(&document) = documents.last()
     {
-        let gain = documents[document].iter().map(|&topic| worth[topic]).sum();
+        let topics = &subtopics.documents()[document];
+        ticks.add(HASH_COST + topics.len());
+        let gain = topics.iter().map(|&topic| worth[topic]).sum();
         if compare(gain, bound).is_lt() {
-            heap.push(Candidate { bound: gain, document });
+            heap.push(Candidate { bound: gain, documents });
             continue;
         }
         value += gain * logarithmic(position);
         position += 1;
-        documents[document].iter().for_each(|&topic| worth[topic] *= decay);
+        topics.iter().for_each(|&topic| worth[topic] *= decay);
+        documents.pop();
+        if !documents.is_empty() {
+            heap.push(Candidate { bound, documents });
+        }
     }
     value
 }

@@ -8,12 +8,15 @@
 //!
 //! Cost: O(m * depth) for `A_0, ..., A_depth`.
 
+use crate::control::Ticks;
 /// Expected products of the first 0, 1, ..., `depth` numbers of a random order, where `ones` numbers are 1 and the
 /// others are given. Needs `depth <= ones + others`.
 pub(super) fn expected_products(ones: usize, others: impl Iterator<Item = f64>, depth: usize) -> Vec<f64> {
     let mut products = vec![1.0; depth + 1];
+    let mut ticks = Ticks::default();
     for (known, q) in (ones..).zip(others) {
         let count = known + 1;
+        ticks.add(depth.min(count));
         for k in (1..=depth.min(count)).rev() {
             let without = (count - k) as f64 * products[k];
             let with = k as f64 * q * products[k - 1];

@@ -2,7 +2,8 @@
 
 use super::options::Ties;
 use super::ranked::{Ranked, ends_of_runs};
-use crate::math::order::compare;
+use crate::control::Ticks;
+use crate::math::order::{COMPARISON, compare};
 
 /// Number of pairs among n documents.
 pub(super) fn pairs(n: usize) -> u64 {
@@ -23,11 +24,13 @@ pub(super) fn rising_pairs(values: &[f64]) -> u64 {
     let mut runs = values.to_vec();
     let mut merged = runs.clone();
     let mut count = 0;
+    let mut ticks = Ticks::default();
     let mut width = 1;
     while width < n {
         for start in (0..n).step_by(2 * width) {
             let middle = n.min(start + width);
             let end = n.min(start + 2 * width);
+            ticks.add(COMPARISON * (end - start));
             count += merge(&runs[start..middle], &runs[middle..end], &mut merged[start..end]);
         }
         std::mem::swap(&mut runs, &mut merged);

@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::options::Ties;
-use crate::math::order::compare;
+use crate::control::Ticks;
+use crate::math::order::{COMPARISON, compare};
 
 /// Documents from the best score to the worst, in groups of equal rank.
 pub(super) struct Ranked {
@@ -22,7 +23,9 @@ impl Ranked {
     /// Ranks documents with grades `relevance` by `scores`.
     pub(super) fn new(relevance: &[f64], scores: &[f64], ties: Ties) -> Self {
         let mut order: Vec<usize> = (0..scores.len()).collect();
+        let mut ticks = Ticks::default();
         order.sort_by(|&a, &b| {
+            ticks.add(COMPARISON);
             let inside = match ties {
                 Ties::Input => Ordering::Equal,
                 Ties::Worst => compare(relevance[a], relevance[b]),

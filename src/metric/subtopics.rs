@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::ranked::Ranked;
+use crate::control::Ticks;
+
+/// Operations, for [`Ticks`], of finding a name.
+const NAME_COST: usize = 128;
 
 /// The subtopics of the documents of one query, numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +19,17 @@ pub struct Subtopics {
 impl Subtopics {
     /// Numbers the subtopics of documents in their sorted order. A subtopic that a document names twice counts once.
     pub fn new<T: Ord>(documents: &[Vec<T>]) -> Self {
-        let mut numbers: BTreeMap<&T, usize> = documents.iter().flatten().map(|name| (name, 0)).collect();
+        let mut ticks = Ticks::default();
+        let mut numbers: BTreeMap<&T, usize> = BTreeMap::new();
+        for names in documents {
+            ticks.add(NAME_COST * names.len());
+            numbers.extend(names.iter().map(|name| (name, 0)));
+        }
         for (number, value) in numbers.values_mut().enumerate() {
             *value = number;
         }
         let numbered = documents.iter().map(|names| {
+            ticks.add(NAME_COST * names.len());
             let mut covered: Vec<usize> = names.iter().map(|name| numbers[name]).collect();
             covered.sort_unstable();
             covered.dedup();

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use self::biases::Biases;
 use self::factors::Fit;
-use super::grid::{check_loss_parameters, loss_parameters};
+use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, ValidationSpec};
 use super::{
     AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
@@ -164,6 +164,9 @@ impl TrainingSpec for CofiRankSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let TrainingSet { data, validation, .. } = set;
         check(&data, self)?;
+        if matches!(self.loss, Loss::Pair(_)) {
+            check_pairs(&data, ["user", "ratings"])?;
+        }
         let (ratings, items) = Ratings::of(&data)?;
         let session = Session { spec: self, labels: self.labels(&ratings), control };
         // 1. Lambda, on held-out ratings or on a source.

@@ -13,7 +13,7 @@ use crate::space::{Scorer, Space};
 /// A loss that training lowers by less than 1% is not lowered.
 const COLLAPSED: f64 = 0.99;
 
-/// Maximum number of pairs of one query. One pass over as many takes about 0.1 s and cannot be interrupted.
+/// Maximum number of pairs of one query, or of one user. One pass over as many takes 0.1 to 2 s.
 const MOST_PAIRS: u64 = 500_000_000;
 
 /// Refuses a kernel whose documents or pairs would take more memory than is allowed. One function for all queries needs
@@ -24,13 +24,13 @@ pub(super) fn memory(space: &Space, data: &Dataset, control: &Control) -> Result
 }
 
 /// Refuses queries with so many pairs that a fit takes too long.
-pub(super) fn pairs(data: &Dataset) -> Result<()> {
+pub(in crate::algorithm) fn pairs(data: &Dataset, [query_name, documents]: [&str; 2]) -> Result<()> {
     for query in 0..data.n_queries() {
         let pairs = loss::pair_count(data.labels(query));
         if pairs > MOST_PAIRS {
             return Err(Error::Data(format!(
-                "query {} has {} documents with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
-                 one query are allowed, so leave out some of its less relevant documents",
+                "{query_name} {} has {} {documents} with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
+                 one {query_name} are allowed, so leave out some of its less relevant {documents}",
                 data.query_ids[query],
                 data.rows(query).len(),
             )));

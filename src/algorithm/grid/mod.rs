@@ -13,7 +13,7 @@ mod validation_rounds;
 
 pub use spec::Weighting;
 
-pub(super) use checks::nothing_to_learn;
+pub(super) use checks::{nothing_to_learn, pairs as check_pairs};
 pub(super) use lambdas::default_lambdas;
 pub(super) use presets::PRESETS;
 pub(super) use spec::{check_loss_parameters, loss_parameters};

@@ -148,7 +148,7 @@ impl<'a> Session<'a> {
     fn new(spec: &'a GridSpec, mut data: Dataset, control: &'a Control) -> Result<Self> {
         // 1. Data from which nothing can be learned, or not in reasonable time.
         if matches!(spec.loss, Loss::Pair(_)) {
-            checks::pairs(&data)?;
+            checks::pairs(&data, ["query", "documents"])?;
         }
         checks::informative(&spec.loss, &data)?;
         // 2. Query features from documents as they are, then documents scaled.

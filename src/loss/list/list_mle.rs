@@ -20,6 +20,7 @@ use std::sync::Arc;
 use super::options::differ;
 use super::scratch::with_scratch;
 use crate::arrange::RowGroup;
+use crate::control::Ticks;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::{compare, sort_indices};
 use crate::math::random::Random;
@@ -77,6 +78,9 @@ impl ListwiseLoss for ListMle {
     }
 }
 
+/// Operations, for [`Ticks`], of a document.
+const EXPONENTIAL: usize = 32;
+
 /// A sum of exponentials as exp(largest) times `sum`.
 struct LogSum {
     largest: f64,
@@ -100,15 +104,17 @@ impl LogSum {
 impl QueryLoss for ListMleQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         // From the last document to the first: E, kept in `subgradient`.
-        let mut value = 0.0;
+        let (mut value, mut ticks) = (0.0, Ticks::default());
         let mut rest = LogSum::EMPTY;
         for &document in self.0.iter().rev() {
+            ticks.add(EXPONENTIAL);
             subgradient[document] = rest.add(scores[document]);
             value += subgradient[document] - scores[document];
         }
         // From the first to the last: B.
         let (mut before, mut b) = (f64::INFINITY, 0.0);
         for &document in &self.0 {
+            ticks.add(EXPONENTIAL);
             let e = subgradient[document];
             b = 1.0 + b * libm::exp(e - before);
             subgradient[document] = b * libm::exp(scores[document] - e) - 1.0;
@@ -121,8 +127,10 @@ impl QueryLoss for ListMleQuery {
         with_scratch(scores.len(), |sums| {
             // From the last document to the first: E in `sums`, mu in `product`.
             let mut rest = LogSum::EMPTY;
+            let mut ticks = Ticks::default();
             let (mut behind, mut mean) = (f64::NEG_INFINITY, 0.0);
             for &document in self.0.iter().rev() {
+                ticks.add(EXPONENTIAL);
                 let e = rest.add(scores[document]);
                 mean = mean * libm::exp(behind - e) + libm::exp(scores[document] - e) * direction[document];
                 (sums[document], product[document]) = (e, mean);
@@ -131,6 +139,7 @@ impl QueryLoss for ListMleQuery {
             // From the first to the last: B and C.
             let (mut before, mut b, mut c) = (f64::INFINITY, 0.0, 0.0);
             for &document in &self.0 {
+                ticks.add(EXPONENTIAL);
                 let e = sums[document];
                 let decay = libm::exp(e - before);
                 (b, c) = (1.0 + b * decay, product[document] + c * decay);

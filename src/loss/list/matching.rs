@@ -14,6 +14,7 @@
 use std::sync::Arc;
 
 use crate::arrange::{ListConstraint, RowGroup, Slots};
+use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::assignment::Workspace;
@@ -59,7 +60,9 @@ impl ListwiseLoss for Matching {
     /// Refuses two documents that belong to one slot, a document that belongs to two, and slots that cannot be filled.
     fn check_query(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
         let target: Vec<RowGroup> = targets(labels).map(|row| row_groups[row as usize]).collect();
+        let mut ticks = Ticks::default();
         for (index, row) in target.iter().enumerate() {
+            ticks.add(index);
             let problem = match target[..index].iter().find_map(|other| {
                 Some((other.document == row.document, other.group == row.group))
                     .filter(|same| same.0 || same.1)

@@ -20,6 +20,7 @@ use super::measure::{Measure, PositionWeights};
 use super::options::{check_gains, measure, unknown_measure};
 use super::scratch::with_scratch;
 use crate::arrange::RowGroup;
+use crate::control::checkpoint;
 use crate::error::Result;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::descending;
@@ -101,6 +102,7 @@ impl QueryLoss for SmoothGradQuery {
 impl Smoothed {
     /// Adds -a_j dm_j/ds for the position of weight a that this document has; returns m_j.
     fn position(&self, a: f64, holder: usize, scores: &[f64], h: &mut [f64], gradient: &mut [f64]) -> f64 {
+        checkpoint();
         let b = &self.weights.documents;
         let distance = |i: usize| (scores[i] - scores[holder]) / self.sigma;
         let (mut total, mut gain) = (0.0, 0.0);

@@ -10,12 +10,16 @@ mod psi;
 mod squared_hinge;
 
 use super::def::{PairDef, PairLoss};
+use crate::control::Ticks;
 use crate::math::order::{compare, sort_ascending};
 
 pub use hinge::HINGE;
 pub use logistic::LOGISTIC;
 pub use psi::PSI;
 pub use squared_hinge::SQUARED_HINGE;
+
+/// Operations, for [`Ticks`], of a pair.
+const PAIR_COST: usize = 4;
 
 impl PairLoss {
     /// The declaration.
@@ -35,8 +39,9 @@ impl PairDef {
     pub fn value_and_subgradient(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
         let weight = pair_normalizer(labels.len());
-        let mut value = 0.0;
+        let (mut value, mut ticks) = (0.0, Ticks::default());
         for j in 0..labels.len() {
+            ticks.add(PAIR_COST * labels.len());
             for l in 0..labels.len() {
                 if labels[j] > labels[l] {
                     let margin = scores[j] - scores[l];

@@ -10,6 +10,7 @@
 
 use super::dense::maximize;
 use super::{Workspace, padded, support, write_profits};
+use crate::control::checkpoint;
 
 /// The problem for fixed a, b, c and blocks.
 #[derive(Debug)]
@@ -71,6 +72,7 @@ pub fn maximize_in_blocks(
     let mut best = vec![f64::NEG_INFINITY; positions * blocks];
     let mut documents = vec![0; positions * blocks];
     for (position, row) in profits.chunks(groups.len().max(1)).enumerate() {
+        checkpoint();
         for ((document, &group), &profit) in (0..).zip(groups).zip(row) {
             let cell = position * blocks + group as usize;
             if profit > best[cell] {

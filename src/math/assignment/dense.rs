@@ -1,6 +1,7 @@
 //! Assignment of any matrix: O(k^2 l) for k rows and l columns.
 
 use super::Workspace;
+use crate::control::checkpoint;
 
 /// Sums of fewer than 10^10 profits below this are finite.
 const TOO_LARGE: f64 = 1e290;
@@ -23,6 +24,7 @@ pub fn maximize(profits: &[f64], rows: usize, columns: usize, workspace: &mut Wo
     }
     workspace.paths.begin(columns);
     for _ in 0..rows {
+        checkpoint();
         workspace.paths.augment(|row| {
             let profits = &profits[row * columns..(row + 1) * columns];
             move |column| profits[column]

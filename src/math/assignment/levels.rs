@@ -8,6 +8,7 @@
 use super::paths::NONE;
 use super::tournament::Groups;
 use super::{Workspace, order};
+use crate::control::checkpoint;
 
 /// Documents grouped by b.
 #[derive(Debug)]
@@ -59,6 +60,7 @@ impl Levels {
         }
         // One position after the other; the document that it takes is replaced by the next best of its level.
         for _ in a {
+            checkpoint();
             let level = paths.augment(|row| {
                 let (c, a, score, labels) = (c[row], a[row], &heads.score[..], &heads.labels[..]);
                 move |column| c * score[column] - a * labels[column]

@@ -16,6 +16,10 @@
 
 use super::paths::{NONE, reassign};
 use super::sorted;
+use crate::control::Ticks;
+
+/// Operations, for [`Ticks`], of a column in a step of a search.
+const COLUMN_COST: usize = 8;
 
 /// The problem: rows below `head` have the profits `c_p s_j - a_p b_j`, the other rows `tail_p x_j`.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +47,7 @@ pub(super) struct Line {
     visited: Vec<bool>,
     /// u of the first rows.
     row_price: Vec<f64>,
+    ticks: Ticks,
 }
 
 impl Line {
@@ -100,6 +105,7 @@ impl Line {
         self.row_price[row] = self.largest_margin(rows, row);
         let (mut at, mut column, mut reached) = (row, NONE, 0.0);
         let free = loop {
+            self.ticks.add(COLUMN_COST * columns);
             self.relax(rows, at, column, reached);
             self.sweep(rows, 0..columns);
             self.sweep(rows, (0..columns).rev());

@@ -29,6 +29,7 @@ mod tournament;
 mod tests;
 
 use super::order;
+use crate::control::checkpoint;
 use levels::{Heads, Levels};
 use line::{Line, Tailed};
 use paths::Paths;
@@ -94,6 +95,7 @@ fn padded(weights: &[f64], positions: usize) -> Vec<f64> {
 fn write_profits([a, b, c]: [&[f64]; 3], scores: &[f64], matrix: &mut Vec<f64>) {
     matrix.clear();
     for (a, c) in a.iter().zip(c) {
+        checkpoint();
         matrix.extend(scores.iter().zip(b).map(|(s, b)| c * s - a * b));
     }
 }

@@ -5,6 +5,10 @@
 //! v_j = 0 for free columns. A new row is added distance_here the path of least slack u_p + v_j - E_pj to a free column
 //! (Dijkstra, dense form). Ties go to the column with the lowest number.
 
+use crate::control::Ticks;
+/// Operations, for [`Ticks`], of a column in a step of the search.
+const COLUMN_COST: usize = 2;
+
 /// No column, or no row.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -16,6 +20,7 @@ pub(super) struct Paths {
     columns: Columns,
     /// Columns visited by the search, with their distances.
     visited: Vec<(u32, f64)>,
+    ticks: Ticks,
 }
 
 /// The state of every column.
@@ -51,6 +56,7 @@ impl Paths {
         let (mut at, mut column, mut reached) = (row, NONE, 0.0);
         // 1. Dijkstra's search, one row of the path after the other, until a free column is the nearest.
         let free = loop {
+            self.ticks.add(COLUMN_COST * self.columns.price.len());
             let base = reached + self.row_price[at];
             let next = self.columns.relax(column, base, profits(at));
             reached = self.columns.distance[next];

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use self::cuts::Cuts;
 use self::frank_wolfe::{Planes, Search};
 use self::risk::{OfItems, OfUser};
-use crate::control::Control;
+use crate::control::{Control, checkpoint};
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::{Loss, PairDef, QueryLoss, Shape};
@@ -182,7 +182,10 @@ pub struct Factorization<'a> {
 impl<'a> Factorization<'a> {
     /// The problem of these ratings, with a label for the loss and an offset of the score for each.
     pub fn new(ratings: &'a Ratings, loss: &Loss, labels: &[f64], offsets: Vec<f64>) -> Self {
-        let user_loss = |user| UserLoss::new(loss, &labels[ratings.of_user(user)]);
+        let user_loss = |user| {
+            checkpoint();
+            UserLoss::new(loss, &labels[ratings.of_user(user)])
+        };
         let (item_offsets, by_item) = by_item(ratings);
         Self {
             ratings,
@@ -293,6 +296,7 @@ impl<'a> Factorization<'a> {
 
     /// V_u u of one user.
     fn user_products(&self, user: usize, row: &[f64], items: &[f64]) -> Vec<f64> {
+        checkpoint();
         let rated = self.ratings.items[self.ratings.of_user(user)].iter();
         rated.map(|&item| dot(row, &items[item as usize * row.len()..][..row.len()])).collect()
     }
@@ -330,6 +334,7 @@ impl<'a> Factorization<'a> {
     fn to_items(&self, slopes: &[f64], users: &[f64], rank: usize) -> Vec<f64> {
         let mut items = vec![0.0; self.ratings.n_items * rank];
         items.par_chunks_mut(rank).enumerate().for_each(|(item, row)| {
+            checkpoint();
             for &(user, rating) in &self.by_item[self.item_offsets[item]..self.item_offsets[item + 1]] {
                 axpy(slopes[rating as usize], &users[user as usize * rank..][..rank], row);
             }

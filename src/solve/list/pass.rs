@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::ListProblem;
 use super::block::ListBlock;
 use super::product::{add_columns_times, rows_times};
+use crate::control::checkpoint;
 use crate::loss::QueryLoss;
 use crate::math::dense::dot;
 use crate::optim::Objective;
@@ -198,6 +199,7 @@ impl ListProblem<'_> {
             let (block, weight) = self.blocks()[number];
             let documents = start..start + block.n_docs();
             start = documents.end;
+            checkpoint();
             Query { block, loss: self.loss_of(number), weight, documents }
         })
     }

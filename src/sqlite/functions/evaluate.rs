@@ -24,6 +24,10 @@ pub const EVALUATE: TableFunction =
 
 fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Evaluate)?;
+    request.limits.run_here(call.connection, || evaluate_rows(call, &request))
+}
+
+fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let metrics = metrics(&request.options)?;
     let undefined = request.options.choice("undefined")?.unwrap_or_default();
     let constraint = request.constraint()?;

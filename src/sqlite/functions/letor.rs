@@ -37,7 +37,7 @@ fn letor(call: &Call<'_>) -> Result<OutputRows> {
     let width = if let Some(width) = options.count("feature_count") {
         width
     } else {
-        highest_feature(&path, RunLimits::new(&options).interrupt_checker(call.connection))?
+        highest_feature(&path, RunLimits::new(&options).interrupt_checker(call.connection)?)?
     };
     if width == 0 {
         return Err(Error::Data(format!("file '{path}' has no features")));

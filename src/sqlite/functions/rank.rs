@@ -44,6 +44,10 @@ fn row_id(row: &[Output]) -> Option<i64> {
 
 fn rank(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Rank)?;
+    request.limits.run_here(call.connection, || rank_rows(call, &request))
+}
+
+fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let constraint = request.constraint()?;
     let only = call.only.as_ref();
     let all = ReadSpec::ranked(&request.handle.model, constraint);

@@ -45,10 +45,14 @@ pub const RECOMMEND: TableFunction = TableFunction::new(
 fn recommend(call: &Call<'_>) -> Result<OutputRows> {
     let (k, options) = arguments(call)?;
     let limits = RunLimits::new(&options);
-    let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, &limits)?;
+    limits.run_here(call.connection, || recommend_rows(call, k, &options, &limits))
+}
+
+fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimits) -> Result<OutputRows> {
+    let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, limits)?;
     let factored = factored(&handle.model)?;
     let mut warnings = Vec::new();
-    let user = match ratings(call, &options, &limits, factored)? {
+    let user = match ratings(call, options, limits, factored)? {
         Some(ratings) => fold_in(factored, &ratings, &mut warnings),
         None => known(factored, &id_of(call.argument(1)), &mut warnings),
     };

@@ -126,7 +126,7 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let store = Store::new(connection, request.options.text("schema"), &request.limits)?;
         store.prepare(&request.limits)?;
-        let (bytes, training) = request.execute(connection)?;
+        let (bytes, training) = request.limits.run_here(connection, || request.execute(connection))?;
         let report = StoredReport { name, version: None, active: None, from: Start::New, training };
         keep(&store, report, &bytes, Keep { options: &request.options, limits: &request.limits, base: None })
     })
@@ -181,7 +181,10 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
         }
     }
     let _mark = call.state.begin_training()?;
-    call.with_connection(|connection| Ok(Output::Blob(request.execute(connection)?.0)))
+    call.with_connection(|connection| {
+        let (bytes, _) = request.limits.run_here(connection, || request.execute(connection))?;
+        Ok(Output::Blob(bytes))
+    })
 }
 
 impl Request {

@@ -102,7 +102,7 @@ fn update_once(
     check_name(&name)?;
     // 3. The work.
     let request = Request { model: &model, algorithm, resume, source, options, limits };
-    let (bytes, training) = request.execute(connection)?;
+    let (bytes, training) = limits.run_here(connection, || request.execute(connection))?;
     let from = base
         .as_ref()
         .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 
 use super::guard::guard;
+use super::probe::{Database, interruptible};
 use super::state::State;
 use super::value::Output;
 use super::vtab::Parameter;
@@ -34,16 +35,16 @@ pub struct ScalarCall<'a> {
 }
 
 impl ScalarCall<'_> {
-    /// Runs `body` with the connection that makes the call.
+    /// Runs `body` with the connection that makes the call. Its checkpoints check for interrupts.
     ///
     /// # Errors
-    /// Those of `body`.
+    /// Those of `body`, an interruption.
     #[allow(unsafe_code, reason = "the connection is needed to read sources and models")]
     pub fn with_connection<T>(&self, body: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // SAFETY: the connection is used only during this call, on the thread that makes it.
         let connection =
             unsafe { self.context.get_connection() }.map_err(|error| Error::Host(error.to_string()))?;
-        body(&connection)
+        interruptible(Database::from_connection(&connection), || body(&connection))
     }
 
     /// The argument at an index, if there is one.

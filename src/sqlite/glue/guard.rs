@@ -5,12 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rusqlite::ffi;
 
 use crate::error::{Error, Result};
-use crate::run::panic_text;
+use crate::run::unwound;
 
 /// Runs the body of the SQL function `name`; panics and errors become SQL errors that begin with the name.
 pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
-    let outcome = catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|payload| Err(Error::Internal(panic_text(payload.as_ref()))));
+    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(unwound(payload)));
     outcome.map_err(|error| to_sqlite(name, &error))
 }
 

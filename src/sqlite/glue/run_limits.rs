@@ -1,26 +1,20 @@
 //! Threads, time limit and progress of one SQL call, on top of `run::on_pool` (rule 13.5).
-//!
-//! To notice `sqlite3_interrupt`, the calling thread runs a small statement every 20 ms. After an interrupt, or if the
-//! host's progress handler stops it, the statement fails. This works in every version of SQLite.
 
-use std::cell::Cell;
 use std::io::{IsTerminal, Write};
+use std::rc::Rc;
 use std::time::Instant;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::control::Control;
+use super::probe::{Database, Probe, at_intervals};
+use crate::control::{Control, stoppable};
 use crate::error::{Error, Result};
 use crate::evaluate::Fit;
 use crate::memory::Memory;
 use crate::param::Params;
-use crate::run::{POLL_INTERVAL, cores, on_pool};
+use crate::run::{cores, on_pool};
 use crate::space::Function;
-
-/// Runs enough virtual machine steps that progress handlers, which hosts use as time-outs, are called.
-const INTERRUPT_PROBE: &str = "WITH RECURSIVE step(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM step WHERE i < 1000) \
-                     SELECT count(*) FROM step";
 
 /// Threads, time limit, progress output and memory of a call.
 #[derive(Debug, Clone)]
@@ -75,6 +69,11 @@ impl RunLimits {
         }
     }
 
+    /// The time limit in seconds, if there is one.
+    pub fn time_limit(&self) -> Option<f64> {
+        self.time_limit
+    }
+
     /// Seconds since the call began.
     pub fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
@@ -89,38 +88,43 @@ impl RunLimits {
         connection: &Connection,
         work: impl FnOnce(&Control) -> Result<T> + Send,
     ) -> Result<T> {
+        let probe = Probe::new(connection)?;
         let poll = |control: &Control| {
             self.show(control);
-            self.check_interrupt(connection)
+            self.check(&probe)
         };
         on_pool(self.threads, &Control::with_memory(self.memory.clone()), poll, work)
     }
 
-    /// A check for work on the calling thread; cheap, because it polls the host only every [`POLL_INTERVAL`].
-    pub fn interrupt_checker(&self, connection: &Connection) -> impl Fn() -> Result<()> {
-        let limits = self.clone();
-        let last = Cell::new(Instant::now());
-        move || {
-            if last.get().elapsed() < POLL_INTERVAL {
-                return Ok(());
-            }
-            last.set(Instant::now());
-            limits.check_interrupt(connection)
-        }
+    /// Runs `work` on the calling thread. Its checkpoints check for interrupts and the time limit.
+    ///
+    /// # Errors
+    /// Those of the work, an interruption, the time limit.
+    pub fn run_here<T>(&self, connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let (limits, probe) = (self.clone(), Probe::unprepared(Database::from_connection(connection)));
+        stoppable(Rc::new(at_intervals(move || limits.check(&probe))), work)
+    }
+
+    /// A check for work on the calling thread; cheap, because it polls the host only at intervals.
+    ///
+    /// # Errors
+    /// The host cannot be polled.
+    pub fn interrupt_checker(&self, connection: &Connection) -> Result<impl Fn() -> Result<()> + use<>> {
+        let (limits, probe) = (self.clone(), Probe::new(connection)?);
+        Ok(at_intervals(move || limits.check(&probe)))
     }
 
     /// An error if the host interrupts the call or the time limit has passed.
     ///
     /// # Errors
-    /// [`Error::Interrupted`], [`Error::TimeLimit`].
+    /// [`Error::Interrupted`], [`Error::TimeLimit`]; the host cannot be polled.
     pub fn check_interrupt(&self, connection: &Connection) -> Result<()> {
+        self.check(&Probe::new(connection)?)
+    }
+
+    fn check(&self, probe: &Probe) -> Result<()> {
         self.check_time()?;
-        match connection.query_row(INTERRUPT_PROBE, [], |_| Ok(())) {
-            Err(problem) if problem.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
-                Err(Error::Interrupted)
-            }
-            _ => Ok(()),
-        }
+        probe.check()
     }
 
     fn show(&self, control: &Control) {

@@ -22,6 +22,7 @@ use rusqlite::vtab::{
 use rusqlite::{Connection, ToSql, ffi};
 
 use super::guard::guard;
+use super::probe::{Database, interruptible};
 use super::state::State;
 use super::usage::usage;
 use super::value::{Output, id_of};
@@ -343,7 +344,8 @@ impl Cursor<'_> {
         };
         self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
-        self.rows = Some((self.aux.function.execute)(&call)?);
+        let execute = self.aux.function.execute;
+        self.rows = Some(interruptible(Database::from_connection(&connection), || execute(&call))?);
         self.advance()
     }
 

@@ -6,6 +6,8 @@
 //! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
 
+use std::rc::Rc;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 
@@ -13,6 +15,7 @@ use super::params::bind;
 use super::roles::{FeatureColumns, Roles, absent};
 use super::{Source, quote};
 use crate::arrange::ListConstraint;
+use crate::control::stoppable;
 use crate::data::{
     ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind,
     QueryValues, ReadReport, RowOrder, TextColumns, position_names,
@@ -23,6 +26,7 @@ use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of, vector_argument};
+use crate::sqlite::glue::watchdog::within_time;
 
 /// What to read from a source.
 #[derive(Debug, Clone, Copy)]
@@ -112,8 +116,10 @@ pub fn read(
     }
     bind(&mut statement, source, options, only.map(|(id, _)| id))?;
     // 3. Rows, then what depends on all of them.
+    let check = limits.interrupt_checker(connection)?;
     let reader = Reader::new(source, &roles, spec, limits)?;
-    let builder = retry_busy(connection, limits, || reader.read_all(&mut statement))?;
+    let read_all = || retry_busy(connection, limits, || reader.read_all(&mut statement));
+    let builder = within_time(limits, connection, read_all)?;
     let finish = FinishOptions {
         missing: missing(options, spec.model)?,
         text_columns: match spec.model {
@@ -124,7 +130,7 @@ pub fn read(
         order: spec.order,
         previous: spec.previous,
     };
-    let (data, read_report) = builder.finish(finish, &limits.interrupt_checker(connection))?;
+    let (data, read_report) = stoppable(Rc::new(check), || builder.finish(finish))?;
     check_width(source, &data, spec.model)?;
     Ok(SourceRows { data, roles, read_report })
 }

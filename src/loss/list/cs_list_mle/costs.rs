@@ -14,6 +14,7 @@
 
 use serde::Deserialize;
 
+use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::loss::list::options::largest_dcg;
 use crate::math::order::{compare, descending};
@@ -157,7 +158,12 @@ fn products(a: &[f64], b: &[f64]) -> Vec<f64> {
 fn swap(gains: Vec<f64>, discounts: Vec<f64>, lower: &[usize]) -> (Vec<f64>, Alpha) {
     let n = gains.len();
     let of_pair = |j: usize, t: usize| (gains[j] - gains[t]) * (discounts[j] - discounts[t]);
-    let beta: Vec<f64> = (0..n).map(|j| (lower[j]..n).map(|t| of_pair(j, t)).sum()).collect();
+    let mut ticks = Ticks::default();
+    let of_position = |j: usize| -> f64 {
+        ticks.add(n - lower[j]);
+        (lower[j]..n).map(|t| of_pair(j, t)).sum()
+    };
+    let beta: Vec<f64> = (0..n).map(of_position).collect();
     let scales = beta.iter().map(|beta| if *beta > 0.0 { 1.0 / beta } else { 0.0 }).collect();
     (beta, Alpha::Swap { gains, discounts, scales })
 }

@@ -23,6 +23,7 @@ use serde_json::Value;
 use super::options::in_range;
 use super::scratch::with_scratch;
 use crate::arrange::RowGroup;
+use crate::control::Ticks;
 use crate::error::{Error, Result, shorten};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::param::Params;
@@ -90,8 +91,10 @@ impl CsListMle {
         let mut costs = Costs::of(&self.scheme, self.truncation, labels);
         let n = labels.len();
         let mut blocks: Vec<Block> = Vec::new();
+        let mut ticks = Ticks::default();
         for j in 0..n {
             let lower = costs.lower[j];
+            ticks.add(n - lower);
             let weighs = costs.beta[j] > 0.0 && (lower..n).any(|t| costs.alpha(j, t) > 0.0);
             match blocks.last_mut() {
                 _ if !weighs => costs.beta[j] = 0.0,
@@ -174,10 +177,12 @@ impl CsListMleQuery {
     /// Calls `work` for every block with its r by position and log sum_t alpha_jt exp(s_t).
     fn each_block(&self, scores: &[f64], mut work: impl FnMut(&Block, &[f64], f64)) {
         let n = scores.len();
+        let mut ticks = Ticks::default();
         with_scratch(2 * n, |scratch| {
             let (powers, r) = scratch.split_at_mut(n);
             let (mut largest, mut lower) = (0.0, n);
             for block in &self.blocks {
+                ticks.add(n);
                 if block.lower != lower {
                     largest = exponentials(&self.costs, block, scores, powers);
                     lower = block.lower;

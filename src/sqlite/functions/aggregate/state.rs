@@ -11,7 +11,11 @@ use super::judgment::{Kind, in_row, number};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::sqlite::glue::guard::guard;
+use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::value::describe;
+
+/// Number of rows from which a value is computed with checks for interrupts.
+const LONG: usize = 1000;
 
 /// One SQL function.
 pub(super) struct Measure<K> {
@@ -29,7 +33,11 @@ impl<K: Kind> Measure<K> {
     }
 
     fn value_of(&self, state: Option<&mut State<K>>) -> rusqlite::Result<Option<f64>> {
-        guard(self.name(), || state.map_or(Ok(None), State::value))
+        guard(self.name(), || match state {
+            None => Ok(None),
+            Some(state) if state.scores.len() < LONG => state.value(),
+            Some(state) => interruptible(state.database, || state.value()),
+        })
     }
 }
 
@@ -40,11 +48,12 @@ pub(super) struct State<K: Kind> {
     judgments: VecDeque<K::Judgment>,
     scores: VecDeque<f64>,
     entered: usize,
+    database: Database,
 }
 
 impl<K: Kind> State<K> {
     /// No row yet, with the settings of the first row.
-    fn new(kind: K, arguments: &[ValueRef<'_>]) -> Result<Self> {
+    fn new(kind: K, arguments: &[ValueRef<'_>], database: Database) -> Result<Self> {
         let after_score = &arguments[2..];
         let settings = Settings::read(&kind.layout(), after_score)?;
         let owned: Result<Vec<Value>> = after_score.iter().map(|&value| own(value)).collect();
@@ -54,6 +63,7 @@ impl<K: Kind> State<K> {
             judgments: VecDeque::new(),
             scores: VecDeque::new(),
             entered: 0,
+            database,
         })
     }
 
@@ -118,7 +128,7 @@ fn arguments<'a>(context: &'a Context<'_>) -> Vec<ValueRef<'a>> {
 
 impl<K: Kind> Aggregate<State<K>, Option<f64>> for Measure<K> {
     fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<State<K>> {
-        guard(self.name(), || State::new(self.kind, &arguments(context)))
+        guard(self.name(), || State::new(self.kind, &arguments(context), Database::of(context)))
     }
 
     fn step(&self, context: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {

@@ -1,0 +1,146 @@
+//! Asks the host whether the current call must stop.
+//!
+//! To notice `sqlite3_interrupt`, the calling thread runs a small statement. After an interrupt, or if the host's progress
+//! handler stops it, the statement fails. This works in every version of SQLite.
+#![allow(
+    unsafe_code,
+    reason = "rusqlite's statements borrow the connection; this one is kept by checks without lifetime"
+)]
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_int};
+use std::ptr;
+use std::rc::Rc;
+use std::time::Instant;
+
+use rusqlite::functions::Context;
+use rusqlite::{Connection, ffi};
+
+use crate::control::stoppable;
+use crate::error::{Error, Result};
+use crate::run::POLL_INTERVAL;
+
+/// Rows of each of the three lists that the statement joins.
+const ROWS: usize = 20;
+
+/// The database of a running callback. It may be used during this callback only, on its thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Database(*mut ffi::sqlite3);
+
+impl Database {
+    /// The database that calls a function.
+    pub fn of(context: &Context<'_>) -> Self {
+        // SAFETY: the connection is used at once, and only for its handle.
+        let connection = unsafe { context.get_connection() };
+        // SAFETY: the handle of an open connection.
+        Self(connection.map_or(ptr::null_mut(), |connection| unsafe { connection.handle() }))
+    }
+
+    /// The database of a connection.
+    pub fn from_connection(connection: &Connection) -> Self {
+        // SAFETY: the handle of an open connection.
+        Self(unsafe { connection.handle() })
+    }
+}
+
+/// Runs `work` of a callback. Its checkpoints check for interrupts.
+///
+/// # Errors
+/// Those of the work, an interruption.
+pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let probe = Probe::unprepared(database);
+    stoppable(Rc::new(at_intervals(move || probe.check())), work)
+}
+
+/// Calls `check` once in [`POLL_INTERVAL`].
+pub fn at_intervals(check: impl Fn() -> Result<()>) -> impl Fn() -> Result<()> {
+    let last = Cell::new(Instant::now());
+    move || {
+        if last.get().elapsed() < POLL_INTERVAL {
+            return Ok(());
+        }
+        let outcome = check();
+        last.set(Instant::now());
+        outcome
+    }
+}
+
+/// A prepared statement that runs about 17,000 steps of the virtual machine. Progress handlers, which hosts use as
+/// time-outs, are called after a number of steps; those of a prepared statement add up over its runs.
+#[derive(Debug)]
+pub struct Probe {
+    database: *mut ffi::sqlite3,
+    statement: Cell<*mut ffi::sqlite3_stmt>,
+}
+
+impl Probe {
+    /// A probe that prepares its statement now.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; [`Error::Host`] if the statement cannot be prepared.
+    pub fn new(connection: &Connection) -> Result<Self> {
+        let probe = Self::unprepared(Database::from_connection(connection));
+        probe.prepare()?;
+        Ok(probe)
+    }
+
+    /// A probe that prepares its statement at the first check, for callbacks that are mostly short.
+    pub fn unprepared(database: Database) -> Self {
+        Self { database: database.0, statement: Cell::new(ptr::null_mut()) }
+    }
+
+    /// Prepares the statement. An authorizer needs to allow SQLITE_SELECT only: the statement reads no table, is not
+    /// recursive and calls no function.
+    fn prepare(&self) -> Result<()> {
+        let list = format!("(VALUES {})", ["(0)"; ROWS].join(","));
+        let rows = ROWS * ROWS * ROWS;
+        let sql = format!("SELECT 0 FROM {list}, {list}, {list} LIMIT 1 OFFSET {}", rows - 1);
+        let sql = CString::new(sql).map_err(|problem| Error::Internal(problem.to_string()))?;
+        let mut statement = ptr::null_mut();
+        // SAFETY: an open database, used on its thread; the text ends with a zero byte.
+        let code = unsafe {
+            ffi::sqlite3_prepare_v2(self.database, sql.as_ptr(), -1, &raw mut statement, ptr::null_mut())
+        };
+        self.statement.set(statement);
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.error(code)) }
+    }
+
+    /// An error if the host interrupts the call.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; [`Error::Host`] if the statement fails for another reason.
+    pub fn check(&self) -> Result<()> {
+        if self.statement.get().is_null() {
+            self.prepare()?;
+        }
+        // SAFETY: the statement was prepared, is used on one thread, and its database is open during the call.
+        let code = unsafe {
+            let code = ffi::sqlite3_step(self.statement.get());
+            ffi::sqlite3_reset(self.statement.get());
+            code
+        };
+        match code {
+            ffi::SQLITE_ROW | ffi::SQLITE_DONE => Ok(()),
+            _ => Err(self.error(code)),
+        }
+    }
+
+    fn error(&self, code: c_int) -> Error {
+        if code & 0xff == ffi::SQLITE_INTERRUPT {
+            return Error::Interrupted;
+        }
+        // SAFETY: an open connection; the text is copied before the connection is used again.
+        let message = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.database)) }.to_string_lossy();
+        Error::Host(format!(
+            "the statement that checks for interrupts and time-outs of the host failed: {message}; an authorizer must allow \
+             SQLITE_SELECT (the statement is a SELECT of constants)"
+        ))
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        // SAFETY: null, or a statement of an open connection that is not used again.
+        unsafe { ffi::sqlite3_finalize(self.statement.get()) };
+    }
+}
