@@ -178,7 +178,11 @@ fn models_are_those_of_sql() {
         let sql = "SELECT ltr_fit(?, 'judged', ?)";
         let bytes: Vec<u8> = connection.query_row(sql, (algorithm, &options), |row| row.get(0)).unwrap();
         let model = Trainer::new(algorithm).option(key, number).fit(&data).unwrap();
-        assert!(bytes == model.to_bytes(), "{algorithm}");
+        // Only a training in SQL has columns of a source to remember.
+        let mut stored = sqlite_ltr::internals::model::Model::from_bytes(&bytes).unwrap();
+        assert_eq!(stored.card.columns.of("doc"), Some("doc_id"), "{algorithm}");
+        stored.card.columns = Default::default();
+        assert!(stored.to_bytes().unwrap() == model.to_bytes(), "{algorithm}");
         let sql = "SELECT doc_id, score FROM ltr_rank(?, 'judged') ORDER BY query_id, rank";
         let mut statement = connection.prepare(sql).unwrap();
         let rows = statement.query_map([&bytes], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();

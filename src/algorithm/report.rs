@@ -8,7 +8,7 @@ use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss;
-use crate::model::{Card, Ranker};
+use crate::model::{Card, Ranker, TrainingColumns};
 
 /// The type of features in double precision.
 const DOUBLE: &str = "f64";
@@ -112,7 +112,7 @@ fn largest_relative_gap(trained: &Trained) -> f64 {
     trained.log[steps..].iter().map(relative).fold(0.0, f64::max)
 }
 
-/// The card of a model.
+/// The card of a model, without columns of a source.
 ///
 /// # Errors
 /// None that types do not exclude.
@@ -130,6 +130,7 @@ pub fn card(
         missing: input.missing,
         slots: input.constraint == ListConstraint::Slots,
         features,
+        columns: TrainingColumns::default(),
         means,
         summary: Value::Object(entries(summary)?),
         log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
@@ -150,10 +151,8 @@ pub fn warnings(trained: &Trained, leakage: Vec<String>) -> Vec<String> {
 pub fn signs_of_leakage(data: &Dataset) -> Vec<String> {
     let mut warnings = Vec::new();
     for (column, name) in data.names.iter().enumerate() {
-        let lower = name.to_lowercase();
-        let like_id = ["id", "rowid", "fold", "split"].contains(&lower.as_str()) || lower.ends_with("_id");
-        if like_id {
-            warnings.push(format!("the feature \"{name}\" is named like an id; if it is one, ignore it with the option 'columns'"));
+        if ["fold", "split"].contains(&name.to_lowercase().as_str()) {
+            warnings.push(format!("the feature \"{name}\" is named like a part of the data; if it is one, ignore it with the option 'columns'"));
         }
         let equal = |row: usize| data.features.at(row, column).total_cmp(&data.relevance[row]).is_eq();
         if data.n_docs() > 1 && (0..data.n_docs()).all(equal) {

@@ -5,7 +5,7 @@ mod handle;
 mod model;
 mod trainer;
 
-pub use crate::evaluate::Part as Contribution;
+pub use crate::evaluate::{FeatureWeight, Part as Contribution};
 pub use dataset::{Dataset, Document, Features};
 pub use handle::Control;
 pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};

@@ -11,7 +11,7 @@ use crate::control;
 use crate::data::{self, Id, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{
-    self, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step, constrained_scores,
+    self, FeatureWeight, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step, constrained_scores,
     function_for, function_weights, parts, selected_rows,
 };
 use crate::metric::{Metric, Undefined};
@@ -277,22 +277,24 @@ impl Model {
         parts(&self.inner, &function, features)
     }
 
-    /// The weight of each scaled feature, for linear models.
+    /// The weight of each scaled feature, and of the feature as given, for linear models.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
     /// use ndarray::array;
     ///
     /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
-    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).option("scale", "standard").fit(&data)?;
     /// let weights = model.weights(None)?;
-    /// assert!(weights[0].0 == "1" && weights[0].1 > 0.0);
+    /// assert!(weights[0].feature == "1" && weights[0].weight > 0.0);
+    /// assert_eq!((weights[0].center, weights[0].scale), (Some(0.5), Some(0.5)));
+    /// assert_eq!(weights[0].raw_weight, Some(2.0 * weights[0].weight));
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
     ///
     /// # Errors
     /// A model that is not linear; query features that are missing or not wanted.
-    pub fn weights(&self, query_features: Option<&[f64]>) -> Result<Vec<(String, f64)>> {
+    pub fn weights(&self, query_features: Option<&[f64]>) -> Result<Vec<FeatureWeight>> {
         let function = self.function(query_features)?;
         function_weights(&self.inner, &function)
     }

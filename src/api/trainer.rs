@@ -50,7 +50,7 @@ pub fn algorithms() -> impl Iterator<Item = AlgorithmInfo> {
 /// A training: an algorithm, options, and a handle to stop it.
 ///
 /// Options have the keys, values, defaults and messages of `ltr_train` in SQL (docs/reference/options.md). The same rows and
-/// options give the same model, byte by byte, as `ltr_fit`.
+/// options give the same model as `ltr_fit`, byte by byte except for the names of the columns that SQL reads.
 ///
 /// ```
 /// use sqlite_ltr::{Dataset, Trainer};

@@ -107,6 +107,15 @@ impl Scaling {
         }
     }
 
+    /// Center and factor of a feature whose scaled value is (x - center) * factor; `None` if the scaling is not affine.
+    pub fn affine(&self, feature: usize) -> Option<(f64, f64)> {
+        match self {
+            Self::None => Some((0.0, 1.0)),
+            Self::Standard(moments) => moments.get(feature).copied(),
+            Self::Quantile(_) | Self::QueryMinmax | Self::QuantileMinmax(_) => None,
+        }
+    }
+
     /// Number of features it was learned on, if it depends on them.
     pub fn features(&self) -> Option<usize> {
         match self {

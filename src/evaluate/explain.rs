@@ -71,14 +71,42 @@ pub fn function_for(
     Ok(function)
 }
 
-/// Name and weight of every scaled feature.
+/// The weight of one scaled feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeatureWeight {
+    /// Name of the scaled feature.
+    pub feature: String,
+    /// The weight of the scaled value.
+    pub weight: f64,
+    /// The weight of the value before scaling; `None` if the scaling is not affine.
+    pub raw_weight: Option<f64>,
+    /// The value that scaling maps to 0; `None` if the scaling is not affine.
+    pub center: Option<f64>,
+    /// What scaling divides by, after subtracting the center; `None` if the scaling is not affine, and for a constant
+    /// feature, which is scaled to 0.
+    pub scale: Option<f64>,
+}
+
+/// The weights of every scaled feature. In an affine scaling, sums of `raw_weight` times value order the documents of a query
+/// as their scores do.
 ///
 /// # Errors
 /// A model whose scores are not weighted sums of features.
-pub fn function_weights(model: &Model, function: &Function) -> Result<Vec<(String, f64)>> {
+pub fn function_weights(model: &Model, function: &Function) -> Result<Vec<FeatureWeight>> {
     check_linear(model)?;
-    let names = model.scaling.names(&model.card.features);
-    Ok(names.into_iter().zip(function.weights.iter().copied()).collect())
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let weight = |(index, feature): (usize, String)| {
+        let weight = function.weights[index];
+        let affine = model.scaling.affine(index);
+        FeatureWeight {
+            feature,
+            weight,
+            raw_weight: affine.and_then(|(_, factor)| finite(weight * factor)),
+            center: affine.map(|(center, _)| center),
+            scale: affine.and_then(|(_, factor)| finite(1.0 / factor)),
+        }
+    };
+    Ok(model.scaling.names(&model.card.features).into_iter().enumerate().map(weight).collect())
 }
 
 fn check_linear(model: &Model) -> Result<()> {

@@ -8,7 +8,7 @@ mod point;
 mod score;
 
 pub use arrange::{constrained_scores, selected_rows};
-pub use explain::{Fit, Part, function_for, function_weights, parts};
+pub use explain::{FeatureWeight, Fit, Part, function_for, function_weights, parts};
 pub use fit_cache::FitCache;
 pub use measure::{Evaluation, evaluate};
 pub use point::PointScorer;

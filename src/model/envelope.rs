@@ -21,7 +21,7 @@ use super::codec::{Block, decode_header, encode_header};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.
 pub const KEY_END: usize = 48;

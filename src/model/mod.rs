@@ -4,6 +4,7 @@
 //! from a file are untrusted: `envelope` checks the checksums, the decoders check every value.
 
 mod codec;
+mod columns;
 mod envelope;
 mod factored;
 mod json_text;
@@ -21,6 +22,7 @@ use crate::fit::Loading;
 use crate::space::Scorer;
 
 pub use codec::{Block, Encoded, decode_header, encode_header};
+pub use columns::TrainingColumns;
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
@@ -37,6 +39,8 @@ pub struct Card {
     pub algorithm: String,
     /// Names of the document features, in the order of a vector.
     pub features: Vec<String>,
+    /// The columns that the training read.
+    pub columns: TrainingColumns,
     /// How a missing feature is filled by default.
     pub missing: Missing,
     /// Mean of each feature over the training documents.

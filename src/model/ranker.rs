@@ -7,7 +7,7 @@ use super::factored::{self, Factored};
 use super::linear::{self, Linear};
 use super::online::{self, Online};
 use super::query_dependent::{self, QueryDependent};
-use crate::data::QueryFeatureRule;
+use crate::data::{QueryFeatureKind, QueryFeatureRule};
 use crate::error::{Error, Result};
 use crate::fit::Loading;
 use crate::space::{Function, Scorer};
@@ -77,6 +77,12 @@ impl Ranker {
     /// How query features are computed, in the form that uses any.
     pub fn query_rule(&self) -> Option<&QueryFeatureRule> {
         self.as_query_dependent().map(QueryDependent::query_rule)
+    }
+
+    /// Names of the query features that it reads from a source; empty if it computes them or uses none.
+    pub fn named_query_features(&self) -> &[String] {
+        let rule = self.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named);
+        rule.map_or(&[], |rule| &rule.names)
     }
 
     /// What it can do before scaling is taken into account.

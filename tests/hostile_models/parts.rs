@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::internals::data::{Id, Missing, QueryFeatureKind, Scaling};
 use sqlite_ltr::internals::fit::Penalty;
-use sqlite_ltr::internals::model::{OnlineRules, OnlineState, decode_header, encode_header};
+use sqlite_ltr::internals::model::{OnlineRules, OnlineState, TrainingColumns, decode_header, encode_header};
 use sqlite_ltr::internals::smoothing::Smoothing;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -17,6 +17,7 @@ pub struct Index {
 pub struct Card {
     pub algorithm: String,
     pub features: Vec<String>,
+    pub columns: TrainingColumns,
     pub missing: Missing,
     pub means: Vec<f64>,
     pub slots: bool,

@@ -13,3 +13,4 @@ mod real_data;
 mod recommendation;
 mod regressions;
 mod support;
+mod weights;

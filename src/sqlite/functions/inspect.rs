@@ -7,15 +7,16 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::evaluate::{Fit, function_for, function_weights, parts};
+use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights, parts};
 use crate::fit::Neighbor;
-use crate::model::QueryDependent;
+use crate::model::{Model, QueryDependent};
 use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
@@ -42,6 +43,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
                 "has_features": can.has_features,
                 "query_dependent": can.query_dependent,
             },
+            "roles": roles(&model),
             "feature_names": model.card.features,
             "settings": model.card.settings,
             "training": model.card.summary,
@@ -55,6 +57,17 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
         }
         Ok(Output::Json(card))
     })
+}
+
+/// The columns of the training, as in its report.
+fn roles(model: &Model) -> Value {
+    let columns = &model.card.columns;
+    let list = |vector: &Option<String>, names: &[String]| vector.as_ref().map_or(json!(names), |v| json!(v));
+    let query_features = match model.ranker.named_query_features() {
+        [] => Value::Null,
+        names => list(&columns.query_features, names),
+    };
+    Value::Object(as_json(columns, (list(&columns.features, &model.card.features), query_features)))
 }
 
 const MODEL: Parameter = Parameter::required("model");
@@ -80,16 +93,24 @@ fn optional_vector(call: &Call<'_>, index: usize) -> Result<Option<Vec<f64>>> {
     }
 }
 
-/// `ltr_weights(model [, query_features])`: rows `feature, weight` of the function of a query.
-pub const WEIGHTS: TableFunction =
-    TableFunction::new("ltr_weights", &["feature", "weight"], &[MODEL, QUERY_FEATURES], weights);
+/// `ltr_weights(model [, query_features])`: rows `feature, weight, raw_weight, center, scale` of the function of a query.
+pub const WEIGHTS: TableFunction = TableFunction::new(
+    "ltr_weights",
+    &["feature", "weight", "raw_weight", "center", "scale"],
+    &[MODEL, QUERY_FEATURES],
+    weights,
+);
 
 fn weights(call: &Call<'_>) -> Result<OutputRows> {
     let handle = open_model(call)?;
     let query = optional_vector(call, 1)?;
     let function = function_of(call, &handle, query.as_deref())?;
-    let weights = function_weights(&handle.model, &function)?.into_iter();
-    Ok(ready(weights.map(|(name, weight)| vec![Output::Text(name), Output::Real(weight)]).collect()))
+    let row = |weight: FeatureWeight| {
+        let FeatureWeight { feature, weight, raw_weight, center, scale } = weight;
+        let numbers = [Some(weight), raw_weight, center, scale].map(Output::from);
+        std::iter::once(Output::Text(feature)).chain(numbers).collect()
+    };
+    Ok(ready(function_weights(&handle.model, &function)?.into_iter().map(row).collect()))
 }
 
 /// `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution` that sum to the score.

@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use crate::arrange::ListConstraint;
-use crate::data::{Id, RowOrder};
+use crate::data::Id;
 use crate::error::{Error, Result};
 use crate::model::{Candidates, Factored, Model, Ranker, User};
 use crate::options::{self, Use};
@@ -52,7 +52,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, limits)?;
     let factored = factored(&handle.model)?;
     let mut warnings = Vec::new();
-    let user = match ratings(call, options, limits, factored)? {
+    let user = match ratings(call, options, limits, &handle.model)? {
         Some(ratings) => fold_in(factored, &ratings, &mut warnings),
         None => known(factored, &id_of(call.argument(1)), &mut warnings),
     };
@@ -115,11 +115,12 @@ fn ratings(
     call: &Call<'_>,
     options: &Params,
     limits: &RunLimits,
-    factored: &Factored,
+    model: &Model,
 ) -> Result<Option<Vec<(Id, f64)>>> {
+    let factored = factored(model)?;
     let mut ratings = match options.get("ratings") {
         None => return Ok(None),
-        Some(Value::String(text)) => of_source(call, text, options, limits)?,
+        Some(Value::String(text)) => of_source(call, text, options, limits, model)?,
         Some(Value::Object(entries)) => entries
             .iter()
             .map(|(key, rating)| Ok((of_text(key, factored), number(key, rating)?)))
@@ -170,10 +171,15 @@ fn number(item: &str, rating: &Value) -> Result<f64> {
 }
 
 /// Items and ratings of a source.
-fn of_source(call: &Call<'_>, text: &str, options: &Params, limits: &RunLimits) -> Result<Vec<(Id, f64)>> {
+fn of_source(
+    call: &Call<'_>,
+    text: &str,
+    options: &Params,
+    limits: &RunLimits,
+    model: &Model,
+) -> Result<Vec<(Id, f64)>> {
     let source = Source::resolve(call.connection, text, limits)?;
-    let spec =
-        ReadSpec { query: false, ..ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false) };
+    let spec = ReadSpec { relevance: true, ..ReadSpec::ranked(model, ListConstraint::None) };
     let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
     if data.n_queries() > 1 {
         let problem = format!("ratings of {} users; allowed are those of one user", data.n_queries());

@@ -17,7 +17,7 @@ use crate::algorithm::report::{DataFacts, Summary, card, signs_of_leakage, warni
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Card, Model};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -222,7 +222,9 @@ impl Request {
         let trained = self.limits.run(connection, |control| training.fit(set, control))?;
         // 3. The report and the model.
         let summary = Summary::new(facts, &trained);
+        let columns = roles.training_columns(&read_report.ignored);
         let card = card(self.algorithm, &**training, (features, read_report.means), &summary, &trained)?;
+        let card = Card { columns, ..card };
         let settings = card.settings.clone();
         let warnings = warnings(&trained, leakage);
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());

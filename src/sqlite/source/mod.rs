@@ -5,6 +5,7 @@
 //! * 1.2: Names are quoted as identifiers, never pasted into SQL.
 //! * 1.3: A statement is the only one in the text and read-only.
 
+mod column_choice;
 mod params;
 pub mod reader;
 pub mod roles;

@@ -12,13 +12,13 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 
 use super::params::bind;
-use super::roles::{FeatureColumns, Roles, absent};
+use super::roles::{FeatureColumns, Roles};
 use super::{Source, quote};
 use crate::arrange::ListConstraint;
 use crate::control::stoppable;
 use crate::data::{
-    ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind,
-    QueryValues, ReadReport, RowOrder, TextColumns, position_names,
+    ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, ReadReport,
+    RowOrder, TextColumns,
 };
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -72,7 +72,7 @@ impl<'a> ReadSpec<'a> {
     }
 
     /// Whether every row needs a document id: without features, and if a document has one row per slot.
-    fn needs_doc_ids(&self) -> bool {
+    pub fn needs_doc_ids(&self) -> bool {
         !self.features || self.constraint == ListConstraint::Slots
     }
 }
@@ -107,7 +107,7 @@ pub fn read(
     };
     let mut statement = prepare(&source.select)?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
-    let roles = Roles::find(source, names, spec.constraint, options)?;
+    let roles = Roles::find(source, names, spec, options)?;
     let roles = if spec.features { roles } else { roles.without_features() };
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let only = spec.only.zip(roles.query);
@@ -160,48 +160,26 @@ struct Reader<'a> {
     source: &'a Source,
     roles: &'a Roles,
     spec: ReadSpec<'a>,
-    features: FeatureColumns,
-    query_features: Option<FeatureColumns>,
     limits: &'a RunLimits,
 }
 
 impl<'a> Reader<'a> {
     fn new(source: &'a Source, roles: &'a Roles, spec: ReadSpec<'a>, limits: &'a RunLimits) -> Result<Self> {
-        check_roles(source, roles, &spec)?;
-        // 1. Features: in training all, later those of the model.
-        let features = match (&roles.features, spec.model) {
-            (FeatureColumns::Wide(_), Some(model)) => {
-                FeatureColumns::Wide(by_name(source, roles, &model.card.features, "feature")?)
-            }
-            (columns, _) => columns.clone(),
-        };
-        if spec.features && features == FeatureColumns::Wide(Vec::new()) {
+        if spec.features && roles.features == FeatureColumns::Wide(Vec::new()) {
             return Err(source.error("no column is left for features"));
         }
-        // 2. Query features: a model needs them only if they are named ones.
-        let query_features = match spec.model {
-            None => roles.query_features.clone(),
-            Some(model) => {
-                let rule = model.ranker.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named);
-                let columns = rule.map(|rule| match &roles.query_features {
-                    Some(vector @ FeatureColumns::Vector(_)) => Ok(vector.clone()),
-                    _ => by_name(source, roles, &rule.names, "query feature").map(FeatureColumns::Wide),
-                });
-                columns.transpose()?
-            }
-        };
-        Ok(Self { source, roles, spec, features, query_features, limits })
+        Ok(Self { source, roles, spec, limits })
     }
 
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<DatasetBuilder> {
         let names_of =
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
-        let names = match (&self.features, self.spec.model) {
+        let names = match (&self.roles.features, self.spec.model) {
             (FeatureColumns::Vector(_), _) => None,
             (FeatureColumns::Wide(_), Some(model)) => Some(model.card.features.clone()),
             (FeatureColumns::Wide(columns), None) => Some(names_of(columns)),
         };
-        let query_names = match &self.query_features {
+        let query_names = match &self.roles.query_features {
             Some(FeatureColumns::Wide(columns)) => names_of(columns),
             _ => Vec::new(),
         };
@@ -230,7 +208,15 @@ impl<'a> Reader<'a> {
         let query_values = self.query_values(row, &refuse)?;
         self.check_ids(ids, &refuse)?;
         let relevance = self.relevance(row, &refuse)?;
-        // 2. Features go straight into the builder, which checks them.
+        // 2. Numbers in columns that are named like ids (rule 2.12).
+        if let Some(like_ids) = &self.roles.like_ids {
+            for &column in &like_ids.columns {
+                if number_of(self.value(row, column)?).is_some() {
+                    return Err(like_ids.error.clone());
+                }
+            }
+        }
+        // 3. Features go straight into the builder, which checks them.
         let query = query.unwrap_or_default();
         builder.begin(NewRow { query, doc, relevance, group, query_values })?;
         self.read_features(row, builder)
@@ -286,7 +272,7 @@ impl<'a> Reader<'a> {
         if let Some(column) = self.roles.weight {
             values.weight = number(column, |value| value > 0.0 && value.is_finite(), "numbers above 0")?;
         }
-        values.features = match &self.query_features {
+        values.features = match &self.roles.query_features {
             None => Vec::new(),
             Some(FeatureColumns::Wide(columns)) => columns
                 .iter()
@@ -305,7 +291,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_features(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
-        match &self.features {
+        match &self.roles.features {
             FeatureColumns::Vector(column) => match self.value(row, *column)? {
                 ValueRef::Blob(bytes) => builder.blob(bytes)?,
                 ValueRef::Text(bytes) => builder.json(&String::from_utf8_lossy(bytes))?,
@@ -340,44 +326,4 @@ fn no_number(found: ValueRef<'_>, column: &str) -> String {
         ValueRef::Text([]) => format!("{text} (nullif({}, '') in the source makes it NULL)", quote(column)),
         _ => text,
     }
-}
-
-/// Refuses a source without a role that is needed (rule 2.4).
-fn check_roles(source: &Source, roles: &Roles, spec: &ReadSpec<'_>) -> Result<()> {
-    let needed = [
-        (spec.query, roles.query, "query", "one query_id, qid, query, user_id or user"),
-        (spec.relevance, roles.relevance, "relevance", "one relevance, label, rel, grade or rating"),
-        (spec.needs_doc_ids(), roles.doc, "doc", "one doc_id, docid, document_id, document, item_id or item"),
-    ];
-    for (needed, column, role, names) in needed {
-        if needed && column.is_none() {
-            return Err(absent(source, &roles.names, role, names));
-        }
-    }
-    Ok(())
-}
-
-/// The columns with these names, in their order (rule 3.6).
-fn by_name(source: &Source, roles: &Roles, names: &[String], what: &str) -> Result<Vec<usize>> {
-    let same = |name: &&String| roles.names.iter().filter(|other| other.eq_ignore_ascii_case(name)).count();
-    if let Some(name) = names.iter().find(|name| same(name) > 1) {
-        return Err(source.error(format!("two columns are named \"{name}\"; give one another name with AS")));
-    }
-    let missing: Vec<&str> =
-        names.iter().filter(|name| roles.column(name).is_none()).map(String::as_str).collect();
-    if missing.is_empty() {
-        return Ok(names.iter().filter_map(|name| roles.column(name)).collect());
-    }
-    // Features of vectors are named by their positions.
-    if names == position_names(names.len()) && missing.len() == names.len() {
-        return Err(source.error(format!(
-            "the model was trained on vectors of {} features; give one column \"features\" (ltr_vec makes such vectors)",
-            names.len()
-        )));
-    }
-    Err(source.error(format!(
-        "the model needs {what} columns that are missing: {}; the columns are {}",
-        missing.join(", "),
-        roles.names.join(", ")
-    )))
 }

@@ -1,0 +1,479 @@
+//! How a role gets its column: by the option `columns`, by the training of the model, or by the name of the column.
+//!
+//! Rules (docs/reference/rules.md, 2):
+//! * 2.1, 2.2: Columns get roles by name, case-insensitively; the option `columns` overrides.
+//! * 2.3: Two columns that could fill one role are an error that asks for `columns`.
+//! * 2.13: With a model, a role has the column of the training. A feature of the model has no other role.
+
+use serde_json::{Map, Value, json};
+
+use super::Source;
+use super::reader::ReadSpec;
+use super::roles::FeatureColumns;
+use crate::arrange::ListConstraint;
+use crate::data::position_names;
+use crate::error::{Error, Result};
+
+/// Default names of each role, the most specific first.
+const NAMES: &[(&str, &[&str])] = &[
+    ("query", &["query_id", "qid", "query", "user_id", "user"]),
+    ("doc", &["doc_id", "docid", "document_id", "document", "doc", "item_id", "item"]),
+    ("relevance", &["relevance", "label", "rel", "grade", "rating"]),
+    ("features", &["features"]),
+    ("query_features", &["query_features"]),
+    ("weight", &["weight"]),
+    ("slot", &["slot"]),
+];
+
+/// Keys of the option `columns`.
+const KEYS: &[&str] =
+    &["query", "doc", "relevance", "features", "query_features", "weight", "slot", "ignore"];
+
+/// The default names of a role.
+fn default_names(role: &str) -> &'static [&'static str] {
+    NAMES.iter().find(|(known, _)| *known == role).map_or(&[], |(_, names)| names)
+}
+
+/// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, or a name that ends as in `product_id`,
+/// `product_uuid` or `productId`.
+fn is_like_id(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));
+    lower == "rowid"
+        || ["id", "uuid"].contains(&lower.rsplit('_').next().unwrap_or_default())
+        || before.is_some_and(|before| before.ends_with(|last: char| last.is_ascii_lowercase()))
+}
+
+/// Features that are named like ids and that the option `columns` does not list. They are refused if they hold numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LikeIds {
+    /// The columns.
+    pub columns: Vec<usize>,
+    /// What to say about them.
+    pub error: Error,
+}
+
+/// The names in the value of a key: one, or an array.
+fn listed_names(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(name) => vec![name],
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The columns of a source, and what decides about their roles.
+pub struct ColumnChoice<'a> {
+    source: &'a Source,
+    names: &'a [String],
+    /// The option `columns`.
+    columns: Option<&'a Map<String, Value>>,
+    spec: ReadSpec<'a>,
+}
+
+impl<'a> ColumnChoice<'a> {
+    /// Checks the option `columns`.
+    ///
+    /// # Errors
+    /// An unknown key; a column with two roles.
+    pub fn new(
+        source: &'a Source,
+        names: &'a [String],
+        columns: Option<&'a Map<String, Value>>,
+        spec: ReadSpec<'a>,
+    ) -> Result<Self> {
+        let choice = Self { source, names, columns, spec };
+        choice.check_keys()?;
+        choice.check_claims()?;
+        Ok(choice)
+    }
+
+    fn check_keys(&self) -> Result<()> {
+        for key in self.columns.into_iter().flat_map(Map::keys) {
+            if !KEYS.contains(&key.as_str()) {
+                return Err(Error::unknown_in("key", key, " in the option 'columns'", KEYS.iter().copied()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses columns with two roles. A document feature may also be a query feature (rule 2.2).
+    fn check_claims(&self) -> Result<()> {
+        let mut claims: Vec<(&str, &str)> = Vec::new();
+        for (key, value) in self.columns.into_iter().flatten() {
+            for name in listed_names(value) {
+                let both_features = |other: &str| key.ends_with("features") && other.ends_with("features");
+                let same = claims.iter().find(|(other, claimed)| {
+                    claimed.eq_ignore_ascii_case(name) && (*other == key || !both_features(other))
+                });
+                if let Some((other, _)) = same {
+                    let problem = if *other == key {
+                        format!("option 'columns' names the column \"{name}\" twice for '{key}'")
+                    } else {
+                        format!("option 'columns' gives the column \"{name}\" to both '{other}' and '{key}'")
+                    };
+                    return Err(self.source.error(problem));
+                }
+                claims.push((key, name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The column with this name.
+    fn find(&self, name: &str) -> Result<Option<usize>> {
+        let same = |column: &usize| self.names[*column].eq_ignore_ascii_case(name);
+        let mut found = (0..self.names.len()).filter(same);
+        match (found.next(), found.next()) {
+            (column, None) => Ok(column),
+            _ => Err(self.source.error(format!(
+                "two columns are named \"{name}\"; give one another name with AS"
+            ))),
+        }
+    }
+
+    /// The column that an option names.
+    fn lookup(&self, option: &str, name: &str) -> Result<usize> {
+        self.find(name)?.ok_or_else(|| {
+            self.source.error(format!(
+                "option '{option}' names the column \"{name}\", which does not exist; the columns are {}",
+                self.names.join(", ")
+            ))
+        })
+    }
+
+    /// The column of a role: by the option, then that of the training, then by its default names.
+    pub fn one(&self, role: &str) -> Result<Option<usize>> {
+        match self.columns.and_then(|columns| columns.get(role)) {
+            Some(Value::String(name)) => return self.given(role, name).map(Some),
+            Some(Value::Array(_)) if matches!(role, "features" | "query_features") => return Ok(None),
+            Some(other) => {
+                let what = format!("option 'columns', key '{role}'");
+                return Err(Error::value(what, other.to_string(), "the name of a column"));
+            }
+            None => {}
+        }
+        if role == "relevance" && !self.spec.relevance {
+            return Ok(None);
+        }
+        match self.trained(role)? {
+            Some(column) => Ok(Some(column)),
+            None => self.by_default_name(role),
+        }
+    }
+
+    /// The column that the option `columns` gives to a role. A feature of the model is refused (rule 2.13).
+    fn given(&self, role: &str, name: &str) -> Result<usize> {
+        let column = self.lookup("columns", name)?;
+        if role.ends_with("features") || !self.is_feature(column) {
+            return Ok(column);
+        }
+        let way_out = match (self.trained_name(role), self.trained(role)?) {
+            (_, Some(trained)) => {
+                format!("leave out '{role}': the model finds \"{}\" by itself", self.names[trained])
+            }
+            (Some(trained), None) => format!("the training read it from \"{trained}\""),
+            (None, None) => format!("name another column, or leave out '{role}'"),
+        };
+        Err(self.source.error(format!(
+            "option 'columns' gives the column \"{name}\" to '{role}', but it is a feature of the model; {way_out}"
+        )))
+    }
+
+    /// The name of a role's column in the training of the model.
+    fn trained_name(&self, role: &str) -> Option<&'a str> {
+        self.spec.model.and_then(|model| model.card.columns.of(role))
+    }
+
+    /// The column that a role had in the training of the model, unless the option `columns` uses it otherwise.
+    fn trained(&self, role: &str) -> Result<Option<usize>> {
+        let Some(name) = self.trained_name(role) else { return Ok(None) };
+        let column = self.find(name)?;
+        Ok(column.filter(|column| !self.claimed(role).contains(column)))
+    }
+
+    /// Whether a column is a feature of the model, of documents or of queries. Vectors have no columns for features.
+    fn is_feature(&self, column: usize) -> bool {
+        let Some(model) = self.spec.model else { return false };
+        let card = &model.card;
+        let of_documents = card.features.iter().filter(|_| card.columns.features.is_none());
+        let of_queries = self.named_query_features().iter().filter(|_| card.columns.query_features.is_none());
+        of_documents.chain(of_queries).any(|name| name.eq_ignore_ascii_case(&self.names[column]))
+    }
+
+    /// The query features that the model reads from the source.
+    fn named_query_features(&self) -> &'a [String] {
+        self.spec.model.map_or(&[], |model| model.ranker.named_query_features())
+    }
+
+    /// The column with a default name of a role (rules 2.1, 2.3).
+    fn by_default_name(&self, role: &str) -> Result<Option<usize>> {
+        let claimed = self.claimed(role);
+        let others = KEYS.iter().filter(|other| **other != role).filter_map(|other| self.trained_name(other));
+        let others: Vec<&str> = others.collect();
+        let mut candidates = Vec::new();
+        for name in default_names(role) {
+            let elsewhere = |column: &usize| {
+                claimed.contains(column)
+                    || self.is_feature(*column)
+                    || self.was_ignored(*column)
+                    || others.iter().any(|other| other.eq_ignore_ascii_case(name))
+            };
+            candidates.extend(self.find(name)?.filter(|column| !elsewhere(column)));
+        }
+        match candidates[..] {
+            [] => Ok(None),
+            [only] => Ok(Some(only)),
+            _ => Err(self.ambiguous(role, &candidates)),
+        }
+    }
+
+    /// Whether the training of the model ignored a column of this name.
+    fn was_ignored(&self, column: usize) -> bool {
+        let ignored = self.spec.model.map_or(&[][..], |model| &model.card.columns.ignored);
+        ignored.iter().any(|name| name.eq_ignore_ascii_case(&self.names[column]))
+    }
+
+    /// The error about columns that could each fill a role. Its proposal makes no feature of the others.
+    fn ambiguous(&self, role: &str, candidates: &[usize]) -> Error {
+        let names: Vec<&str> = candidates.iter().map(|column| self.names[*column].as_str()).collect();
+        let (first, others) = (names[0], &names[1..]);
+        let (ignored, rest) = match self.spec.model {
+            None => (others, "a column that is neither chosen nor ignored may become a feature"),
+            Some(_) => (&[][..], "the model does not read the other columns"),
+        };
+        let proposal = self.proposal(Some((role, first)), ignored);
+        let names = names.join(", ");
+        self.source.error(format!(
+            "the columns {names} could each be the {role}; choose one with the option {proposal} ({rest})"
+        ))
+    }
+
+    /// The option `columns` of the caller with a further role and further ignored columns.
+    fn proposal(&self, role: Option<(&str, &str)>, ignored: &[&str]) -> String {
+        let mut columns = self.columns.cloned().unwrap_or_default();
+        columns.extend(role.map(|(role, name)| (role.to_owned(), json!(name))));
+        if !ignored.is_empty() {
+            let list = columns.entry("ignore").or_insert_with(|| json!([]));
+            list.as_array_mut().into_iter().for_each(|list| list.extend(ignored.iter().map(|name| json!(name))));
+        }
+        format!("\"columns\": {}", Value::Object(columns))
+    }
+
+    /// The column of a role, which must have one if it is needed (rule 2.4).
+    pub fn required(&self, role: &str, needed: bool) -> Result<Option<usize>> {
+        match self.one(role)? {
+            None if needed => Err(self.absent(role)),
+            column => Ok(column),
+        }
+    }
+
+    fn absent(&self, role: &str) -> Error {
+        let names = match default_names(role) {
+            [some @ .., last] if !some.is_empty() => format!("one {} or {last}", some.join(", ")),
+            names => format!("it {}", names.concat()),
+        };
+        let is_default = |name: &str| default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name));
+        let mut reasons = Vec::new();
+        if let Some(name) = self.trained_name(role).filter(|name| !is_default(name)) {
+            reasons.push(format!("the training read it from \"{name}\"; "));
+        }
+        // Columns with a default name of the role that the model uses otherwise.
+        for (column, name) in self.names.iter().enumerate().filter(|(_, name)| is_default(name)) {
+            let what = match () {
+                () if self.is_feature(column) => "is a feature of the model",
+                () if self.was_ignored(column) => "was ignored in the training",
+                () => continue,
+            };
+            reasons.push(format!("\"{name}\" {what}; "));
+        }
+        self.source.error(format!(
+            "no {role} column among {}; {}name {names}, or use the option \"columns\": {{\"{role}\": \"...\"}}",
+            self.names.join(", "),
+            reasons.concat(),
+        ))
+    }
+
+    /// The column of the diversity value or of the slot.
+    ///
+    /// # Errors
+    /// No slot; a column to diversify by that does not exist.
+    pub fn group(
+        &self,
+        constraint: ListConstraint,
+        slot: Option<usize>,
+        diversify_by: Option<&str>,
+    ) -> Result<Option<usize>> {
+        match constraint {
+            ListConstraint::None => Ok(None),
+            ListConstraint::Diversity => {
+                diversify_by.map(|name| self.lookup("diversify_by", name)).transpose()
+            }
+            ListConstraint::Slots => slot.ok_or_else(|| self.absent("slot")).map(Some),
+        }
+    }
+
+    /// Columns that the caller ignores or gives to other roles.
+    fn claimed(&self, role: &str) -> Vec<usize> {
+        let others = self.columns.into_iter().flatten().filter(|(key, _)| *key != role);
+        let names = others.flat_map(|(_, value)| listed_names(value));
+        names.filter_map(|name| self.lookup("columns", name).ok()).collect()
+    }
+
+    /// Document features. `taken` are the columns of other roles.
+    ///
+    /// # Errors
+    /// Rule 2.3; features of the model that are missing (rule 3.6).
+    pub fn features(&self, taken: &[usize]) -> Result<FeatureColumns> {
+        if let Some(model) = self.spec.model {
+            return self.of_model("features", &model.card.features);
+        }
+        let rest = || FeatureColumns::Wide((0..self.names.len()).filter(|c| !taken.contains(c)).collect());
+        Ok(self.vector_or_list("features")?.unwrap_or_else(rest))
+    }
+
+    /// Query features. With a model: those that it reads from the source. `taken` are the columns of other roles.
+    ///
+    /// # Errors
+    /// Those of [`Self::features`].
+    pub fn query_features(&self, taken: &[usize]) -> Result<Option<FeatureColumns>> {
+        if self.spec.model.is_some() {
+            let names = self.named_query_features();
+            return (!names.is_empty()).then(|| self.of_model("query_features", names)).transpose();
+        }
+        match self.vector_or_list("query_features")? {
+            None => Ok(self.prefixed(taken)),
+            columns => Ok(columns),
+        }
+    }
+
+    /// Features of a model: the column of vectors that `columns` names or that the training had; otherwise columns with
+    /// the names of the features; otherwise a column of vectors with the default name.
+    fn of_model(&self, role: &str, features: &[String]) -> Result<FeatureColumns> {
+        let given = self.columns.is_some_and(|columns| columns.contains_key(role));
+        let exists = |feature: &String| self.names.iter().any(|name| name.eq_ignore_ascii_case(feature));
+        let wide = !given && self.trained_name(role).is_none() && features.iter().all(exists);
+        match if wide { None } else { self.one(role)? } {
+            Some(column) => Ok(FeatureColumns::Vector(column)),
+            None => self.by_name(role, features).map(FeatureColumns::Wide),
+        }
+    }
+
+    /// The columns with these names, in their order (rule 3.6).
+    fn by_name(&self, role: &str, names: &[String]) -> Result<Vec<usize>> {
+        let found: Vec<Option<usize>> = names.iter().map(|name| self.find(name)).collect::<Result<_>>()?;
+        let missing: Vec<&str> =
+            names.iter().zip(&found).filter(|(_, column)| column.is_none()).map(|(name, _)| name.as_str()).collect();
+        if missing.is_empty() {
+            return Ok(found.into_iter().flatten().collect());
+        }
+        // Features of vectors are named by their positions.
+        if names == position_names(names.len()) && missing.len() == names.len() {
+            return Err(self.source.error(format!(
+                "the model was trained on vectors of {} features; give one column \"{}\" (ltr_vec makes such vectors)",
+                names.len(),
+                self.trained_name(role).unwrap_or(role),
+            )));
+        }
+        let what = if role == "features" { "feature" } else { "query feature" };
+        Err(self.source.error(format!(
+            "the model needs {what} columns that are missing: {}; the columns are {}",
+            missing.join(", "),
+            self.names.join(", ")
+        )))
+    }
+
+    /// One column of vectors, or the columns that the option lists.
+    fn vector_or_list(&self, role: &str) -> Result<Option<FeatureColumns>> {
+        match self.listed(role)? {
+            Some(list) => Ok(Some(FeatureColumns::Wide(list))),
+            None => Ok(self.one(role)?.map(FeatureColumns::Vector)),
+        }
+    }
+
+    /// The list of columns that the caller gives for a key, if it is one.
+    ///
+    /// # Errors
+    /// A value that is no such list; a name that is no column.
+    pub fn listed(&self, key: &str) -> Result<Option<Vec<usize>>> {
+        let Some(value) = self.columns.and_then(|columns| columns.get(key)) else { return Ok(None) };
+        let refuse = || {
+            let what = format!("option 'columns', key '{key}'");
+            Error::value(what, value.to_string(), "an array of names of columns")
+        };
+        match value {
+            Value::String(_) if key != "ignore" => Ok(None),
+            Value::Array(list) if !list.is_empty() || key == "ignore" => {
+                let names = list.iter().map(|name| name.as_str().ok_or_else(refuse));
+                names.map(|name| self.lookup("columns", name?)).collect::<Result<_>>().map(Some)
+            }
+            _ => Err(refuse()),
+        }
+    }
+
+    /// The columns named `q_*` that have no other role.
+    fn prefixed(&self, taken: &[usize]) -> Option<FeatureColumns> {
+        let begins = |name: &str| name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"));
+        let claimed = self.claimed("query_features");
+        let free = |column: &usize| !taken.contains(column) && !claimed.contains(column);
+        let columns: Vec<usize> =
+            (0..self.names.len()).filter(free).filter(|column| begins(&self.names[*column])).collect();
+        (!columns.is_empty()).then_some(FeatureColumns::Wide(columns))
+    }
+
+    /// Features of a training that are named like ids and that the option `columns` does not list (rule 2.12).
+    pub fn like_ids(
+        &self,
+        features: &FeatureColumns,
+        query_features: Option<&FeatureColumns>,
+        doc: Option<usize>,
+    ) -> Option<LikeIds> {
+        let unlisted = |role: &str, columns: Option<&FeatureColumns>| -> Vec<usize> {
+            let listed = self.columns.is_some_and(|columns| columns.contains_key(role));
+            match columns {
+                Some(FeatureColumns::Wide(columns)) if !listed && self.spec.model.is_none() => {
+                    columns.iter().copied().filter(|column| is_like_id(&self.names[*column])).collect()
+                }
+                _ => Vec::new(),
+            }
+        };
+        let columns =
+            [unlisted("features", Some(features)), unlisted("query_features", query_features)].concat();
+        let error = self.refuse_ids(&columns, doc.is_some());
+        (!columns.is_empty()).then_some(LikeIds { columns, error })
+    }
+
+    fn refuse_ids(&self, columns: &[usize], has_doc: bool) -> Error {
+        let names: Vec<&str> = columns.iter().map(|column| self.names[*column].as_str()).collect();
+        let problem = match names[..] {
+            [only] => format!("the column \"{only}\" is named like an id and has no role"),
+            _ => format!("the columns \"{}\" are named like ids and have no role", names.join("\", \"")),
+        };
+        let role = match names.split_first() {
+            Some((first, others)) if !has_doc => {
+                let proposal = self.proposal(Some(("doc", first)), others);
+                format!("to name documents by \"{first}\", use {proposal}; ")
+            }
+            _ => String::new(),
+        };
+        let ignored = self.proposal(None, &names);
+        self.source.error(format!(
+            "{problem}; {role}to ignore ids, use {ignored}; to use an id as a feature, list all features under \"features\""
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_like_id;
+
+    #[test]
+    fn ids_are_known_by_their_names() {
+        for name in ["id", "ID", "session_id", "Product_Id", "rowid", "uuid", "order_uuid", "_id", "productId", "userID"] {
+            assert!(is_like_id(name), "{name}");
+        }
+        for name in ["bid", "paid", "grid", "acid", "valid", "id_count", "ids", "idf", "GRID", "Id3", "x", ""] {
+            assert!(!is_like_id(name), "{name}");
+        }
+    }
+}
