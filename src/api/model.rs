@@ -11,8 +11,8 @@ use crate::control;
 use crate::data::{self, Id, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{
-    self, FeatureWeight, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step, constrained_scores,
-    function_for, function_weights, parts, selected_rows,
+    self, FeatureWeight, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step,
+    constrained_scores, function_for, function_weights, parts, selected_rows,
 };
 use crate::metric::{Metric, Undefined};
 use crate::model::{self, Key, read_key};

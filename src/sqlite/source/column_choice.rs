@@ -126,9 +126,9 @@ impl<'a> ColumnChoice<'a> {
         let mut found = (0..self.names.len()).filter(same);
         match (found.next(), found.next()) {
             (column, None) => Ok(column),
-            _ => Err(self.source.error(format!(
-                "two columns are named \"{name}\"; give one another name with AS"
-            ))),
+            _ => Err(self
+                .source
+                .error(format!("two columns are named \"{name}\"; give one another name with AS"))),
         }
     }
 
@@ -255,7 +255,9 @@ impl<'a> ColumnChoice<'a> {
         columns.extend(role.map(|(role, name)| (role.to_owned(), json!(name))));
         if !ignored.is_empty() {
             let list = columns.entry("ignore").or_insert_with(|| json!([]));
-            list.as_array_mut().into_iter().for_each(|list| list.extend(ignored.iter().map(|name| json!(name))));
+            list.as_array_mut()
+                .into_iter()
+                .for_each(|list| list.extend(ignored.iter().map(|name| json!(name))));
         }
         format!("\"columns\": {}", Value::Object(columns))
     }
@@ -273,7 +275,8 @@ impl<'a> ColumnChoice<'a> {
             [some @ .., last] if !some.is_empty() => format!("one {} or {last}", some.join(", ")),
             names => format!("it {}", names.concat()),
         };
-        let is_default = |name: &str| default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name));
+        let is_default =
+            |name: &str| default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name));
         let mut reasons = Vec::new();
         if let Some(name) = self.trained_name(role).filter(|name| !is_default(name)) {
             reasons.push(format!("the training read it from \"{name}\"; "));
@@ -362,8 +365,12 @@ impl<'a> ColumnChoice<'a> {
     /// The columns with these names, in their order (rule 3.6).
     fn by_name(&self, role: &str, names: &[String]) -> Result<Vec<usize>> {
         let found: Vec<Option<usize>> = names.iter().map(|name| self.find(name)).collect::<Result<_>>()?;
-        let missing: Vec<&str> =
-            names.iter().zip(&found).filter(|(_, column)| column.is_none()).map(|(name, _)| name.as_str()).collect();
+        let missing: Vec<&str> = names
+            .iter()
+            .zip(&found)
+            .filter(|(_, column)| column.is_none())
+            .map(|(name, _)| name.as_str())
+            .collect();
         if missing.is_empty() {
             return Ok(found.into_iter().flatten().collect());
         }
@@ -469,10 +476,22 @@ mod tests {
 
     #[test]
     fn ids_are_known_by_their_names() {
-        for name in ["id", "ID", "session_id", "Product_Id", "rowid", "uuid", "order_uuid", "_id", "productId", "userID"] {
+        for name in [
+            "id",
+            "ID",
+            "session_id",
+            "Product_Id",
+            "rowid",
+            "uuid",
+            "order_uuid",
+            "_id",
+            "productId",
+            "userID",
+        ] {
             assert!(is_like_id(name), "{name}");
         }
-        for name in ["bid", "paid", "grid", "acid", "valid", "id_count", "ids", "idf", "GRID", "Id3", "x", ""] {
+        for name in ["bid", "paid", "grid", "acid", "valid", "id_count", "ids", "idf", "GRID", "Id3", "x", ""]
+        {
             assert!(!is_like_id(name), "{name}");
         }
     }

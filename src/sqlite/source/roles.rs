@@ -67,12 +67,7 @@ impl Roles {
     /// # Errors
     /// Rules 2.3, 2.4 and 2.13; a name in an option that is no column of the source; no slot although the constraint needs it;
     /// features of the model that are missing.
-    pub fn find(
-        source: &Source,
-        names: Vec<String>,
-        spec: ReadSpec<'_>,
-        options: &Params,
-    ) -> Result<Self> {
+    pub fn find(source: &Source, names: Vec<String>, spec: ReadSpec<'_>, options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let constraint = spec.constraint;
         let choice = ColumnChoice::new(source, &names, columns, spec)?;
