@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
+/// What to do about a kernel that takes too much memory.
+pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or a linear kernel";
+
 /// Bytes in use and the limit on them (option `max_memory`). Clones count together.
 #[derive(Debug, Clone)]
 pub struct Memory(Arc<Counters>);

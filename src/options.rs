@@ -144,7 +144,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Evaluate], "value of a query without a relevant document in a mean"),
     def("seed", Rule::Integer(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
-    def("max_memory", Rule::Integer(1, u64::MAX), "null", FIT_OR_SCORE, "largest number of bytes for the rows, also in the space of a kernel; default: no limit"),
+    def("max_memory", Rule::Integer(1, u64::MAX), "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
     def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print progress to standard error, if that is a terminal"),

@@ -20,6 +20,7 @@ use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
+use crate::memory::Reservation;
 use crate::model::Ranker;
 use crate::param::{Defaults, Params};
 
@@ -227,12 +228,16 @@ impl AlgorithmDef {
     }
 }
 
-/// Replaces the features of a data set by the scaled ones.
-fn scale(scaling: &Scaling, kind: ScalingKind, data: &mut Dataset, control: &Control) -> Result<()> {
+/// Replaces the features of a data set by the scaled ones. Returns the bytes of additional features.
+fn scale(scaling: &Scaling, kind: ScalingKind, data: &mut Dataset, control: &Control) -> Result<Reservation> {
+    let columns = data.features.columns();
+    let more = if scaling.width(columns) > columns { 2 * data.features.bytes() } else { 0 };
+    let what = format_args!("scaling {} documents to {} features", data.n_docs(), scaling.width(columns));
+    let memory = control.reserve(more, what, "use \"scale\": \"quantile\", or fewer rows")?;
     let features = data.take_features();
     data.features = scaling.matrix(features, &data.offsets, control)?;
     if data.features.is_finite() {
-        return Ok(());
+        return Ok(memory);
     }
     Err(Error::Data(format!("features are too large for the option 'scale' \"{}\"", kind.name())))
 }

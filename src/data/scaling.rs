@@ -21,6 +21,7 @@ use super::quantiles::Quantiles;
 use crate::control::Control;
 use crate::error::{Result, require};
 use crate::math::dense::Element;
+use crate::memory::matrix_bytes;
 use crate::param::named;
 
 /// The kinds of scaling.
@@ -250,8 +251,14 @@ fn each_column<T: Send>(
     learn: impl Fn(Vec<f64>) -> T + Sync,
 ) -> Result<Vec<T>> {
     let all: Vec<usize> = (0..data.features.columns()).collect();
+    // Fewer features at a time if memory is short. A column is copied, and some learn a table of it.
+    let threads = rayon::current_num_threads().min(all.len()) as u64;
+    let column = matrix_bytes(data.n_docs(), 3).saturating_mul(threads).max(1);
+    let together = (control.memory().available() / 2 / column).clamp(1, GATHERED as u64);
+    let (what, way_out) = (format_args!("scaling {} documents", data.n_docs()), "use fewer threads or rows");
+    let _memory = control.reserve(column.saturating_mul(together), what, way_out)?;
     let gathered = |features: &[usize]| -> Result<Vec<T>> {
-        let mut columns = vec![Vec::with_capacity(data.n_docs()); features.len()];
+        let mut columns: Vec<Vec<f64>> = features.iter().map(|_| Vec::with_capacity(data.n_docs())).collect();
         for row in 0..data.n_docs() {
             for (column, feature) in columns.iter_mut().zip(features) {
                 column.push(data.features.at(row, *feature));
@@ -260,7 +267,7 @@ fn each_column<T: Send>(
         let learned = columns.into_iter().map(|column| control.check().map(|()| learn(column)));
         learned.collect()
     };
-    let learned: Vec<Vec<T>> = all.par_chunks(GATHERED).map(gathered).collect::<Result<_>>()?;
+    let learned: Vec<Vec<T>> = all.par_chunks(together as usize).map(gathered).collect::<Result<_>>()?;
     Ok(learned.into_iter().flatten().collect())
 }
 

@@ -10,11 +10,16 @@ use super::point::NOT_FINITE;
 use crate::control::Control;
 use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
+use crate::memory::{bytes_of, matrix_bytes};
 use crate::model::{Factored, Key, Model, QueryDependent, Ranker};
 use crate::space::{Function, Scorer};
 
 /// Queries in one batch of fits.
 const BATCH: usize = 64;
+
+/// What needs memory, and what to do about too much of it.
+const SCORING: &str = "scoring the documents";
+const FEWER_ROWS: &str = "score fewer queries in one call";
 
 /// Scores of a data set.
 #[derive(Debug)]
@@ -156,6 +161,7 @@ impl<'a> ScoringJob<'a> {
     /// Scores every document by the function of its query.
     fn finish(self, control: &Control) -> Result<Scored> {
         let Self { model, data, functions, seen, fitted, warnings, .. } = self;
+        let _memory = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
         let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
         let scorer = model.scorer()?;
         let score_query = |(query, function): (usize, &Option<Arc<Function>>)| {
@@ -170,6 +176,19 @@ impl<'a> ScoringJob<'a> {
             functions.par_iter().enumerate().map(score_query).collect::<Result<_>>()?;
         Scored { scores: scores.concat(), seen, fitted, warnings }.checked(NOT_FINITE)
     }
+}
+
+/// Bytes that scoring takes besides the data set: its scaled features, and on each thread what a query needs.
+fn scoring_bytes(model: &Model, data: &Dataset) -> Result<u64> {
+    let scorer = model.scorer()?;
+    let scaled = 1 + (scorer.width() / data.features.columns().max(1)) as u64;
+    let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
+    let per_thread =
+        if scorer.is_linear() { 0 } else { matrix_bytes(longest, scorer.dim() + scorer.width()) };
+    let scores = bytes_of::<[f64; 2]>(data.n_docs()) + bytes_of::<[usize; 8]>(data.n_queries());
+    Ok(scaled * data.features.bytes()
+        + scores
+        + per_thread.saturating_mul(rayon::current_num_threads() as u64))
 }
 
 impl Scored {

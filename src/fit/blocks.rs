@@ -10,12 +10,20 @@ use crate::cache::BoundedCache;
 use crate::control::Control;
 use crate::data::{Dataset, Matrix};
 use crate::error::{Error, Result};
-use crate::loss::Loss;
+use crate::loss::{self, Loss};
+use crate::math::lanes::LANES;
+use crate::memory::{Memory, Reservation, matrix_bytes};
 use crate::solve::{ListBlock, QueryBlock, Rows};
-use crate::space::{Scorer, Space};
+use crate::space::{Form, Scorer, Space};
 
 /// Pair moments take 8 dim^2 bytes per query. They are computed up to this many weights.
 const MAX_DIM_WITH_MOMENT: usize = 200;
+
+/// Vectors of a number per document that a prepared query has besides its features.
+const SMALL_VECTORS: usize = 6;
+
+/// What to do if prepared queries take too much memory.
+const FEWER: &str = "use fewer rows, landmarks or threads";
 
 /// Limit of the cache of prepared queries (bytes).
 const CACHE_BYTES: usize = 256 << 20;
@@ -239,6 +247,73 @@ impl TrainingBlocks {
                 ListBlock::new(rows, labels, row_groups, loss).map(QueryBlock::List)
             }
         }
+    }
+
+    /// Reserves the bytes of these queries prepared for one fit, and of the copies that are made meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn reserve(&self, queries: impl Iterator<Item = usize>, control: &Control) -> Result<Reservation> {
+        let (mut sum, mut largest) = (0_u64, 0);
+        for query in queries {
+            let bytes = self.prepared_bytes(query);
+            (sum, largest) = (sum.saturating_add(bytes), bytes.max(largest));
+        }
+        self.reserve_bytes(sum, largest, control.memory())
+    }
+
+    /// Bytes of the blocks of all queries in a model.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        let bytes = |size: &u32| self.layout.block_bytes(*size as usize).unwrap_or(usize::MAX) as u64;
+        self.sizes.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Reserves the bytes of all queries prepared for many fits: in the cache if they fit there, otherwise also once on
+    /// each thread.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn reserve_cache(&self, memory: &Memory) -> Result<Reservation> {
+        let (mut sum, mut largest) = (0_u64, 0);
+        for query in (0..self.len()).filter(|query| self.is_informative(*query)) {
+            let judgments = self.layout.block_bytes(self.sizes[query] as usize).unwrap_or(usize::MAX) as u64;
+            let own = if matches!(self.origin, Origin::Rows(_)) { 0 } else { 2 * judgments };
+            let bytes = self.prepared_bytes(query) + self.moment_bytes() + own;
+            (sum, largest) = (sum.saturating_add(bytes), bytes.max(largest));
+        }
+        if sum > CACHE_BYTES as u64 {
+            sum = sum.saturating_mul(rayon::current_num_threads() as u64).saturating_add(CACHE_BYTES as u64);
+        }
+        self.reserve_bytes(sum, largest, memory)
+    }
+
+    fn reserve_bytes(&self, sum: u64, largest: u64, memory: &Memory) -> Result<Reservation> {
+        let copies = largest.saturating_mul(rayon::current_num_threads() as u64);
+        let what = format_args!("preparing training queries in a space of {} weights", self.space.dim());
+        memory.reserve(sum.saturating_add(copies), what, FEWER)
+    }
+
+    /// Bytes of a query prepared for a solver, without its moment.
+    fn prepared_bytes(&self, query: usize) -> u64 {
+        let n = self.sizes[query] as usize;
+        let is_linear = self.space.is_linear();
+        let rows = match (&self.loss, &self.origin) {
+            (Loss::List(_), Origin::Rows(_)) if is_linear => 0,
+            (Loss::Pair(_), Origin::Rows(data)) if !is_linear && self.space.form() == Form::Ranking => {
+                1 + loss::pair_count(data.labels(query)) as usize
+            }
+            (Loss::Pair(_), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
+            _ => n,
+        };
+        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES)) + matrix_bytes(n, SMALL_VECTORS)
+    }
+
+    /// Bytes of the pair moment of a query.
+    fn moment_bytes(&self) -> u64 {
+        let dim = self.space.dim();
+        let has_moment = matches!(self.loss, Loss::Pair(_)) && dim <= MAX_DIM_WITH_MOMENT;
+        let width = if has_moment { dim.next_multiple_of(LANES) } else { 0 };
+        matrix_bytes(width, width)
     }
 
     /// Bytes of a query in the cache.

@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
 use crate::math::dense::distance;
+use crate::memory::Reservation;
 use crate::smoothing::{Smoothing, SmoothingKind};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
@@ -126,6 +127,21 @@ impl Neighborhood {
         neighbors.par_iter().map(weighted).collect()
     }
 
+    /// Reserves the bytes of the documents of these neighbors. Those of a smoothing with a cache are reserved once, by
+    /// [`TrainingBlocks::reserve_cache`].
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory).
+    pub fn reserve(&self, neighbors: &[Neighbor], control: &Control) -> Result<Reservation> {
+        match self.smoothing.kind {
+            SmoothingKind::Uniform => {
+                let queries = neighbors.iter().map(|neighbor| neighbor.query);
+                self.blocks.reserve(queries.filter(|query| self.blocks.is_informative(*query)), control)
+            }
+            _ => Ok(control.memory().nothing()),
+        }
+    }
+
     /// Fits the function of these neighbors.
     ///
     /// # Errors
@@ -136,6 +152,7 @@ impl Neighborhood {
         spec: &FitSpec,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
+        let _memory = self.reserve(neighbors, control)?;
         spec.fit(self.blocks.space(), &self.weighted_blocks(neighbors, control)?, control)
     }
 }

@@ -112,12 +112,22 @@ impl FitSpec {
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<Solution>> {
+        let reserve = |bytes: u64| {
+            let what = format_args!("the solver of a function of {} weights", space.dim());
+            control.reserve(bytes, what, "use fewer features, landmarks, rows or threads")
+        };
         match &self.loss {
             Loss::Pair(loss) => {
-                solve::pair_path(&self.pair_problem(*loss, space, blocks)?, lambdas, &self.options(), control)
+                let problem = self.pair_problem(*loss, space, blocks)?;
+                let _memory = reserve(solve::pair_bytes(&problem, self.solver))?;
+                solve::pair_path(&problem, lambdas, &self.options(), control)
             }
             Loss::List(loss) => {
                 let problem = self.list_problem(loss, space, blocks)?;
+                let _memory = reserve(match self.penalty {
+                    Penalty::Threshold | Penalty::Components => solve::spectral_bytes(space.dim()),
+                    Penalty::Ridge | Penalty::Ball => solve::list_bytes(&problem, self.solver),
+                })?;
                 match self.penalty {
                     Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), control),
                     Penalty::Threshold => solve::spectral_path(&problem, Cut::Threshold, lambdas, control),

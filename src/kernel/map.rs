@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::basis::{Basis, shifted};
 use super::blocks::{check_width, is_valid_factor, rows as in_blocks, solve_rows};
 use super::kernel::Kernel;
-use super::options::{MapOptions, check_diagonal, coefficients, warning};
+use super::options::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
 use super::points::Points;
 use super::sample::sample;
 use crate::control::Control;
@@ -76,6 +76,7 @@ impl FeatureMap {
     /// A kernel that is not a finite number on a document, or an interruption.
     pub fn fit(kernel: &Kernel, features: &Matrix, options: &MapOptions, control: &Control) -> Result<Self> {
         let chosen = sample(features.rows(), options.candidates(), options.seed);
+        let _memory = reserve_candidates(2 * chosen.len(), features.columns(), control)?;
         let rows = features.select_rows(&chosen).rows_f64(0..chosen.len());
         let dim = features.columns();
         let candidates = Candidates { kernel, points: Points::new(&rows, chosen.len(), dim), rows };

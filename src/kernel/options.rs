@@ -1,9 +1,11 @@
 //! Options and checks of both maps.
 
 use super::kernel::Kernel;
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::pivoted::{Gram, Limits};
 use crate::math::triangular;
+use crate::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
 
 /// A negative part above this fraction of the largest diagonal is not rounding.
 const CLEARLY_NEGATIVE: f64 = 1e-6;
@@ -29,15 +31,6 @@ impl Default for MapOptions {
 }
 
 impl MapOptions {
-    /// Bytes that fitting a map to `n` documents or pairs of `dim` features takes at most, without their
-    /// vectors.
-    pub fn bytes(&self, n: usize, dim: usize) -> u64 {
-        let candidates = self.candidates().min(n) as u64;
-        let rank = (self.landmarks as u64).min(candidates);
-        let numbers = candidates.saturating_mul(rank.saturating_add(4 * dim as u64));
-        numbers.saturating_add(rank.saturating_mul(rank)).saturating_mul(8)
-    }
-
     /// Most documents or pairs from which pivots are chosen.
     pub(super) fn candidates(&self) -> usize {
         self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
@@ -46,6 +39,11 @@ impl MapOptions {
     pub(super) fn limits(&self) -> Limits {
         Limits { rank: self.landmarks, tolerance: self.tolerance }
     }
+}
+
+/// Reserves the bytes of copies of documents from which pivots are chosen.
+pub(super) fn reserve_candidates(documents: usize, dim: usize, control: &Control) -> Result<Reservation> {
+    control.reserve(matrix_bytes(documents, dim), "choosing landmarks", FEWER_LANDMARKS)
 }
 
 /// beta with L' beta = w.

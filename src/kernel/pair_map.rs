@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use super::basis::Basis;
 use super::blocks::{check_coefficients, check_width, is_valid_factor, rows as in_blocks, solve_rows};
 use super::kernel::Kernel;
-use super::options::{MapOptions, check_diagonal, coefficients, warning};
+use super::options::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
 use super::points::Points;
 use super::sample::sample;
 use crate::control::Control;
@@ -125,6 +125,7 @@ impl PairMap {
         control: &Control,
     ) -> Result<Self> {
         let chosen = sampled_pairs(offsets, labels, options);
+        let _memory = reserve_candidates(4 * chosen.len(), features.columns(), control)?;
         let candidates = Candidates::new(kernel, features, &chosen);
         check_diagonal(&candidates)?;
         let found = pivoted::factor(&candidates, options.limits(), control)?;
@@ -141,6 +142,11 @@ impl PairMap {
     /// Number of features r: of pivot pairs.
     pub fn dim(&self) -> usize {
         self.pivots.len()
+    }
+
+    /// The kernel and the documents of the pivots.
+    pub fn basis(&self) -> &Basis {
+        &self.basis
     }
 
     /// Number of features of a document.

@@ -9,6 +9,7 @@ use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::math::order::median;
+use crate::memory::matrix_bytes;
 
 /// Up to this many documents the median is that of all pairs; of more, that of a sample of so many.
 const MEDIAN_DOCUMENTS: usize = 2000;
@@ -71,6 +72,8 @@ pub(super) fn median_distance(
 ) -> Result<Option<f64>> {
     let chosen = features.select_rows(&sample(features.rows(), MEDIAN_DOCUMENTS, seed));
     let (n, dim) = (chosen.rows(), chosen.columns());
+    let (what, way_out) = ("the median distance of documents", "give the kernel a width");
+    let _memory = control.reserve(matrix_bytes(n, n + 4 * dim), what, way_out)?;
     let rows = chosen.rows_f64(0..n);
     let points = Points::new(&rows, n, dim);
     let mut distances = Vec::with_capacity(n * n.saturating_sub(1) / 2);

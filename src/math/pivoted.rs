@@ -25,6 +25,7 @@ use super::simd::simd;
 use super::tile::{TILE, Tile, tiles_for};
 use crate::control::Control;
 use crate::error::Result;
+use crate::memory::{FEWER_LANDMARKS, grown_bytes};
 
 /// Largest square of an entry of L, in largest diagonals.
 const LONGEST: f64 = 2.0;
@@ -151,6 +152,12 @@ impl<'a, G: Gram> Work<'a, G> {
         Self { gram, chunks, largest, pivots: Vec::new(), factor: Vec::new() }
     }
 
+    /// Bytes of L with one more column, and of its rows at the pivots.
+    fn bytes(&self) -> u64 {
+        let columns = self.chunks.first().map_or(0, |chunk| grown_bytes(&chunk.columns, 1));
+        columns.saturating_mul(self.chunks.len() as u64) + grown_bytes(&self.factor, self.pivots.len() + 1)
+    }
+
     /// The open row with the largest remaining diagonal above `least`, the first one of equals.
     fn best(&self, least: f64) -> Option<(usize, f64)> {
         let better = |best: Option<(usize, f64)>, row: (usize, f64)| {
@@ -205,10 +212,13 @@ impl<'a, G: Gram> Work<'a, G> {
 /// An interruption.
 pub fn factor(gram: &impl Gram, limits: Limits, control: &Control) -> Result<Pivoted> {
     let mut work = Work::new(gram);
+    let mut memory = control.memory().nothing();
     let least = limits.tolerance * work.largest;
     while work.pivots.len() < limits.rank {
         control.check()?;
         let Some((pivot, diagonal)) = work.best(least) else { break };
+        let rank = work.pivots.len() + 1;
+        memory.resize(work.bytes(), format_args!("a kernel space of {rank} landmarks"), FEWER_LANDMARKS)?;
         work.take(pivot, diagonal, control)?;
     }
     Ok(work.finish())

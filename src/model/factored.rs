@@ -15,6 +15,7 @@ use crate::error::{Error, Result, require};
 use crate::loss::{Loss, Shape};
 use crate::math::dense::dot;
 use crate::math::order::compare;
+use crate::memory::{bytes_of, matrix_bytes};
 use crate::solve::{Factors, HalfStep, UserLoss, gather};
 
 pub(super) const TAG: &str = "factor";
@@ -199,6 +200,14 @@ impl Factored {
         }
         scored.sort_unstable_by(before);
         scored
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        let ids = self.users.iter().chain(&self.items);
+        let ids_bytes = ids.map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum::<u64>();
+        let rows = matrix_bytes(self.users.len() + self.items.len(), self.factors.rank + 2);
+        ids_bytes.saturating_add(rows).saturating_add(bytes_of::<u32>(self.rated.len()))
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>> {

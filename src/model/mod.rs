@@ -144,13 +144,23 @@ impl Model {
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
         let tag = self.ranker.tag().to_owned();
         let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), tag, ranker };
-        let bytes = envelope::seal(&encode_header(&header)?, &blocks)?;
+        let encoded = encode_header(&header)?;
+        drop(header);
+        let bytes = envelope::seal(&encoded, &blocks)?;
+        drop(encoded);
         // Blocks hold rows that were checked before the fit: the header is what can be wrong.
         let end = header_end(&bytes, bytes.len() as u64)?;
         match Self::from_header(&bytes[..end], bytes.len() as u64) {
             Ok(_) => Ok(bytes),
             Err(error) => Err(self.cannot_be_stored(&error)),
         }
+    }
+
+    /// Bytes that are in use during [`Self::to_bytes`]: the model, its bytes twice, and what is read from them again; of
+    /// the blocks only their bytes.
+    pub fn encoding_bytes(&self) -> u64 {
+        let blocks = self.ranker.as_query_dependent().map_or(0, QueryDependent::block_bytes);
+        self.ranker.bytes().saturating_mul(5).saturating_add(blocks.saturating_mul(2))
     }
 
     fn cannot_be_stored(&self, error: &Error) -> Error {

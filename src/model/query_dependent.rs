@@ -19,6 +19,7 @@ use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result, require};
 use crate::fit::{FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
+use crate::memory::{Memory, Reservation, bytes_of, matrix_bytes};
 use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use crate::space::{Function, Scorer, Space};
 
@@ -63,6 +64,27 @@ impl QueryDependent {
     /// How query features are computed.
     pub fn query_rule(&self) -> &QueryFeatureRule {
         &self.training.rule
+    }
+
+    /// Bytes that it takes, without blocks.
+    pub fn bytes(&self) -> u64 {
+        let TrainingQueries { ids, functions, .. } = &self.training;
+        let ids_bytes = ids.iter().map(|id| bytes_of::<[Id; 2]>(1) + 2 * id.heap_bytes()).sum::<u64>();
+        let features = matrix_bytes(self.neighborhood.features.nrows(), self.neighborhood.features.ncols());
+        self.space().bytes() + matrix_bytes(functions.len(), self.space().dim() + 8) + features + ids_bytes
+    }
+
+    /// Bytes of all blocks.
+    pub fn block_bytes(&self) -> u64 {
+        self.neighborhood.blocks.block_bytes()
+    }
+
+    /// Reserves the bytes of training queries that are loaded and prepared to fit functions.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn reserve_cache(&self, memory: &Memory) -> Result<Reservation> {
+        self.neighborhood.blocks.reserve_cache(memory)
     }
 
     /// The stored function of a training query with exactly these scaled features.

@@ -10,6 +10,7 @@ use super::query_dependent::{self, QueryDependent};
 use crate::data::{QueryFeatureKind, QueryFeatureRule};
 use crate::error::{Error, Result};
 use crate::fit::Loading;
+use crate::memory::matrix_bytes;
 use crate::space::{Function, Scorer};
 
 /// A fitted ranker.
@@ -71,6 +72,18 @@ impl Ranker {
             Self::Online(online) => Some(online.linear().scorer()),
             Self::QueryDependent(ranker) => Some(ranker.space()),
             Self::Factored(_) => None,
+        }
+    }
+
+    /// Bytes that it takes, without blocks.
+    pub fn bytes(&self) -> u64 {
+        let functions =
+            |count: usize, scorer: &dyn Scorer| scorer.bytes() + matrix_bytes(count, scorer.dim() + 8);
+        match self {
+            Self::Linear(linear) => functions(1, linear.scorer()),
+            Self::Online(online) => functions(4, online.linear().scorer()),
+            Self::QueryDependent(ranker) => ranker.bytes(),
+            Self::Factored(factored) => factored.bytes(),
         }
     }
 

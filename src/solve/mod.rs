@@ -5,6 +5,7 @@ mod check;
 mod factor;
 mod list;
 mod pair;
+mod workspace;
 
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -16,6 +17,8 @@ pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
 };
+pub use workspace::{least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};
+
 pub use pair::{PairBlock, PairProblem, certificate, path as pair_path, solve};
 
 /// A solver of problems with pairwise losses, with listwise losses, or with both.

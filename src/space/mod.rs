@@ -20,8 +20,9 @@ use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix, shaped};
 use crate::error::{Error, Result, require};
 use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap};
-use crate::loss;
 use crate::math::dense::dot;
+use crate::math::tile::TILE;
+use crate::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
 use crate::param::named;
 use crate::solve::PairBlock;
 
@@ -68,6 +69,9 @@ pub trait Scorer: Sync {
 
     /// Number of weights of a function.
     fn dim(&self) -> usize;
+
+    /// Bytes that it takes: of a kernel its documents, and the factor of their matrix.
+    fn bytes(&self) -> u64;
 
     /// Whether one document can be scored without the other documents of its query.
     fn pointwise(&self) -> bool;
@@ -209,14 +213,13 @@ impl Space {
         self.form
     }
 
-    /// Bytes of all training documents (pairs for ranking functions) as the solver reads them; 0 if they are not copied.
-    pub fn bytes(&self, data: &Dataset) -> u64 {
-        let rows: u64 = match &self.map {
-            Map::Linear => 0,
-            Map::Documents(_) | Map::Fitted(_) => data.n_docs() as u64,
-            Map::Pairs(_) => (0..data.n_queries()).map(|query| loss::pair_count(data.labels(query))).sum(),
-        };
-        rows * 8 * self.dim() as u64
+    /// Reserves the bytes that it takes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn reserve(&self, control: &Control) -> Result<Reservation> {
+        let what = format_args!("a kernel space of {} landmarks", self.dim());
+        control.reserve(self.bytes(), what, FEWER_LANDMARKS)
     }
 
     /// A message for the caller, if the kernel needs one.
@@ -378,6 +381,16 @@ impl Scorer for Space {
             Map::Documents(map) => map.dim(),
             Map::Fitted(basis) => basis.points().len(),
             Map::Pairs(map) => map.dim(),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let documents = |basis: &Basis| matrix_bytes(basis.points().len() + TILE, basis.points().dim());
+        match &self.map {
+            Map::Linear => 0,
+            Map::Documents(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
+            Map::Fitted(basis) => documents(basis),
+            Map::Pairs(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
         }
     }
 

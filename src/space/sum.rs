@@ -40,6 +40,10 @@ impl Scorer for SumSpace {
         self.members.iter().map(|member| member.space.dim()).sum()
     }
 
+    fn bytes(&self) -> u64 {
+        self.members.iter().map(|member| member.space.bytes()).sum()
+    }
+
     fn pointwise(&self) -> bool {
         self.members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
     }

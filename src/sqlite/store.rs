@@ -7,6 +7,8 @@
 mod transaction;
 mod write;
 
+use std::sync::Arc;
+
 use rusqlite::blob::Blob;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
@@ -16,6 +18,7 @@ pub use self::write::{Activation, BaseVersion, NewVersion};
 use super::source::quote;
 use crate::algorithm;
 use crate::error::{Error, Result};
+use crate::memory::{Memory, Reservation};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
@@ -155,7 +158,7 @@ impl<'a> Store<'a> {
     }
 
     /// The model of a row. Its header is decoded unless it is cached; its blocks are read on demand.
-    fn load(&self, row: i64, state: &State) -> Result<ModelHandle> {
+    fn load(&self, row: i64, state: &State, memory: &Memory) -> Result<ModelHandle> {
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = open_blob(self.connection, &location)?;
         let mut bytes = vec![0; KEY_END];
@@ -163,12 +166,14 @@ impl<'a> Store<'a> {
         let key = read_key(&bytes)?;
         let length = blob.size() as u64;
         let end = header_end(&bytes, length)?;
+        let mut held = memory.nothing();
         let model = state.model(key, || {
+            reserve_decoded(&mut held, end)?;
             bytes.resize(end, 0);
             read_at(&blob, 0, &mut bytes)?;
             checked(Model::from_header(&bytes, length)?)
         })?;
-        Ok(ModelHandle { model, key, location: Some(location) })
+        Ok(ModelHandle { model, key, location: Some(location), memory: Arc::new(held) })
     }
 
     /// Name, version and report of the model of this name.
@@ -200,6 +205,11 @@ fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<
 
 fn no_model() -> Error {
     Error::Corrupt("the column model does not hold a BLOB of a model".to_owned())
+}
+
+/// Reserves what a model takes that is decoded from this many bytes: the bytes, the parts in them, and their values.
+fn reserve_decoded(memory: &mut Reservation, bytes: usize) -> Result<()> {
+    memory.resize(3 * bytes as u64, "decoding the model", "use a smaller model, or raise the limit")
 }
 
 /// Refuses a model of an unknown algorithm.
@@ -254,7 +264,7 @@ impl ModelHandle {
 /// The model of an argument (rule 5.10).
 ///
 /// # Errors
-/// No such model, none active, bytes that are not a model, an argument of another type.
+/// No such model, none active, bytes that are not a model, an argument of another type, [`Error::Memory`].
 pub fn model(
     connection: &Connection,
     argument: ValueRef<'_>,
@@ -266,13 +276,18 @@ pub fn model(
         // Every byte is hashed: a damaged copy of a cached model must not be taken for it.
         ValueRef::Blob(bytes) => {
             let key = xxh3_128(bytes);
-            let model = state.model(key, || checked(Model::from_bytes(bytes)?))?;
-            Ok(ModelHandle { model, key, location: None })
+            let mut held = limits.memory().nothing();
+            let model = state.model(key, || {
+                reserve_decoded(&mut held, bytes.len())?;
+                checked(Model::from_bytes(bytes)?)
+            })?;
+            Ok(ModelHandle { model, key, location: None, memory: Arc::new(held) })
         }
         ValueRef::Text(name) => {
             let store = Store::new(connection, schema, limits)?;
             let name = String::from_utf8_lossy(name);
-            let model = retry_busy(connection, limits, || store.load(store.row_id(&name)?, state));
+            let model =
+                retry_busy(connection, limits, || store.load(store.row_id(&name)?, state, limits.memory()));
             model.map_err(|error| match error {
                 Error::Corrupt(problem) => Error::Corrupt(format!("'{name}': {problem}")),
                 other => other,

@@ -113,6 +113,9 @@ impl TrainingSpec for AutoSpec {
         let data = set.data;
         // 1. Every candidate, cross-validated on some of the rows.
         let candidates = candidate::candidates(self, count_judged(&data)?);
+        let what = "the queries on which 'auto' tries candidates";
+        let _memory =
+            control.reserve(data.bytes(), what, "use one algorithm, such as rank_svm, or fewer rows")?;
         let tried = tried(&data, self.seed);
         let cells = Cells::new(&tried, self.seed);
         control.expect(candidates.len() + AVERAGED);

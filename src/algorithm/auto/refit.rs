@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::AutoSpec;
-use super::trial::{Trial, block, prepared};
+use super::trial::{Prepared, Trial, block, prepared, reserve_blocks};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -25,7 +25,10 @@ pub(super) struct Fitted {
 
 /// Fits the candidate of a trial at its lambda.
 pub(super) fn fit(spec: &AutoSpec, trial: &Trial, data: &Dataset, control: &Control) -> Result<Fitted> {
-    let (scaling, data, space) = prepared(spec, &trial.candidate, data, spec.landmarks, control)?;
+    let prepared = prepared(spec, &trial.candidate, data, spec.landmarks, control)?;
+    let Prepared { data, space, .. } = &prepared;
+    let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
+    let _memory = reserve_blocks(space, data.n_docs().min(CHUNK + longest), 2, control)?;
     let mut gram = Gram::zero(space.dim());
     let mut query = 0;
     while query < data.n_queries() {
@@ -33,14 +36,14 @@ pub(super) fn fit(spec: &AutoSpec, trial: &Trial, data: &Dataset, control: &Cont
         let end = data.offsets.partition_point(|offset| *offset <= limit).saturating_sub(1).max(query + 1);
         let blocks: Vec<(ListBlock, f64)> = (query..end)
             .into_par_iter()
-            .map(|query| block(&space, &data, query, control))
+            .map(|query| block(space, data, query, control))
             .collect::<Result<_>>()?;
         let queries: Vec<(&ListBlock, f64)> = blocks.iter().map(|(block, weight)| (block, *weight)).collect();
         gram.add(&Gram::of(space.dim(), &queries)?);
         query = end;
     }
-    solved(&gram, trial.lambda(), data.n_docs() as f64, &space).map(|(weights, objective)| Fitted {
-        member: Member { scaling, space: space.fitted() },
+    solved(&gram, trial.lambda(), data.n_docs() as f64, space).map(|(weights, objective)| Fitted {
+        member: Member { scaling: prepared.scaling.clone(), space: space.fitted() },
         weights,
         objective,
     })

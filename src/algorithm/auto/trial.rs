@@ -17,9 +17,11 @@ use crate::error::Result;
 use crate::fit::Prior;
 use crate::kernel::{self, MapOptions};
 use crate::loss::{Loss, least_squares};
+use crate::math::lanes::LANES;
+use crate::memory::{Reservation, matrix_bytes};
 use crate::metric::Mean;
 use crate::select::{argmax_smoothed, fold_numbers, smoothed};
-use crate::solve::{Gram, ListBlock, Rows};
+use crate::solve::{Gram, ListBlock, Rows, least_squares_bytes};
 use crate::space::{Form, Scorer, Space};
 
 /// Folds of each partition.
@@ -32,6 +34,12 @@ pub(super) struct Cells {
     /// For each query its fold in each partition; `None` for queries that are never held out.
     folds: Vec<Option<[usize; PARTITIONS]>>,
 }
+
+/// Sums of cells, and of the training sets of folds.
+const CELLS_AND_FOLDS: usize = FOLDS * FOLDS + 1 + PARTITIONS * FOLDS;
+
+/// What to do if a candidate takes too much memory.
+const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
 
 /// The queries that a fold holds out, and for each lambda their values.
 type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
@@ -90,20 +98,31 @@ impl Trial {
 }
 
 /// The scaled documents of a candidate and the space of its functions.
+pub(super) struct Prepared {
+    pub scaling: Scaling,
+    pub data: Arc<Dataset>,
+    pub space: Space,
+    /// The bytes of both.
+    _memory: [Reservation; 3],
+}
+
+/// Scales the documents and fits the space.
 pub(super) fn prepared(
     spec: &AutoSpec,
     candidate: &Candidate,
     data: &Dataset,
     landmarks: usize,
     control: &Control,
-) -> Result<(Scaling, Arc<Dataset>, Space)> {
+) -> Result<Prepared> {
+    let copy = control.reserve(data.bytes(), "a scaled copy of the documents", FEWER)?;
     let scaling = Scaling::fit(candidate.scale, data, control)?;
     let mut scaled = data.clone();
-    scale(&scaling, candidate.scale, &mut scaled, control)?;
+    let more = scale(&scaling, candidate.scale, &mut scaled, control)?;
     let map = MapOptions { landmarks, seed: spec.seed, ..MapOptions::default() };
     let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
     let space = Space::fit(&kernel, Form::Scoring, &scaled, &map, control)?;
-    Ok((scaling, Arc::new(scaled), space))
+    let _memory = [copy, more, space.reserve(control)?];
+    Ok(Prepared { scaling, data: Arc::new(scaled), space, _memory })
 }
 
 /// One query for least squares, with its weight: its number of documents.
@@ -124,6 +143,23 @@ pub(super) fn block(
     Ok((ListBlock::new(rows, data.labels(query), &[], &least_squares())?, n))
 }
 
+/// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.
+pub(super) fn reserve_blocks(
+    space: &Space,
+    documents: usize,
+    sums: usize,
+    control: &Control,
+) -> Result<Reservation> {
+    let dim = space.dim();
+    // Queries that are being prepared have a copy. Linear functions use the documents of the data set.
+    let copied = if space.is_linear() { 0 } else { matrix_bytes(documents, dim) };
+    let square = matrix_bytes(dim + 2 * LANES, dim + 2 * LANES);
+    let solutions = square.saturating_mul(1 + rayon::current_num_threads() as u64);
+    let bytes = copied + solutions + square / 2 * sums as u64 + least_squares_bytes(dim, documents);
+    let what = format_args!("fitting {documents} documents in a space of {dim} landmarks");
+    control.reserve(bytes, what, FEWER)
+}
+
 /// Cross-validates a candidate.
 pub(super) fn cross_validate(
     spec: &AutoSpec,
@@ -134,10 +170,12 @@ pub(super) fn cross_validate(
 ) -> Result<Trial> {
     // 1. The sums of each cell.
     let landmarks = spec.landmarks.min(super::TRIAL_LANDMARKS);
-    let (_, data, space) = prepared(spec, &candidate, data, landmarks, control)?;
+    let prepared = prepared(spec, &candidate, data, landmarks, control)?;
+    let Prepared { data, space, .. } = &prepared;
+    let _memory = reserve_blocks(space, data.n_docs(), CELLS_AND_FOLDS, control)?;
     let blocks: Vec<(ListBlock, f64)> = (0..data.n_queries())
         .into_par_iter()
-        .map(|query| block(&space, &data, query, control))
+        .map(|query| block(space, data, query, control))
         .collect::<Result<_>>()?;
     let cells = cells.cells();
     let gram = |queries: &Vec<usize>| {
@@ -149,20 +187,13 @@ pub(super) fn cross_validate(
     let grams: Vec<Gram> = cells.iter().map(gram).collect::<Result<_>>()?;
     // 2. Every fold of every partition.
     let lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
-    let run = FoldRun {
-        spec,
-        data: &data,
-        blocks: &blocks,
-        cells: &cells,
-        grams: &grams,
-        lambdas: &lambdas,
-        control,
-    };
+    let run =
+        FoldRun { spec, data, blocks: &blocks, cells: &cells, grams: &grams, lambdas: &lambdas, control };
     let folds: Vec<(usize, usize)> =
         (0..PARTITIONS).flat_map(|partition| (0..FOLDS).map(move |fold| (partition, fold))).collect();
     let folds: Vec<FoldValues> = folds
         .par_iter()
-        .map(|&(partition, fold)| run.values(&space, partition, fold))
+        .map(|&(partition, fold)| run.values(space, partition, fold))
         .collect::<Result<_>>()?;
     // 3. The mean over all held-out queries.
     let metric = &spec.validation.metric;

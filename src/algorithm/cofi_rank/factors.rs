@@ -8,11 +8,14 @@
 
 use std::time::Instant;
 
+use rayon::current_num_threads;
+
 use super::biases::Biases;
 use super::{Session, UseBiases};
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
+use crate::memory::matrix_bytes;
 use crate::model::{FoldIn, MAX_STEPS};
 use crate::solve::{Factorization, Factors, HalfStep};
 
@@ -38,7 +41,25 @@ const SETTLED: f64 = 1e-4;
 /// Exponents of the root of 2.
 const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
 
+/// Vectors of a number per rating of a fit, and of a plane per rating for losses that are not smooth.
+const RATING_VECTORS: usize = 12;
+const PLANES: usize = 14;
+/// Matrices of the size of V that the fit of V needs.
+const ITEM_MATRICES: u64 = 9;
+
 impl Session<'_> {
+    /// Bytes of a fit of these ratings.
+    pub(super) fn fit_bytes(&self, ratings: &Ratings) -> u64 {
+        let (rank, is_smooth) = (self.spec.rank, self.spec.loss.shape() == Shape::Quadratic);
+        let rows = matrix_bytes(ratings.n_users() + ratings.n_items, rank + 8);
+        let of_items = matrix_bytes(ratings.n_items, rank).saturating_mul(ITEM_MATRICES);
+        let longest = (0..ratings.n_users()).map(|user| ratings.of_user(user).len()).max().unwrap_or(0);
+        let of_users = matrix_bytes(longest + 2 * PLANES, rank).saturating_mul(current_num_threads() as u64);
+        let vectors = if is_smooth { RATING_VECTORS } else { RATING_VECTORS + PLANES };
+        let of_ratings = matrix_bytes(ratings.len(), vectors);
+        [rows, of_items, of_users, of_ratings].into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Fits for lambdas from small to large; `observe` gets the fit after each.
     pub(super) fn fit(
         &self,
@@ -48,6 +69,9 @@ impl Session<'_> {
     ) -> Result<Fit> {
         let began = Instant::now();
         let spec = self.spec;
+        let what = format_args!("fitting {} factors of users and items", spec.rank);
+        let way_out = "use a smaller option 'factors', fewer threads, or give lambda as a number";
+        let _memory = self.control.reserve(self.fit_bytes(ratings), what, way_out)?;
         let folding = FoldIn {
             loss: spec.loss.clone(),
             transform: self.labels,

@@ -27,6 +27,7 @@ use crate::fit::HeldOut;
 use crate::loss::list::Target;
 use crate::loss::{self, Loss, LossDef, Shape};
 use crate::math::dense::dot;
+use crate::memory::matrix_bytes;
 use crate::model::{Factored, FoldIn, Ranker, RatingTransform};
 use crate::param::Params;
 
@@ -53,6 +54,9 @@ const OPTIONS: &[&str] = &[
     "loss", "measure", "decoder", "decoder_power", "neutral_grade", "half_life", "margin", "label_ties",
     "target", "factors", "biases", "lambda", "max_rounds", "tolerance", "metric", "undefined", "validation",
 ];
+
+/// Vectors of a number per rating beside those of fits.
+const JUDGED_VECTORS: usize = 10;
 
 /// Whether there are biases of users and items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +171,10 @@ impl TrainingSpec for CofiRankSpec {
         if matches!(self.loss, Loss::Pair(_)) {
             check_pairs(&data, ["user", "ratings"])?;
         }
+        // Ids are copied; the lists to judge by have a few numbers for each rating.
+        let bytes = data.bytes() + matrix_bytes(data.n_docs(), JUDGED_VECTORS);
+        let _memory =
+            control.reserve(bytes, "a copy of the ratings", "read fewer ratings, or use shorter ids")?;
         let (ratings, items) = Ratings::of(&data)?;
         let session = Session { spec: self, labels: self.labels(&ratings), control };
         // 1. Lambda, on held-out ratings or on a source.

@@ -196,6 +196,11 @@ impl Session<'_> {
             })?;
             Ok((own, values))
         };
+        // Folds are fitted one after the other if memory is short.
+        let all = self.fit_bytes(ratings).saturating_mul(number as u64);
+        if self.control.memory().available() < all {
+            return (0..number).map(of_fold).collect();
+        }
         (0..number).into_par_iter().map(of_fold).collect()
     }
 

@@ -8,6 +8,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::fit::Prior;
 use crate::loss::{self, Loss, Shape};
+use crate::memory::{Reservation, matrix_bytes};
 use crate::space::{Scorer, Space};
 
 /// A loss that training lowers by less than 1% is not lowered.
@@ -16,11 +17,15 @@ const COLLAPSED: f64 = 0.99;
 /// Maximum number of pairs of one query, or of one user. One pass over as many takes 0.1 to 2 s.
 const MOST_PAIRS: u64 = 500_000_000;
 
-/// Refuses a kernel whose documents or pairs would take more memory than is allowed. One function for all queries needs
-/// them all at once; functions of single queries keep part of them.
-pub(super) fn memory(space: &Space, data: &Dataset, control: &Control) -> Result<()> {
-    let what = format_args!("the training set in a space of {} landmarks", space.dim());
-    control.reserve(space.bytes(data), what, "use fewer landmarks, or read fewer rows").map(drop)
+/// Bytes of the report of one fit, about.
+const REPORT_BYTES: u64 = 2000;
+
+/// Reserves the bytes of a function for each query.
+pub(super) fn functions_memory(data: &Dataset, space: &Space, control: &Control) -> Result<Reservation> {
+    let queries = data.n_queries();
+    let bytes = (queries as u64).saturating_mul(matrix_bytes(space.dim(), 1) + REPORT_BYTES);
+    let what = format_args!("a function for each of {queries} queries");
+    control.reserve(bytes, what, "use \"fit_at\": \"query_time\", fewer queries or fewer landmarks")
 }
 
 /// Refuses queries with so many pairs that a fit takes too long.

@@ -114,6 +114,7 @@ fn trial_values(
 ) -> Result<Vec<Values>> {
     let Round { neighborhood, judge, .. } = round;
     let space = neighborhood.blocks.space();
+    let _memory = neighborhood.reserve(&trial.neighbors, control)?;
     let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
     let functions = spec.path(space, &blocks, lambdas, control)?;
     let values = trial.queries.iter().map(|&query| {

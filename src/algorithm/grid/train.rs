@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks};
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
+use crate::memory::Reservation;
 use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
 use crate::smoothing::SmoothingKind;
 use crate::solve::{self, SolveReport, Step, Stop};
@@ -94,6 +95,8 @@ pub(super) struct Session<'a> {
     pub rule: Option<QueryFeatureRule>,
     pub neighborhood: Neighborhood,
     pub control: &'a Control,
+    /// The bytes of what is kept until training ends.
+    _memory: Vec<Reservation>,
 }
 
 /// One fitted function; times are seconds since training began.
@@ -158,16 +161,20 @@ impl<'a> Session<'a> {
             .transpose()?;
         let features = query_features(rule.as_ref(), &data)?;
         control.check()?;
-        scale(&scaling, spec.scale, &mut data, control)?;
+        let mut memory = vec![scale(&scaling, spec.scale, &mut data, control)?];
         // 3. The space of functions.
         let map = MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() };
         let space = match spec.penalty {
             Penalty::Ball => Space::expansion(&spec.kernel, &data.features, &map, control)?,
             _ => Space::fit(&spec.kernel, spec.form, &data, &map, control)?,
         };
-        checks::memory(&space, &data, control)?;
+        memory.push(space.reserve(control)?);
         let data = Arc::new(data);
         let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::clone(&data), spec.loss.clone());
+        if spec.smoothing.kind != SmoothingKind::Uniform {
+            memory.push(blocks.reserve_cache(control.memory())?);
+            memory.push(checks::functions_memory(&data, blocks.space(), control)?);
+        }
         let neighborhood = Neighborhood {
             smoothing: spec.smoothing,
             features: Arc::new(features),
@@ -175,7 +182,7 @@ impl<'a> Session<'a> {
             held_out: Arc::new(vec![false; data.n_queries()]),
             blocks: Arc::new(blocks),
         };
-        Ok(Self { spec, data, scaling, rule, neighborhood, control })
+        Ok(Self { spec, data, scaling, rule, neighborhood, control, _memory: memory })
     }
 
     fn space(&self) -> &Space {
@@ -255,7 +262,9 @@ impl<'a> Session<'a> {
         tolerance: f64,
     ) -> Result<Vec<f64>> {
         let neighborhood = neighborhood.uniform(&prior.loss)?;
-        let blocks = neighborhood.weighted_blocks(&neighborhood.neighbors(&[]), self.control)?;
+        let neighbors = neighborhood.neighbors(&[]);
+        let _memory = neighborhood.reserve(&neighbors, self.control)?;
+        let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
         let spec = self.prior_spec(prior, tolerance);
         spec.solve(self.space(), &blocks, self.control).map(|fit| fit.w)
     }

@@ -13,6 +13,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::fit::{Neighbor, Neighborhood, Prior, TrainingBlocks};
 use crate::loss::Loss;
+use crate::memory::{Reservation, bytes_of};
 use crate::select::{Folds, held_out_documents};
 use crate::smoothing::SmoothingKind;
 
@@ -30,6 +31,8 @@ pub(super) struct Round {
     /// What is held out.
     pub split: Split,
     targets: Targets,
+    /// The bytes of what the round has of its own.
+    _memory: Arc<Vec<Reservation>>,
 }
 
 /// How the queries of the judge relate to the training set.
@@ -61,6 +64,7 @@ impl Round {
             queries: self.queries.clone(),
             split: self.split,
             targets: self.targets.clone(),
+            _memory: Arc::clone(&self._memory),
         })
     }
 
@@ -77,6 +81,11 @@ impl Round {
                 queries: self.queries.clone(),
             }]);
         }
+        // Neighbors are kept until all trials are fitted.
+        let neighbors = self.neighborhood.smoothing.neighbors.min(self.neighborhood.blocks.len());
+        let bytes = bytes_of::<Neighbor>(neighbors).saturating_mul(self.queries.len() as u64);
+        let what = format_args!("finding neighbors of {} queries", self.queries.len());
+        drop(control.reserve(bytes, what, "use a smaller option 'neighbors', or give lambda as a number")?);
         let trial = |query: &usize| {
             control.check()?;
             Ok(Trial { neighbors: self.neighbors(*query), queries: vec![*query] })
@@ -107,7 +116,7 @@ impl Session<'_> {
         }
         match (&spec.validation.data, source) {
             (_, Some(source)) => Ok(vec![self.on_source(source)?]),
-            (Validation::Documents, None) => Ok(vec![self.on_documents()]),
+            (Validation::Documents, None) => Ok(vec![self.on_documents()?]),
             (Validation::Queries(fraction), None) => Ok(self.on_queries(*fraction)),
             (Validation::Source(name), None) => {
                 Err(Error::Internal(format!("validation source '{name}' was not read")))
@@ -127,11 +136,15 @@ impl Session<'_> {
             judge: Arc::clone(&self.data),
             split,
             targets: Targets::HeldOut,
+            _memory: Arc::default(),
         };
         folds.into_iter().map(round).collect()
     }
 
-    fn on_documents(&self) -> Round {
+    fn on_documents(&self) -> Result<Round> {
+        let what = "a copy of the training set for validation";
+        let copy =
+            self.control.reserve(self.data.bytes(), what, "give lambda as a number, or use fewer rows")?;
         let held_out = held_out_documents(&self.data, HELD_OUT_DOCUMENTS, self.spec.seed);
         let rows =
             |held: bool| -> Vec<usize> { (0..held_out.len()).filter(|row| held_out[*row] == held).collect() };
@@ -139,18 +152,20 @@ impl Session<'_> {
         let space = Arc::clone(self.neighborhood.blocks.space());
         let blocks =
             TrainingBlocks::from_rows(space, Arc::new(self.data.with_rows(&kept)), self.spec.loss.clone());
-        Round {
+        let memory = vec![copy, blocks.reserve_cache(self.control.memory())?];
+        Ok(Round {
             neighborhood: Neighborhood { blocks: Arc::new(blocks), ..self.neighborhood.clone() },
             judge: Arc::new(self.data.with_rows(&held)),
             queries: (0..self.data.n_queries()).collect(),
             split: Split::Documents { held_out: held.len(), all: held_out.len() },
             targets: Targets::Observed,
-        }
+            _memory: Arc::new(memory),
+        })
     }
 
     fn on_source(&self, mut source: Dataset) -> Result<Round> {
         let features = Arc::new(query_features(self.rule.as_ref(), &source)?);
-        scale(&self.scaling, self.spec.scale, &mut source, self.control)?;
+        let memory = scale(&self.scaling, self.spec.scale, &mut source, self.control)?;
         let own = source.query_ids.iter().map(|id| self.data.query_ids.binary_search(id).ok()).collect();
         Ok(Round {
             neighborhood: self.neighborhood.clone(),
@@ -158,6 +173,7 @@ impl Session<'_> {
             split: Split::SourceQueries(source.n_queries()),
             judge: Arc::new(source),
             targets: Targets::Others { features, own: Arc::new(own) },
+            _memory: Arc::new(vec![memory]),
         })
     }
 }

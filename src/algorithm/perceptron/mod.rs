@@ -121,7 +121,7 @@ impl TrainingSpec for PerceptronSpec {
         let TrainingSet { mut data, summaries, .. } = set;
         check_weights(&data)?;
         let scaling = Scaling::fit(self.scale, &data, control)?;
-        scale(&scaling, self.scale, &mut data, control)?;
+        let _memory = scale(&scaling, self.scale, &mut data, control)?;
         // 2. One round per query and epoch.
         let progress = OnlineState { summaries, ..OnlineState::new(data.features.columns()) };
         let mut perceptron = Perceptron::new(self.rules.clone(), progress, Ties::Worst)?;
@@ -168,7 +168,7 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
     let TrainingSet { mut data, summaries, .. } = set;
     check_weights(&data)?;
     let scaling = previous.scaling.clone();
-    scale(&scaling, scaling.kind(), &mut data, control)?;
+    let _memory = scale(&scaling, scaling.kind(), &mut data, control)?;
     let progress = OnlineState { summaries, ..online.state().clone() };
     let mut perceptron = Perceptron::new(online.rules().clone(), progress, Ties::Worst)?;
     control.expect(data.n_queries());

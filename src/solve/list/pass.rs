@@ -205,7 +205,7 @@ impl ListProblem<'_> {
     }
 
     /// Number of documents of all queries.
-    pub(super) fn documents(&self) -> usize {
+    pub fn documents(&self) -> usize {
         self.groups().last().map_or(0, |group| group.documents.end)
     }
 

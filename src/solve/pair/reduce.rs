@@ -85,6 +85,12 @@ fn reflections<'a>(factors: &[f64], vectors: &'a [Lanes], width: usize, row: usi
     vectors.map(|(k, (v, &factor))| Reflection { factor, first: (row + k) / LANES, v }).collect()
 }
 
+/// Number of features of the problem in the coordinates that are solved, if its useful queries have `documents` documents.
+pub fn reduced_dim(problem: &PairProblem<'_>, documents: usize) -> usize {
+    let pays = problem.dim() > FEWEST_FEATURES && documents as f64 <= MOST_DOCUMENTS * problem.dim() as f64;
+    if pays && documents > 0 { documents } else { problem.dim() }
+}
+
 /// A problem in the coordinates of its documents' span.
 pub(super) struct Reduced<'p, 'a> {
     original: &'p PairProblem<'a>,
@@ -97,8 +103,7 @@ impl<'p, 'a> Reduced<'p, 'a> {
     pub(super) fn new(problem: &'p PairProblem<'a>, control: &Control) -> Option<Self> {
         let useful: Vec<(&PairBlock, f64)> = problem.useful_blocks().collect();
         let m: usize = useful.iter().map(|(block, _)| block.n_docs()).sum();
-        let pays = problem.dim() > FEWEST_FEATURES && m as f64 <= MOST_DOCUMENTS * problem.dim() as f64;
-        if m == 0 || !pays {
+        if reduced_dim(problem, m) == problem.dim() {
             return None;
         }
         let width = lanes::blocks_for(problem.dim());

@@ -5,17 +5,20 @@
 //!   `ndcg@10`.
 //! * 8.9: Documents that a constraint removes from the list rank below all others.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::aggregate::metric_options;
-use super::ranking_call::{PARAMETERS, RankingCall};
+use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::error::Result;
 use crate::evaluate::{constrained_scores, evaluate};
+use crate::memory::bytes_of;
 use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
 /// The definition of `ltr_evaluate`.
@@ -33,29 +36,31 @@ fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let constraint = request.constraint()?;
     let spec =
         ReadSpec { relevance: true, query: true, ..ReadSpec::ranked(&request.handle.model, constraint) };
-    let SourceRows { data, .. } = request.read_source(call, spec)?;
+    let SourceRows { data, read_report, .. } = request.read_source(call, spec)?;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to evaluate"));
     }
     let scored = request.scored(call, &data)?;
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
+    let bytes = bytes_of::<Option<f64>>(metrics.len() + 3).saturating_mul(data.n_queries() as u64);
+    let what = format_args!("measuring {} queries", data.n_queries());
+    let memory = (request.limits.memory().reserve(bytes, what, FEWER_RANKED)?, read_report.memory);
     let evaluation = request
         .limits
         .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;
     call.state.set_warnings(scored.warnings);
     let means = std::iter::once((Output::Null, evaluation.means));
     let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
-    let mut rows = Vec::new();
-    for (query, values) in queries.chain(means) {
-        rows.extend(
-            metrics
-                .iter()
-                .zip(values)
-                .map(|(metric, value)| vec![query.clone(), Output::Text(metric.name()), Output::from(value)]),
-        );
-    }
-    Ok(ready(rows))
+    // Rows are made one at a time.
+    let names: Arc<[String]> = metrics.iter().map(Metric::name).collect();
+    Ok(Box::new(queries.chain(means).flat_map(move |(query, values)| {
+        let (_counted, names) = (&memory, Arc::clone(&names));
+        let row = move |(number, value): (usize, Option<f64>)| {
+            Ok(vec![query.clone(), Output::Text(names[number].clone()), Output::from(value)])
+        };
+        values.into_iter().enumerate().map(row)
+    })))
 }
 
 fn metrics(options: &Params) -> Result<Vec<Metric>> {

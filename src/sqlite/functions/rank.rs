@@ -10,15 +10,16 @@
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::ranking_call::{PARAMETERS, RankingCall};
+use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::selected_rows;
+use crate::memory::bytes_of;
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
 /// The definition of `ltr_rank`.
@@ -51,7 +52,7 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let constraint = request.constraint()?;
     let only = call.only.as_ref();
     let all = ReadSpec::ranked(&request.handle.model, constraint);
-    let SourceRows { data, roles, .. } =
+    let SourceRows { mut data, roles, read_report } =
         request.read_source(call, ReadSpec { only, query: only.is_some(), ..all })?;
     let (scores, mut warnings) = if data.n_docs() == 0 {
         Default::default()
@@ -66,12 +67,21 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
         ));
     }
     call.state.set_warnings(warnings);
+    // Rows are made one at a time, from what is kept here. Features are not needed any more.
+    drop(data.take_features());
     let list = List::new(&request.options, constraint);
+    let bytes = bytes_of::<(Ranked, [f64; 2])>(scores.len());
+    let what = format_args!("a ranking of {} documents", scores.len());
+    let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
     let mut ranked = list.ranked(&data, &scores)?;
     if call.order == Some(BY_RANK) {
         ranked.sort_by_key(|row| (row.rank, row.query));
     }
-    Ok(ready(ranked.iter().map(|row| output(row, &data, &scores, constraint)).collect()))
+    let memory = (memory, read_report.memory);
+    Ok(Box::new(ranked.into_iter().map(move |row| {
+        let _counted = &memory;
+        Ok(output(&row, &data, &scores, constraint))
+    })))
 }
 
 /// One row of the ranking.

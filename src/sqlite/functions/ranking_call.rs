@@ -19,6 +19,9 @@ use crate::sqlite::store::model;
 pub const PARAMETERS: &[Parameter] =
     &[Parameter::required("model"), Parameter::required("source"), Parameter::optional("options")];
 
+/// What to do about documents that take too much memory.
+pub const FEWER_RANKED: &str = "rank fewer queries in one call (WHERE query_id = ...)";
+
 /// The checked arguments of a call.
 pub struct RankingCall {
     /// The options.
@@ -84,11 +87,18 @@ impl RankingCall {
         let ModelHandle { model, key, .. } = &self.handle;
         let fits = &call.state.fits;
         let run = |control: &Control| ScoringJob::start(model, *key, data, fits, control);
+        // Training queries stay in the cache of the model.
+        let mut memory = None;
         let mut progress = self.limits.run(call.connection, run)?;
         loop {
             progress = match progress {
                 Step::Done(scored) => return Ok(scored),
                 Step::NeedsFits(job, queries) => {
+                    if memory.is_none() {
+                        let ranker = model.ranker.as_query_dependent();
+                        memory =
+                            ranker.map(|ranker| ranker.reserve_cache(self.limits.memory())).transpose()?;
+                    }
                     self.handle.fetch(call.connection, &job.targets(&queries), &self.limits)?;
                     self.limits.run(call.connection, |control| job.advance(&queries, control))?
                 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::arrange::ListConstraint;
 use crate::data::Id;
 use crate::error::{Error, Result};
+use crate::memory::bytes_of;
 use crate::model::{Candidates, Factored, Model, Ranker, User};
 use crate::options::{self, Use};
 use crate::param::Params;
@@ -51,6 +52,9 @@ fn recommend(call: &Call<'_>) -> Result<OutputRows> {
 fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimits) -> Result<OutputRows> {
     let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, limits)?;
     let factored = factored(&handle.model)?;
+    let bytes = bytes_of::<(usize, f64)>(factored.items.len());
+    let what = format_args!("scoring {} items", factored.items.len());
+    let memory = limits.memory().reserve(bytes, what, "use a model of fewer items")?;
     let mut warnings = Vec::new();
     let user = match ratings(call, options, limits, &handle.model)? {
         Some(ratings) => fold_in(factored, &ratings, &mut warnings),
@@ -59,11 +63,12 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     let candidates = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
     let best = factored.best(&user, k, candidates);
     call.state.set_warnings(warnings);
-    let row = |(index, (item, score)): (usize, (usize, f64))| {
-        let id = Output::Id(factored.items[item].clone());
-        vec![id, Output::Real(score), Output::Integer(index as i64 + 1)]
-    };
-    Ok(ready(best.into_iter().enumerate().map(row).collect()))
+    // Rows are made one at a time.
+    Ok(Box::new(best.into_iter().zip(1..).map(move |((item, score), rank)| {
+        let _counted = (&memory, &handle.memory);
+        let id = self::factored(&handle.model)?.items[item].clone();
+        Ok(vec![Output::Id(id), Output::Real(score), Output::Integer(rank)])
+    })))
 }
 
 /// k and the options. Options may follow the user directly.

@@ -89,6 +89,10 @@ impl Start {
     }
 }
 
+/// What to do about a model that takes too much memory.
+pub(super) const SMALLER_MODEL: &str =
+    "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
+
 /// What a training read and found.
 #[derive(Serialize)]
 pub(super) struct TrainingReport {
@@ -228,7 +232,11 @@ impl Request {
         let settings = card.settings.clone();
         let warnings = warnings(&trained, leakage);
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
-        let bytes = Model::new(card, trained.scaling, trained.ranker).to_bytes()?;
+        let model = Model::new(card, trained.scaling, trained.ranker);
+        let what = "encoding the model";
+        let memory = self.limits.memory().reserve(model.encoding_bytes(), what, SMALLER_MODEL)?;
+        let bytes = model.to_bytes()?;
+        drop((model, memory));
         check_model_bytes(connection, bytes.len() as u64)?;
         let report = TrainingReport {
             algorithm: self.algorithm.name,

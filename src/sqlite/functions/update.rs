@@ -15,7 +15,9 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use super::train::{Keep, Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json};
+use super::train::{
+    Keep, SMALLER_MODEL, Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json,
+};
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
 use crate::algorithm::{self, AlgorithmDef, PreviousFit, ResumeFn, TrainingSet};
 use crate::arrange::ListConstraint;
@@ -164,7 +166,11 @@ impl Request<'_> {
         let summary = Summary::new(added.added_to(&model.card.summary), &trained);
         let warnings = warnings(&trained, leakage);
         let card = Card { means: read_report.means, summary: to_json(&summary)?, ..model.card.clone() };
-        let bytes = Model::new(card, trained.scaling, trained.ranker).to_bytes()?;
+        let updated = Model::new(card, trained.scaling, trained.ranker);
+        let what = "encoding the model";
+        let memory = self.limits.memory().reserve(updated.encoding_bytes(), what, SMALLER_MODEL)?;
+        let bytes = updated.to_bytes()?;
+        drop((updated, memory));
         check_model_bytes(connection, bytes.len() as u64)?;
         let report = TrainingReport {
             algorithm: self.algorithm.name,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::cache::BoundedCache;
 use crate::error::{Error, Result};
 use crate::evaluate::FitCache;
+use crate::memory::Reservation;
 use crate::model::{Key, Model};
 
 /// Capacity of the cache of decoded models.
@@ -23,6 +24,8 @@ pub struct ModelHandle {
     pub key: Key,
     /// The stored model whose blocks are read on demand; `None` for a model from a BLOB argument, which has all.
     pub location: Option<BlobLocation>,
+    /// The bytes of the model, if this call decoded it.
+    pub memory: Arc<Reservation>,
 }
 
 /// The row of `ltr_models` that holds a model.

@@ -15,6 +15,9 @@ mod space;
 mod start;
 mod state;
 
+pub use hinge::CENTER_BYTES;
+pub use space::largest_chunk_count;
+
 use self::curve::{Curve, Logistic, SquaredHinge};
 use self::hinge::Hinge;
 use self::smooth::Smooth;

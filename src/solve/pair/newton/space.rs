@@ -41,15 +41,25 @@ fn work(block: &PairBlock) -> u64 {
     block.pairs() + (2 * block.n_docs() * block.dim()) as u64
 }
 
+/// Largest number of chunks of a problem with this many features.
+fn chunk_limit(dim: usize) -> u64 {
+    let square = (8 * dim * dim).max(1) as u64;
+    (HESSIAN_BYTES / square).clamp(1, MOST_CHUNKS)
+}
+
+/// The number of chunks that a problem has at most, if it has this many features.
+pub fn largest_chunk_count(problem: &PairProblem<'_>, dim: usize) -> u64 {
+    let total: u64 = problem.useful_blocks().map(|(block, _)| work(block)).sum();
+    if total < SERIAL_WORK { 1 } else { chunk_limit(dim).min(total / (SERIAL_WORK / 8)) + 1 }
+}
+
 impl<'a> Space<'a> {
     /// The queries with a positive weight and at least one pair.
     pub(super) fn new(problem: &PairProblem<'a>, control: &'a Control) -> Self {
         let (dim, width) = (problem.dim(), lanes::blocks_for(problem.dim()));
         let total: u64 = problem.useful_blocks().map(|(block, _)| work(block)).sum();
-        let square = (8 * dim * dim).max(1) as u64;
-        let chunk_count = (HESSIAN_BYTES / square).clamp(1, MOST_CHUNKS);
         let chunk_work =
-            if total < SERIAL_WORK { u64::MAX } else { (total / chunk_count).max(SERIAL_WORK / 8) };
+            if total < SERIAL_WORK { u64::MAX } else { (total / chunk_limit(dim)).max(SERIAL_WORK / 8) };
         let (mut chunks, mut parts, mut sum) = (Vec::new(), Vec::new(), 0);
         let (mut pairs, mut total_weight, mut pair_sum) = (0, 0.0, vec![Lanes::ZERO; width]);
         for (block, weight) in problem.useful_blocks() {

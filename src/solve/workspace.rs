@@ -1,0 +1,77 @@
+//! Bytes that solvers allocate besides the prepared queries: upper bounds, to be reserved before a problem is solved.
+
+use super::SolverDef;
+use super::list::ListProblem;
+use super::pair::{CENTER_BYTES, PairProblem, largest_chunk_count, reduced_dim};
+use crate::loss::{PairLoss, Shape};
+use crate::math::lanes::LANES;
+use crate::memory::{bytes_of, matrix_bytes};
+
+/// Vectors of weights that iterative methods keep: 20 steps and gradients of L-BFGS and those of an iteration.
+const WEIGHT_VECTORS: usize = 60;
+/// Vectors of one number per document.
+const SCORE_VECTORS: usize = 12;
+/// Planes that cutting planes keep, about.
+const PLANES: usize = 100;
+/// Rows of documents that are copied at a time for least squares.
+const COPIED_ROWS: usize = 2048;
+
+/// Bytes of a solver of a pairwise problem.
+pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
+    let sizes = || problem.blocks().iter().map(|(block, _)| block);
+    let documents: usize = sizes().map(|block| block.n_docs()).sum();
+    let longest = sizes().map(|block| block.n_docs()).max().unwrap_or(0);
+    let pairs: u64 = sizes().map(|block| block.pairs()).sum();
+    // 1. A problem with more features than documents is copied with fewer.
+    let dim = reduced_dim(problem, documents);
+    let copied = if dim == problem.dim() {
+        0
+    } else {
+        2 * (matrix_bytes(documents, problem.dim() + LANES) + matrix_bytes(documents, documents + LANES))
+    };
+    let vectors = matrix_bytes(documents, SCORE_VECTORS) + matrix_bytes(dim, WEIGHT_VECTORS);
+    let method = if solver.name == "dual_descent" || solver.name == "admm" {
+        // 2. Dual methods: a multiplier of each pair, and the active pairs.
+        16 * pairs
+    } else {
+        // 3. Newton: Hessians of chunks, and multipliers or curvatures of pairs.
+        let square = matrix_bytes(dim + LANES, dim + LANES);
+        let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
+        let threads = rayon::current_num_threads() as u64;
+        let of_pairs = match problem.loss() {
+            PairLoss::Hinge | PairLoss::Psi => {
+                let centers = 8 * pairs + matrix_bytes(documents, LANES);
+                if centers <= CENTER_BYTES as u64 { centers } else { 0 }
+            }
+            _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
+        };
+        hessians.saturating_add(of_pairs)
+    };
+    copied + vectors + method
+}
+
+/// Bytes of a solver of a listwise problem.
+pub fn list_bytes(problem: &ListProblem<'_>, solver: &SolverDef) -> u64 {
+    let (dim, documents) = (problem.dim(), problem.documents());
+    let vectors = matrix_bytes(documents, SCORE_VECTORS) + matrix_bytes(dim, WEIGHT_VECTORS);
+    let method = match problem.loss().shape() {
+        Shape::Quadratic => least_squares_bytes(dim, documents),
+        Shape::Smooth => 0,
+        _ => matrix_bytes(dim + PLANES, 3 * PLANES),
+    };
+    let per_query = if solver.name == "constraint_generation" { problem.blocks().len() } else { 0 };
+    vectors.saturating_add(method).saturating_add(matrix_bytes(per_query, 5 * dim))
+}
+
+/// Bytes of the eigenpairs of a least-squares problem.
+pub fn spectral_bytes(dim: usize) -> u64 {
+    least_squares_bytes(dim, dim).saturating_add(matrix_bytes(dim, 4 * dim))
+}
+
+/// Bytes of the system over features, or over documents if they are fewer.
+pub fn least_squares_bytes(dim: usize, documents: usize) -> u64 {
+    let smaller = dim.min(documents) + 2 * LANES;
+    let columns = if documents < dim { matrix_bytes(documents, 2 * dim) } else { 0 };
+    let copied = bytes_of::<f64>(3 * COPIED_ROWS.min(documents)).saturating_mul(dim as u64 + 1);
+    matrix_bytes(smaller, 2 * smaller).saturating_add(columns).saturating_add(copied)
+}
