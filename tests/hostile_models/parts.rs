@@ -124,7 +124,7 @@ pub type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 pub fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
-    let mut bytes = b"ltrmodel\x03\0\0\0\0\0\0\0".to_vec();
+    let mut bytes = b"ltrmodel\x04\0\0\0\0\0\0\0".to_vec();
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     let mut hasher = Xxh3::new();

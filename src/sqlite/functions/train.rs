@@ -25,7 +25,7 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::Source;
-use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name};
 
 /// The parameters of both functions.
@@ -263,7 +263,7 @@ impl Request {
     ) -> Result<Option<Dataset>> {
         let Some(text) = input.validation else { return Ok(None) };
         let source = Source::resolve(connection, text, &self.limits)?;
-        let spec = read_spec(input, RowOrder::Canonical);
+        let spec = ReadSpec { feature_set: FeatureSet::Known, ..read_spec(input, RowOrder::Canonical) };
         let SourceRows { data: other, .. } = read(connection, &source, spec, &self.options, &self.limits)?;
         other.matching(data).map(Some).map_err(|problem| source.error(problem))
     }

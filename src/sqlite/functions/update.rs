@@ -31,7 +31,7 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, Store, check_name, model};
 
 /// The definition of `ltr_update`.
@@ -148,6 +148,7 @@ impl Request<'_> {
         };
         let spec = ReadSpec {
             model: Some(model),
+            feature_set: FeatureSet::Known,
             previous,
             ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
         };

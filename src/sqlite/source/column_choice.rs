@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Source;
-use super::reader::ReadSpec;
+use super::reader::{FeatureSet, ReadSpec};
 use super::roles::FeatureColumns;
 use crate::arrange::ListConstraint;
 use crate::data::position_names;
@@ -132,6 +132,10 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
+    fn exists(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
     /// The column that an option names.
     fn lookup(&self, option: &str, name: &str) -> Result<usize> {
         self.find(name)?.ok_or_else(|| {
@@ -153,7 +157,7 @@ impl<'a> ColumnChoice<'a> {
             }
             None => {}
         }
-        if role == "relevance" && !self.spec.relevance {
+        if (role == "relevance" && !self.spec.relevance) || (role == "weight" && !self.spec.weight) {
             return Ok(None);
         }
         match self.trained(role)? {
@@ -354,8 +358,9 @@ impl<'a> ColumnChoice<'a> {
     /// the names of the features; otherwise a column of vectors with the default name.
     fn of_model(&self, role: &str, features: &[String]) -> Result<FeatureColumns> {
         let given = self.columns.is_some_and(|columns| columns.contains_key(role));
-        let exists = |feature: &String| self.names.iter().any(|name| name.eq_ignore_ascii_case(feature));
-        let wide = !given && self.trained_name(role).is_none() && features.iter().all(exists);
+        let wide = !given
+            && self.trained_name(role).is_none()
+            && features.iter().all(|feature| self.exists(feature));
         match if wide { None } else { self.one(role)? } {
             Some(column) => Ok(FeatureColumns::Vector(column)),
             None => self.by_name(role, features).map(FeatureColumns::Wide),
@@ -411,8 +416,14 @@ impl<'a> ColumnChoice<'a> {
         match value {
             Value::String(_) if key != "ignore" => Ok(None),
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
-                let names = list.iter().map(|name| name.as_str().ok_or_else(refuse));
-                names.map(|name| self.lookup("columns", name?)).collect::<Result<_>>().map(Some)
+                let names: Vec<&str> =
+                    list.iter().map(|name| name.as_str().ok_or_else(refuse)).collect::<Result<_>>()?;
+                // A column that only the training source has is ignored there.
+                let skipped = |name: &&str| {
+                    key == "ignore" && self.spec.feature_set == FeatureSet::Known && !self.exists(name)
+                };
+                let names = names.into_iter().filter(|name| !skipped(name));
+                names.map(|name| self.lookup("columns", name)).collect::<Result<_>>().map(Some)
             }
             _ => Err(refuse()),
         }
@@ -438,7 +449,9 @@ impl<'a> ColumnChoice<'a> {
         let unlisted = |role: &str, columns: Option<&FeatureColumns>| -> Vec<usize> {
             let listed = self.columns.is_some_and(|columns| columns.contains_key(role));
             match columns {
-                Some(FeatureColumns::Wide(columns)) if !listed && self.spec.model.is_none() => {
+                Some(FeatureColumns::Wide(columns))
+                    if !listed && self.spec.feature_set == FeatureSet::New =>
+                {
                     columns.iter().copied().filter(|column| is_like_id(&self.names[*column])).collect()
                 }
                 _ => Vec::new(),

@@ -28,13 +28,26 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of, vector_argument};
 use crate::sqlite::glue::watchdog::within_time;
 
+/// What the features of a source are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeatureSet {
+    /// Whatever columns it has: a training learns them.
+    New,
+    /// Those that a model or a training set already has. Further columns are not read.
+    Known,
+}
+
 /// What to read from a source.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadSpec<'a> {
     /// The model whose features are needed; `None` in training.
     pub model: Option<&'a Model>,
+    /// What the features are.
+    pub feature_set: FeatureSet,
     /// Whether relevance is needed.
     pub relevance: bool,
+    /// Whether weights of queries are read.
+    pub weight: bool,
     /// Whether a query column is needed.
     pub query: bool,
     /// Whether features are needed. Without them documents need ids.
@@ -54,7 +67,9 @@ impl<'a> ReadSpec<'a> {
     pub fn judged(constraint: ListConstraint, order: RowOrder, features: bool) -> Self {
         Self {
             model: None,
+            feature_set: FeatureSet::New,
             relevance: true,
+            weight: true,
             query: true,
             features,
             only: None,
@@ -68,7 +83,8 @@ impl<'a> ReadSpec<'a> {
     pub fn ranked(model: &'a Model, constraint: ListConstraint) -> Self {
         let features = model.capabilities().has_features;
         let judged = Self::judged(constraint, RowOrder::Canonical, features);
-        Self { model: Some(model), relevance: false, query: false, ..judged }
+        let feature_set = FeatureSet::Known;
+        Self { model: Some(model), feature_set, relevance: false, weight: false, query: false, ..judged }
     }
 
     /// Whether every row needs a document id: without features, and if a document has one row per slot.
