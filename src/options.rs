@@ -1,6 +1,7 @@
 //! Options: the JSON text that is the last argument of most SQL functions. [`OPTIONS`] defines every key once.
 
 use crate::algorithm::Weighting;
+use crate::algorithm::short_report::ReportLength;
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
@@ -148,6 +149,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
     def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print progress to standard error, if that is a terminal"),
+    def("report", Rule::OneOf(ReportLength::NAMES), "\"full\"", STORES_MODELS, "full: the report in JSON; short: one line of text"),
     def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),
@@ -265,6 +267,7 @@ mod tests {
         "schema",
         "keep_versions",
         "activate",
+        "report",
         "params",
         "columns",
         "missing",

@@ -6,10 +6,13 @@
 
 mod auto;
 mod cofi_rank;
+pub mod feature_checks;
 mod grid;
 pub mod perceptron;
 pub mod report;
 mod selection;
+pub mod short_report;
+mod single_feature;
 
 use std::fmt::Debug;
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
+use super::feature_checks::FeatureChecks;
+use super::{ALGORITHMS, AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -137,14 +138,40 @@ pub fn card(
     })
 }
 
-/// Everything the caller should know: from the training, and signs of leakage in the data.
-pub fn warnings(trained: &Trained, leakage: Vec<String>) -> Vec<String> {
+/// Everything the caller should know: from the training, and signs of leakage and of useless features in the data.
+pub fn warnings(trained: &Trained, checks: &FeatureChecks, leakage: Vec<String>) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
         warnings.push(format!("{} fits stopped before the tolerance was reached", trained.unconverged));
     }
+    let query_features = trained.ranker.query_rule().map_or(&[][..], |rule| &rule.names);
+    warnings.extend(checks.warnings(trained.ranker.capabilities().linear, query_features));
     warnings.extend(leakage);
     warnings
+}
+
+/// A warning if the options make a preset another one, such as `list_net` with the loss hinge.
+pub fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
+    let axes = ["smoothing", "loss", "penalty", "prior"];
+    // Settings leave out the penalty ridge and the prior zero.
+    let chosen =
+        |axis: &str| settings[axis].as_str().unwrap_or(if axis == "penalty" { "ridge" } else { "zero" });
+    let is_chosen = |other: &AlgorithmDef| {
+        axes.iter().all(|axis| other.defaults.iter().any(|(key, name)| key == axis && *name == chosen(axis)))
+    };
+    let changed =
+        |key: &str| algorithm.defaults.iter().any(|(known, name)| *known == key && *name != chosen(key));
+    let other = ALGORITHMS.iter().find(|other| is_chosen(other)).filter(|_| !is_chosen(algorithm))?;
+    let options: Vec<String> = axes
+        .into_iter()
+        .filter(|axis| changed(axis))
+        .map(|axis| format!("\"{axis}\": \"{}\"", chosen(axis)))
+        .collect();
+    // Algorithms outside the grid have no such options.
+    if options.is_empty() {
+        return None;
+    }
+    Some(format!("with {} this is the algorithm {}, not {}", options.join(", "), other.name, algorithm.name))
 }
 
 /// Signs of leakage, and repeated rows.

@@ -5,9 +5,10 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::short_report::significant;
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
-use crate::metric::{DEFAULT_METRIC, Metric, Undefined};
+use crate::metric::{Better, DEFAULT_METRIC, Metric, Undefined};
 use crate::param::Params;
 
 /// Fraction of the queries that validation holds out by default.
@@ -126,6 +127,12 @@ pub enum Split {
     SourceRatings,
 }
 
+impl Split {
+    fn is_of_ratings(self) -> bool {
+        matches!(self, Self::RatingFraction | Self::RatingFolds(_) | Self::SourceRatings)
+    }
+}
+
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -175,24 +182,47 @@ impl LambdaSelection {
         SelectionReport {
             metric: self.metric.clone(),
             held_out: self.split.to_string(),
-            best: self.chosen.and_then(|chosen| self.curve[chosen].1),
+            best: self.value(),
             curve: Some(self.curve.clone()),
         }
     }
 
-    /// A warning if validation could not compare candidates, so that `lambda` is a default.
-    pub(super) fn warning(&self, lambda: f64) -> Option<String> {
+    /// The value of the metric with the chosen candidate.
+    pub(super) fn value(&self) -> Option<f64> {
+        self.chosen.and_then(|chosen| self.curve[chosen].1)
+    }
+
+    /// What the caller should know about the choice: candidates that could not be compared, or a chosen one at an end.
+    pub(super) fn warning(&self, searched: &Searched) -> Option<String> {
+        // Values that cannot be better are no problem, except for the short lists of ratings.
+        if self.is_perfect() && !self.split.is_of_ratings() {
+            return None;
+        }
+        self.incomparable_warning(searched)
+            .or_else(|| self.same_value_warning(searched))
+            .or_else(|| self.end_warning(searched))
+    }
+
+    /// True if the metric has its best value, for metrics from 0 to 1.
+    fn is_perfect(&self) -> bool {
+        let better = Metric::parse(&self.metric).map_or(Better::Higher, |metric| metric.def().better);
+        let best = if better == Better::Higher { 1.0 } else { 0.0 };
+        self.value().is_some_and(|value| (value - best).abs() <= 0.0)
+    }
+
+    /// A warning if validation could not compare candidates, so that a default is used.
+    fn incomparable_warning(&self, Searched { name, used, .. }: &Searched) -> Option<String> {
         let Self { metric, split, chosen, .. } = self;
         match (chosen, split) {
             (Some(_), _) if self.is_always_0() => Some(format!(
-                "validation ({split}) could not compare candidates: {metric} is 0 with every lambda; {lambda} is used"
+                "validation ({split}) could not compare candidates: {metric} is 0 with every {name}; {used} is used"
             )),
             (Some(_), _) => None,
             (None, Split::Nothing) => Some(format!(
-                "too few judged queries or documents to choose lambda by validation; {lambda} is used"
+                "too few judged queries or documents to choose {name} by validation; {used} is used"
             )),
             (None, _) => Some(format!(
-                "validation ({split}) could not compare candidates: {metric} has no value there; lambda {lambda} is \
+                "validation ({split}) could not compare candidates: {metric} has no value there; {name} {used} is \
                  used. Metrics with gains need a relevance above 0, most others one of at least 1; mre and \
                  kendall_tau need two different ones"
             )),
@@ -203,26 +233,74 @@ impl LambdaSelection {
         self.curve.iter().all(|(_, value)| value.is_none_or(|value| value.abs() <= 0.0))
     }
 
-    /// A warning if the metric is the same with every lambda. For lists of ratings that is no sign of success.
-    pub(super) fn same_value_warning(&self) -> Option<String> {
-        let first = self.curve.first()?.1?;
-        let same = |(_, value): &(f64, Option<f64>)| value.is_some_and(|value| (value - first).abs() <= 0.0);
-        (self.curve.len() > 1 && first.abs() > 0.0 && self.curve.iter().all(same)).then(|| {
-            format!(
-                "{} is {first:.4} with every lambda, so the largest one is used, which gives the smallest factors; give \
-                 lambda, or validate with another metric",
-                self.metric
-            )
-        })
+    /// A warning that the metric is the same with every candidate.
+    fn same_value_warning(&self, searched: &Searched) -> Option<String> {
+        let Searched { name, advice, center, .. } = searched;
+        let value = self.value().filter(|_| self.curve.len() > 1)?;
+        if (0..self.curve.len()).any(|index| !self.is_equal(index, value)) {
+            return None;
+        }
+        let gives = center.map(|center| format!(", which departs least from {center}")).unwrap_or_default();
+        Some(format!(
+            "{} is {value:.4} with every {name}, so the largest one is used{gives}; {advice}, or validate with another metric",
+            self.metric
+        ))
     }
 
-    /// A warning if the smallest candidate is the best.
-    pub(super) fn smallest_is_best_warning(&self) -> Option<String> {
-        let last = self.curve.len().checked_sub(1).filter(|last| *last > 0 && self.chosen == Some(*last))?;
-        Some(format!(
-            "the smallest candidate for lambda, {:.3}, is the best; give smaller ones with the option 'lambda'",
-            self.curve[last].0
-        ))
+    fn is_equal(&self, index: usize, value: f64) -> bool {
+        self.curve[index].1.is_some_and(|other| (other - value).abs() <= 0.0)
+    }
+
+    /// A warning if the chosen candidate is the smallest or the largest of several.
+    fn end_warning(&self, searched: &Searched) -> Option<String> {
+        let Searched { name, advice, center, limits, .. } = searched;
+        let (chosen, last) = (self.chosen?, self.curve.len().checked_sub(1).filter(|last| *last > 0)?);
+        let (value, n) = (self.curve[chosen].0, last + 1);
+        let (end, other_end, other) = match chosen {
+            0 if value < limits.1 => ("largest", last, "larger"),
+            chosen if chosen == last && value > limits.0 => ("smallest", 0, "smaller"),
+            _ => return None,
+        };
+        // Candidates beside the end that are as good: a value beyond it is hardly better.
+        let best = self.value()?;
+        let inwards: Vec<usize> = if chosen == 0 { (1..n).collect() } else { (0..last).rev().collect() };
+        let equal = inwards.into_iter().take_while(|index| self.is_equal(*index, best)).last();
+        let (value, other_end) = (significant(value), significant(self.curve[other_end].0));
+        let meaning = match (center, equal) {
+            (Some(center), _) if chosen == 0 => {
+                format!("no smaller one is clearly better than {center} alone")
+            }
+            (_, Some(equal)) => format!(
+                "all from {value} to {} give the same {}, so the choice among them does not matter",
+                significant(self.curve[equal].0),
+                self.metric
+            ),
+            (_, None) => format!("a {other} one may be better: {advice}"),
+        };
+        Some(format!("{name} {value} is the {end} of {n} candidates, {value} to {other_end}; {meaning}"))
+    }
+}
+
+/// A value that validation chooses among candidates.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Searched {
+    /// Its name in the report.
+    pub name: &'static str,
+    /// How other candidates can be tried.
+    pub advice: String,
+    /// The value in use.
+    pub used: f64,
+    /// Candidates at or beyond these limits are no better if they are smaller or larger.
+    pub limits: (f64, f64),
+    /// What large values lead to, if they are chosen unless another one is clearly better.
+    pub center: Option<&'static str>,
+}
+
+impl Searched {
+    /// A value with an option of its name and without limits.
+    pub fn new(name: &'static str, used: f64) -> Self {
+        let advice = format!("give candidates with the option '{name}'");
+        Self { name, advice, used, limits: (0.0, f64::INFINITY), center: None }
     }
 }
 
@@ -230,15 +308,55 @@ impl LambdaSelection {
 mod tests {
     use super::*;
 
+    fn selection(curve: &[(f64, f64)], chosen: usize) -> LambdaSelection {
+        let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });
+        let curve = curve.iter().map(|(candidate, value)| (*candidate, Some(*value))).collect();
+        LambdaSelection { metric, split, curve, chosen: Some(chosen) }
+    }
+
     #[test]
     fn equal_values_of_a_metric_are_rounded_and_no_metric_is_named() {
-        let curve = vec![(1.0, Some(0.422_791_313)), (0.1, Some(0.422_791_313))];
-        let (metric, split) = ("ndcg@10".to_owned(), Split::RatingFraction);
-        let selection = LambdaSelection { metric, split, curve, chosen: Some(0) };
+        let curve = [(1.0, 0.422_791_313), (0.1, 0.422_791_313)];
+        let searched = Searched { center: Some("the biases"), ..Searched::new("lambda", 1.0) };
         assert_eq!(
-            selection.same_value_warning().unwrap(),
-            "ndcg@10 is 0.4228 with every lambda, so the largest one is used, which gives the smallest factors; give \
-             lambda, or validate with another metric"
+            selection(&curve, 0).warning(&searched).unwrap(),
+            "ndcg@10 is 0.4228 with every lambda, so the largest one is used, which departs least from the biases; give \
+             candidates with the option 'lambda', or validate with another metric"
         );
+        let perfect = selection(&[(1.0, 1.0), (0.1, 1.0)], 0);
+        assert_eq!(perfect.warning(&Searched::new("lambda", 1.0)), None);
+        let ratings = LambdaSelection { split: Split::RatingFraction, ..perfect };
+        assert!(ratings.warning(&searched).is_some());
+    }
+
+    #[test]
+    fn a_value_at_the_end_of_its_grid_warns() {
+        let curve = [(libm::exp10(3.0), 0.1), (1.0, 0.3), (libm::exp10(-3.0), 0.2)];
+        let warning = |chosen: usize, searched: Searched| selection(&curve, chosen).warning(&searched);
+        assert_eq!(
+            warning(2, Searched::new("lambda", 0.001)).unwrap(),
+            "lambda 0.001 is the smallest of 3 candidates, 0.001 to 1000; a smaller one may be better: give candidates with \
+             the option 'lambda'"
+        );
+        assert_eq!(
+            warning(0, Searched::new("radius", 1000.0)).unwrap(),
+            "radius 1000 is the largest of 3 candidates, 1000 to 0.001; a larger one may be better: give candidates with \
+             the option 'radius'"
+        );
+        assert_eq!(warning(1, Searched::new("lambda", 1.0)), None);
+        let flat = selection(&[(100.0, 0.3), (10.0, 0.3), (1.0, 0.2)], 0);
+        assert_eq!(
+            flat.warning(&Searched::new("lambda", 100.0)).unwrap(),
+            "lambda 100 is the largest of 3 candidates, 100 to 1; all from 100 to 10 give the same ndcg@10, so the choice among \
+             them does not matter"
+        );
+        let prior = Searched { center: Some("the prior"), ..Searched::new("lambda", 1000.0) };
+        assert!(
+            warning(0, prior).unwrap().ends_with("no smaller one is clearly better than the prior alone")
+        );
+        let limited = Searched { limits: (0.001, 1000.0), ..Searched::new("components", 1.0) };
+        assert_eq!(warning(0, limited.clone()), None);
+        assert_eq!(warning(2, limited), None);
+        assert_eq!(selection(&curve[..1], 0).warning(&Searched::new("lambda", 1.0)), None);
     }
 }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use super::model::Model;
-use crate::algorithm::report::{DataFacts, Summary, card, signs_of_leakage, warnings};
+use crate::algorithm::feature_checks::FeatureChecks;
+use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
 use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, TrainingSet};
 use crate::control;
 use crate::data::RowOrder;
@@ -18,7 +19,8 @@ use crate::param::Params;
 use crate::run::{cores, on_pool};
 
 /// Options that concern tables or the terminal.
-const SQL_ONLY: &[&str] = &["name", "schema", "keep_versions", "activate", "params", "columns", "progress"];
+const SQL_ONLY: &[&str] =
+    &["name", "schema", "keep_versions", "activate", "params", "columns", "progress", "report"];
 
 /// An algorithm that [`Trainer::new`] accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,11 +232,13 @@ fn train(
     // 2. Fit, with everything that the model tells about its training.
     let facts = DataFacts::of(&data);
     let leakage = signs_of_leakage(&data);
+    let checks = FeatureChecks::of(&data, &read_report.rows, control)?;
     let features = data.names.clone();
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
     let trained = spec.fit(set, control)?;
     let summary = Summary::new(facts, &trained);
     let card = card(algorithm, spec, (features, read_report.means), &summary, &trained)?;
-    let warnings = warnings(&trained, leakage);
+    let mut warnings = warnings(&trained, &checks, leakage);
+    warnings.extend(other_preset(algorithm, &card.settings));
     Ok((model::Model::new(card, trained.scaling, trained.ranker), warnings))
 }

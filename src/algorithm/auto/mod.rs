@@ -16,7 +16,8 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::selection::ValidationSpec;
+use super::selection::{Searched, ValidationSpec};
+use super::single_feature::{self, Judge};
 use super::{
     AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries, grid,
 };
@@ -146,9 +147,16 @@ impl TrainingSpec for AutoSpec {
         let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
         let selection = LambdaSelection { metric, split: cells.split(), curve, chosen: best.chosen };
         let lambda = best.lambda();
+        let searched = Searched {
+            advice: "its candidates are fixed; train regression with the option 'lambda'".to_owned(),
+            ..Searched::new("lambda", lambda)
+        };
+        let judge = Judge { data: &tried, queries: &cells.held_out() };
+        let baseline =
+            single_feature::warning(&selection, &[judge], &self.validation, ListConstraint::None, control)?;
         Ok(Trained {
             lambda: Some(lambda),
-            warnings: selection.warning(lambda).into_iter().collect(),
+            warnings: selection.warning(&searched).into_iter().chain(baseline).collect(),
             selection: Some(selection),
             functions: log.len(),
             log,

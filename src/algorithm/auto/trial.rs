@@ -71,6 +71,11 @@ impl Cells {
         Split::RepeatedQueries { held_out, all: self.folds.len(), times: PARTITIONS, folds: FOLDS }
     }
 
+    /// The queries that are held out.
+    pub fn held_out(&self) -> Vec<usize> {
+        (0..self.folds.len()).filter(|query| self.folds[*query].is_some()).collect()
+    }
+
     /// Queries by cell. The last cell has the queries that are never held out.
     fn cells(&self) -> Vec<Vec<usize>> {
         let mut cells = vec![Vec::new(); FOLDS * FOLDS + 1];

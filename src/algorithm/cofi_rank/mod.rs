@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use self::biases::Biases;
 use self::factors::Fit;
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
-use super::selection::{LambdaChoice, ValidationSpec};
+use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
     AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
@@ -298,10 +298,9 @@ fn trained(
 }
 
 fn warnings(lambda: f64, selection: Option<&LambdaSelection>, ratings: &Ratings) -> Vec<String> {
-    let of_selection = |selection: &LambdaSelection| {
-        [selection.warning(lambda), selection.same_value_warning(), selection.smallest_is_best_warning()]
-    };
-    let mut warnings: Vec<String> = selection.into_iter().flat_map(of_selection).flatten().collect();
+    let searched = Searched { center: Some("the biases"), ..Searched::new("lambda", lambda) };
+    let mut warnings: Vec<String> =
+        selection.and_then(|selection| selection.warning(&searched)).into_iter().collect();
     let single = (0..ratings.n_users()).filter(|&user| ratings.of_user(user).len() < 2).count();
     if single > 0 {
         warnings.push(format!(

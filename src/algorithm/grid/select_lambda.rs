@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::spec::GridSpec;
 use super::train::{FALLBACK_LAMBDA, Lambdas, Session};
 use super::validation_rounds::{Round, Trial};
+use crate::algorithm::selection::Searched;
 use crate::algorithm::{Curve, LambdaSelection, Split};
 use crate::arrange::push_down_unselected;
 use crate::control::Control;
@@ -23,6 +24,8 @@ pub(super) struct Candidates<'a> {
     /// How functions are fitted in a round.
     pub spec: &'a dyn Fn(&Round) -> Result<FitSpec>,
     pub tendency: Tendency,
+    /// What they are candidates for.
+    pub searched: Searched,
 }
 
 /// Which of the good candidates is chosen.
@@ -77,7 +80,7 @@ impl Session<'_> {
         });
         let split = rounds.first().map_or(Split::Nothing, |round| round.split);
         let selection = LambdaSelection { metric: validation.metric.name(), split, curve, chosen };
-        warnings.extend(selection.warning(all));
+        warnings.extend(selection.warning(&Searched { used: all, ..candidates.searched.clone() }));
         Ok(Lambdas { all, each, selection: Some(selection) })
     }
 

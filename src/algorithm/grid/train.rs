@@ -16,7 +16,8 @@ use super::lambdas::default_lambdas;
 use super::select_lambda::{Candidates, Tendency};
 use super::spec::{GridSpec, Weighting};
 use super::validation_rounds::Round;
-use crate::algorithm::selection::LambdaChoice;
+use crate::algorithm::selection::{LambdaChoice, Searched};
+use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale};
 use crate::control::Control;
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
@@ -28,7 +29,7 @@ use crate::memory::Reservation;
 use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
 use crate::smoothing::SmoothingKind;
 use crate::solve::{self, SolveReport, Step, Stop};
-use crate::space::{Function, Space};
+use crate::space::{Function, Scorer, Space};
 
 /// Lambda if no judged query can be held out to choose it.
 pub(super) const FALLBACK_LAMBDA: f64 = 0.01;
@@ -52,6 +53,7 @@ impl TrainingSpec for GridSpec {
         let rounds = session.rounds(set.validation)?;
         let prior = session.prior_fit(&rounds, &mut warnings)?;
         let lambdas = session.lambdas(&rounds, prior.as_ref(), &mut warnings)?;
+        warnings.extend(session.single_feature_warning(&rounds, &lambdas)?);
         drop(rounds);
         control.check()?;
         // 2. The functions, on all rows.
@@ -219,8 +221,15 @@ impl<'a> Session<'a> {
         let lambdas = default_lambdas(&loss, self.spec.kernel.is_linear(), Prior::Zero);
         let mut prior = PriorFit { loss, lambda: lambdas[0], role };
         let spec = self.prior_spec(&prior, selection_tolerance(&prior.loss));
-        let candidates =
-            Candidates { lambdas: &lambdas, spec: &|_| Ok(spec.clone()), tendency: Tendency::Best };
+        let candidates = Candidates {
+            lambdas: &lambdas,
+            spec: &|_| Ok(spec.clone()),
+            tendency: Tendency::Best,
+            searched: Searched {
+                advice: "its candidates are fixed, but \"prior\": \"zero\" needs none".to_owned(),
+                ..Searched::new("prior_lambda", prior.lambda)
+            },
+        };
         prior.lambda = self.select(&rounds, &candidates, warnings)?.all;
         Ok(Some(prior))
     }
@@ -241,8 +250,20 @@ impl<'a> Session<'a> {
                 let shrinks =
                     self.spec.prior != Prior::Zero && self.spec.smoothing.kind != SmoothingKind::Uniform;
                 let tendency = if shrinks { Tendency::LargestNearBest } else { Tendency::Best };
-                self.select(rounds, &Candidates { lambdas, spec: &spec, tendency }, warnings)
+                let searched = self.searched(lambdas[0]);
+                self.select(rounds, &Candidates { lambdas, spec: &spec, tendency, searched }, warnings)
             }
+        }
+    }
+
+    /// What validation chooses.
+    fn searched(&self, used: f64) -> Searched {
+        let center = (self.spec.prior != Prior::Zero).then_some("the prior");
+        let dim = self.space().dim() as f64;
+        match self.spec.penalty {
+            Penalty::Ridge | Penalty::Threshold => Searched { center, ..Searched::new("lambda", used) },
+            Penalty::Components => Searched { limits: (1.0, dim), ..Searched::new("components", used) },
+            Penalty::Ball => Searched::new("radius", used),
         }
     }
 
@@ -292,6 +313,18 @@ impl<'a> Session<'a> {
         let began = started.elapsed().as_secs_f64();
         let (function, report) = self.neighborhood.fit(neighbors, spec, self.control)?;
         Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
+    }
+
+    /// A warning if a single feature ranks as well as the model on the rows that chose lambda.
+    fn single_feature_warning(&self, rounds: &[Round], lambdas: &Lambdas) -> Result<Option<String>> {
+        // With a lambda for each query the values of the model are not known.
+        let Some(selection) = lambdas.selection.as_ref().filter(|_| lambdas.each.is_none()) else {
+            return Ok(None);
+        };
+        let judges: Vec<Judge<'_>> =
+            rounds.iter().map(|round| Judge { data: &round.judge, queries: &round.queries }).collect();
+        let (validation, constraint) = (&self.spec.validation, self.spec.loss.constraint());
+        single_feature::warning(selection, &judges, validation, constraint, self.control)
     }
 
     fn ranker(self, spec: FitSpec, mut functions: Vec<Function>) -> (Ranker, Scaling) {

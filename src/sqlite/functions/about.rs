@@ -16,7 +16,8 @@ pub const VERSION: ScalarFunction = ScalarFunction {
     execute: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
 };
 
-/// The definition of `ltr_debug`: facts for bug reports and the warnings of the last ranking.
+/// The definition of `ltr_debug`: facts for bug reports and the warnings of the last training, ranking, evaluation or
+/// recommendation.
 pub const DEBUG: ScalarFunction = ScalarFunction {
     name: "ltr_debug",
     arities: &[0],

@@ -13,7 +13,9 @@ use rusqlite::limits::Limit;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::algorithm::report::{DataFacts, Summary, card, signs_of_leakage, warnings};
+use crate::algorithm::feature_checks::FeatureChecks;
+use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
+use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
@@ -22,6 +24,7 @@ use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::Source;
@@ -132,12 +135,14 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
         store.prepare(&request.limits)?;
         let (bytes, training) = request.limits.run_here(connection, || request.execute(connection))?;
         let report = StoredReport { name, version: None, active: None, from: Start::New, training };
-        keep(&store, report, &bytes, Keep { options: &request.options, limits: &request.limits, base: None })
+        let Request { options, limits, .. } = &request;
+        keep(&store, report, &bytes, Keep { state: call.state, options, limits, base: None })
     })
 }
 
 /// How a new version is stored.
 pub(super) struct Keep<'a> {
+    pub state: &'a State,
     pub options: &'a Params,
     pub limits: &'a RunLimits,
     /// The version that an update continues.
@@ -151,6 +156,7 @@ pub(super) fn keep(
     bytes: &[u8],
     how: Keep<'_>,
 ) -> Result<Output> {
+    let length = how.options.choice("report")?.unwrap_or_default();
     let activate = how.options.switch("activate").unwrap_or(true);
     let new = NewVersion {
         name: &report.name,
@@ -164,12 +170,17 @@ pub(super) fn keep(
     let stored = store.put(&new, how.limits)?;
     (report.version, report.active) = (Some(stored.version), Some(activate));
     report.training.warnings.extend(stored.warning);
+    how.state.set_warnings(report.training.warnings.clone());
     // Long lists stay in the stored report.
     report.training.log_seconds = None;
     if let Some(validation) = &mut report.training.summary.validation {
         validation.curve = None;
     }
-    Ok(Output::Json(to_json(&report)?))
+    let report = to_json(&report)?;
+    Ok(match length {
+        ReportLength::Full => Output::Json(report),
+        ReportLength::Short => Output::Text(short_report(&report)),
+    })
 }
 
 /// A report as JSON.
@@ -179,14 +190,15 @@ pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     let request = Request::new(call)?;
-    for key in ["name", "schema", "keep_versions", "activate"] {
+    for key in ["name", "schema", "keep_versions", "activate", "report"] {
         if request.options.has(key) {
             return Err(Error::Unsupported(format!("option '{key}': ltr_fit stores nothing; use ltr_train")));
         }
     }
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        let (bytes, _) = request.limits.run_here(connection, || request.execute(connection))?;
+        let (bytes, training) = request.limits.run_here(connection, || request.execute(connection))?;
+        call.state.set_warnings(training.warnings);
         Ok(Output::Blob(bytes))
     })
 }
@@ -222,6 +234,8 @@ impl Request {
         check_model_bytes(connection, training.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, leakage, features) = (DataFacts::of(&data), signs_of_leakage(&data), data.names.clone());
+        let checks =
+            self.limits.run(connection, |control| FeatureChecks::of(&data, &read_report.rows, control))?;
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
         let trained = self.limits.run(connection, |control| training.fit(set, control))?;
         // 3. The report and the model.
@@ -230,7 +244,8 @@ impl Request {
         let card = card(self.algorithm, &**training, (features, read_report.means), &summary, &trained)?;
         let card = Card { columns, ..card };
         let settings = card.settings.clone();
-        let warnings = warnings(&trained, leakage);
+        let mut warnings = warnings(&trained, &checks, leakage);
+        warnings.extend(other_preset(self.algorithm, &settings));
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let model = Model::new(card, trained.scaling, trained.ranker);
         let what = "encoding the model";

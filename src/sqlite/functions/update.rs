@@ -18,6 +18,7 @@ use rusqlite::types::ValueRef;
 use super::train::{
     Keep, SMALLER_MODEL, Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json,
 };
+use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
 use crate::algorithm::{self, AlgorithmDef, PreviousFit, ResumeFn, TrainingSet};
 use crate::arrange::ListConstraint;
@@ -109,7 +110,7 @@ fn update_once(
         .as_ref()
         .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });
     let report = StoredReport { name, version: None, active: None, from, training };
-    keep(store, report, &bytes, Keep { options, limits, base: base.as_ref() })
+    keep(store, report, &bytes, Keep { state: call.state, options, limits, base: base.as_ref() })
 }
 
 /// The stored version that the argument means; none for a BLOB.
@@ -165,7 +166,7 @@ impl Request<'_> {
         let trained = self.limits.run(connection, |control| (self.resume)(previous, set, control))?;
         // 3. The report and the model. Counts are those of all rows.
         let summary = Summary::new(added.added_to(&model.card.summary), &trained);
-        let warnings = warnings(&trained, leakage);
+        let warnings = warnings(&trained, &FeatureChecks::default(), leakage);
         let card = Card { means: read_report.means, summary: to_json(&summary)?, ..model.card.clone() };
         let updated = Model::new(card, trained.scaling, trained.ranker);
         let what = "encoding the model";

@@ -80,12 +80,12 @@ impl State {
         self.models.len()
     }
 
-    /// Stores the warnings of the last ranking or evaluation.
+    /// Stores the warnings of the last training, ranking, evaluation or recommendation.
     pub fn set_warnings(&self, warnings: Vec<String>) {
         *lock(&self.warnings) = warnings;
     }
 
-    /// The warnings of the last ranking or evaluation.
+    /// The warnings of the last training, ranking, evaluation or recommendation.
     pub fn warnings(&self) -> Vec<String> {
         lock(&self.warnings).clone()
     }

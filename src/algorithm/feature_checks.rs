@@ -1,0 +1,265 @@
+//! Features that cannot rank, or that are ids or dates rather than properties of a document.
+//!
+//! | sign | condition |
+//! |---|---|
+//! | constant | one value in all rows |
+//! | constant in queries | one value in every query |
+//! | running number | whole numbers that increase from row to row, or consecutive ones, each once |
+//! | date | whole numbers, all of the form YYYYMMDD or all plausible Unix times in seconds or milliseconds |
+
+use rayon::prelude::*;
+
+use crate::control::Control;
+use crate::data::Dataset;
+use crate::error::Result;
+
+/// Numbers that increase in fewer rows may do so by chance.
+const FEWEST_ROWS: usize = 8;
+/// Largest number of features that a warning names.
+const NAMED: usize = 10;
+/// Plausible Unix times: 2000 to 2039, in seconds.
+const UNIX_SECONDS: std::ops::Range<f64> = 946_684_800.0..2_208_988_800.0;
+
+/// What is unusual about a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Constant,
+    ConstantInQueries,
+    RunningNumber,
+    Date,
+}
+
+/// The unusual features of a training set.
+#[derive(Debug, Default)]
+pub struct FeatureChecks {
+    signs: Vec<(String, Sign)>,
+}
+
+impl FeatureChecks {
+    /// Checks the features before they are scaled. `rows`: for each document the number of its row.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn of(data: &Dataset, rows: &[usize], control: &Control) -> Result<Self> {
+        let mut by_row: Vec<usize> = (0..data.n_docs()).collect();
+        by_row.sort_unstable_by_key(|document| rows[*document]);
+        let sign = |column: usize| {
+            control.check()?;
+            Ok(Column { data, column, by_row: &by_row }.sign().map(|sign| (data.names[column].clone(), sign)))
+        };
+        let signs: Vec<Option<(String, Sign)>> =
+            (0..data.names.len()).into_par_iter().map(sign).collect::<Result<_>>()?;
+        Ok(Self { signs: signs.into_iter().flatten().collect() })
+    }
+
+    /// A warning for each sign. Features that are constant in queries are useful as query features, and to functions that
+    /// are not linear.
+    pub fn warnings(&self, is_linear: bool, query_features: &[String]) -> Vec<String> {
+        let named = |sign: Sign| -> Vec<&str> {
+            let features = self.signs.iter().filter(|(_, found)| *found == sign);
+            features.map(|(name, _)| name.as_str()).collect()
+        };
+        let mut in_queries = named(Sign::ConstantInQueries);
+        in_queries.retain(|name| is_linear && !query_features.iter().any(|used| used == name));
+        [
+            (
+                named(Sign::Constant),
+                "features with one value in all rows cannot rank; leave them out",
+            ),
+            (
+                in_queries,
+                "features with one value in every query cannot rank its documents; leave them out, or make them query \
+                 features of an algorithm such as q_svm",
+            ),
+            (
+                named(Sign::RunningNumber),
+                "features that are running numbers of the rows; if they are ids, ignore them with the option 'columns'",
+            ),
+            (
+                named(Sign::Date),
+                "features that look like dates written as numbers; give an age, such as julianday('now') - \
+                 julianday(date), or ignore them with the option 'columns'",
+            ),
+        ]
+        .into_iter()
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, problem)| format!("{problem}: {}", listed(&names)))
+        .collect()
+    }
+}
+
+/// Quoted names; only the first if there are many.
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().take(NAMED).map(|name| format!("\"{name}\"")).collect();
+    let rest = names.len() - quoted.len();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    quoted.join(", ") + &more
+}
+
+/// One feature of all documents.
+struct Column<'a> {
+    data: &'a Dataset,
+    column: usize,
+    /// Documents in the order of their rows.
+    by_row: &'a [usize],
+}
+
+impl Column<'_> {
+    fn sign(&self) -> Option<Sign> {
+        if self.by_row.len() < 2 {
+            return None;
+        }
+        let signs = [
+            (Sign::Constant, self.is_constant(0..self.by_row.len())),
+            (Sign::ConstantInQueries, self.is_constant_in_queries()),
+            (Sign::RunningNumber, self.is_running_number()),
+            (Sign::Date, self.is_date()),
+        ];
+        signs.into_iter().find(|(_, holds)| *holds).map(|(sign, _)| sign)
+    }
+
+    fn value(&self, document: usize) -> f64 {
+        self.data.features.at(document, self.column)
+    }
+
+    fn is_constant(&self, documents: std::ops::Range<usize>) -> bool {
+        let first = self.value(documents.start);
+        documents.into_iter().all(|document| (self.value(document) - first).abs() <= 0.0)
+    }
+
+    /// Queries with a single document do not count; without others nothing is known.
+    fn is_constant_in_queries(&self) -> bool {
+        let mut compared = (0..self.data.n_queries()).map(|query| self.data.rows(query));
+        let any = compared.clone().any(|rows| rows.len() > 1);
+        any && compared.all(|rows| rows.is_empty() || self.is_constant(rows))
+    }
+
+    fn all(&self, holds: impl Fn(f64) -> bool) -> bool {
+        self.by_row.iter().all(|document| holds(self.value(*document)))
+    }
+
+    /// In a single query such a feature may be the position in a list.
+    fn is_running_number(&self) -> bool {
+        if self.by_row.len() < FEWEST_ROWS || self.data.n_queries() < 2 || !self.all(is_whole) {
+            return false;
+        }
+        let increases = |pair: &[usize]| self.value(pair[0]) < self.value(pair[1]);
+        self.by_row.windows(2).all(increases) || self.is_consecutive()
+    }
+
+    fn is_consecutive(&self) -> bool {
+        let values = || self.by_row.iter().map(|document| self.value(*document));
+        let (low, high) =
+            values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (x.min(low), x.max(high)));
+        if (high - low - (self.by_row.len() - 1) as f64).abs() > 0.0 {
+            return false;
+        }
+        let mut seen = vec![false; self.by_row.len()];
+        values().all(|x| !std::mem::replace(&mut seen[(x - low) as usize], true))
+    }
+
+    fn is_date(&self) -> bool {
+        let milliseconds = |x: f64| UNIX_SECONDS.contains(&(x / 1000.0));
+        self.all(is_whole)
+            && (self.all(is_calendar_date)
+                || self.all(|x| UNIX_SECONDS.contains(&x))
+                || self.all(milliseconds))
+    }
+}
+
+fn is_whole(x: f64) -> bool {
+    x.fract().abs() <= 0.0
+}
+
+/// Whether a whole number is YYYYMMDD of the years 1900 to 2100. Single precision rounds days to even numbers, up to 32.
+fn is_calendar_date(x: f64) -> bool {
+    let (year, month, day) = (x / 10_000.0, x / 100.0 % 100.0, x % 100.0);
+    (1900.0..2101.0).contains(&year) && (1.0..13.0).contains(&month) && day <= 32.0
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::data::{Id, Matrix};
+
+    /// Three queries of four documents, in the order of their rows.
+    fn signs(columns: &[(&str, [f64; 12])]) -> Vec<(String, Sign)> {
+        let data = Dataset {
+            names: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            features: Matrix::F64(Array2::from_shape_fn((12, columns.len()), |(row, column)| {
+                columns[column].1[row]
+            })),
+            offsets: vec![0, 4, 8, 12],
+            query_ids: (0..3).map(Id::Integer).collect(),
+            doc_ids: (0..12).map(Id::Integer).collect(),
+            relevance: vec![0.0; 12],
+            groups: Vec::new(),
+            row_groups: Vec::new(),
+            weights: vec![1.0; 3],
+            query_names: Vec::new(),
+            query_features: Array2::zeros((3, 0)),
+            duplicates: 0,
+        };
+        let rows: Vec<usize> = (0..12).collect();
+        FeatureChecks::of(&data, &rows, &Control::default()).unwrap().signs
+    }
+
+    fn sign(values: [f64; 12]) -> Option<Sign> {
+        signs(&[("x", values)]).first().map(|(_, sign)| *sign)
+    }
+
+    fn column(value: impl Fn(usize) -> f64) -> [f64; 12] {
+        std::array::from_fn(value)
+    }
+
+    #[test]
+    fn each_sign_is_found() {
+        assert_eq!(sign([7.0; 12]), Some(Sign::Constant));
+        assert_eq!(sign(column(|row| (row / 4) as f64)), Some(Sign::ConstantInQueries));
+        assert_eq!(sign(column(|row| 1.0 + row as f64)), Some(Sign::RunningNumber));
+        assert_eq!(sign(column(|row| (3 * row + row % 2) as f64)), Some(Sign::RunningNumber), "with gaps");
+        assert_eq!(sign(column(|row| (5 * row % 12) as f64)), Some(Sign::RunningNumber), "in another order");
+        let days = [20_240_131.0, 20_231_105.0, 19_991_231.0, 20_240_229.0];
+        assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date));
+        assert_eq!(
+            sign(column(|row| f64::from(days[row % 4] as f32))),
+            Some(Sign::Date),
+            "in single precision"
+        );
+        let seconds = column(|row| 1.7e9 + (row * 86_400 % 500_000) as f64);
+        assert_eq!(sign(seconds), Some(Sign::Date));
+        assert_eq!(sign(seconds.map(|x| 1000.0 * x)), Some(Sign::Date));
+    }
+
+    #[test]
+    fn ordinary_features_have_no_sign() {
+        // Ranks and counts in each query, prices, years, fractions, a flag, large amounts.
+        assert_eq!(sign(column(|row| 1.0 + (row % 4) as f64)), None);
+        assert_eq!(sign(column(|row| (7 * row % 12 * 3) as f64)), None);
+        assert_eq!(sign(column(|row| 1990.0 + (row * 5 % 31) as f64)), None);
+        assert_eq!(sign(column(|row| row as f64 + 0.5)), None);
+        assert_eq!(sign(column(|row| f64::from(row % 3 == 0))), None);
+        assert_eq!(sign(column(|row| (row * 7_919_777 % 29_000_000) as f64)), None);
+        assert_eq!(sign(column(|row| if row == 5 { 3e8 } else { 1.7e9 + (row % 5) as f64 })), None);
+    }
+
+    #[test]
+    fn warnings_name_features_and_leave_out_query_features() {
+        let constant_in_queries = column(|row| (row / 4) as f64);
+        let columns = [("a", [0.0; 12]), ("b", [1.0; 12]), ("mood", constant_in_queries)];
+        let checks = FeatureChecks { signs: signs(&columns) };
+        let warnings = checks.warnings(true, &[]);
+        assert_eq!(
+            warnings[0],
+            "features with one value in all rows cannot rank; leave them out: \"a\", \"b\""
+        );
+        assert!(warnings[1].ends_with("such as q_svm: \"mood\""), "{}", warnings[1]);
+        assert_eq!(checks.warnings(true, &["mood".to_owned()]).len(), 1);
+        assert_eq!(checks.warnings(false, &[]).len(), 1);
+        let many: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+        let names: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(listed(&names).ends_with("\"9\" and 2 more"));
+    }
+}
