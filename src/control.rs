@@ -69,6 +69,17 @@ impl Control {
         self.memory.reserve(bytes, what, way_out)
     }
 
+    /// As [`Self::reserve`], for loops that return no error: too many bytes end the work by unwinding, as [`checkpoint`]
+    /// does. In programs whose panics abort, the bytes are not counted.
+    pub fn reserve_or_unwind(&self, bytes: u64, what: impl Display, way_out: &'static str) -> Reservation {
+        self.reserve(bytes, what, way_out).unwrap_or_else(|problem| {
+            if cfg!(panic = "unwind") {
+                resume_unwind(Box::new(Stopped(problem)));
+            }
+            self.memory.nothing()
+        })
+    }
+
     /// Cancels the work.
     pub fn cancel(&self) {
         self.stop.canceled.store(true, Ordering::Relaxed);

@@ -107,6 +107,28 @@ impl Drop for Reservation {
     }
 }
 
+/// This many zeros.
+///
+/// # Errors
+/// [`Error::Host`] if the system does not give the memory, where a vector would end the process.
+pub fn zeros(count: usize) -> Result<Vec<f64>> {
+    let mut values = Vec::new();
+    grow(&mut values, count)?;
+    values.resize(count, 0.0);
+    Ok(values)
+}
+
+/// Gives a vector the capacity for more values.
+///
+/// # Errors
+/// Those of [`zeros`].
+pub fn grow<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    let bytes = bytes_of::<T>(values.len().saturating_add(more));
+    values.try_reserve(more).map_err(|_| {
+        Error::Host(format!("the system has no memory for {bytes} bytes; see the option 'max_memory'"))
+    })
+}
+
 /// Bytes of this many values of a type.
 pub fn bytes_of<T>(count: usize) -> u64 {
     (count as u64).saturating_mul(size_of::<T>() as u64)
@@ -155,6 +177,12 @@ mod tests {
         let memory = Memory::default();
         let _all = memory.reserve(u64::MAX - 1, "all", "").unwrap();
         assert!(!memory.is_limited() && memory.available() == u64::MAX);
+    }
+
+    #[test]
+    fn memory_that_the_system_does_not_have_is_an_error() {
+        assert!(matches!(zeros(usize::MAX / 16), Err(Error::Host(_))));
+        assert_eq!(zeros(2).unwrap(), [0.0; 2]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::id::Id;
 use crate::error::{Error, Result, shorten};
 use crate::math::order::compare;
-use crate::memory::{Memory, Reservation, bytes_of, grown_bytes};
+use crate::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
 
 /// What to do about rows that take too much memory.
 pub(super) const FEWER_ROWS: &str =
@@ -231,11 +231,21 @@ impl DatasetBuilder {
         let number = number.unwrap_or_else(|| self.add_query(row.query, row.query_values));
         self.has_docs &= row.doc.is_some();
         self.query_sizes[number] += 1;
+        self.make_room()?;
         self.row_query.push(number);
         self.row_doc.push(row.doc.unwrap_or(Id::Integer(self.query_sizes[number])));
         self.relevance.extend(row.relevance);
         self.row_group.extend(row.group);
         Ok(())
+    }
+
+    /// Capacity for the features of one more row.
+    fn make_room(&mut self) -> Result<()> {
+        let width = self.width.unwrap_or(0);
+        match &mut self.values {
+            Values::F32(values) => grow(values, width),
+            Values::F64(values) => grow(values, width),
+        }
     }
 
     /// The number of a query that was read before.

@@ -9,6 +9,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::tile::{TILE, Tile};
 use crate::math::triangular;
+use crate::memory::zeros;
 
 /// The rows that `work` writes: shape `(count, width)`, row-major. It is given the numbers of up to [`TILE`]
 /// rows and their positions. A single block stays on the calling thread.
@@ -21,7 +22,7 @@ pub(super) fn rows(
     control: &Control,
     work: impl Fn(Range<usize>, &mut [f64]) + Sync,
 ) -> Result<Vec<f64>> {
-    let mut out = vec![0.0; count * width];
+    let mut out = zeros(count.saturating_mul(width))?;
     if width == 0 {
         return Ok(out);
     }

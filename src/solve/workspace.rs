@@ -2,7 +2,7 @@
 
 use super::SolverDef;
 use super::list::ListProblem;
-use super::pair::{CENTER_BYTES, PairProblem, largest_chunk_count, reduced_dim};
+use super::pair::{PairProblem, largest_chunk_count, reduced_dim};
 use crate::loss::{PairLoss, Shape};
 use crate::math::lanes::LANES;
 use crate::memory::{bytes_of, matrix_bytes};
@@ -34,15 +34,13 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         // 2. Dual methods: a multiplier of each pair, and the active pairs.
         16 * pairs
     } else {
-        // 3. Newton: Hessians of chunks, and multipliers or curvatures of pairs.
+        // 3. Newton: Hessians of chunks, and curvatures of the pairs of a query.
         let square = matrix_bytes(dim + LANES, dim + LANES);
         let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
         let threads = rayon::current_num_threads() as u64;
         let of_pairs = match problem.loss() {
-            PairLoss::Hinge | PairLoss::Psi => {
-                let centers = 8 * pairs + matrix_bytes(documents, LANES);
-                if centers <= CENTER_BYTES as u64 { centers } else { 0 }
-            }
+            // Its multipliers are reserved if they become necessary.
+            PairLoss::Hinge | PairLoss::Psi => 0,
             _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
         };
         hessians.saturating_add(of_pairs)

@@ -15,7 +15,7 @@ use super::{Session, UseBiases};
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
-use crate::memory::matrix_bytes;
+use crate::memory::{grow, matrix_bytes};
 use crate::model::{FoldIn, MAX_STEPS};
 use crate::solve::{Factorization, Factors, HalfStep};
 
@@ -81,6 +81,8 @@ impl Session<'_> {
         let labels = folding.targets(&ratings.values);
         let biases = self.biases(ratings);
         let scale = self.scale(ratings, &labels, &biases);
+        // The system is asked first, because vectors that it has no memory for would end the process.
+        grow(&mut Vec::<f64>::new(), (ratings.n_users() + ratings.n_items).saturating_mul(spec.rank))?;
         let factors = Factors::new(ratings.n_users(), ratings.n_items, spec.rank, spec.seed);
         let mut problem = Factorization::new(ratings, &spec.loss, &labels, biases.offsets(ratings, scale));
         let mut fit = Fit { biases, scale, factors, log: Vec::new() };

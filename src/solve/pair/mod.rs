@@ -41,7 +41,7 @@ mod reduce;
 pub use block::PairBlock;
 pub use certificate::certificate;
 pub use dual::{ADMM, DUAL_DESCENT};
-pub use newton::{CENTER_BYTES, NEWTON, NEWTON_ON_PAIRS, largest_chunk_count};
+pub use newton::{NEWTON, NEWTON_ON_PAIRS, largest_chunk_count};
 pub use reduce::reduced_dim;
 
 use super::{Solution, SolveOptions, SolveReport, Stop, check};

@@ -37,7 +37,7 @@ const SMALL_PROBLEM: u64 = 1000;
 /// Objectives below this multiple of the loss of w = 0 use multipliers.
 const TINY_OBJECTIVE: f64 = 1e-3;
 /// Largest number of bytes for the centers of all pairs.
-pub const CENTER_BYTES: usize = 1 << 28;
+const CENTER_BYTES: usize = 1 << 28;
 /// Factor of the width at the first multiplier round, so that the zone keeps its pairs.
 const MULTIPLIER_START: f64 = 2.0;
 /// Unbalanced fraction of the penalty's slope in the direction of w above which w is shortened.

@@ -15,7 +15,6 @@ mod space;
 mod start;
 mod state;
 
-pub use hinge::CENTER_BYTES;
 pub use space::largest_chunk_count;
 
 use self::curve::{Curve, Logistic, SquaredHinge};

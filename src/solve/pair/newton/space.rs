@@ -10,6 +10,7 @@ use super::chunk::{self, Chunk, Sums};
 use super::curve::{self, Curve};
 use crate::control::Control;
 use crate::math::lanes::{self, Lanes};
+use crate::memory::Reservation;
 use crate::solve::{PairBlock, PairProblem};
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
@@ -22,6 +23,8 @@ const HESSIAN_BYTES: u64 = 1 << 26;
 /// Score space of a problem.
 pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
+    /// The bytes of the centers, if there are any.
+    center_memory: Option<Reservation>,
     /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
     control: &'a Control,
     /// Blocks per vector of features.
@@ -76,7 +79,7 @@ impl<'a> Space<'a> {
         if !parts.is_empty() {
             chunks.push(Chunk::new(parts));
         }
-        Self { chunks, control, width, dim, total_weight, pairs, pair_sum }
+        Self { chunks, center_memory: None, control, width, dim, total_weight, pairs, pair_sum }
     }
 
     /// Bytes that one center per pair would take.
@@ -133,12 +136,18 @@ impl<'a> Space<'a> {
 
     /// Replaces every center p0 by the p of the accepted point.
     pub(super) fn update_centers(&mut self, delta: f64) {
+        if self.center_memory.is_none() {
+            let (what, way_out) = ("a multiplier for each pair", "use fewer rows, or shorter lists");
+            let bytes = self.center_bytes() as u64;
+            self.center_memory = Some(self.control.reserve_or_unwind(bytes, what, way_out));
+        }
         self.each(|chunk| chunk::update_centers(chunk, delta));
     }
 
     /// Makes every center 1/2 again.
     pub(super) fn clear_centers(&mut self) {
         self.chunks.iter_mut().for_each(Chunk::clear_centers);
+        self.center_memory = None;
     }
 
     /// Largest margin of a pair at the accepted point.

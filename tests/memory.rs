@@ -1,0 +1,260 @@
+//! Peak resident memory of calls under the option `max_memory`: at most 1.25 times the limit + 10 MB above what is resident
+//! before the call. A call succeeds within that or refuses.
+//!
+//! Every case runs in a child process, because memory that was freed stays resident. Linux only: the peak is `VmHWM` of
+//! `/proc/self/status`. The full matrix, about 10 minutes:
+//! `cargo test --release --test memory -- --ignored --nocapture`
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use rusqlite::Connection;
+
+/// The variable that tells a child its case and its limit in bytes.
+const CASE: &str = "LTR_MEMORY_CASE";
+/// What the limit may be exceeded by: a fraction and a constant for what is not counted.
+const FACTOR: f64 = 1.25;
+const UNCOUNTED_MB: f64 = 10.0;
+const MB: f64 = 1e6;
+
+/// A call whose memory is measured. `{options}` in the call stands for its options with the limit.
+struct Case {
+    name: String,
+    /// The source, as a query.
+    source: String,
+    /// Statements that run before.
+    before: String,
+    call: String,
+    /// Options besides `max_memory`, with a comma at the end if there are any.
+    options: String,
+}
+
+/// Judged documents of queries with this many REAL features.
+fn judged(queries: usize, documents: usize, features: usize) -> String {
+    let mut columns = String::new();
+    for feature in 0..features {
+        let (a, b) = (7 + 13 * feature, 101 + feature);
+        write!(columns, ", ((i * {a} + (i * i) % {b}) % 1000) / 1000.0 AS f{feature}").expect("a text");
+    }
+    let relevance = "((i * 7 + (i * i) % 101) % 1000) / 250 AS relevance";
+    counted(queries * documents, &format!("i / {documents} AS query_id, i AS doc_id, {relevance}{columns}"))
+}
+
+/// Documents with one feature and ids of this many bytes.
+fn long_ids(rows: usize, bytes: usize) -> String {
+    let id = format!("printf('%0{bytes}d', i) AS doc_id");
+    counted(rows, &format!("i / 10 AS query_id, {id}, i % 3 AS relevance, (i % 17) / 17.0 AS a"))
+}
+
+fn ratings(users: usize, items: usize, each: usize) -> String {
+    let item = format!("(i * 7919 + (i / {each}) * 31) % {items} AS item_id");
+    counted(users * each, &format!("i / {each} AS user_id, {item}, 1 + (i * 7 + i / {each}) % 5 AS rating"))
+}
+
+/// Documents at three slots; the first three documents of every four belong to a slot.
+fn slots(queries: usize, documents: usize, features: usize) -> String {
+    let belongs = "doc_id % 4 = s.value";
+    let columns: Vec<String> = (0..features).map(|f| format!("f{f} + ({belongs}) AS f{f}")).collect();
+    let (rows, columns) = (judged(queries, documents, features), columns.join(", "));
+    format!(
+        "SELECT query_id, doc_id, {belongs} AS relevance, s.value AS slot, {columns} \
+         FROM ({rows}) AS j, json_each('[1, 2, 3]') AS s"
+    )
+}
+
+fn counted(rows: usize, columns: &str) -> String {
+    let numbers = format!("VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < {}", rows - 1);
+    format!("WITH RECURSIVE n(i) AS ({numbers}) SELECT {columns} FROM n")
+}
+
+fn training(name: &str, algorithm: &str, source: String, options: &str) -> Case {
+    let call = format!("SELECT length(ltr_fit('{algorithm}', 'src', '{{options}}'))");
+    let (name, options) = (name.to_owned(), options.to_owned());
+    Case { name, source, before: String::new(), call, options }
+}
+
+/// A call with a model that was trained before without a limit.
+fn with_model(name: &str, train: &str, call: &str, source: String) -> Case {
+    let before = format!("SELECT {train};");
+    Case { name: name.to_owned(), source, before, call: call.to_owned(), options: String::new() }
+}
+
+/// Every algorithm. `size` multiplies the number of queries.
+fn algorithms(size: usize) -> Vec<Case> {
+    let connection = connect();
+    let mut names = connection.prepare("SELECT name FROM ltr_algorithms()").expect("a statement");
+    let names = names.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+    let case = |name: String| match &name[..] {
+        "cofi_rank" => training(&name, &name, ratings(200 * size, 300, 30), "\"lambda\": 1, \"max_rounds\": 2,"),
+        "matching" => training(&name, &name, slots(20 * size, 4, 20), "\"lambda\": 1,"),
+        "perceptron" => training(&name, &name, judged(50 * size, 40, 20), ""),
+        "auto" => training(&name, &name, judged(15 * size, 20, 20), ""),
+        _ => training(&name, &name, judged(25 * size, 20, 20), "\"lambda\": 1,"),
+    };
+    names.map(|name| case(name.expect("a name"))).collect()
+}
+
+/// What took many times the limit before it was counted, and what solvers, kernels and results allocate.
+fn large(size: usize) -> Vec<Case> {
+    let small_part = "SELECT * FROM src WHERE query_id < 20";
+    let linear = format!("ltr_train('rank_svm', '{small_part}', '{{\"lambda\": 1, \"name\": \"m\"}}')");
+    let online = format!("ltr_train('perceptron', '{small_part}', '{{\"name\": \"m\"}}')");
+    let rated = "ltr_train('cofi_rank', 'src', '{\"lambda\": 1, \"factors\": 2, \"max_rounds\": 1, \"name\": \"m\"}')";
+    let kernel = "ltr_train('rank_svm', 'src', '{\"lambda\": 1, \"kernel\": \"gaussian\", \"landmarks\": 200, \"name\": \"m\"}')";
+    let local = "ltr_train('q_svm', 'src', '{\"lambda\": 1, \"fit_at\": \"query_time\", \"name\": \"m\"}')";
+    let rank = "SELECT count(*) FROM ltr_rank('m', 'src', '{options}')";
+    let evaluate = "SELECT count(*) FROM ltr_evaluate('m', 'src', '{options}')";
+    let recommend = "SELECT count(*) FROM ltr_recommend('m', 1, '{\"k\": 100000, \"include_seen\": true, \"max_memory\": {limit}}')";
+    let update = "SELECT ltr_update('m', 'src', '{options}')";
+    let moved = "SELECT count(*) FROM ltr_rank('m', 'SELECT query_id + 100000 AS query_id, doc_id, f0 + 0.1 AS f0, f1, f2, f3 FROM src', '{options}')";
+    vec![
+        training("rows", "rank_svm", judged(1000 * size, 10, 10), "\"lambda\": 1,"),
+        training("ids", "rank_svm", long_ids(2000 * size, 5000), "\"lambda\": 1,"),
+        training("quantile_minmax", "regression", judged(100 * size, 20, 50), "\"lambda\": 1, \"scale\": \"quantile_minmax\","),
+        training("3000 landmarks", "rank_svm", judged(40 * size, 30, 5), "\"lambda\": 1, \"kernel\": \"gaussian\", \"landmarks\": 3000,"),
+        training("kernel, lists", "list_net", judged(40 * size, 30, 5), "\"lambda\": 1, \"kernel\": \"laplace_l1\", \"landmarks\": 300,"),
+        training("kernel of pairs", "rank_svm", judged(20 * size, 10, 5), "\"lambda\": 1, \"kernel\": \"gaussian\", \"form\": \"ranking\", \"landmarks\": 300,"),
+        training("many features", "rank_svm", judged(20 * size, 20, 300), "\"lambda\": 1,"),
+        training("many features, lists", "regression", judged(20 * size, 20, 300), "\"lambda\": 1,"),
+        training("long query, curvatures", "rank_svm", judged(2, 600 * size, 3), "\"lambda\": 1, \"loss\": \"squared_hinge\","),
+        training("long query, dual", "rank_svm", judged(2, 600 * size, 3), "\"lambda\": 1, \"solver\": \"dual_descent\", \"time_limit\": 5,"),
+        training("validation", "knn_svm", judged(20 * size, 10, 20), ""),
+        training("1000 factors", "cofi_rank", ratings(200 * size, 1000, 20), "\"lambda\": 1, \"factors\": 1000, \"max_rounds\": 1,"),
+        training("folds of factors", "cofi_rank", ratings(60 * size, 300, 20), "\"factors\": 100, \"max_rounds\": 1,"),
+        training("factors, planes", "cofi_rank", ratings(60 * size, 300, 30), "\"lambda\": 1, \"factors\": 50, \"loss\": \"hinge\", \"max_rounds\": 1,"),
+        with_model("rank", &linear, rank, judged(1000 * size, 40, 2)),
+        with_model("rank, kernel", kernel, rank, judged(100 * size, 40, 4)),
+        with_model("rank, new queries", local, moved, judged(60 * size, 10, 4)),
+        with_model("evaluate", &linear, evaluate, judged(4000 * size, 10, 2)),
+        with_model("update", &online, update, judged(1000 * size, 10, 10)),
+        with_model("recommend", rated, recommend, ratings(20000 * size, 200_000, 2)),
+    ]
+}
+
+fn connect() -> Connection {
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("registration");
+    connection
+}
+
+fn cases(size: usize) -> Vec<Case> {
+    algorithms(size).into_iter().chain(large(size)).collect()
+}
+
+/// Peak and current resident bytes; `None` if the system does not tell.
+fn resident() -> Option<(f64, f64)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kilobytes = |key: &str| -> Option<f64> {
+        let line = status.lines().find(|line| line.starts_with(key))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    Some((1024.0 * kilobytes("VmHWM:")?, 1024.0 * kilobytes("VmRSS:")?))
+}
+
+/// Not a test of its own: a child process measures one case.
+#[test]
+fn child() {
+    let Ok(request) = std::env::var(CASE) else { return };
+    let numbers: Vec<usize> = request.split(' ').map(|number| number.parse().expect("a number")).collect();
+    let [index, size, limit] = numbers[..] else { panic!("three numbers") };
+    let case = &cases(size)[index];
+    // 1. The rows, and a model if the call needs one.
+    let connection = connect();
+    let prepare = format!("PRAGMA cache_size = -500; CREATE TABLE src AS {};", case.source);
+    connection.execute_batch(&prepare).expect("rows");
+    for statement in case.before.split_terminator(';') {
+        connection.query_row(statement, [], |_| Ok(())).expect("a model");
+    }
+    // 2. The call, counted from what is resident now. Writing 5 resets the peak.
+    std::fs::write("/proc/self/clear_refs", "5").expect("the peak is reset");
+    let (_, before) = resident().expect("resident memory");
+    let limit = limit.to_string();
+    let options = format!("{{{}\"max_memory\": {limit}}}", case.options);
+    let sql = case.call.replace("{options}", &options).replace("{limit}", &limit);
+    let outcome = match connection.query_row(&sql, [], |_| Ok(())) {
+        Ok(()) => "done".to_owned(),
+        Err(problem) => problem.to_string(),
+    };
+    let (peak, _) = resident().expect("resident memory");
+    println!("\nMEASURED {} {outcome}", (peak - before).max(0.0));
+}
+
+/// Runs a case in a child process: peak bytes, and "done" or the error.
+fn measure(index: usize, size: usize, limit: u64) -> (f64, String) {
+    let binary = std::env::current_exe().expect("this program");
+    let output = Command::new(binary)
+        .args(["child", "--exact", "--nocapture"])
+        .env(CASE, format!("{index} {size} {limit}"))
+        .output()
+        .expect("a child process");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find_map(|line| line.strip_prefix("MEASURED "));
+    let Some((peak, outcome)) = line.and_then(|line| line.split_once(' ')) else {
+        panic!("case {index}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    };
+    (peak.parse().expect("a number"), outcome.to_owned())
+}
+
+/// Whether this system tells the peak of resident memory.
+fn can_measure() -> bool {
+    let can = resident().is_some() && std::fs::write("/proc/self/clear_refs", "5").is_ok();
+    if !can {
+        eprintln!("SKIPPED: memory is measured on Linux only, from /proc/self/status; 'max_memory' IS NOT TESTED HERE");
+    }
+    can
+}
+
+/// Measures all cases with these limits, and lists what exceeds them. Prints a table.
+fn check(size: usize, limits: &[u64]) {
+    let mut problems = Vec::new();
+    for (index, case) in cases(size).iter().enumerate() {
+        for limit in limits {
+            let (peak, outcome) = measure(index, size, *limit);
+            let allowed = FACTOR * *limit as f64 + UNCOUNTED_MB * MB;
+            let line = format!("{:24} {:4} MB: {:6.1} MB, {outcome}", case.name, limit / 1_000_000, peak / MB);
+            println!("{line}");
+            let expected = outcome == "done" || outcome.contains("of the option 'max_memory'; ");
+            if peak > allowed || !expected {
+                problems.push(line);
+            }
+        }
+    }
+    assert!(problems.is_empty(), "beyond 1.25 x the limit + 10 MB, or another error:\n{}", problems.join("\n"));
+}
+
+#[test]
+fn calls_stay_within_their_memory_or_refuse() {
+    if can_measure() {
+        check(1, &[2_000_000, 200_000_000]);
+    }
+}
+
+#[test]
+#[ignore = "about 10 minutes"]
+fn large_calls_stay_within_their_memory_or_refuse() {
+    if can_measure() {
+        check(10, &[4_000_000, 8_000_000, 20_000_000, 64_000_000, 200_000_000]);
+    }
+}
+
+/// The same model with a limit, in which memory is short, and without one.
+#[test]
+fn the_limit_does_not_change_a_model() {
+    let connection = connect();
+    connection.execute_batch(&format!("CREATE TABLE src AS {}", judged(30, 20, 10))).expect("rows");
+    connection.execute_batch(&format!("CREATE TABLE rated AS {}", ratings(40, 50, 10))).expect("rows");
+    for (algorithm, source, options, limit) in [
+        ("rank_svm", "src", "", 700_000),
+        ("auto", "src", "", 1_500_000),
+        ("q_svm", "src", "\"lambda\": 1,", 2_500_000),
+        ("cofi_rank", "rated", "\"max_rounds\": 2,", 180_000),
+    ] {
+        let fit = |limit: u64| {
+            let sql = format!("SELECT hex(ltr_fit('{algorithm}', '{source}', '{{{options}\"max_memory\": {limit}}}'))");
+            connection.query_row(&sql, [], |row| row.get::<_, String>(0))
+        };
+        let free = fit(u64::MAX).expect("a model");
+        assert!(fit(10_000).is_err(), "{algorithm}");
+        assert!(fit(limit).expect("a model within the limit") == free, "{algorithm}");
+    }
+}
