@@ -1,4 +1,4 @@
-//! The memory of one call. Bytes are reserved before they are allocated and released when the reservation is dropped.
+//! The memory of one call (rule 13.11). Bytes are reserved before they are allocated and released when the reservation is dropped.
 //!
 //! What is reserved are estimates of the large allocations: rows, kernel spaces, prepared queries, workspaces of solvers,
 //! results. They stand next to the allocation, and are upper bounds. Small allocations are not counted. Results do not

@@ -1,5 +1,5 @@
 //! Peak resident memory of calls under the option `max_memory`: at most 1.25 times the limit + 10 MB above what is resident
-//! before the call. A call succeeds within that or refuses.
+//! before the call (rule 13.11). A call succeeds within that or refuses.
 //!
 //! Every case runs in a child process, because memory that was freed stays resident. Linux only: the peak is `VmHWM` of
 //! `/proc/self/status`. The full matrix, about 10 minutes:
@@ -85,7 +85,9 @@ fn algorithms(size: usize) -> Vec<Case> {
     let mut names = connection.prepare("SELECT name FROM ltr_algorithms()").expect("a statement");
     let names = names.query_map([], |row| row.get::<_, String>(0)).expect("rows");
     let case = |name: String| match &name[..] {
-        "cofi_rank" => training(&name, &name, ratings(200 * size, 300, 30), "\"lambda\": 1, \"max_rounds\": 2,"),
+        "cofi_rank" => {
+            training(&name, &name, ratings(200 * size, 300, 30), "\"lambda\": 1, \"max_rounds\": 2,")
+        }
         "matching" => training(&name, &name, slots(20 * size, 4, 20), "\"lambda\": 1,"),
         "perceptron" => training(&name, &name, judged(50 * size, 40, 20), ""),
         "auto" => training(&name, &name, judged(15 * size, 20, 20), ""),
@@ -110,18 +112,63 @@ fn large(size: usize) -> Vec<Case> {
     vec![
         training("rows", "rank_svm", judged(1000 * size, 10, 10), "\"lambda\": 1,"),
         training("ids", "rank_svm", long_ids(2000 * size, 5000), "\"lambda\": 1,"),
-        training("quantile_minmax", "regression", judged(100 * size, 20, 50), "\"lambda\": 1, \"scale\": \"quantile_minmax\","),
-        training("3000 landmarks", "rank_svm", judged(40 * size, 30, 5), "\"lambda\": 1, \"kernel\": \"gaussian\", \"landmarks\": 3000,"),
-        training("kernel, lists", "list_net", judged(40 * size, 30, 5), "\"lambda\": 1, \"kernel\": \"laplace_l1\", \"landmarks\": 300,"),
-        training("kernel of pairs", "rank_svm", judged(20 * size, 10, 5), "\"lambda\": 1, \"kernel\": \"gaussian\", \"form\": \"ranking\", \"landmarks\": 300,"),
+        training(
+            "quantile_minmax",
+            "regression",
+            judged(100 * size, 20, 50),
+            "\"lambda\": 1, \"scale\": \"quantile_minmax\",",
+        ),
+        training(
+            "3000 landmarks",
+            "rank_svm",
+            judged(40 * size, 30, 5),
+            "\"lambda\": 1, \"kernel\": \"gaussian\", \"landmarks\": 3000,",
+        ),
+        training(
+            "kernel, lists",
+            "list_net",
+            judged(40 * size, 30, 5),
+            "\"lambda\": 1, \"kernel\": \"laplace_l1\", \"landmarks\": 300,",
+        ),
+        training(
+            "kernel of pairs",
+            "rank_svm",
+            judged(20 * size, 10, 5),
+            "\"lambda\": 1, \"kernel\": \"gaussian\", \"form\": \"ranking\", \"landmarks\": 300,",
+        ),
         training("many features", "rank_svm", judged(20 * size, 20, 300), "\"lambda\": 1,"),
         training("many features, lists", "regression", judged(20 * size, 20, 300), "\"lambda\": 1,"),
-        training("long query, curvatures", "rank_svm", judged(2, 600 * size, 3), "\"lambda\": 1, \"loss\": \"squared_hinge\","),
-        training("long query, dual", "rank_svm", judged(2, 600 * size, 3), "\"lambda\": 1, \"solver\": \"dual_descent\", \"time_limit\": 5,"),
+        training(
+            "long query, curvatures",
+            "rank_svm",
+            judged(2, 600 * size, 3),
+            "\"lambda\": 1, \"loss\": \"squared_hinge\",",
+        ),
+        training(
+            "long query, dual",
+            "rank_svm",
+            judged(2, 600 * size, 3),
+            "\"lambda\": 1, \"solver\": \"dual_descent\", \"time_limit\": 5,",
+        ),
         training("validation", "knn_svm", judged(20 * size, 10, 20), ""),
-        training("1000 factors", "cofi_rank", ratings(200 * size, 1000, 20), "\"lambda\": 1, \"factors\": 1000, \"max_rounds\": 1,"),
-        training("folds of factors", "cofi_rank", ratings(60 * size, 300, 20), "\"factors\": 100, \"max_rounds\": 1,"),
-        training("factors, planes", "cofi_rank", ratings(60 * size, 300, 30), "\"lambda\": 1, \"factors\": 50, \"loss\": \"hinge\", \"max_rounds\": 1,"),
+        training(
+            "1000 factors",
+            "cofi_rank",
+            ratings(200 * size, 1000, 20),
+            "\"lambda\": 1, \"factors\": 1000, \"max_rounds\": 1,",
+        ),
+        training(
+            "folds of factors",
+            "cofi_rank",
+            ratings(60 * size, 300, 20),
+            "\"factors\": 100, \"max_rounds\": 1,",
+        ),
+        training(
+            "factors, planes",
+            "cofi_rank",
+            ratings(60 * size, 300, 30),
+            "\"lambda\": 1, \"factors\": 50, \"loss\": \"hinge\", \"max_rounds\": 1,",
+        ),
         with_model("rank", &linear, rank, judged(1000 * size, 40, 2)),
         with_model("rank, kernel", kernel, rank, judged(100 * size, 40, 4)),
         with_model("rank, new queries", local, moved, judged(60 * size, 10, 4)),
@@ -199,7 +246,9 @@ fn measure(index: usize, size: usize, limit: u64) -> (f64, String) {
 fn can_measure() -> bool {
     let can = resident().is_some() && std::fs::write("/proc/self/clear_refs", "5").is_ok();
     if !can {
-        eprintln!("SKIPPED: memory is measured on Linux only, from /proc/self/status; 'max_memory' IS NOT TESTED HERE");
+        eprintln!(
+            "SKIPPED: memory is measured on Linux only, from /proc/self/status; 'max_memory' IS NOT TESTED HERE"
+        );
     }
     can
 }
@@ -211,7 +260,8 @@ fn check(size: usize, limits: &[u64]) {
         for limit in limits {
             let (peak, outcome) = measure(index, size, *limit);
             let allowed = FACTOR * *limit as f64 + UNCOUNTED_MB * MB;
-            let line = format!("{:24} {:4} MB: {:6.1} MB, {outcome}", case.name, limit / 1_000_000, peak / MB);
+            let line =
+                format!("{:24} {:4} MB: {:6.1} MB, {outcome}", case.name, limit / 1_000_000, peak / MB);
             println!("{line}");
             let expected = outcome == "done" || outcome.contains("of the option 'max_memory'; ");
             if peak > allowed || !expected {
@@ -219,7 +269,11 @@ fn check(size: usize, limits: &[u64]) {
             }
         }
     }
-    assert!(problems.is_empty(), "beyond 1.25 x the limit + 10 MB, or another error:\n{}", problems.join("\n"));
+    assert!(
+        problems.is_empty(),
+        "beyond 1.25 x the limit + 10 MB, or another error:\n{}",
+        problems.join("\n")
+    );
 }
 
 #[test]
@@ -250,7 +304,9 @@ fn the_limit_does_not_change_a_model() {
         ("cofi_rank", "rated", "\"max_rounds\": 2,", 180_000),
     ] {
         let fit = |limit: u64| {
-            let sql = format!("SELECT hex(ltr_fit('{algorithm}', '{source}', '{{{options}\"max_memory\": {limit}}}'))");
+            let sql = format!(
+                "SELECT hex(ltr_fit('{algorithm}', '{source}', '{{{options}\"max_memory\": {limit}}}'))"
+            );
             connection.query_row(&sql, [], |row| row.get::<_, String>(0))
         };
         let free = fit(u64::MAX).expect("a model");

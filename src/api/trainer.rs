@@ -13,6 +13,7 @@ use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, TrainingSet};
 use crate::control;
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
+use crate::memory::matrix_bytes;
 use crate::model;
 use crate::options::{self, Use};
 use crate::param::Params;
@@ -221,6 +222,10 @@ fn train(
         order: input.order,
         features: input.columns == Columns::Features,
     };
+    let rows = data.rows() + validation.map_or(0, Dataset::rows);
+    let bytes = matrix_bytes(rows, data.features()).saturating_mul(2);
+    let _memory =
+        control.reserve(bytes, "a sorted copy of the data set", "use fewer rows, or f32 features")?;
     let (data, read_report) = data.ordered(needs)?;
     let validation = validation
         .map(|validation| {
