@@ -71,12 +71,12 @@ impl<'a> Store<'a> {
     /// A schema that is not attached.
     pub fn new(connection: &'a Connection, schema: Option<&str>, limits: &RunLimits) -> Result<Self> {
         let schema = schema.unwrap_or("main");
-        // The first statement of a connection reads the schemas.
+        // The table-valued form of this pragma would begin a read transaction.
         let mut statement = retry_busy(connection, limits, || {
-            connection.prepare("SELECT name FROM pragma_database_list").map_err(|e| host(&e))
+            connection.prepare("PRAGMA database_list").map_err(|e| host(&e))
         })?;
         let mut names: Vec<String> =
-            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+            statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).map_err(|e| host(&e))?;
         // SQLite lists "temp" only after it holds something.
         if !names.iter().any(|name| name == "temp") {
             names.push("temp".to_owned());

@@ -161,7 +161,7 @@ pub(super) fn keep(
     let new = NewVersion {
         name: &report.name,
         algorithm: report.training.algorithm,
-        report: &to_json(&report)?.to_string(),
+        report: &to_json(&report)?,
         model: bytes,
         activation: if activate { Activation::Activate } else { Activation::KeepInactive },
         keep_versions: how.options.count("keep_versions"),

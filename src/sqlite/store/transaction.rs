@@ -47,7 +47,12 @@ impl<'a> StoreTransaction<'a> {
         // A progress handler can report an interrupt after the savepoint was opened.
         transaction.open = outcome.is_ok() || owner == Owner::Library;
         outcome?;
-        if connection.is_autocommit() {
+        // Going back to a savepoint that an authorizer ignored is an error.
+        let opened = match owner {
+            Owner::Library => !connection.is_autocommit(),
+            Owner::Caller => transaction.undo.execute([]).is_ok(),
+        };
+        if !opened {
             return Err(Error::Host("an authorizer of the host ignores savepoints".to_owned()));
         }
         Ok(transaction)

@@ -1,6 +1,7 @@
 //! Stores a new version, so that it is complete and active, or nothing has changed (rules 5.7 to 5.9, 5.15 to 5.19).
 
 use rusqlite::{Connection, OptionalExtension, ffi};
+use serde_json::Value;
 
 use super::transaction::StoreTransaction;
 use super::{Store, host, open_blob, read_at, split_version};
@@ -39,8 +40,8 @@ pub struct NewVersion<'a> {
     pub name: &'a str,
     /// The algorithm.
     pub algorithm: &'a str,
-    /// The report as JSON, without the number of the version.
-    pub report: &'a str,
+    /// The report, an object. Its key "version" gets the number of the version.
+    pub report: &'a Value,
     /// The bytes of the model.
     pub model: &'a [u8],
     /// Whether it becomes the active version.
@@ -132,20 +133,26 @@ impl Store<'_> {
         })
     }
 
-    /// Takes the write lock of the transaction and changes nothing. No read comes first: it could make waiting useless.
+    /// Takes the write lock of the caller's transaction and changes nothing.
     fn take_write_lock(&self) -> Result<()> {
         if self.transaction_state() == ffi::SQLITE_TXN_WRITE {
             return Ok(());
         }
         let transaction = StoreTransaction::begin(self.connection)?;
+        let outcome = self.start_to_write();
+        drop(transaction);
+        outcome
+    }
+
+    /// Takes the write lock of an open transaction, and creates the table if it does not exist. No read comes first: after it
+    /// SQLite may refuse the lock forever.
+    fn start_to_write(&self) -> Result<()> {
         let no_change = format!("UPDATE {} SET active = active WHERE 0", self.table());
-        let outcome = match self.connection.prepare(&no_change) {
+        let locked = match self.connection.prepare(&no_change) {
             Ok(mut statement) => statement.execute([]).map(drop),
-            // The table does not exist; its creation is undone.
             Err(_) => self.connection.execute_batch(&self.sql(CREATE)),
         };
-        drop(transaction);
-        outcome.map_err(|error| host(&error))
+        locked.map_err(|error| host(&error))
     }
 
     /// Stores a new version.
@@ -157,11 +164,7 @@ impl Store<'_> {
         let in_transaction = !self.connection.is_autocommit();
         let wait = BusyWait::new(self.connection, limits);
         let outcome = wait.retry(|| {
-            let exists = self.exists()?;
             let transaction = StoreTransaction::begin(self.connection)?;
-            if !exists {
-                self.connection.execute_batch(&self.sql(CREATE)).map_err(|error| host(&error))?;
-            }
             let stored = self.write(new)?;
             transaction.commit(&wait)?;
             Ok(stored)
@@ -182,17 +185,22 @@ impl Store<'_> {
     /// Writes a new version in an open transaction, and reads back that it is complete: triggers and authorizers of the host
     /// can leave out changes without an error.
     fn write(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
-        // 1. The version, inactive. This takes the write lock: from here on no other connection stores.
-        let (row, version) = self.insert(new)?;
+        // 1. The write lock: from here on no other connection stores.
+        self.start_to_write()?;
         // 2. An update continues the version that its argument still names.
         if let Some(base) = new.base {
             self.check_base(base)?;
         }
-        // 3. The active version.
+        // 3. The version, inactive.
+        let version = self.newest(new.name)? + 1;
+        let mut report = new.report.clone();
+        report["version"] = version.into();
+        self.execute(INSERT, (new.name, version, new.algorithm, report.to_string(), new.model))?;
+        // 4. The active version.
         if new.activation == Activation::Activate {
             self.execute(ACTIVATE, (new.name, version))?;
         }
-        // 4. Older versions. The new version is stored even if they cannot be deleted.
+        // 5. Older versions. The new version is stored even if they cannot be deleted.
         let deleted =
             new.keep_versions.map_or(Ok(()), |keep| self.execute(DELETE_OLDER, (new.name, keep as i64)));
         let warning = match deleted {
@@ -200,8 +208,8 @@ impl Store<'_> {
             Err(Error::Host(problem)) => Some(format!("older versions could not be deleted: {problem}")),
             Err(other) => return Err(other),
         };
-        // 5. What is stored now.
-        if !self.holds(row, new.model)? || !self.activated(new, version)? {
+        // 6. What is stored now.
+        if !self.holds(new, version)? || !self.activated(new, version)? {
             return Err(Error::Host(
                 "a trigger or an authorizer of the host left out a change or altered it".to_owned(),
             ));
@@ -213,28 +221,23 @@ impl Store<'_> {
         self.connection.execute(&self.sql(template), values).map(drop).map_err(|error| host(&error))
     }
 
-    /// Inserts the version; returns its rowid and number.
-    fn insert(&self, new: &NewVersion<'_>) -> Result<(i64, i64)> {
-        let mut statement = self.connection.prepare(&self.sql(INSERT)).map_err(|error| host(&error))?;
-        let values = (new.name, new.algorithm, new.report, new.model);
-        let mut rows = statement.query(values).map_err(|error| host(&error))?;
-        let mut inserted = None;
-        // The statement has ended only after its last row.
-        while let Some(row) = rows.next().map_err(|error| host(&error))? {
-            inserted =
-                row.get(0).and_then(|rowid| Ok(Some((rowid, row.get(1)?)))).map_err(|error| host(&error))?;
-        }
-        inserted
-            .ok_or_else(|| Error::Host("a trigger or an authorizer of the host left out the row".to_owned()))
+    /// The highest version of a name, or 0.
+    fn newest(&self, name: &str) -> Result<i64> {
+        let sql = format!("SELECT coalesce(max(version), 0) FROM {} WHERE name = ?1", self.table());
+        self.connection.query_row(&sql, [name], |row| row.get(0)).map_err(|error| host(&error))
     }
 
-    /// Whether the row holds exactly this model.
-    fn holds(&self, row: i64, model: &[u8]) -> Result<bool> {
+    /// Whether the version holds exactly this model.
+    fn holds(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
+        let find = format!("SELECT rowid FROM {} WHERE name = ?1 AND version = ?2", self.table());
+        let row = self.connection.query_row(&find, (new.name, version), |row| row.get(0));
+        let Some(row) = row.optional().map_err(|error| host(&error))? else { return Ok(false) };
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = match open_blob(self.connection, &location) {
             Err(Error::Corrupt(_)) => return Ok(false),
             blob => blob?,
         };
+        let model = new.model;
         if blob.size() as usize != model.len() {
             return Ok(false);
         }

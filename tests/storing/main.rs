@@ -1,0 +1,20 @@
+//! Storing models: beside other connections, with triggers and authorizers that leave out changes, with interrupts, failing
+//! reads and writes, full disks and killed processes.
+//!
+//! Long runs: `cargo test --release --test storing -- --ignored --nocapture`.
+
+#![allow(
+    unsafe_code,
+    reason = "hooks, file systems and statements of SQLite are used through the C interface"
+)]
+
+mod conflicts;
+mod faulty_files;
+mod files;
+mod hooks;
+mod interrupts;
+mod kills;
+mod locks;
+mod refusals;
+mod stress;
+mod support;
