@@ -112,8 +112,9 @@ impl Column<'_> {
         let signs = [
             (Sign::Constant, self.is_constant(0..self.by_row.len())),
             (Sign::ConstantInQueries, self.is_constant_in_queries()),
-            (Sign::RunningNumber, self.is_running_number()),
+            // Rows in the order of their dates have increasing numbers too.
             (Sign::Date, self.is_date()),
+            (Sign::RunningNumber, self.is_running_number()),
         ];
         signs.into_iter().find(|(_, holds)| *holds).map(|(sign, _)| sign)
     }
@@ -230,6 +231,7 @@ mod tests {
         );
         let seconds = column(|row| 1.7e9 + (row * 86_400 % 500_000) as f64);
         assert_eq!(sign(seconds), Some(Sign::Date));
+        assert_eq!(sign(column(|row| 1.7e9 + (row * 3600) as f64)), Some(Sign::Date), "in order");
         assert_eq!(sign(seconds.map(|x| 1000.0 * x)), Some(Sign::Date));
     }
 
