@@ -12,5 +12,6 @@ mod perceptron;
 mod real_data;
 mod recommendation;
 mod regressions;
+mod roles;
 mod support;
 mod weights;

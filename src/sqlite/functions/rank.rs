@@ -62,8 +62,10 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     };
     if roles.query.is_none() && data.n_docs() > 1 {
         let source = &request.source.shown;
+        let trained = request.handle.model.card.columns.query.as_ref();
+        let trained = trained.map(|name| format!(" (\"{name}\" in the training)")).unwrap_or_default();
         warnings.push(format!(
-            "source {source} has no query column, so all its rows are ranked as one query; the option 'columns' can name one"
+            "source {source} has no query column{trained}, so all its rows are ranked as one query; the option 'columns' can name one"
         ));
     }
     call.state.set_warnings(warnings);

@@ -5,7 +5,10 @@
 //! * 2.3: Two columns that could fill one role are an error that asks for `columns`.
 //! * 2.13: With a model, a role has the column of the training. A feature of the model has no other role.
 
-use serde_json::{Map, Value, json};
+mod ids;
+mod messages;
+
+use serde_json::{Map, Value};
 
 use super::Source;
 use super::reader::{FeatureSet, ReadSpec};
@@ -13,6 +16,8 @@ use super::roles::FeatureColumns;
 use crate::arrange::ListConstraint;
 use crate::data::position_names;
 use crate::error::{Error, Result};
+
+pub use ids::LikeIds;
 
 /// Default names of each role, the most specific first.
 const NAMES: &[(&str, &[&str])] = &[
@@ -32,25 +37,6 @@ const KEYS: &[&str] =
 /// The default names of a role.
 fn default_names(role: &str) -> &'static [&'static str] {
     NAMES.iter().find(|(known, _)| *known == role).map_or(&[], |(_, names)| names)
-}
-
-/// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, or a name that ends as in `product_id`,
-/// `product_uuid` or `productId`.
-fn is_like_id(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));
-    lower == "rowid"
-        || ["id", "uuid"].contains(&lower.rsplit('_').next().unwrap_or_default())
-        || before.is_some_and(|before| before.ends_with(|last: char| last.is_ascii_lowercase()))
-}
-
-/// Features that are named like ids and that the option `columns` does not list. They are refused if they hold numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LikeIds {
-    /// The columns.
-    pub columns: Vec<usize>,
-    /// What to say about them.
-    pub error: Error,
 }
 
 /// The names in the value of a key: one, or an array.
@@ -238,67 +224,12 @@ impl<'a> ColumnChoice<'a> {
         ignored.iter().any(|name| name.eq_ignore_ascii_case(&self.names[column]))
     }
 
-    /// The error about columns that could each fill a role. Its proposal makes no feature of the others.
-    fn ambiguous(&self, role: &str, candidates: &[usize]) -> Error {
-        let names: Vec<&str> = candidates.iter().map(|column| self.names[*column].as_str()).collect();
-        let (first, others) = (names[0], &names[1..]);
-        let (ignored, rest) = match self.spec.model {
-            None => (others, "a column that is neither chosen nor ignored may become a feature"),
-            Some(_) => (&[][..], "the model does not read the other columns"),
-        };
-        let proposal = self.proposal(Some((role, first)), ignored);
-        let names = names.join(", ");
-        self.source.error(format!(
-            "the columns {names} could each be the {role}; choose one with the option {proposal} ({rest})"
-        ))
-    }
-
-    /// The option `columns` of the caller with a further role and further ignored columns.
-    fn proposal(&self, role: Option<(&str, &str)>, ignored: &[&str]) -> String {
-        let mut columns = self.columns.cloned().unwrap_or_default();
-        columns.extend(role.map(|(role, name)| (role.to_owned(), json!(name))));
-        if !ignored.is_empty() {
-            let list = columns.entry("ignore").or_insert_with(|| json!([]));
-            list.as_array_mut()
-                .into_iter()
-                .for_each(|list| list.extend(ignored.iter().map(|name| json!(name))));
-        }
-        format!("\"columns\": {}", Value::Object(columns))
-    }
-
     /// The column of a role, which must have one if it is needed (rule 2.4).
     pub fn required(&self, role: &str, needed: bool) -> Result<Option<usize>> {
         match self.one(role)? {
             None if needed => Err(self.absent(role)),
             column => Ok(column),
         }
-    }
-
-    fn absent(&self, role: &str) -> Error {
-        let names = match default_names(role) {
-            [some @ .., last] if !some.is_empty() => format!("one {} or {last}", some.join(", ")),
-            names => format!("it {}", names.concat()),
-        };
-        let is_default =
-            |name: &str| default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name));
-        let mut reasons = Vec::new();
-        if let Some(name) = self.trained_name(role).filter(|name| !is_default(name)) {
-            reasons.push(format!("the training read it from \"{name}\"; "));
-        }
-        // Columns with a default name of the role that the model uses otherwise.
-        for (column, name) in self.names.iter().enumerate().filter(|(_, name)| is_default(name)) {
-            let what = match () {
-                () if self.is_feature(column) => "is a feature of the model",
-                () if self.was_ignored(column) => "was ignored in the training",
-                () => continue,
-            };
-            reasons.push(format!("\"{name}\" {what}; "));
-        }
-        self.source.error(format!(
-            "no {role} column among {}; {}name {names}, or use the option \"columns\": {{\"{role}\": \"...\"}}",
-            self.names.join(", "),
-            reasons.concat(),
-        ))
     }
 
     /// The column of the diversity value or of the slot.
@@ -437,75 +368,5 @@ impl<'a> ColumnChoice<'a> {
         let columns: Vec<usize> =
             (0..self.names.len()).filter(free).filter(|column| begins(&self.names[*column])).collect();
         (!columns.is_empty()).then_some(FeatureColumns::Wide(columns))
-    }
-
-    /// Features of a training that are named like ids and that the option `columns` does not list (rule 2.12).
-    pub fn like_ids(
-        &self,
-        features: &FeatureColumns,
-        query_features: Option<&FeatureColumns>,
-        doc: Option<usize>,
-    ) -> Option<LikeIds> {
-        let unlisted = |role: &str, columns: Option<&FeatureColumns>| -> Vec<usize> {
-            let listed = self.columns.is_some_and(|columns| columns.contains_key(role));
-            match columns {
-                Some(FeatureColumns::Wide(columns))
-                    if !listed && self.spec.feature_set == FeatureSet::New =>
-                {
-                    columns.iter().copied().filter(|column| is_like_id(&self.names[*column])).collect()
-                }
-                _ => Vec::new(),
-            }
-        };
-        let columns =
-            [unlisted("features", Some(features)), unlisted("query_features", query_features)].concat();
-        let error = self.refuse_ids(&columns, doc.is_some());
-        (!columns.is_empty()).then_some(LikeIds { columns, error })
-    }
-
-    fn refuse_ids(&self, columns: &[usize], has_doc: bool) -> Error {
-        let names: Vec<&str> = columns.iter().map(|column| self.names[*column].as_str()).collect();
-        let problem = match names[..] {
-            [only] => format!("the column \"{only}\" is named like an id and has no role"),
-            _ => format!("the columns \"{}\" are named like ids and have no role", names.join("\", \"")),
-        };
-        let role = match names.split_first() {
-            Some((first, others)) if !has_doc => {
-                let proposal = self.proposal(Some(("doc", first)), others);
-                format!("to name documents by \"{first}\", use {proposal}; ")
-            }
-            _ => String::new(),
-        };
-        let ignored = self.proposal(None, &names);
-        self.source.error(format!(
-            "{problem}; {role}to ignore ids, use {ignored}; to use an id as a feature, list all features under \"features\""
-        ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_like_id;
-
-    #[test]
-    fn ids_are_known_by_their_names() {
-        for name in [
-            "id",
-            "ID",
-            "session_id",
-            "Product_Id",
-            "rowid",
-            "uuid",
-            "order_uuid",
-            "_id",
-            "productId",
-            "userID",
-        ] {
-            assert!(is_like_id(name), "{name}");
-        }
-        for name in ["bid", "paid", "grid", "acid", "valid", "id_count", "ids", "idf", "GRID", "Id3", "x", ""]
-        {
-            assert!(!is_like_id(name), "{name}");
-        }
     }
 }
