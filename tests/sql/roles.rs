@@ -9,15 +9,49 @@ use super::support::database;
 
 /// Names for the columns of a training. Many are default names of other roles.
 const NAMES: &[&str] = &[
-    "query_id", "qid", "query", "user", "session", "Visit No", "doc_id", "doc", "document", "item", "product",
-    "the \"doc\"", "relevance", "label", "grade", "rating", "stars", "weight", "slot", "features", "q_x",
-    "query_features", "price", "é", "1",
+    "query_id",
+    "qid",
+    "query",
+    "user",
+    "session",
+    "Visit No",
+    "doc_id",
+    "doc",
+    "document",
+    "item",
+    "product",
+    "the \"doc\"",
+    "relevance",
+    "label",
+    "grade",
+    "rating",
+    "stars",
+    "weight",
+    "slot",
+    "features",
+    "q_x",
+    "query_features",
+    "price",
+    "é",
+    "1",
 ];
 
 /// Names for further columns of a source.
 const FURTHER: &[&str] = &[
-    "user_id", "document_id", "item_id", "rel", "grade", "rating", "label", "doc", "weight", "features",
-    "query_features", "slot", "id", "q_y",
+    "user_id",
+    "document_id",
+    "item_id",
+    "rel",
+    "grade",
+    "rating",
+    "label",
+    "doc",
+    "weight",
+    "features",
+    "query_features",
+    "slot",
+    "id",
+    "q_y",
 ];
 
 fn same(a: &str, b: &str) -> bool {
@@ -72,17 +106,21 @@ fn a_model_finds_its_columns_among_others() {
     for case in 0..150 {
         // 1. A training whose columns have random names.
         let names: Vec<&str> = shuffled(NAMES.to_vec(), &mut random).into_iter().take(5).collect();
-        let columns = json!({ "query": names[0], "doc": names[1], "relevance": names[2], "features": names[3..] });
+        let columns =
+            json!({ "query": names[0], "doc": names[1], "relevance": names[2], "features": names[3..] });
         let options = json!({ "columns": columns, "lambda": 0.1, "name": "m" }).to_string();
         let training = source(&names, &[], &mut random);
-        connection.query_row("SELECT ltr_train('rank_svm', ?1, ?2)", (&training, &options), |_| Ok(())).unwrap();
+        connection
+            .query_row("SELECT ltr_train('rank_svm', ?1, ?2)", (&training, &options), |_| Ok(()))
+            .unwrap();
         // 2. The same rows with further columns, in another order, without and with the option.
         let free = FURTHER.iter().filter(|name| !names.iter().any(|other| same(name, other))).copied();
         let further: Vec<&str> = shuffled(free.collect(), &mut random).into_iter().take(4).collect();
         let later = source(&names, &further, &mut random);
         let columns = json!({ "columns": columns }).to_string();
         for function in ["ltr_rank", "ltr_evaluate"] {
-            let expected = rows(&connection, &format!("SELECT * FROM {function}('m', ?1, ?2)"), (&training, &columns));
+            let expected =
+                rows(&connection, &format!("SELECT * FROM {function}('m', ?1, ?2)"), (&training, &columns));
             let found = rows(&connection, &format!("SELECT * FROM {function}('m', ?1)"), [&later]);
             assert_eq!(found, expected, "case {case}: {function} of {later}");
         }
