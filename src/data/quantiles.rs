@@ -4,8 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::Ticks;
 use crate::math::normal;
 use crate::math::order::{compare, sort_ascending};
+
+/// Operations, for [`Ticks`], of a value or a quantile of the normal distribution.
+const NORMAL_COST: usize = 64;
 
 /// Maximum number of stored quantiles.
 const MAX_QUANTILES: usize = 256;
@@ -64,11 +68,12 @@ impl Quantiles {
     pub fn fit(mut values: Vec<f64>) -> Self {
         sort_ascending(&mut values);
         let n = values.len() as f64;
-        let mut below = 0.0;
+        let (mut below, mut ticks) = (0.0, Ticks::default());
         let all: Vec<(f64, f64)> = values
             .chunk_by(|a, b| compare(*a, *b).is_eq())
             .map(|tie| {
                 let count = tie.len() as f64;
+                ticks.add(NORMAL_COST);
                 let fraction = (below + 0.5 * count) / n;
                 below += count;
                 (tie[0], normal::quantile(fraction))
@@ -133,7 +138,9 @@ fn thin(all: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let step = (position(all[last].1) - position(all[0].1)) / (MAX_QUANTILES - 1) as f64;
     let mut next = position(all[0].1);
     let mut kept = Vec::with_capacity(MAX_QUANTILES);
+    let mut ticks = Ticks::default();
     for (index, &(x, z)) in all.iter().enumerate() {
+        ticks.add(NORMAL_COST);
         if index == last || position(z) >= next {
             kept.push((x, z));
             next = (next + step).max(position(z) + 0.5 * step);

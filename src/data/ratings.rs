@@ -4,7 +4,12 @@ use std::ops::Range;
 
 use super::dataset::Dataset;
 use super::id::Id;
+use crate::control::Ticks;
 use crate::error::{Error, Result};
+
+/// Operations, for [`Ticks`], of comparing two ids and of finding one.
+const ID_COST: usize = 32;
+const SEARCH_COST: usize = 16 * ID_COST;
 
 /// The observed entries of a matrix of users and items. A rating of 0 is a rating.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +32,11 @@ impl Ratings {
     /// An item without an id.
     pub fn of(data: &Dataset) -> Result<(Self, Vec<Id>)> {
         let mut ids = data.doc_ids.clone();
-        ids.sort_unstable();
+        let mut ticks = Ticks::default();
+        ids.sort_unstable_by(|a, b| {
+            ticks.add(ID_COST);
+            a.cmp(b)
+        });
         ids.dedup();
         if ids.first() == Some(&Id::Null) {
             return Err(Error::Data("an item id is NULL; every rating needs the id of its item".to_owned()));
@@ -35,10 +44,16 @@ impl Ratings {
         let mut ratings =
             Self { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: ids.len() };
         for user in 0..data.n_queries() {
-            let index = |row: usize| ids.partition_point(|id| *id < data.doc_ids[row]) as u32;
+            let mut index = |row: usize| {
+                ticks.add(SEARCH_COST);
+                ids.partition_point(|id| *id < data.doc_ids[row]) as u32
+            };
             let mut rated: Vec<(u32, f64)> =
                 data.rows(user).map(|row| (index(row), data.relevance[row])).collect();
-            rated.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            rated.sort_by(|a, b| {
+                ticks.add(ID_COST);
+                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+            });
             for same in rated.chunk_by(|a, b| a.0 == b.0) {
                 ratings.items.push(same[0].0);
                 ratings.values.push(same.iter().map(|(_, value)| value).sum::<f64>() / same.len() as f64);

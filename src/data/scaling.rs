@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use super::matrix::{Matrix, shaped};
 use super::quantiles::Quantiles;
-use crate::control::Control;
+use crate::control::{Control, Ticks};
 use crate::error::{Result, require};
 use crate::math::dense::Element;
 use crate::memory::matrix_bytes;
@@ -46,6 +46,9 @@ named!(ScalingKind {
     QueryMinmax = "query_minmax",
     QuantileMinmax = "quantile_minmax",
 });
+
+/// Operations, for [`Ticks`], of scaling a value.
+const VALUE_COST: usize = 16;
 
 /// A learned scaling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -205,7 +208,9 @@ impl Scaling {
     fn query<T: Element>(&self, documents: &[T], columns: usize, out: &mut [T]) {
         let ranges = if self.pointwise() { Vec::new() } else { ranges(documents, columns) };
         let width = self.width(columns).max(1);
+        let mut ticks = Ticks::default();
         for (raw, out) in documents.chunks_exact(columns.max(1)).zip(out.chunks_exact_mut(width)) {
+            ticks.add(VALUE_COST * width);
             let (global, within) = match self {
                 Self::QueryMinmax => out.split_at_mut(0),
                 _ => out.split_at_mut(columns),
@@ -259,7 +264,9 @@ fn each_column<T: Send>(
     let _memory = control.reserve(column.saturating_mul(together), what, way_out)?;
     let gathered = |features: &[usize]| -> Result<Vec<T>> {
         let mut columns: Vec<Vec<f64>> = features.iter().map(|_| Vec::with_capacity(data.n_docs())).collect();
+        let mut ticks = Ticks::default();
         for row in 0..data.n_docs() {
+            ticks.add(GATHERED);
             for (column, feature) in columns.iter_mut().zip(features) {
                 column.push(data.features.at(row, *feature));
             }
@@ -274,7 +281,9 @@ fn each_column<T: Send>(
 /// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.
 fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
     let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); columns];
+    let mut ticks = Ticks::default();
     for row in documents.chunks_exact(columns.max(1)) {
+        ticks.add(columns);
         for (bound, x) in bounds.iter_mut().zip(row) {
             *bound = (bound.0.min(x.to_f64()), bound.1.max(x.to_f64()));
         }

@@ -6,6 +6,10 @@
 
 use super::lanes::{self, LANES, Lanes};
 use super::simd::simd;
+use crate::control::Ticks;
+
+/// Operations, for [`Ticks`], of the product of two blocks.
+const TILE_COST: usize = 64;
 
 /// A pivot below this multiple of its diagonal entry is rounding, not curvature.
 const SMALLEST_PIVOT: f64 = 1e-15;
@@ -28,6 +32,7 @@ simd! {
 #[inline(always)]
 pub fn factor(h: &mut [Lanes], width: usize, dim: usize) -> bool {
     let diagonal: Vec<f64> = (0..dim).map(|i| lanes::get(&h[i * width..], i)).collect();
+    let mut ticks = Ticks::default();
     for block in 0..width {
         let (upper, below) = h.split_at_mut((block + 1) * LANES * width);
         let panel = &mut upper[block * LANES * width..];
@@ -36,6 +41,7 @@ pub fn factor(h: &mut [Lanes], width: usize, dim: usize) -> bool {
             return false;
         }
         for row_block in block + 1..width {
+            ticks.add(TILE_COST * (width - row_block));
             let rows = &mut below[(row_block - block - 1) * LANES * width..][..LANES * width];
             for column in row_block..width {
                 subtract_tiles(panel, width, row_block, column, rows);

@@ -7,6 +7,11 @@
 //! The functions are always inlined, so a caller compiled for wider registers gets wider code (`math::simd`).
 #![allow(clippy::inline_always)]
 
+use crate::control::Ticks;
+
+/// Operations, for [`Ticks`], of a row in a product of two columns of blocks.
+const ROW_COST: usize = 8;
+
 /// Numbers per block.
 pub const LANES: usize = 8;
 
@@ -141,8 +146,10 @@ pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut
 /// Only the blocks on and above the diagonal of H, shape `(8 width, 8 width)`, are written.
 #[inline(always)]
 pub fn add_gram(a: &[Lanes], b: &[Lanes], width: usize, n: usize, h: &mut [Lanes]) {
+    let mut ticks = Ticks::default();
     for block in 0..width {
         for column in block..width {
+            ticks.add(ROW_COST * n);
             add_tiles((a, width, block), (b, width, column), n, h);
         }
     }
@@ -151,8 +158,10 @@ pub fn add_gram(a: &[Lanes], b: &[Lanes], width: usize, n: usize, h: &mut [Lanes
 /// C += A' B; A has `n` rows of `rows` blocks, B has `n` rows of `width` blocks and C the shape `(8 rows, 8 width)`.
 #[inline(always)]
 pub fn add_product(a: &[Lanes], rows: usize, b: &[Lanes], width: usize, n: usize, c: &mut [Lanes]) {
+    let mut ticks = Ticks::default();
     for block in 0..rows {
         for column in 0..width {
+            ticks.add(ROW_COST * n);
             add_tiles((a, rows, block), (b, width, column), n, c);
         }
     }

@@ -5,6 +5,7 @@
 
 use super::simd::simd;
 use super::tile::Tile;
+use crate::control::Ticks;
 
 /// Numbers in r rows; `None` on overflow.
 pub fn packed_len(r: usize) -> Option<usize> {
@@ -21,7 +22,9 @@ pub fn row(factor: &[f64], i: usize) -> &[f64] {
 simd! {
     /// Solves L y = b in place for the right-hand sides of a tile: `tiles[i]` holds their numbers i.
     pub fn forward<'a>(factor: &'a [f64], tiles: &'a mut [Tile]) {
+        let mut ticks = Ticks::default();
         for i in 0..tiles.len() {
+            ticks.add(i);
             let row = row(factor, i);
             let (solved, rest) = tiles.split_at_mut(i);
             let mut sum = rest[0];

@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::data::{Dataset, Id};
+use crate::math::order::sort_indices;
 
 /// Up to this many judged queries are cross-validated; for more, a single split is used.
 const MAX_CROSS_VALIDATED: usize = 200;
@@ -54,7 +55,7 @@ fn shuffled(ids: &[Id], judged: &[bool], seed: u64) -> Vec<usize> {
 
 /// Sorts indices by their hashes; equal hashes are ordered by index.
 fn sort_by_hash(indices: &mut [usize], hash: &dyn Fn(usize) -> u64) {
-    indices.sort_by_key(|&index| (hash(index), index));
+    sort_indices(indices, &|a, b| (hash(a), a).cmp(&(hash(b), b)));
 }
 
 /// Whether each document (row) is held out: about `fraction` of every query with two or more documents, at least one and

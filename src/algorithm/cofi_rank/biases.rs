@@ -18,6 +18,7 @@
 //! Items are ranked by b_i, a lower confidence bound of q_i. Without it, items with few ratings and a high mean by chance
 //! would lead the lists (docs/adr/0013).
 
+use crate::control::checkpoint;
 use crate::data::Ratings;
 
 /// Rounds of solving the equations in turn.
@@ -53,7 +54,9 @@ impl Biases {
         let popularity = Predictor::new(counts.iter().map(|count| libm::log1p(*count)).collect(), &counts);
         let mut biases = Self { mean, ..Self::none(ratings) };
         for _ in 0..ROUNDS {
+            checkpoint();
             biases.fit_users(ratings, targets);
+            checkpoint();
             let company = Predictor::new(biases.company(ratings, &counts), &counts);
             biases.fit_items(ratings, targets, &counts, [&popularity, &company]);
         }

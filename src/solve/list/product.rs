@@ -5,6 +5,7 @@
 //! registers.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
+use crate::control::Ticks;
 use crate::data::Slice;
 use crate::math::dense::Element;
 use crate::math::lanes::{LANES, Lanes};
@@ -33,7 +34,9 @@ simd! {
     fn score_rows<'a; T: Element>(x: &'a [T], w: &'a [f64], scores: &'a mut [f64]) {
         let dim = w.len();
         let (fours, rest) = scores.as_chunks_mut::<ROWS>();
+        let mut ticks = Ticks::default();
         for (number, scores) in fours.iter_mut().enumerate() {
+            ticks.add(dim);
             *scores = dots(four(x, number, dim), w);
         }
         let start = fours.len() * ROWS;
@@ -47,7 +50,9 @@ simd! {
     fn add_columns<'a; T: Element>(x: &'a [T], h: &'a [f64], gradient: &'a mut [f64]) {
         let dim = gradient.len();
         let (fours, rest) = h.as_chunks::<ROWS>();
+        let mut ticks = Ticks::default();
         for (number, h) in fours.iter().enumerate() {
+            ticks.add(dim);
             if h.iter().any(|h| *h != 0.0) {
                 add_four(four(x, number, dim), h, gradient);
             }

@@ -14,10 +14,14 @@
 //!
 //! Cost n b for m, n b^2 / 2 for S.
 
+use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::lanes::{self, Lanes};
 use crate::math::order;
+
+/// Operations, for [`Ticks`], of a row beside those of its features.
+const ROW_COST: usize = 8;
 
 /// One query's documents, sorted by label; shape `(n_docs, dim)`.
 #[derive(Debug, Clone)]
@@ -175,7 +179,9 @@ fn run_starts(labels: &[f64]) -> Vec<u32> {
 fn centered_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize) -> Vec<Lanes> {
     let mut rows = vec![Lanes::ZERO; order.len() * width];
     let mut mean = vec![Lanes::ZERO; width];
+    let mut ticks = Ticks::default();
     for (row, &document) in order.iter().enumerate() {
+        ticks.add(ROW_COST + dim);
         let target = &mut rows[row * width..(row + 1) * width];
         for j in 0..dim {
             *lanes::get_mut(target, j) = x[document * dim + j].to_f64() - x[order[0] * dim + j].to_f64();

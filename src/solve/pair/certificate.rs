@@ -1,6 +1,7 @@
 //! The objective by its definition: plain loops over documents, pairs and features.
 
 use super::PairProblem;
+use crate::control::Ticks;
 use crate::math::lanes;
 
 /// P(w), pair by pair: the sum of c L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
@@ -12,8 +13,9 @@ pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
         let scores: Vec<f64> = (0..labels.len())
             .map(|document| w.iter().enumerate().map(|(j, w)| w * lanes::get(block.row(document), j)).sum())
             .collect();
-        let mut query_loss = 0.0;
+        let (mut query_loss, mut ticks) = (0.0, Ticks::default());
         for a in 0..labels.len() {
+            ticks.add(labels.len());
             for b in 0..labels.len() {
                 if labels[a] > labels[b] {
                     query_loss += value(scores[a] - scores[b]);

@@ -18,7 +18,7 @@
 use std::time::Instant;
 
 use super::{PairProblem, certificate};
-use crate::control::Control;
+use crate::control::{Control, Ticks};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::{PairPath, Solution, SolveReport, Step, Stop, StopRule};
@@ -113,11 +113,12 @@ impl<'p, 'a> Descent<'p, 'a> {
     /// minus the number of those in which it is the worse one. Equal balances give equal convex problems.
     fn misranked(&self) -> Vec<i64> {
         let w = lanes::from_slice(&self.w);
-        let mut all = Vec::new();
+        let (mut all, mut ticks) = (Vec::new(), Ticks::default());
         for (block, _) in self.problem.blocks() {
             let scores: Vec<f64> = (0..block.n_docs()).map(|a| lanes::dot(block.row(a), &w)).collect();
             let mut balance = vec![0; scores.len()];
             for (a, &first) in block.start().iter().enumerate() {
+                ticks.add(scores.len() - first as usize);
                 for b in first as usize..scores.len() {
                     let misranked = i64::from(scores[a] < scores[b]);
                     balance[a] += misranked;

@@ -7,6 +7,7 @@
 
 use super::chunk::{self, Chunk, Sums};
 use super::pass::HIDE;
+use crate::control::Ticks;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::simd;
 use crate::solve::PairBlock;
@@ -176,6 +177,9 @@ fn margins(s: f64, others: &Lanes, hide: &Lanes) -> Lanes {
     margins
 }
 
+/// Operations, for [`Ticks`], of eight pairs.
+const CURVE_COST: usize = 16;
+
 simd! {
     /// Passes over all pairs at (accepted scores) + step * Xd.
     pub(super) fn pass<'c, 'a; C: Curve>(chunk: &'c mut Chunk<'a>, curve: C, step: f64) -> Sums {
@@ -196,11 +200,12 @@ simd! {
 /// Sums of p by document, as in `pass::pass`; returns the loss.
 #[inline(always)]
 fn pass_query<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lanes]) -> f64 {
-    let mut loss = LossSum::new();
+    let (mut loss, mut ticks) = (LossSum::new(), Ticks::default());
     for (a, &first) in start.iter().enumerate().take_while(|(_, first)| (**first as usize) < start.len()) {
         let (s, first) = (lanes::get(scores, a), first as usize);
         let mut hide = &HIDE[first % LANES];
         let mut row = Lanes::ZERO;
+        ticks.add(CURVE_COST * (scores.len() - first / LANES));
         for (others, column) in scores.iter().zip(g.iter_mut()).skip(first / LANES) {
             let p = curve.negative_slope(&margins(s, others, hide), &mut loss);
             row.add_scaled(1.0, &p);
@@ -232,9 +237,11 @@ fn pair_weights<C: Curve>(curve: C, factor: f64, start: &[u32], scores: &[Lanes]
     let (n, blocks) = (start.len(), scores.len());
     weights.clear();
     weights.resize(n * blocks, Lanes::ZERO);
+    let mut ticks = Ticks::default();
     for (a, &first) in start.iter().enumerate().take_while(|(_, first)| (**first as usize) < n) {
         let (s, first) = (lanes::get(scores, a), first as usize);
         let mut hide = &HIDE[first % LANES];
+        ticks.add(CURVE_COST * (blocks - first / LANES));
         for (block, others) in scores.iter().enumerate().skip(first / LANES) {
             let curvature = curve.curvature(&margins(s, others, hide));
             weights[a * blocks + block].add_scaled(factor, &curvature);
@@ -253,7 +260,9 @@ fn laplacian_times(block: &PairBlock, weights: &[Lanes], blocks: usize, out: &mu
     let width = block.width();
     out.clear();
     out.resize(blocks * LANES * width, Lanes::ZERO);
+    let mut ticks = Ticks::default();
     for (a, row) in weights.chunks_exact(blocks).enumerate() {
+        ticks.add(blocks * width * LANES);
         let mut degree = Lanes::ZERO;
         for weights in row {
             degree.add_scaled(-1.0, weights);

@@ -9,7 +9,11 @@
 //! comparisons, and padding gives p = 0 and no loss. Cost T pairs; no feature is read.
 #![allow(clippy::inline_always)]
 
+use crate::control::Ticks;
 use crate::math::lanes::{self, LANES, Lanes};
+
+/// Operations, for [`Ticks`], of eight pairs.
+pub(super) const BLOCK_COST: usize = 4;
 
 /// Score of padding: no pair with it can be violated.
 pub(super) const PAD: f64 = -1e30;
@@ -104,6 +108,7 @@ pub(super) fn pass(
 ) -> (f64, f64) {
     let n = start.len();
     rows.resize(n, RowSums::default());
+    let mut ticks = Ticks::default();
     let mut index = 0;
     let mut used = 0;
     for ((a, &first), sums) in start.iter().enumerate().zip(rows.iter_mut()) {
@@ -116,6 +121,7 @@ pub(super) fn pass(
         let shift = one - lanes::get(scaled, a);
         let lower = first / LANES;
         let (scores, columns) = (&scaled[lower..], &mut g[lower..scaled.len()]);
+        ticks.add(BLOCK_COST * scores.len());
         let mut row = RowSums::default();
         let mut hidden = scores[0];
         hidden.add_scaled(1.0, &HIDE[first % LANES]);
@@ -171,12 +177,14 @@ pub(super) fn zone(
     pairs: &mut Vec<(u32, u32)>,
 ) {
     let n = start.len();
+    let mut ticks = Ticks::default();
     let mut index = 0;
     for (a, &first) in start.iter().enumerate() {
         let first = first as usize;
         if first >= n {
             break;
         }
+        ticks.add(BLOCK_COST * (scaled.len() - first / LANES));
         let shift = one - lanes::get(scaled, a);
         let mut hide = &HIDE[first % LANES];
         let mut block = first / LANES;
