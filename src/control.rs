@@ -51,6 +51,12 @@ impl Control {
         Self { stop: Arc::new(stop), ..Self::default() }
     }
 
+    /// A control of other work that is canceled with this one.
+    #[cfg(test)]
+    pub fn with_stop_of(self, other: &Self) -> Self {
+        Self { stop: Arc::clone(&other.stop), ..self }
+    }
+
     /// A control of work that takes its memory from this.
     pub fn with_memory(memory: Memory) -> Self {
         Self { memory, ..Self::default() }
@@ -173,10 +179,11 @@ pub fn checkpoint() {
 pub struct Ticks(usize);
 
 impl Ticks {
-    /// Amount of work between two checkpoints.
-    const INTERVAL: usize = 1 << 14;
+    /// Amount of work between two checkpoints. Tests with little data check always.
+    const INTERVAL: usize = if cfg!(test) { 1 } else { 1 << 14 };
 
     /// Counts work of this amount, in operations of about a nanosecond.
+    #[inline]
     pub fn add(&mut self, amount: usize) {
         self.0 += amount;
         if self.0 >= Self::INTERVAL {

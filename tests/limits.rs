@@ -152,6 +152,138 @@ fn an_interrupt_stops_a_ranking() {
     assert_eq!(code, Some(ErrorCode::OperationInterrupted));
 }
 
+/// Statements that run for minutes before their first row: a filter, a sort and a recursion.
+const SILENT: [&str; 3] = [
+    "SELECT a.* FROM judged a, judged b WHERE a.a + b.b < -1",
+    "SELECT a.* FROM judged a, judged b ORDER BY a.a * b.b",
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT judged.* FROM judged, n WHERE i < 0",
+];
+
+/// The time limit ends statements that return no row, and nothing is interrupted after the call (rule 13.12).
+#[test]
+fn a_time_limit_stops_a_source_without_rows() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    connection.execute_batch("CREATE TABLE r AS SELECT query_id % 9 AS user, doc_id % 7 AS item, 3 AS rating FROM judged GROUP BY 1, 2").expect("ratings");
+    run(&connection, "SELECT ltr_train('cofi_rank', 'r', '{\"lambda\": 1}')").expect("a model");
+    let mut calls: Vec<String> = SILENT
+        .iter()
+        .map(|source| format!("SELECT ltr_fit('rank_svm', '{source}', '{{\"time_limit\": 0.1}}')"))
+        .collect();
+    let validation = format!("{{\"time_limit\": 0.1, \"validation\": \"{}\"}}", SILENT[0]);
+    calls.push(format!("SELECT ltr_fit('rank_svm', 'SELECT * FROM judged WHERE query_id < 9', '{validation}')"));
+    let ratings = "SELECT a.doc_id AS item, a.relevance AS rating FROM judged a, judged b WHERE a.a + b.b < -1";
+    let options = format!("{{\"time_limit\": 0.1, \"ratings\": \"{ratings}\"}}");
+    calls.push(format!("SELECT doc_id FROM ltr_recommend('cofi_rank', 1, '{options}')"));
+    for sql in calls {
+        let started = Instant::now();
+        let problem = run(&connection, &sql).expect_err("too long").to_string();
+        assert!(started.elapsed() < SOON, "{sql}");
+        assert!(problem.ends_with(": time limit of 0.1 seconds reached"), "{sql}: {problem}");
+        let count: i64 = connection.query_row("SELECT count(*) FROM judged", [], |row| row.get(0)).expect("a count");
+        assert_eq!(count, 30_000);
+    }
+}
+
+/// A source that ends before the time limit is not interrupted, and neither are later statements.
+#[test]
+fn a_time_limit_that_is_not_reached_interrupts_nothing() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    for _ in 0..20 {
+        let sql = "SELECT length(ltr_fit('rank_svm', 'SELECT * FROM judged WHERE query_id < 9', '{\"lambda\": 1, \"time_limit\": 5}')) || ''";
+        run(&connection, sql).expect("a model");
+    }
+}
+
+/// The actions that an authorizer denies.
+unsafe extern "C" fn deny(
+    denied: *mut c_void,
+    action: c_int,
+    _: *const std::ffi::c_char,
+    function: *const std::ffi::c_char,
+    _: *const std::ffi::c_char,
+    _: *const std::ffi::c_char,
+) -> c_int {
+    // SAFETY: the argument is the list that the test keeps alive; SQLite's texts end with a zero byte.
+    let (denied, is_count) = unsafe {
+        let is_count = !function.is_null() && std::ffi::CStr::from_ptr(function) == c"count";
+        (&*denied.cast::<Vec<c_int>>(), is_count)
+    };
+    let is_denied = denied.contains(&action) && (action != ffi::SQLITE_FUNCTION || is_count);
+    if is_denied { ffi::SQLITE_DENY } else { ffi::SQLITE_OK }
+}
+
+/// Sets an authorizer that denies these actions, and a progress handler that stops statements after the deadline.
+fn restrict(connection: &Connection, denied: &mut Vec<c_int>, deadline: &mut Instant) {
+    // SAFETY: a live connection; list and instant outlive the statements of the test.
+    unsafe {
+        let denied: *mut Vec<c_int> = denied;
+        let deadline: *mut Instant = deadline;
+        ffi::sqlite3_set_authorizer(connection.handle(), Some(deny), denied.cast());
+        ffi::sqlite3_progress_handler(connection.handle(), 1000, Some(stop_after), deadline.cast());
+    }
+}
+
+/// Progress handlers work under an authorizer that denies recursion and the function count (rule 13.13).
+#[test]
+fn a_progress_handler_works_under_an_authorizer() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    let mut denied = vec![ffi::SQLITE_RECURSIVE, ffi::SQLITE_FUNCTION];
+    let mut deadline = Instant::now() + Duration::from_millis(300);
+    restrict(&connection, &mut denied, &mut deadline);
+    let outcome = run(&connection, "SELECT hex(ltr_fit('q_svm', 'judged', '{\"tolerance\": 1e-12}'))");
+    assert!(Instant::now() < deadline + SOON);
+    assert_eq!(
+        outcome.expect_err("stopped").sqlite_error_code(),
+        Some(ErrorCode::OperationInterrupted)
+    );
+    // SAFETY: a live connection.
+    unsafe {
+        ffi::sqlite3_set_authorizer(connection.handle(), None, std::ptr::null_mut());
+        ffi::sqlite3_progress_handler(connection.handle(), 0, None, std::ptr::null_mut());
+    }
+}
+
+/// Without the checks the call fails at once: the statement is prepared, then the authorizer denies all SELECTs.
+#[test]
+fn a_host_that_cannot_be_polled_is_told_what_to_allow() {
+    let connection = connect();
+    connection.execute_batch(LARGE).expect("a large set");
+    run(&connection, "SELECT ltr_train('cofi_rank', 'SELECT query_id % 9 AS user, doc_id AS item, relevance AS rating FROM judged', '{\"lambda\": 1, \"max_rounds\": 1}')").expect("a model");
+    let mut statement =
+        connection.prepare("SELECT hex(ltr_fit('rank_svm', ?1, '{\"lambda\": 1}'))").expect("a statement");
+    let mut denied = vec![ffi::SQLITE_SELECT];
+    let mut deadline = Instant::now() + Duration::from_secs(600);
+    restrict(&connection, &mut denied, &mut deadline);
+    let problem = statement.query_row(["judged"], |row| row.get::<_, String>(0)).expect_err("denied").to_string();
+    assert!(problem.starts_with("ltr_fit: ") && problem.contains("SQLITE_SELECT"), "{problem}");
+    // SAFETY: a live connection.
+    unsafe { ffi::sqlite3_set_authorizer(connection.handle(), None, std::ptr::null_mut()) };
+}
+
+/// Aggregates are computed when the last row has come; they stop too.
+#[test]
+fn an_interrupt_stops_an_aggregate() {
+    let connection = connect();
+    let rows = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 40000) SELECT i FROM n";
+    connection.execute_batch(&format!("CREATE TABLE t AS {rows}")).expect("rows");
+    let handle = connection.get_interrupt_handle();
+    let sent = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        handle.interrupt();
+        Instant::now()
+    });
+    // All rows are tied, which takes seconds.
+    let sql = "SELECT ltr_alpha_ndcg('[' || i % 3 || ']', 1.0) || '' FROM t";
+    let outcome = run(&connection, sql);
+    let ended = Instant::now();
+    assert!(ended.duration_since(sent.join().expect("the thread")) < SOON);
+    let code = outcome.expect_err("interrupted").sqlite_error_code();
+    assert_eq!(code, Some(ErrorCode::OperationInterrupted));
+}
+
 /// A database file of this test alone, removed when the test ends.
 struct File(std::path::PathBuf);
 

@@ -263,6 +263,7 @@ fn each_column<T: Send>(
     let (what, way_out) = (format_args!("scaling {} documents", data.n_docs()), "use fewer threads or rows");
     let _memory = control.reserve(column.saturating_mul(together), what, way_out)?;
     let gathered = |features: &[usize]| -> Result<Vec<T>> {
+        control.check()?;
         let mut columns: Vec<Vec<f64>> = features.iter().map(|_| Vec::with_capacity(data.n_docs())).collect();
         let mut ticks = Ticks::default();
         for row in 0..data.n_docs() {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::codec::{Block, decode_header, encode_header};
+use crate::control::checkpoint;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
@@ -54,6 +55,7 @@ pub(super) struct BlobSpan {
 impl BlobSpan {
     /// Refuses bytes that are not this block.
     pub(super) fn check(&self, bytes: &[u8]) -> Result<()> {
+        checkpoint();
         if bytes.len() == self.length && xxh3_64(bytes) == self.checksum {
             return Ok(());
         }
@@ -84,6 +86,7 @@ pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     // 1. Length and checksum of each block.
     let mut block_bytes = Vec::new();
     let mut entry = |block: &Block<'_>| {
+        checkpoint();
         block_bytes.clear();
         block(&mut block_bytes)?;
         Ok(Entry { length: block_bytes.len() as u64, checksum: xxh3_64(&block_bytes) })
@@ -103,7 +106,10 @@ pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     bytes.extend(key.to_le_bytes());
     // 3. Header and blocks.
     bytes.extend(header);
-    blocks.iter().try_for_each(|block| block(&mut bytes))?;
+    blocks.iter().try_for_each(|block| {
+        checkpoint();
+        block(&mut bytes)
+    })?;
     Ok(bytes)
 }
 

@@ -2,8 +2,9 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::control::{Ticks, checkpoint};
 use crate::data::{Dataset, Id};
-use crate::math::order::sort_indices;
+use crate::math::order::COMPARISON;
 
 /// Up to this many judged queries are cross-validated; for more, a single split is used.
 const MAX_CROSS_VALIDATED: usize = 200;
@@ -53,9 +54,22 @@ fn shuffled(ids: &[Id], judged: &[bool], seed: u64) -> Vec<usize> {
     queries
 }
 
+/// Operations, for [`Ticks`], of a hash.
+const HASH_COST: usize = 64;
+
 /// Sorts indices by their hashes; equal hashes are ordered by index.
 fn sort_by_hash(indices: &mut [usize], hash: &dyn Fn(usize) -> u64) {
-    sort_indices(indices, &|a, b| (hash(a), a).cmp(&(hash(b), b)));
+    let mut ticks = Ticks::default();
+    let mut keys: Vec<(u64, usize)> = Vec::with_capacity(indices.len());
+    for &index in &*indices {
+        ticks.add(HASH_COST);
+        keys.push((hash(index), index));
+    }
+    keys.sort_unstable_by(|a, b| {
+        ticks.add(COMPARISON);
+        a.cmp(b)
+    });
+    indices.iter_mut().zip(keys).for_each(|(index, (_, sorted))| *index = sorted);
 }
 
 /// Whether each document (row) is held out: about `fraction` of every query with two or more documents, at least one and
@@ -63,6 +77,7 @@ fn sort_by_hash(indices: &mut [usize], hash: &dyn Fn(usize) -> u64) {
 pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool> {
     let mut held_out = vec![false; data.n_docs()];
     for query in 0..data.n_queries() {
+        checkpoint();
         let rows = data.rows(query);
         if rows.len() < 2 {
             continue;
@@ -78,6 +93,7 @@ pub fn held_out_documents(data: &Dataset, fraction: f64, seed: u64) -> Vec<bool>
 /// For each item that a user has rated the fold that holds it out. There are about `size` folds of equal size; the order of
 /// items depends on both ids and the seed. A single item is not held out.
 pub fn rating_folds(user: &Id, items: &[&Id], size: f64, seed: u64) -> Vec<Option<usize>> {
+    checkpoint();
     let mut folds = vec![None; items.len()];
     if items.len() < 2 {
         return folds;

@@ -8,6 +8,9 @@ mod glue;
 mod source;
 mod store;
 
+#[cfg(test)]
+mod interrupt_tests;
+
 use rusqlite::Connection;
 
 pub use functions::aggregate;

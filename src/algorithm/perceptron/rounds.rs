@@ -4,6 +4,7 @@
 //! RML puts the less relevant of equal scores first. At w = 0 all scores are equal; in input order a file sorted by relevance
 //! would never cause an update. Not 0 means above 1e-12.
 
+use crate::control::Ticks;
 use crate::data::{Documents, Matrix};
 use crate::error::{Error, Result};
 use crate::loss::QueryLoss;
@@ -11,6 +12,9 @@ use crate::loss::list::Slam;
 use crate::math::dense::{Element, dot};
 use crate::metric::{Metric, MetricOptions, Ties};
 use crate::model::{OnlineRules, OnlineState};
+
+/// Operations, for [`Ticks`], of a row beside those of its features.
+const ROW_COST: usize = 16;
 
 /// A loss up to this is rounding.
 const NO_LOSS: f64 = 1e-12;
@@ -73,7 +77,12 @@ impl Perceptron {
     /// Numbers that are too large. The perceptron must not be used afterwards.
     pub fn round(&mut self, documents: &Documents<'_>, labels: &[f64]) -> Result<Round> {
         let w = &self.progress.weights;
-        let scores: Vec<f64> = documents.range().map(|row| documents.features.row_dot(row, w)).collect();
+        let mut ticks = Ticks::default();
+        let mut score = |row: usize| {
+            ticks.add(ROW_COST + w.len());
+            documents.features.row_dot(row, w)
+        };
+        let scores: Vec<f64> = documents.range().map(&mut score).collect();
         if !scores.iter().all(|score| score.is_finite()) {
             return Err(too_large());
         }
@@ -136,8 +145,9 @@ fn combination(documents: &Documents<'_>, g: &[f64], width: usize) -> Vec<f64> {
             *sum += factor * value.to_f64();
         }
     }
-    let mut sum = vec![0.0; width];
+    let (mut sum, mut ticks) = (vec![0.0; width], Ticks::default());
     for (row, &factor) in documents.range().zip(g).filter(|(_, factor)| **factor != 0.0) {
+        ticks.add(ROW_COST + width);
         match documents.features {
             Matrix::F32(array) => add(&mut sum, array.row(row).iter(), factor),
             Matrix::F64(array) => add(&mut sum, array.row(row).iter(), factor),
@@ -147,7 +157,9 @@ fn combination(documents: &Documents<'_>, g: &[f64], width: usize) -> Vec<f64> {
 }
 
 fn largest_norm(documents: &Documents<'_>) -> f64 {
+    let mut ticks = Ticks::default();
     let norm = |row: usize| {
+        ticks.add(ROW_COST + documents.features.columns());
         let row = documents.features.row_f64(row);
         dot(&row, &row).sqrt()
     };

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
 use crate::arrange::RowGroup;
+use crate::control::checkpoint;
 use crate::error::Result;
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::{compare, descending, sort_indices};
@@ -127,6 +128,7 @@ impl Slam {
         let mut ascending: Vec<usize> = (0..labels.len()).collect();
         sort_indices(&mut ascending, &|a, b| compare(grades[a], grades[b]));
         let ends = ends_of_groups(&grades, &ascending);
+        checkpoint();
         let weights = self.weights(&grades, &descending(&grades));
         SlamQuery { weights, ascending, ends, margin: self.margin, active: Active::Margin }
     }
@@ -211,6 +213,7 @@ impl SlamQuery {
         let mut rivals = vec![None; scores.len()];
         let (mut best, mut start) = (None, 0);
         for &end in &self.ends {
+            checkpoint();
             let group = &self.ascending[start..end];
             start = end;
             group.iter().for_each(|document| rivals[*document] = best);
@@ -240,6 +243,7 @@ impl QueryLoss for SlamQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
         let mut value = 0.0;
+        checkpoint();
         for (i, k) in self.rivals(scores).into_iter().enumerate() {
             let Some(k) = k else { continue };
             let inner = self.margin + scores[k] - scores[i];

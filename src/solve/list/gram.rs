@@ -13,6 +13,7 @@
 use rayon::prelude::*;
 
 use super::block::ListBlock;
+use crate::control::checkpoint;
 use crate::data::Slice;
 use crate::error::{Error, Result};
 use crate::loss::{Quadratic, QueryLoss};
@@ -62,6 +63,7 @@ impl Outer {
             let n = slab.len() / self.columns;
             let panels = panels(slab, self.columns);
             self.tiles.par_iter_mut().zip(&positions).with_min_len(8).for_each(|(tile, &(i, j))| {
+                checkpoint();
                 let panel = |block: usize| &panels[block * n..(block + 1) * n];
                 add_slab(panel(i), panel(j), tile);
             });
@@ -83,6 +85,7 @@ impl Outer {
         let width = lanes::blocks_for(dim);
         let mut h = vec![Lanes::ZERO; LANES * width * width];
         for i in 0..dim {
+            checkpoint();
             for j in i..dim {
                 *lanes::get_mut(&mut h[i * width..], j) = self.get(i, j);
             }

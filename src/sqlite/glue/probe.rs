@@ -56,12 +56,46 @@ pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) ->
 pub fn at_intervals(check: impl Fn() -> Result<()>) -> impl Fn() -> Result<()> {
     let last = Cell::new(Instant::now());
     move || {
+        #[cfg(test)]
+        fault::check()?;
         if last.get().elapsed() < POLL_INTERVAL {
             return Ok(());
         }
         let outcome = check();
         last.set(Instant::now());
         outcome
+    }
+}
+
+/// Interruptions at a chosen check, for tests.
+#[cfg(test)]
+pub mod fault {
+    use std::cell::RefCell;
+
+    use crate::control::Control;
+    use crate::error::Result;
+
+    thread_local! {
+        static CONTROL: RefCell<Option<Control>> = const { RefCell::new(None) };
+    }
+
+    /// From now on the calls of this thread are interrupted after so many checks, of the calling thread and of its pool.
+    /// `None` ends this.
+    pub fn interrupt_after(checks: Option<usize>) {
+        CONTROL.set(checks.map(Control::canceled_after));
+    }
+
+    /// A check of the calling thread.
+    pub(super) fn check() -> Result<()> {
+        CONTROL.with_borrow(|control| control.as_ref().map_or(Ok(()), Control::check))
+    }
+
+    /// The control of a pool.
+    pub(in crate::sqlite::glue) fn applied_to(control: Control) -> Control {
+        CONTROL.with_borrow(|fault| match fault {
+            Some(fault) => control.with_stop_of(fault),
+            None => control,
+        })
     }
 }
 

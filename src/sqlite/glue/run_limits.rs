@@ -93,7 +93,10 @@ impl RunLimits {
             self.show(control);
             self.check(&probe)
         };
-        on_pool(self.threads, &Control::with_memory(self.memory.clone()), poll, work)
+        let control = Control::with_memory(self.memory.clone());
+        #[cfg(test)]
+        let control = super::probe::fault::applied_to(control);
+        on_pool(self.threads, &control, poll, work)
     }
 
     /// Runs `work` on the calling thread. Its checkpoints check for interrupts and the time limit.

@@ -1,0 +1,187 @@
+//! Interrupts at every check (rule 13.5): each function and algorithm is called again and again, and each time a later
+//! check reports an interrupt. The call must fail as interrupted and leave nothing, and the next call must work.
+//!
+//! `cargo test --lib interrupt_tests`. How late real interrupts are noticed, `benches/interrupts.rs` measures.
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::glue::probe::fault::interrupt_after;
+
+/// Judged rows, ratings, documents at slots, and rows for aggregates.
+const SETUP: &str = "
+CREATE TABLE j AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 71)
+SELECT i / 6 AS query_id, i % 6 AS doc_id, (i * 7919) % 3 AS relevance, ((i * 104729) % 101) / 101.0 AS a,
+       ((i * 1299709) % 97) / 97.0 AS b, (i / 6) % 3 + 0.5 AS q_1, i % 3 AS site FROM n;
+CREATE TABLE r AS SELECT i % 6 AS user, (i * 5) % 7 AS item, 1 + (i * 7919) % 5 AS rating
+FROM (WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 35) SELECT i FROM n) GROUP BY 1, 2;
+CREATE TABLE s AS SELECT q AS query_id, d AS doc_id, p AS slot, d = p AS relevance, (d * 3 + p * 5 + q) % 7 AS a
+FROM (SELECT 1 AS q UNION SELECT 2), (SELECT 0 AS d UNION SELECT 1 UNION SELECT 2), (SELECT 0 AS p UNION SELECT 1);
+CREATE TABLE long AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+SELECT i % 4 AS y, (i * 7919) % 1009 AS s, '[' || i % 5 || ']' AS t FROM n;";
+
+/// Checks at which calls are interrupted: the first ones all, later ones a few.
+fn walk() -> impl Iterator<Item = usize> {
+    (0..40).chain(std::iter::successors(Some(40), |check| Some(check + check / 4)))
+}
+
+fn connect() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    crate::register(&connection).unwrap();
+    connection.execute_batch(SETUP).unwrap();
+    connection
+}
+
+/// The rows of a statement as text.
+fn rows(connection: &Connection, sql: &str) -> rusqlite::Result<String> {
+    let mut statement = connection.prepare(sql)?;
+    let columns = statement.column_count();
+    let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<String> {
+        (0..columns).map(|column| row.get_ref(column).map(|value| format!("{value:?} "))).collect()
+    };
+    statement.query_map([], row)?.collect()
+}
+
+fn models(connection: &Connection) -> String {
+    let sql = "SELECT name, version, active, length(model) FROM ltr_models ORDER BY 1, 2";
+    rows(connection, sql).unwrap_or_default()
+}
+
+/// Interrupts a call at each check of the walk until it has no more checks; returns the number of interruptions.
+fn assert_interruptible(connection: &Connection, sql: &str) -> usize {
+    let expected = rows(connection, sql).unwrap_or_else(|problem| panic!("{sql}: {problem}"));
+    let before = models(connection);
+    let mut interrupted = 0;
+    for check in walk() {
+        interrupt_after(Some(check));
+        let outcome = rows(connection, sql);
+        interrupt_after(None);
+        let problem = match outcome {
+            // A computation may end before it sees the interrupt of its last check.
+            Ok(found) => {
+                assert_eq!(found, expected, "{sql}, check {check}");
+                break;
+            }
+            Err(problem) => problem,
+        };
+        assert_eq!(problem.sqlite_error_code(), Some(ErrorCode::OperationInterrupted), "{sql}: {problem}");
+        assert_eq!(models(connection), before, "{sql}, check {check}");
+        interrupted += 1;
+    }
+    assert_eq!(rows(connection, sql).unwrap(), expected, "{sql}");
+    interrupted
+}
+
+fn fit(algorithm: &str, source: &str, options: &str) -> String {
+    format!("SELECT hex(ltr_fit('{algorithm}', '{source}', '{{{options}}}'))")
+}
+
+#[test]
+fn every_training_stops_at_every_check() {
+    let connection = connect();
+    let lambda = r#""lambda": [0.1, 0.01]"#;
+    let mut calls: Vec<String> = crate::algorithm::ALGORITHMS
+        .iter()
+        .filter(|def| !["cofi_rank", "matching", "perceptron", "auto", "eigen_rank"].contains(&def.name))
+        .map(|def| fit(def.name, "j", lambda))
+        .collect();
+    calls.push(fit("perceptron", "j", r#""epochs": 3"#));
+    calls.push(fit("auto", "j", ""));
+    calls.push(fit("eigen_rank", "j", r#""components": 2"#));
+    calls.push(fit("matching", "s", r#""lambda": 0.1"#));
+    calls.push(fit("direct", "j", r#""lambda": 0.1, "diversify_by": "site""#));
+    for loss in ["squared", "logistic", "hinge", "direct", "list_net", "slam"] {
+        calls.push(fit("cofi_rank", "r", &format!(r#""loss": "{loss}", "lambda": [1, 0.1]"#)));
+    }
+    for solver in ["dual_descent", "admm"] {
+        calls.push(fit("rank_svm", "j", &format!(r#""solver": "{solver}", "lambda": 0.1"#)));
+    }
+    for loss in ["psi", "logistic", "squared_hinge"] {
+        calls.push(fit("rank_svm", "j", &format!(r#""loss": "{loss}", "lambda": 0.1"#)));
+    }
+    calls.push(fit("rank_svm", "j", r#""kernel": "gaussian", "lambda": 0.1"#));
+    calls.push(fit("rank_svm", "j", r#""kernel": "gaussian", "form": "ranking", "lambda": 0.1"#));
+    calls.push(fit("list_net", "j", r#""penalty": "ball""#));
+    for sql in &calls {
+        assert!(assert_interruptible(&connection, sql) > 2, "{sql}");
+    }
+}
+
+#[test]
+fn every_other_function_stops_at_every_check() {
+    let connection = connect();
+    for (name, algorithm, source, options) in [
+        ("lin", "rank_svm", "j", r#""lambda": 0.1"#),
+        ("q", "q_svm", "j", r#""lambda": 0.1, "fit_at": "query_time""#),
+        ("g", "rank_svm", "j", r#""lambda": 0.1, "kernel": "gaussian", "form": "ranking""#),
+        ("per", "perceptron", "j", ""),
+        ("cofi", "cofi_rank", "r", r#""lambda": 1"#),
+    ] {
+        let comma = if options.is_empty() { "" } else { ", " };
+        let train = format!("SELECT ltr_train('{algorithm}', '{source}', '{{\"name\": \"{name}\"{comma}{options}}}')");
+        rows(&connection, &train).unwrap();
+    }
+    for sql in [
+        "SELECT * FROM ltr_rank('lin', 'j')",
+        "SELECT * FROM ltr_rank('lin', 'j', '{\"diversify_by\": \"site\"}')",
+        "SELECT * FROM ltr_rank('g', 'j')",
+        "SELECT * FROM ltr_evaluate('lin', 'j')",
+        "SELECT * FROM ltr_recommend('cofi', 1, '{\"ratings\": \"SELECT item, rating FROM r WHERE user = 0\"}')",
+    ] {
+        assert!(assert_interruptible(&connection, sql) > 0, "{sql}");
+    }
+    for metric in ["ndcg(y", "err(y", "mre(y", "kendall_tau(y", "alpha_ndcg(t", "subtopic_recall(t"] {
+        let sql = format!("SELECT ltr_{metric}, s) FROM long");
+        assert!(assert_interruptible(&connection, &sql) > 0, "{sql}");
+    }
+}
+
+/// Functions of new queries are cached, so each interruption needs a new query.
+#[test]
+fn fits_of_new_queries_stop_at_every_check() {
+    let connection = connect();
+    rows(&connection, "SELECT ltr_train('q_svm', 'j', '{\"lambda\": 0.1, \"fit_at\": \"query_time\"}')").unwrap();
+    for template in [
+        "SELECT * FROM ltr_rank('q_svm', 'SELECT query_id + 100 AS query_id, doc_id, a, b, q_1 + NEW AS q_1, site FROM j')",
+        "SELECT * FROM ltr_explain('q_svm', '[0.5, 0.2, 1]', '[NEW]')",
+        "SELECT ltr_score('q_svm', '[0.5, 0.2, 1]', '[NEW]')",
+    ] {
+        let mut done = false;
+        for (number, check) in walk().enumerate() {
+            let sql = template.replace("NEW", &format!("{}.25", number + 1));
+            interrupt_after(Some(check));
+            let outcome = rows(&connection, &sql);
+            interrupt_after(None);
+            let again = rows(&connection, &sql).unwrap();
+            done = match outcome {
+                Ok(found) => found == again,
+                Err(problem) => {
+                    assert_eq!(problem.sqlite_error_code(), Some(ErrorCode::OperationInterrupted), "{sql}: {problem}");
+                    false
+                }
+            };
+            if done {
+                break;
+            }
+        }
+        assert!(done, "{template}");
+    }
+}
+
+/// A training or an update that is interrupted stores nothing; one that is not stores one version.
+#[test]
+fn an_interrupted_call_stores_nothing() {
+    let connection = connect();
+    for sql in ["SELECT ltr_train('perceptron', 'j') IS NULL", "SELECT ltr_update('perceptron', 'j') IS NULL"] {
+        let before = models(&connection);
+        for check in walk() {
+            interrupt_after(Some(check));
+            let outcome = rows(&connection, sql);
+            interrupt_after(None);
+            if outcome.is_ok() {
+                break;
+            }
+            assert_eq!(models(&connection), before, "{sql}, check {check}");
+        }
+        assert_ne!(models(&connection), before, "{sql}");
+    }
+}
