@@ -35,8 +35,18 @@ CREATE TABLE wide (query_id, doc_id, relevance, features);";
 /// Models that the calls use.
 const MODELS: &[(&str, &str, &str, &str)] = &[
     ("linear", "list_net", "SELECT * FROM grades WHERE doc_id < 1000", r#""lambda": 0.1"#),
-    ("local", "q_svm", "SELECT * FROM many WHERE query_id < 2000", r#""lambda": 0.1, "fit_at": "query_time""#),
-    ("kernel", "rank_svm", "SELECT * FROM many WHERE query_id < 200", r#""lambda": 0.1, "kernel": "gaussian""#),
+    (
+        "local",
+        "q_svm",
+        "SELECT * FROM many WHERE query_id < 2000",
+        r#""lambda": 0.1, "fit_at": "query_time""#,
+    ),
+    (
+        "kernel",
+        "rank_svm",
+        "SELECT * FROM many WHERE query_id < 200",
+        r#""lambda": 0.1, "kernel": "gaussian""#,
+    ),
     ("factors", "cofi_rank", "few_users", r#""lambda": 0.1, "max_rounds": 1, "factors": 5"#),
     ("online", "perceptron", "SELECT * FROM many WHERE query_id < 100", r#""epochs": 1"#),
 ];
@@ -81,13 +91,25 @@ const CALLS: &[(&str, &str)] = &[
     ("ltr_kendall_tau", "SELECT ltr_kendall_tau(relevance, a) FROM grades"),
     ("ltr_alpha_ndcg, tied", "SELECT ltr_alpha_ndcg(t, 1.0) FROM topics"),
     ("ltr_rank, linear", "SELECT count(*) FROM ltr_rank('linear', 'grades')"),
-    ("ltr_rank, diverse", "SELECT count(*) FROM ltr_rank('linear', 'SELECT *, doc_id / 2 AS site FROM grades', '{\"diversify_by\": \"site\"}')"),
+    (
+        "ltr_rank, diverse",
+        "SELECT count(*) FROM ltr_rank('linear', 'SELECT *, doc_id / 2 AS site FROM grades', '{\"diversify_by\": \"site\"}')",
+    ),
     ("ltr_rank, kernel", "SELECT count(*) FROM ltr_rank('kernel', 'many')"),
-    ("ltr_rank, new queries", "SELECT count(*) FROM ltr_rank('local', 'SELECT query_id + 100000 AS query_id, doc_id, a + query_id % 7 AS a, b, c, d FROM many')"),
+    (
+        "ltr_rank, new queries",
+        "SELECT count(*) FROM ltr_rank('local', 'SELECT query_id + 100000 AS query_id, doc_id, a + query_id % 7 AS a, b, c, d FROM many')",
+    ),
     ("ltr_evaluate", "SELECT count(*) FROM ltr_evaluate('linear', 'grades')"),
     ("ltr_update", "SELECT ltr_update('online', 'many')"),
-    ("ltr_recommend", "SELECT count(*) FROM ltr_recommend('factors', 1, 1000000, '{\"include_seen\": true}')"),
-    ("ltr_recommend, ratings", "SELECT count(*) FROM ltr_recommend('factors', 1, 10, '{\"ratings\": \"SELECT item, rating FROM few_users WHERE user = 0\"}')"),
+    (
+        "ltr_recommend",
+        "SELECT count(*) FROM ltr_recommend('factors', 1, 1000000, '{\"include_seen\": true}')",
+    ),
+    (
+        "ltr_recommend, ratings",
+        "SELECT count(*) FROM ltr_recommend('factors', 1, 10, '{\"ratings\": \"SELECT item, rating FROM few_users WHERE user = 0\"}')",
+    ),
     ("ltr_factors", "SELECT count(*) FROM ltr_factors('factors')"),
     ("ltr_explain", "SELECT count(*) FROM many, ltr_explain('kernel', ltr_vec(a, b, c, d))"),
     ("ltr_neighbors", "SELECT count(*) FROM many, ltr_neighbors('local', json_array(a, b, c, d))"),
@@ -100,7 +122,8 @@ fn database() -> Connection {
     let mut insert = connection.prepare("INSERT INTO wide VALUES (?, ?, ?, ?)").unwrap();
     let number = |index: usize| (index as f64 * 0.618_033_988_749_895).fract() as f32;
     for row in 0..3000 {
-        let features: Vec<u8> = (0..1200).flat_map(|feature| number(row * 1207 + feature * feature).to_le_bytes()).collect();
+        let features: Vec<u8> =
+            (0..1200).flat_map(|feature| number(row * 1207 + feature * feature).to_le_bytes()).collect();
         insert.execute((row as i64 / 50, row as i64, (row * 7919 % 5) as i64, features)).unwrap();
     }
     drop(insert);
@@ -123,7 +146,7 @@ fn interrupted(connection: &Connection, sql: &str, delay: Duration) -> (Option<f
         });
         let outcome = connection.query_row(sql, [], |_| Ok(()));
         let finished = Instant::now();
-        drop(ended.send(()));
+        ended.send(()).unwrap_or_default();
         let sent = sender.join().unwrap();
         if let Err(problem) = &outcome {
             assert!(sent.is_some() && problem.to_string().contains("interrupted"), "{sql}: {problem}");
@@ -150,7 +173,8 @@ fn main() {
     let others = CALLS.iter().map(|(name, sql)| ((*name).to_owned(), (*sql).to_owned()));
     let calls: Vec<(String, String)> = fits.chain(others).filter(|(name, _)| name.contains(&only)).collect();
     for (name, algorithm, source, options) in MODELS {
-        let sql = format!("SELECT ltr_train('{algorithm}', '{source}', '{{\"name\": \"{name}\", {options}}}')");
+        let sql =
+            format!("SELECT ltr_train('{algorithm}', '{source}', '{{\"name\": \"{name}\", {options}}}')");
         if calls.iter().any(|(_, call)| call.contains(&format!("'{name}'"))) {
             connection.query_row(&sql, [], |_| Ok(())).unwrap();
         }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "progress handlers are set through the C interface")]
 
 use std::ffi::{c_int, c_void};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rusqlite::limits::Limit;
@@ -171,8 +172,11 @@ fn a_time_limit_stops_a_source_without_rows() {
         .map(|source| format!("SELECT ltr_fit('rank_svm', '{source}', '{{\"time_limit\": 0.1}}')"))
         .collect();
     let validation = format!("{{\"time_limit\": 0.1, \"validation\": \"{}\"}}", SILENT[0]);
-    calls.push(format!("SELECT ltr_fit('rank_svm', 'SELECT * FROM judged WHERE query_id < 9', '{validation}')"));
-    let ratings = "SELECT a.doc_id AS item, a.relevance AS rating FROM judged a, judged b WHERE a.a + b.b < -1";
+    calls.push(format!(
+        "SELECT ltr_fit('rank_svm', 'SELECT * FROM judged WHERE query_id < 9', '{validation}')"
+    ));
+    let ratings =
+        "SELECT a.doc_id AS item, a.relevance AS rating FROM judged a, judged b WHERE a.a + b.b < -1";
     let options = format!("{{\"time_limit\": 0.1, \"ratings\": \"{ratings}\"}}");
     calls.push(format!("SELECT doc_id FROM ltr_recommend('cofi_rank', 1, '{options}')"));
     for sql in calls {
@@ -180,7 +184,8 @@ fn a_time_limit_stops_a_source_without_rows() {
         let problem = run(&connection, &sql).expect_err("too long").to_string();
         assert!(started.elapsed() < SOON, "{sql}");
         assert!(problem.ends_with(": time limit of 0.1 seconds reached"), "{sql}: {problem}");
-        let count: i64 = connection.query_row("SELECT count(*) FROM judged", [], |row| row.get(0)).expect("a count");
+        let count: i64 =
+            connection.query_row("SELECT count(*) FROM judged", [], |row| row.get(0)).expect("a count");
         assert_eq!(count, 30_000);
     }
 }
@@ -208,19 +213,23 @@ unsafe extern "C" fn deny(
     // SAFETY: the argument is the list that the test keeps alive; SQLite's texts end with a zero byte.
     let (denied, is_count) = unsafe {
         let is_count = !function.is_null() && std::ffi::CStr::from_ptr(function) == c"count";
-        (&*denied.cast::<Vec<c_int>>(), is_count)
+        (&*denied.cast::<Mutex<Vec<c_int>>>(), is_count)
     };
+    let denied = denied.lock().expect("the list");
     let is_denied = denied.contains(&action) && (action != ffi::SQLITE_FUNCTION || is_count);
     if is_denied { ffi::SQLITE_DENY } else { ffi::SQLITE_OK }
 }
 
 /// Sets an authorizer that denies these actions, and a progress handler that stops statements after the deadline.
-fn restrict(connection: &Connection, denied: &mut Vec<c_int>, deadline: &mut Instant) {
+fn restrict(connection: &Connection, denied: &Mutex<Vec<c_int>>, deadline: &mut Instant) {
     // SAFETY: a live connection; list and instant outlive the statements of the test.
     unsafe {
-        let denied: *mut Vec<c_int> = denied;
         let deadline: *mut Instant = deadline;
-        ffi::sqlite3_set_authorizer(connection.handle(), Some(deny), denied.cast());
+        ffi::sqlite3_set_authorizer(
+            connection.handle(),
+            Some(deny),
+            std::ptr::from_ref(denied).cast_mut().cast(),
+        );
         ffi::sqlite3_progress_handler(connection.handle(), 1000, Some(stop_after), deadline.cast());
     }
 }
@@ -230,15 +239,12 @@ fn restrict(connection: &Connection, denied: &mut Vec<c_int>, deadline: &mut Ins
 fn a_progress_handler_works_under_an_authorizer() {
     let connection = connect();
     connection.execute_batch(LARGE).expect("a large set");
-    let mut denied = vec![ffi::SQLITE_RECURSIVE, ffi::SQLITE_FUNCTION];
+    let denied = Mutex::new(vec![ffi::SQLITE_RECURSIVE, ffi::SQLITE_FUNCTION]);
     let mut deadline = Instant::now() + Duration::from_millis(300);
-    restrict(&connection, &mut denied, &mut deadline);
+    restrict(&connection, &denied, &mut deadline);
     let outcome = run(&connection, "SELECT hex(ltr_fit('q_svm', 'judged', '{\"tolerance\": 1e-12}'))");
     assert!(Instant::now() < deadline + SOON);
-    assert_eq!(
-        outcome.expect_err("stopped").sqlite_error_code(),
-        Some(ErrorCode::OperationInterrupted)
-    );
+    assert_eq!(outcome.expect_err("stopped").sqlite_error_code(), Some(ErrorCode::OperationInterrupted));
     // SAFETY: a live connection.
     unsafe {
         ffi::sqlite3_set_authorizer(connection.handle(), None, std::ptr::null_mut());
@@ -251,14 +257,16 @@ fn a_progress_handler_works_under_an_authorizer() {
 fn a_host_that_cannot_be_polled_is_told_what_to_allow() {
     let connection = connect();
     connection.execute_batch(LARGE).expect("a large set");
-    run(&connection, "SELECT ltr_train('cofi_rank', 'SELECT query_id % 9 AS user, doc_id AS item, relevance AS rating FROM judged', '{\"lambda\": 1, \"max_rounds\": 1}')").expect("a model");
-    let mut statement =
-        connection.prepare("SELECT hex(ltr_fit('rank_svm', ?1, '{\"lambda\": 1}'))").expect("a statement");
-    let mut denied = vec![ffi::SQLITE_SELECT];
+    let fit = "SELECT ltr_fit('q_svm', 'SELECT * FROM judged WHERE query_id < 9', '{\"lambda\": 1, \"fit_at\": \"query_time\"}')";
+    let model: Vec<u8> = connection.query_row(fit, [], |row| row.get(0)).expect("a model");
+    let denied = Mutex::new(Vec::new());
     let mut deadline = Instant::now() + Duration::from_secs(600);
-    restrict(&connection, &mut denied, &mut deadline);
-    let problem = statement.query_row(["judged"], |row| row.get::<_, String>(0)).expect_err("denied").to_string();
-    assert!(problem.starts_with("ltr_fit: ") && problem.contains("SQLITE_SELECT"), "{problem}");
+    restrict(&connection, &denied, &mut deadline);
+    let mut statement =
+        connection.prepare("SELECT ltr_score(?1, '[1, 2, 3, 4]', '[1, 2, 3, 4]')").expect("a statement");
+    denied.lock().expect("the list").push(ffi::SQLITE_SELECT);
+    let problem = statement.query_row([&model], |_| Ok(())).expect_err("denied").to_string();
+    assert!(problem.starts_with("ltr_score: ") && problem.contains("SQLITE_SELECT"), "{problem}");
     // SAFETY: a live connection.
     unsafe { ffi::sqlite3_set_authorizer(connection.handle(), None, std::ptr::null_mut()) };
 }
@@ -267,7 +275,8 @@ fn a_host_that_cannot_be_polled_is_told_what_to_allow() {
 #[test]
 fn an_interrupt_stops_an_aggregate() {
     let connection = connect();
-    let rows = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 40000) SELECT i FROM n";
+    let rows =
+        "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 40000) SELECT i FROM n";
     connection.execute_batch(&format!("CREATE TABLE t AS {rows}")).expect("rows");
     let handle = connection.get_interrupt_handle();
     let sent = std::thread::spawn(move || {
@@ -276,7 +285,7 @@ fn an_interrupt_stops_an_aggregate() {
         Instant::now()
     });
     // All rows are tied, which takes seconds.
-    let sql = "SELECT ltr_alpha_ndcg('[' || i % 3 || ']', 1.0) || '' FROM t";
+    let sql = "SELECT ltr_alpha_ndcg('[' || (i % 3) || ']', 1.0) || '' FROM t";
     let outcome = run(&connection, sql);
     let ended = Instant::now();
     assert!(ended.duration_since(sent.join().expect("the thread")) < SOON);

@@ -117,7 +117,9 @@ fn every_other_function_stops_at_every_check() {
         ("cofi", "cofi_rank", "r", r#""lambda": 1"#),
     ] {
         let comma = if options.is_empty() { "" } else { ", " };
-        let train = format!("SELECT ltr_train('{algorithm}', '{source}', '{{\"name\": \"{name}\"{comma}{options}}}')");
+        let train = format!(
+            "SELECT ltr_train('{algorithm}', '{source}', '{{\"name\": \"{name}\"{comma}{options}}}')"
+        );
         rows(&connection, &train).unwrap();
     }
     for sql in [
@@ -139,7 +141,8 @@ fn every_other_function_stops_at_every_check() {
 #[test]
 fn fits_of_new_queries_stop_at_every_check() {
     let connection = connect();
-    rows(&connection, "SELECT ltr_train('q_svm', 'j', '{\"lambda\": 0.1, \"fit_at\": \"query_time\"}')").unwrap();
+    rows(&connection, "SELECT ltr_train('q_svm', 'j', '{\"lambda\": 0.1, \"fit_at\": \"query_time\"}')")
+        .unwrap();
     for template in [
         "SELECT * FROM ltr_rank('q_svm', 'SELECT query_id + 100 AS query_id, doc_id, a, b, q_1 + NEW AS q_1, site FROM j')",
         "SELECT * FROM ltr_explain('q_svm', '[0.5, 0.2, 1]', '[NEW]')",
@@ -155,7 +158,11 @@ fn fits_of_new_queries_stop_at_every_check() {
             done = match outcome {
                 Ok(found) => found == again,
                 Err(problem) => {
-                    assert_eq!(problem.sqlite_error_code(), Some(ErrorCode::OperationInterrupted), "{sql}: {problem}");
+                    assert_eq!(
+                        problem.sqlite_error_code(),
+                        Some(ErrorCode::OperationInterrupted),
+                        "{sql}: {problem}"
+                    );
                     false
                 }
             };
@@ -171,7 +178,8 @@ fn fits_of_new_queries_stop_at_every_check() {
 #[test]
 fn an_interrupted_call_stores_nothing() {
     let connection = connect();
-    for sql in ["SELECT ltr_train('perceptron', 'j') IS NULL", "SELECT ltr_update('perceptron', 'j') IS NULL"] {
+    for sql in ["SELECT ltr_train('perceptron', 'j') IS NULL", "SELECT ltr_update('perceptron', 'j') IS NULL"]
+    {
         let before = models(&connection);
         for check in walk() {
             interrupt_after(Some(check));

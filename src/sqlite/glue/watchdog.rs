@@ -2,11 +2,12 @@
 //!
 //! A statement that filters, sorts or recurses may run for long before it returns a row. Meanwhile the calling thread is
 //! inside SQLite and cannot check the time. A second thread then interrupts the connection.
+#![allow(unsafe_code, reason = "rusqlite cannot interrupt the connection of a callback")]
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ffi};
 
 use super::run_limits::RunLimits;
 use crate::error::{Error, Result};
@@ -32,6 +33,19 @@ impl Drop for Finish<'_> {
     }
 }
 
+/// The database, for a thread that interrupts it.
+struct Target(*mut ffi::sqlite3);
+
+// SAFETY: the only use is `sqlite3_interrupt`, which may be called from any thread while the database is open.
+unsafe impl Sync for Target {}
+
+impl Target {
+    fn interrupt(&self) {
+        // SAFETY: the database is open: the thread ends before the call that it watches.
+        unsafe { ffi::sqlite3_interrupt(self.0) };
+    }
+}
+
 /// Runs `read`, which steps statements of the caller. Once the time limit passes, the statements of the connection are
 /// interrupted. Without a time limit there is no thread. The thread ends before this function returns.
 ///
@@ -43,7 +57,8 @@ pub fn within_time<T>(
     read: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     let Some(limit) = limits.time_limit() else { return read() };
-    let interrupt = connection.get_interrupt_handle();
+    // SAFETY: the handle of an open connection. (rusqlite's own handle for interrupts does nothing in a callback.)
+    let target = Target(unsafe { connection.handle() });
     let finished = Finished::default();
     let watch = || {
         let mut flag = finished.flag.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +68,7 @@ pub fn within_time<T>(
                 Duration::from_secs_f64(left.min(MAX_SLEEP))
             } else {
                 // SQLite forgets an interrupt between statements, so it is repeated. The lock is held: `read` is not finished.
-                interrupt.interrupt();
+                target.interrupt();
                 POLL_INTERVAL
             };
             flag = finished.signal.wait_timeout(flag, pause).unwrap_or_else(PoisonError::into_inner).0;
