@@ -72,14 +72,23 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare(&limits)?;
-        for _ in 1..attempts {
+        let mut attempt = 1;
+        loop {
             match update_once(call, connection, &store, (&source, &options, &limits)) {
-                Err(Error::Conflict(_)) => limits.check_time()?,
+                Err(Error::Conflict(_)) if attempt < attempts => limits.check_time()?,
+                Err(Error::Conflict(_)) if attempts > 1 => return Err(too_many_conflicts()),
                 outcome => return outcome,
             }
+            attempt += 1;
         }
-        update_once(call, connection, &store, (&source, &options, &limits))
     })
+}
+
+fn too_many_conflicts() -> Error {
+    Error::Conflict(format!(
+        "{MOST_ATTEMPTS} attempts failed because other connections stored versions meanwhile, so nothing was stored; update \
+         less often, or from one connection"
+    ))
 }
 
 /// Reads the model and the source, and stores a new version on the version that was read.

@@ -17,46 +17,26 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 
-/// Repeats what fails because of another connection. The time of all attempts counts from [`BusyWait::new`].
-#[derive(Debug)]
-pub struct BusyWait<'a> {
-    connection: &'a Connection,
-    limits: &'a RunLimits,
-    started: Instant,
-}
-
-impl<'a> BusyWait<'a> {
-    /// A wait that begins now.
-    pub fn new(connection: &'a Connection, limits: &'a RunLimits) -> Self {
-        Self { connection, limits, started: Instant::now() }
-    }
-
-    /// Runs `attempt` until it returns another result than [`Error::Busy`], or until 5 seconds have passed.
-    ///
-    /// # Errors
-    /// Those of the last attempt; an interruption and the time limit, between two attempts.
-    pub fn retry<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match attempt() {
-                Err(Error::Busy(_)) if self.started.elapsed() < LONGEST_WAIT => {}
-                outcome => return outcome,
-            }
-            self.limits.check_interrupt(self.connection)?;
-            std::thread::sleep(pause);
-            pause = LONGEST_PAUSE.min(pause * 2);
-        }
-    }
-}
-
-/// Runs `attempt`, and again for up to 5 seconds if it fails with [`Error::Busy`].
+/// Runs `attempt` until it returns another result than [`Error::Busy`], or until 5 seconds have passed since it first failed.
 ///
 /// # Errors
-/// Those of [`BusyWait::retry`].
+/// Those of the last attempt; an interruption and the time limit, between two attempts.
 pub fn retry_busy<T>(
     connection: &Connection,
     limits: &RunLimits,
-    attempt: impl FnMut() -> Result<T>,
+    mut attempt: impl FnMut() -> Result<T>,
 ) -> Result<T> {
-    BusyWait::new(connection, limits).retry(attempt)
+    let mut last = None;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let outcome = attempt();
+        let last = *last.get_or_insert_with(|| Instant::now() + LONGEST_WAIT);
+        match outcome {
+            Err(Error::Busy(_)) if Instant::now() < last => {}
+            outcome => return outcome,
+        }
+        limits.check_interrupt(connection)?;
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
 }

@@ -1,14 +1,14 @@
 //! The transaction in which a model is stored: all of its changes or none, also inside a transaction of the caller.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rusqlite::{Connection, Statement};
 
 use super::host;
 use crate::error::{Error, Result};
-use crate::sqlite::glue::busy::BusyWait;
 
-const BEGIN: &str = "SAVEPOINT ltr_store";
-const COMMIT: &str = "RELEASE ltr_store";
-const UNDO: &str = "ROLLBACK TO ltr_store";
+/// Number of the next savepoint. A name is used once: an interrupt can leave a savepoint open.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Who began the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +38,21 @@ impl<'a> StoreTransaction<'a> {
     /// # Errors
     /// Those of the database; an authorizer that ignores savepoints.
     pub fn begin(connection: &'a Connection) -> Result<Self> {
-        let prepare = |sql| connection.prepare(sql).map_err(|error| host(&error));
+        let prepare = |sql: String| connection.prepare(&sql).map_err(|error| host(&error));
         let owner = if connection.is_autocommit() { Owner::Library } else { Owner::Caller };
-        let (commit, undo, rollback) = (prepare(COMMIT)?, prepare(UNDO)?, prepare("ROLLBACK")?);
-        let mut begin = prepare(BEGIN)?;
-        let mut transaction = Self { connection, owner, commit, undo, rollback, open: false };
-        let outcome = begin.execute([]).map_err(|error| host(&error));
-        // A progress handler can report an interrupt after the savepoint was opened.
-        transaction.open = outcome.is_ok() || owner == Owner::Library;
-        outcome?;
+        let name = format!("ltr_store_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let commit = prepare(format!("RELEASE {name}"))?;
+        let undo = prepare(format!("ROLLBACK TO {name}"))?;
+        let mut begin = prepare(format!("SAVEPOINT {name}"))?;
+        let mut transaction =
+            Self { connection, owner, commit, undo, rollback: prepare("ROLLBACK".to_owned())?, open: true };
+        if let Err(error) = begin.execute([]) {
+            // A progress handler can report an interrupt after the savepoint was opened. Nothing is written yet, so in the
+            // caller's transaction it may stay open.
+            transaction.open = owner == Owner::Library;
+            drop(transaction.release_undone());
+            return Err(host(&error));
+        }
         // Going back to a savepoint that an authorizer ignored is an error.
         let opened = match owner {
             Owner::Library => !connection.is_autocommit(),
@@ -58,28 +64,41 @@ impl<'a> StoreTransaction<'a> {
         Ok(transaction)
     }
 
-    /// Keeps the changes.
+    /// Keeps the changes. After [`Error::Busy`] it can be called again: in rollback-journal mode readers delay a commit.
     ///
     /// # Errors
-    /// Those of the database; nothing is then stored.
-    pub fn commit(mut self, wait: &BusyWait<'_>) -> Result<()> {
-        // Readers in rollback-journal mode make the release fail with SQLITE_BUSY. It can be repeated.
-        let released = wait.retry(|| self.commit.execute([]).map(drop).map_err(|error| host(&error)));
-        let committed = match (self.owner, &released) {
-            (Owner::Library, Ok(())) => self.connection.is_autocommit(),
-            // A progress handler can report an interrupt after the commit; a failed commit leaves the transaction open.
-            (Owner::Library, Err(Error::Interrupted)) => self.connection.is_autocommit(),
-            (Owner::Caller, Ok(())) => true,
-            // If the savepoint is gone, it was released before the interrupt was reported.
-            (Owner::Caller, Err(Error::Interrupted)) => matches!(self.undo.execute([]), Err(error)
-                if host(&error) != Error::Interrupted && !self.connection.is_autocommit()),
-            (_, Err(_)) => false,
+    /// Those of the database. The changes are undone when the transaction is dropped.
+    pub fn commit(&mut self) -> Result<()> {
+        let released = self.commit.execute([]).map(drop).map_err(|error| host(&error));
+        let committed = match &released {
+            Ok(()) => self.owner == Owner::Caller || self.connection.is_autocommit(),
+            // A progress handler can report an interrupt after the commit.
+            Err(Error::Interrupted) => self.is_released(),
+            Err(_) => false,
         };
+        self.open = !committed;
         if committed {
-            self.open = false;
             return Ok(());
         }
         released.and(Err(Error::Host("an authorizer of the host ignores the end of a savepoint".to_owned())))
+    }
+
+    /// Whether the savepoint is gone although its release was interrupted.
+    fn is_released(&mut self) -> bool {
+        match self.owner {
+            Owner::Library => self.connection.is_autocommit(),
+            // Going back to a savepoint that is gone is an error; another interrupt is not this error.
+            Owner::Caller => {
+                let undone = self.undo.execute([]).map_err(|error| host(&error));
+                !self.connection.is_autocommit() && !matches!(undone, Ok(_) | Err(Error::Interrupted))
+            }
+        }
+    }
+
+    /// Undoes the changes inside a transaction of the caller.
+    fn release_undone(&mut self) -> rusqlite::Result<usize> {
+        self.undo.execute([])?;
+        self.commit.execute([])
     }
 
     /// Undoes the changes, unless SQLite has rolled back the transaction already, as it does after some errors.
@@ -89,7 +108,7 @@ impl<'a> StoreTransaction<'a> {
         }
         let undone = match self.owner {
             Owner::Library => self.rollback.execute([]),
-            Owner::Caller => self.undo.execute([]).and_then(|_| self.commit.execute([])),
+            Owner::Caller => self.release_undone(),
         };
         // After sqlite3_interrupt no statement runs, not even ROLLBACK. As SQLite documents, a statement that writes then rolls
         // back the transaction. Opening a BLOB for writing is such a statement, and needs no preparation.

@@ -7,7 +7,7 @@ use super::transaction::StoreTransaction;
 use super::{Store, host, open_blob, read_at, split_version};
 use crate::error::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
-use crate::sqlite::glue::busy::{BusyWait, retry_busy};
+use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::BlobLocation;
 use crate::sqlite::source::quote;
@@ -138,36 +138,45 @@ impl Store<'_> {
         if self.transaction_state() == ffi::SQLITE_TXN_WRITE {
             return Ok(());
         }
-        let transaction = StoreTransaction::begin(self.connection)?;
-        let outcome = self.start_to_write();
-        drop(transaction);
-        outcome
+        match self.lock_table() {
+            // The table does not exist: it is created, and the creation is undone.
+            Err(Error::Host(_)) => {
+                let _undone = StoreTransaction::begin(self.connection)?;
+                self.start_to_write()
+            }
+            locked => locked,
+        }
     }
 
-    /// Takes the write lock of an open transaction, and creates the table if it does not exist. No read comes first: after it
-    /// SQLite may refuse the lock forever.
+    /// Takes the write lock of an open transaction, and creates the table if it does not exist.
     fn start_to_write(&self) -> Result<()> {
+        match self.lock_table() {
+            Err(Error::Host(_)) => {
+                self.connection.execute_batch(&self.sql(CREATE)).map_err(|error| host(&error))
+            }
+            locked => locked,
+        }
+    }
+
+    /// Takes the write lock of an open transaction. No read comes first: after it SQLite may refuse the lock forever.
+    fn lock_table(&self) -> Result<()> {
         let no_change = format!("UPDATE {} SET active = active WHERE 0", self.table());
-        let locked = match self.connection.prepare(&no_change) {
-            Ok(mut statement) => statement.execute([]).map(drop),
-            Err(_) => self.connection.execute_batch(&self.sql(CREATE)),
-        };
-        locked.map_err(|error| host(&error))
+        self.connection.execute(&no_change, []).map(drop).map_err(|error| host(&error))
     }
 
     /// Stores a new version.
     ///
     /// # Errors
-    /// Those of the database, [`Error::Conflict`]; nothing has changed then. An error that ends the transaction of the caller
-    /// says so.
+    /// Those of the database, [`Error::Conflict`]; nothing has changed then. Some errors of the database, and an interrupt, end
+    /// the transaction of the caller, too.
     pub fn put(&self, new: &NewVersion<'_>, limits: &RunLimits) -> Result<StoredVersion> {
         let in_transaction = !self.connection.is_autocommit();
-        let wait = BusyWait::new(self.connection, limits);
-        let outcome = wait.retry(|| {
+        let written = retry_busy(self.connection, limits, || {
             let transaction = StoreTransaction::begin(self.connection)?;
-            let stored = self.write(new)?;
-            transaction.commit(&wait)?;
-            Ok(stored)
+            Ok((self.write(new)?, transaction))
+        });
+        let outcome = written.and_then(|(stored, mut transaction)| {
+            retry_busy(self.connection, limits, || transaction.commit()).map(|()| stored)
         });
         let lost = if in_transaction && self.connection.is_autocommit() {
             "; SQLite has rolled back the transaction of the caller"
