@@ -15,8 +15,10 @@ use crate::{loss, solve};
 /// A kind of call, by the options that it accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// `ltr_train` and `ltr_fit`.
+    /// `ltr_train`.
     Train,
+    /// `ltr_fit`.
+    Fit,
     /// `ltr_update`.
     Update,
     /// `ltr_rank`.
@@ -35,7 +37,8 @@ impl Use {
     /// The SQL functions.
     pub fn functions(self) -> &'static str {
         match self {
-            Self::Train => "ltr_train, ltr_fit",
+            Self::Train => "ltr_train",
+            Self::Fit => "ltr_fit",
             Self::Update => "ltr_update",
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
@@ -73,10 +76,12 @@ pub struct OptionDef {
     pub used_by: &'static [Use],
 }
 
-const TRAIN: &[Use] = &[Use::Train];
+const TRAIN: &[Use] = &[Use::Train, Use::Fit];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update];
-const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate];
-const ALL_WITH_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
+const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate];
+const FINDS_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
+const ALL_WITH_MODELS: &[Use] =
+    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Metric];
 
 const fn def(
@@ -93,7 +98,7 @@ const fn def(
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionDef] = &[
     def("name", Rule::Text, "null", STORES_MODELS, "name of the stored model; default: the name of the algorithm, or of the updated model"),
-    def("schema", Rule::Text, "\"main\"", ALL_WITH_MODELS, "database with the table ltr_models"),
+    def("schema", Rule::Text, "\"main\"", FINDS_MODELS, "database with the table ltr_models"),
     def("keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES_MODELS, "number of versions to keep; default: all"),
     def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
@@ -140,9 +145,9 @@ pub const OPTIONS: &[OptionDef] = &[
     def("lambda", Rule::PositivesOr(&["auto"]), "\"auto\"", TRAIN, "weight of the penalty; for auto or an array, validation chooses"),
     def("lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one lambda for each training query, chosen on its held-out documents"),
     def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
-    def("metric", Rule::Texts, "\"ndcg@10\"", &[Use::Train, Use::Evaluate], "metric that validation maximizes, or metrics to evaluate"),
+    def("metric", Rule::Texts, "\"ndcg@10\"", &[Use::Train, Use::Fit, Use::Evaluate], "metric that validation maximizes, or metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
-    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Evaluate], "value of a query without a relevant document in a mean"),
+    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate], "value of a query without a relevant document in a mean"),
     def("seed", Rule::Integer(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
     def("max_memory", Rule::Integer(1, u64::MAX), "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
@@ -153,7 +158,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),
-    def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Rank, Use::Evaluate], "column such as site or topic, of which a list shows few documents per value"),
+    def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Fit, Use::Rank, Use::Evaluate], "column such as site or topic, of which a list shows few documents per value"),
     def("max_per_value", Rule::Integer(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate], "largest number of documents per value of the column diversify_by in a list"),
     def("allow_short", Rule::Flag, "false", &[Use::Rank], "whether a list may have fewer than k documents because of diversify_by"),
     def("ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),

@@ -9,9 +9,10 @@
 
 use rayon::prelude::*;
 
-use crate::control::Control;
+use crate::control::{Control, checkpoint};
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::math::order::sort_indices;
 
 /// Numbers that increase in fewer rows may do so by chance.
 const FEWEST_ROWS: usize = 8;
@@ -42,7 +43,7 @@ impl FeatureChecks {
     /// An interruption.
     pub fn of(data: &Dataset, rows: &[usize], control: &Control) -> Result<Self> {
         let mut by_row: Vec<usize> = (0..data.n_docs()).collect();
-        by_row.sort_unstable_by_key(|document| rows[*document]);
+        sort_indices(&mut by_row, &|a, b| rows[a].cmp(&rows[b]));
         let sign = |column: usize| {
             control.check()?;
             Ok(Column { data, column, by_row: &by_row }.sign().map(|sign| (data.names[column].clone(), sign)))
@@ -109,14 +110,18 @@ impl Column<'_> {
         if self.by_row.len() < 2 {
             return None;
         }
-        let signs = [
-            (Sign::Constant, self.is_constant(0..self.by_row.len())),
-            (Sign::ConstantInQueries, self.is_constant_in_queries()),
+        let checks: [(Sign, fn(&Self) -> bool); 4] = [
+            (Sign::Constant, |column| column.is_constant(0..column.by_row.len())),
+            (Sign::ConstantInQueries, Self::is_constant_in_queries),
             // Rows in the order of their dates have increasing numbers too.
-            (Sign::Date, self.is_date()),
-            (Sign::RunningNumber, self.is_running_number()),
+            (Sign::Date, Self::is_date),
+            (Sign::RunningNumber, Self::is_running_number),
         ];
-        signs.into_iter().find(|(_, holds)| *holds).map(|(sign, _)| sign)
+        let holds = |check: fn(&Self) -> bool| {
+            checkpoint();
+            check(self)
+        };
+        checks.into_iter().find(|(_, check)| holds(*check)).map(|(sign, _)| sign)
     }
 
     fn value(&self, document: usize) -> f64 {

@@ -126,7 +126,7 @@ pub(super) struct Seconds {
 }
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
-    let request = Request::new(call)?;
+    let request = Request::new(call, Use::Train)?;
     let name = request.options.text("name").unwrap_or(request.algorithm.name).to_owned();
     check_name(&name)?;
     let _mark = call.state.begin_training()?;
@@ -189,12 +189,7 @@ pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
 }
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
-    let request = Request::new(call)?;
-    for key in ["name", "schema", "keep_versions", "activate", "report"] {
-        if request.options.has(key) {
-            return Err(Error::Unsupported(format!("option '{key}': ltr_fit stores nothing; use ltr_train")));
-        }
-    }
+    let request = Request::new(call, Use::Fit)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
         let (bytes, training) = request.limits.run_here(connection, || request.execute(connection))?;
@@ -204,14 +199,14 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 impl Request {
-    fn new(call: &ScalarCall<'_>) -> Result<Self> {
+    fn new(call: &ScalarCall<'_>, used: Use) -> Result<Self> {
         let text = |index: usize, what: &str| {
             call.argument(index).map_or_else(|| Ok(String::new()), |value| text_argument(what, value))
         };
         let algorithm = algorithm::find(&text(0, "argument 'algorithm'")?)?;
         let source = text(1, "argument 'source'")?;
         let options = optional_text("argument 'options'", call.argument(2))?;
-        let options = options::parse(options.as_deref(), Use::Train)?;
+        let options = options::parse(options.as_deref(), used)?;
         let spec = algorithm.spec(&options)?;
         let limits = RunLimits::new(&options);
         Ok(Self { algorithm, spec, source, options, limits })

@@ -359,7 +359,9 @@ impl Cursor<'_> {
 // SAFETY: `Cursor` is repr(C) and begins with `sqlite3_vtab_cursor`.
 unsafe impl VTabCursor for Cursor<'_> {
     fn filter(&mut self, idx_num: c_int, _idx_str: Option<&str>, args: &Filters<'_>) -> rusqlite::Result<()> {
+        // The rows of the previous call are freed before the next ones are made.
         self.current = None;
+        self.rows = None;
         let name = self.aux.function.name;
         guard(name, || self.start(idx_num, args))
     }
