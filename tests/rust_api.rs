@@ -181,7 +181,7 @@ fn models_are_those_of_sql() {
         // Only a training in SQL has columns of a source to remember.
         let mut stored = sqlite_ltr::internals::model::Model::from_bytes(&bytes).unwrap();
         assert_eq!(stored.card.columns.of("doc"), Some("doc_id"), "{algorithm}");
-        stored.card.columns = Default::default();
+        stored.card.columns = sqlite_ltr::internals::model::TrainingColumns::default();
         assert!(stored.to_bytes().unwrap() == model.to_bytes(), "{algorithm}");
         let sql = "SELECT doc_id, score FROM ltr_rank(?, 'judged') ORDER BY query_id, rank";
         let mut statement = connection.prepare(sql).unwrap();

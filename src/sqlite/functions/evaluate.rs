@@ -19,7 +19,7 @@ use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
-use crate::sqlite::source::reader::{ReadSpec, SourceRows};
+use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
@@ -34,8 +34,11 @@ fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let metrics = metrics(&request.options)?;
     let undefined = request.options.choice("undefined")?.unwrap_or_default();
     let constraint = request.constraint()?;
-    let spec =
-        ReadSpec { relevance: true, query: true, ..ReadSpec::ranked(&request.handle.model, constraint) };
+    let spec = ReadSpec {
+        judgments: Judgments::Relevance,
+        query: true,
+        ..ReadSpec::ranked(&request.handle.model, constraint)
+    };
     let SourceRows { data, read_report, .. } = request.read_source(call, spec)?;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to evaluate"));

@@ -19,7 +19,7 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
 
 const MODEL: Parameter = Parameter::required("model");
@@ -184,7 +184,7 @@ fn of_source(
     model: &Model,
 ) -> Result<Vec<(Id, f64)>> {
     let source = Source::resolve(call.connection, text, limits)?;
-    let spec = ReadSpec { relevance: true, ..ReadSpec::ranked(model, ListConstraint::None) };
+    let spec = ReadSpec { judgments: Judgments::Relevance, ..ReadSpec::ranked(model, ListConstraint::None) };
     let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
     if data.n_queries() > 1 {
         let problem = format!("ratings of {} users; allowed are those of one user", data.n_queries());

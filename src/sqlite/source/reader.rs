@@ -28,6 +28,17 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of, vector_argument};
 use crate::sqlite::glue::watchdog::within_time;
 
+/// Which columns of judgments are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Judgments {
+    /// None: documents are ranked.
+    Unread,
+    /// The relevance, which must exist: rankings are measured, a user is fitted.
+    Relevance,
+    /// The relevance, and the weights of queries if there are any: a model is trained.
+    RelevanceAndWeight,
+}
+
 /// What the features of a source are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureSet {
@@ -44,10 +55,8 @@ pub struct ReadSpec<'a> {
     pub model: Option<&'a Model>,
     /// What the features are.
     pub feature_set: FeatureSet,
-    /// Whether relevance is needed.
-    pub relevance: bool,
-    /// Whether weights of queries are read.
-    pub weight: bool,
+    /// Which judgments are read.
+    pub judgments: Judgments,
     /// Whether a query column is needed.
     pub query: bool,
     /// Whether features are needed. Without them documents need ids.
@@ -68,8 +77,7 @@ impl<'a> ReadSpec<'a> {
         Self {
             model: None,
             feature_set: FeatureSet::New,
-            relevance: true,
-            weight: true,
+            judgments: Judgments::RelevanceAndWeight,
             query: true,
             features,
             only: None,
@@ -83,8 +91,18 @@ impl<'a> ReadSpec<'a> {
     pub fn ranked(model: &'a Model, constraint: ListConstraint) -> Self {
         let features = model.capabilities().has_features;
         let judged = Self::judged(constraint, RowOrder::Canonical, features);
-        let feature_set = FeatureSet::Known;
-        Self { model: Some(model), feature_set, relevance: false, weight: false, query: false, ..judged }
+        Self {
+            model: Some(model),
+            feature_set: FeatureSet::Known,
+            judgments: Judgments::Unread,
+            query: false,
+            ..judged
+        }
+    }
+
+    /// Whether relevance is read.
+    pub fn reads_relevance(&self) -> bool {
+        self.judgments >= Judgments::Relevance
     }
 
     /// Whether every row needs a document id: without features, and if a document has one row per slot.
@@ -263,7 +281,9 @@ impl<'a> Reader<'a> {
     }
 
     fn relevance(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<Option<f64>> {
-        let Some(column) = self.roles.relevance.filter(|_| self.spec.relevance) else { return Ok(None) };
+        let Some(column) = self.roles.relevance.filter(|_| self.spec.reads_relevance()) else {
+            return Ok(None);
+        };
         let found = self.value(row, column)?;
         let number = number_of(found).filter(|value| value.is_finite());
         number.map(Some).ok_or_else(|| {

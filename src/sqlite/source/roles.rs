@@ -73,7 +73,7 @@ impl Roles {
         let choice = ColumnChoice::new(source, &names, columns, spec)?;
         // 1. Roles of one column.
         let query = choice.required("query", spec.query)?;
-        let relevance = choice.required("relevance", spec.relevance)?;
+        let relevance = choice.required("relevance", spec.reads_relevance())?;
         let doc = choice.required("doc", spec.needs_doc_ids())?;
         let (weight, slot) = (choice.one("weight")?, choice.one("slot")?);
         let group = choice.group(constraint, slot, options.text("diversify_by"))?;

@@ -11,7 +11,7 @@ mod messages;
 use serde_json::{Map, Value};
 
 use super::Source;
-use super::reader::{FeatureSet, ReadSpec};
+use super::reader::{FeatureSet, Judgments, ReadSpec};
 use super::roles::FeatureColumns;
 use crate::arrange::ListConstraint;
 use crate::data::position_names;
@@ -143,7 +143,12 @@ impl<'a> ColumnChoice<'a> {
             }
             None => {}
         }
-        if (role == "relevance" && !self.spec.relevance) || (role == "weight" && !self.spec.weight) {
+        let needed = match role {
+            "relevance" => Judgments::Relevance,
+            "weight" => Judgments::RelevanceAndWeight,
+            _ => Judgments::Unread,
+        };
+        if self.spec.judgments < needed {
             return Ok(None);
         }
         match self.trained(role)? {
