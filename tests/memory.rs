@@ -5,6 +5,12 @@
 //! `/proc/self/status`. The full matrix, about 10 minutes:
 //! `cargo test --release --test memory -- --ignored --nocapture`
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a child process reports by its output; figures are shown"
+)]
+
 use std::fmt::Write as _;
 use std::process::Command;
 

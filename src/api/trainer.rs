@@ -190,6 +190,8 @@ impl Trainer {
         let (model, warnings) = on_pool(threads, &self.control.0, poll, train)?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
+        let (bytes, what) = (model.encoding_bytes(), "encoding the model");
+        let _memory = self.control.0.reserve(bytes, what, "use fewer factors, landmarks or queries")?;
         let mut model = Model::from_bytes(&model.to_bytes()?)?;
         model.warnings = warnings;
         Ok(model)

@@ -10,7 +10,7 @@ use super::point::NOT_FINITE;
 use crate::control::Control;
 use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
-use crate::memory::{bytes_of, matrix_bytes};
+use crate::memory::{Reservation, bytes_of, matrix_bytes};
 use crate::model::{Factored, Key, Model, QueryDependent, Ranker};
 use crate::space::{Function, Scorer};
 
@@ -57,6 +57,8 @@ pub struct ScoringJob<'a> {
     seen: usize,
     fitted: usize,
     warnings: Vec<String>,
+    /// The bytes of the features and functions of queries.
+    _memory: Reservation,
 }
 
 impl<'a> ScoringJob<'a> {
@@ -74,15 +76,24 @@ impl<'a> ScoringJob<'a> {
         if let Ranker::Factored(factored) = &model.ranker {
             return score_by_id(factored, data).map(Step::Done);
         }
-        Self::new(model, key, data, cache)?.advance(&[], control)
+        let what = "fitting functions of the queries";
+        let memory = control.reserve(functions_bytes(model, data), what, FEWER_ROWS)?;
+        Self::new(model, key, data, cache, memory)?.advance(&[], control)
     }
 
-    fn new(model: &'a Model, key: Key, data: &'a Dataset, cache: &'a FitCache) -> Result<Self> {
+    fn new(
+        model: &'a Model,
+        key: Key,
+        data: &'a Dataset,
+        cache: &'a FitCache,
+        memory: Reservation,
+    ) -> Result<Self> {
         model.check_width(data.features.columns())?;
         let n = data.n_queries();
         let (seen, fitted, warnings) = (n, 0, Vec::new());
         let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);
-        let mut job = Self { model, key, data, cache, features, functions, seen, fitted, warnings };
+        let mut job =
+            Self { model, key, data, cache, features, functions, seen, fitted, warnings, _memory: memory };
         if let Some(ranker) = model.ranker.as_query_dependent() {
             job.find_functions(ranker)?;
         }
@@ -178,13 +189,22 @@ impl<'a> ScoringJob<'a> {
     }
 }
 
+/// Bytes of the features of queries and of functions that are fitted for them.
+fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
+    let numbers = model.ranker.as_query_dependent().map_or(0, |ranker| {
+        let function = if ranker.fits_new_queries() { ranker.space().dim() } else { 0 };
+        function + 2 * ranker.query_rule().names.len() + 16
+    });
+    matrix_bytes(data.n_queries(), numbers)
+}
+
 /// Bytes that scoring takes besides the data set: its scaled features, and on each thread what a query needs.
 fn scoring_bytes(model: &Model, data: &Dataset) -> Result<u64> {
     let scorer = model.scorer()?;
     let scaled = 1 + (scorer.width() / data.features.columns().max(1)) as u64;
     let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
-    let per_thread =
-        if scorer.is_linear() { 0 } else { matrix_bytes(longest, scorer.dim() + scorer.width()) };
+    let columns = if scorer.is_linear() { 0 } else { 2 * (scorer.dim() + scorer.width()) };
+    let per_thread = matrix_bytes(longest, columns);
     let scores = bytes_of::<[f64; 2]>(data.n_docs()) + bytes_of::<[usize; 8]>(data.n_queries());
     Ok(scaled * data.features.bytes()
         + scores

@@ -126,8 +126,8 @@ pub(super) fn prepared(
     let map = MapOptions { landmarks, seed: spec.seed, ..MapOptions::default() };
     let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
     let space = Space::fit(&kernel, Form::Scoring, &scaled, &map, control)?;
-    let _memory = [copy, more, space.reserve(control)?];
-    Ok(Prepared { scaling, data: Arc::new(scaled), space, _memory })
+    let memory = [copy, more, space.reserve(control)?];
+    Ok(Prepared { scaling, data: Arc::new(scaled), space, _memory: memory })
 }
 
 /// One query for least squares, with its weight: its number of documents.

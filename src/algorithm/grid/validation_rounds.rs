@@ -32,7 +32,7 @@ pub(super) struct Round {
     pub split: Split,
     targets: Targets,
     /// The bytes of what the round has of its own.
-    _memory: Arc<Vec<Reservation>>,
+    memory: Arc<Vec<Reservation>>,
 }
 
 /// How the queries of the judge relate to the training set.
@@ -64,7 +64,7 @@ impl Round {
             queries: self.queries.clone(),
             split: self.split,
             targets: self.targets.clone(),
-            _memory: Arc::clone(&self._memory),
+            memory: Arc::clone(&self.memory),
         })
     }
 
@@ -136,7 +136,7 @@ impl Session<'_> {
             judge: Arc::clone(&self.data),
             split,
             targets: Targets::HeldOut,
-            _memory: Arc::default(),
+            memory: Arc::default(),
         };
         folds.into_iter().map(round).collect()
     }
@@ -159,7 +159,7 @@ impl Session<'_> {
             queries: (0..self.data.n_queries()).collect(),
             split: Split::Documents { held_out: held.len(), all: held_out.len() },
             targets: Targets::Observed,
-            _memory: Arc::new(memory),
+            memory: Arc::new(memory),
         })
     }
 
@@ -173,7 +173,7 @@ impl Session<'_> {
             split: Split::SourceQueries(source.n_queries()),
             judge: Arc::new(source),
             targets: Targets::Others { features, own: Arc::new(own) },
-            _memory: Arc::new(vec![memory]),
+            memory: Arc::new(vec![memory]),
         })
     }
 }

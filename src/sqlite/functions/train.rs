@@ -19,6 +19,7 @@ use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
+use crate::memory::Reservation;
 use crate::model::{Card, Model};
 use crate::options::{self, Use};
 use crate::param::Params;
@@ -225,7 +226,7 @@ impl Request {
         if data.n_docs() == 0 {
             return Err(source.error("0 rows; training needs judged documents"));
         }
-        let validation = self.validation(connection, input, &data)?;
+        let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
         check_model_bytes(connection, training.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, leakage, features) = (DataFacts::of(&data), signs_of_leakage(&data), data.names.clone());
@@ -270,12 +271,18 @@ impl Request {
         connection: &Connection,
         input: Input<'_>,
         data: &Dataset,
-    ) -> Result<Option<Dataset>> {
+    ) -> Result<Option<(Dataset, Reservation)>> {
         let Some(text) = input.validation else { return Ok(None) };
         let source = Source::resolve(connection, text, &self.limits)?;
         let spec = ReadSpec { feature_set: FeatureSet::Known, ..read_spec(input, RowOrder::Canonical) };
-        let SourceRows { data: other, .. } = read(connection, &source, spec, &self.options, &self.limits)?;
-        other.matching(data).map(Some).map_err(|problem| source.error(problem))
+        let SourceRows { data: other, read_report, .. } =
+            read(connection, &source, spec, &self.options, &self.limits)?;
+        // Its features are copied in the order of the training.
+        let what = "a copy of the validation data";
+        let copy = self.limits.memory().reserve(other.features.bytes(), what, "use fewer rows")?;
+        let matched = other.matching(data).map_err(|problem| source.error(problem))?;
+        drop(copy);
+        Ok(Some((matched, read_report.memory)))
     }
 }
 
