@@ -78,8 +78,9 @@ fn authorizers_that_ignore_or_deny_leave_all_or_nothing() {
                 if in_transaction {
                     connection.execute_batch("BEGIN; INSERT INTO log VALUES (1)").expect("a transaction");
                 }
+                let train = TRAIN.replace(r#""threads""#, r#""keep_versions": 9, "threads""#);
                 let (outcome, fired, event) =
-                    Hooks::run(&connection, action, at, |_| run(&connection, TRAIN));
+                    Hooks::run(&connection, action, at, |_| run(&connection, &train));
                 let context =
                     format!("{action:?} of event {at} ({event}), in a transaction: {in_transaction}");
                 assert_eq!(connection.is_autocommit(), !in_transaction, "{context}: {outcome:?}");

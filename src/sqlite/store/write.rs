@@ -104,7 +104,7 @@ impl Store<'_> {
             }
             (true, false) => {}
             (false, false) => retry_busy(self.connection, limits, || self.take_write_lock())?,
-            // Waiting is useless: whatever the other connection commits, this transaction cannot see.
+            // Waiting is useless: this transaction cannot see what the other connection commits.
             (false, true) => self.take_write_lock().map_err(|error| match error {
                 Error::Busy(_) => Error::Busy(format!(
                     "this transaction has read, and another connection is writing or has written since, so the model could \
@@ -210,9 +210,7 @@ impl Store<'_> {
             self.execute(ACTIVATE, (new.name, version))?;
         }
         // 5. Older versions. The new version is stored even if they cannot be deleted.
-        let deleted =
-            new.keep_versions.map_or(Ok(()), |keep| self.execute(DELETE_OLDER, (new.name, keep as i64)));
-        let warning = match deleted {
+        let warning = match new.keep_versions.map_or(Ok(()), |keep| self.delete_older(new.name, keep)) {
             Ok(()) => None,
             Err(Error::Host(problem)) => Some(format!("older versions could not be deleted: {problem}")),
             Err(other) => return Err(other),
@@ -228,6 +226,20 @@ impl Store<'_> {
 
     fn execute(&self, template: &str, values: impl rusqlite::Params) -> Result<()> {
         self.connection.execute(&self.sql(template), values).map(drop).map_err(|error| host(&error))
+    }
+
+    /// Deletes all but the newest versions of a name. The statements have no subqueries: SQLite crashes in some of them if an
+    /// authorizer ignores a SELECT.
+    fn delete_older(&self, name: &str, keep: usize) -> Result<()> {
+        let sql = format!(
+            "SELECT version FROM {} WHERE name = ?1 ORDER BY version DESC LIMIT 1 OFFSET ?2",
+            self.table()
+        );
+        let oldest = self.connection.query_row(&sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
+        match oldest.optional().map_err(|error| host(&error))? {
+            Some(oldest) => self.execute(DELETE_OLDER, (name, oldest)),
+            None => Ok(()),
+        }
     }
 
     /// The highest version of a name, or 0.
