@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::control::Ticks;
+use crate::math::bounds::are_bounded;
 use crate::math::normal;
 use crate::math::order::{compare, sort_ascending};
 
@@ -82,13 +83,13 @@ impl Quantiles {
         thin(all).into()
     }
 
-    /// Whether all numbers are finite and both values and scores increase.
+    /// Whether all numbers are finite, scores are within the bound of stored numbers, and both values and scores increase.
     pub fn is_valid(&self) -> bool {
         let x = &self.x[..self.lines.len()];
         !x.is_empty()
             && x.len() <= MAX_QUANTILES + 1
             && x.iter().all(|x| x.is_finite())
-            && self.lines.iter().all(|(z, slope)| z.is_finite() && slope.is_finite() && *slope >= 0.0)
+            && self.lines.iter().all(|(z, slope)| are_bounded([z]) && slope.is_finite() && *slope >= 0.0)
             && x.windows(2).all(|pair| pair[0] < pair[1])
     }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
 use crate::error::{Error, Result, require};
+use crate::math::bounds::are_bounded;
 use crate::math::order::{compare, sort_ascending};
 use crate::param::named;
 
@@ -95,15 +96,17 @@ impl QueryFeatureRule {
     /// Features of every query of `data` (`n_queries`, p), scaled.
     ///
     /// # Errors
-    /// A data set without the named query features the rule needs, or with another number of them.
+    /// A data set without the named query features the rule needs, or with another number of them; scaled values beyond
+    /// the bound of stored numbers.
     pub fn features(&self, data: &Dataset) -> Result<Array2<f64>> {
         let mut features = match self.kind {
             QueryFeatureKind::Named => self.named(data)?,
             QueryFeatureKind::Constant => means(data, &self.columns),
             QueryFeatureKind::Mean => means(data, &(0..data.features.columns()).collect::<Vec<_>>()),
         };
-        for mut row in features.rows_mut() {
-            self.scale_in_place(row.iter_mut());
+        for (mut row, id) in features.rows_mut().into_iter().zip(&data.query_ids) {
+            let place = || format!("query {id}: query feature");
+            self.scale_in_place(row.iter_mut(), place)?;
         }
         Ok(features)
     }
@@ -111,14 +114,14 @@ impl QueryFeatureRule {
     /// Features that the caller gave for one query, scaled.
     ///
     /// # Errors
-    /// Another number of features than in training.
+    /// Another number of features than in training; scaled values beyond the bound of stored numbers.
     pub fn scaled(&self, given: &[f64]) -> Result<Vec<f64>> {
         if given.len() != self.names.len() {
             let what = "number of query features".to_owned();
             return Err(Error::Shape { what, found: given.len(), expected: self.names.len() });
         }
         let mut features = given.to_vec();
-        self.scale_in_place(features.iter_mut());
+        self.scale_in_place(features.iter_mut(), || "argument 'query_features':".to_owned())?;
         Ok(features)
     }
 
@@ -133,7 +136,7 @@ impl QueryFeatureRule {
             QueryFeatureKind::Constant => self.columns.len() == p,
             QueryFeatureKind::Mean => self.columns.is_empty() && p == n_features,
         };
-        let finite = self.scale.iter().all(|(center, factor)| center.is_finite() && factor.is_finite());
+        let finite = self.scale.iter().all(|(center, factor)| center.is_finite() && are_bounded([factor]));
         require(
             "query features",
             &[
@@ -165,10 +168,21 @@ impl QueryFeatureRule {
         )))
     }
 
-    fn scale_in_place<'a>(&self, features: impl Iterator<Item = &'a mut f64>) {
-        for (value, (center, factor)) in features.zip(&self.scale) {
-            *value = (*value - center) * factor;
+    /// Scales the features of one query. With scaled values in the bound, distances of queries are finite.
+    fn scale_in_place<'a>(
+        &self,
+        features: impl Iterator<Item = &'a mut f64>,
+        place: impl Fn() -> String,
+    ) -> Result<()> {
+        for ((value, (center, factor)), name) in features.zip(&self.scale).zip(&self.names) {
+            let given = *value;
+            *value = (given - center) * factor;
+            if !are_bounded([&*value]) {
+                let problem = format!("{} \"{name}\" with the value {given:e} is too large for distances", place());
+                return Err(Error::Data(problem));
+            }
         }
+        Ok(())
     }
 }
 

@@ -20,6 +20,7 @@ use super::matrix::{Matrix, shaped};
 use super::quantiles::Quantiles;
 use crate::control::{Control, Ticks};
 use crate::error::{Result, require};
+use crate::math::bounds::are_bounded;
 use crate::math::dense::Element;
 use crate::memory::matrix_bytes;
 use crate::param::named;
@@ -139,13 +140,13 @@ impl Scaling {
             Self::Quantile(features) | Self::QuantileMinmax(features) => {
                 features.iter().all(Quantiles::is_valid)
             }
-            Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && f.is_finite()),
+            Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && are_bounded([f])),
         };
         require(
             "scaling",
             &[
                 (self.features().is_none_or(|learned| learned == n), "the features of the model"),
-                (valid, "finite numbers and increasing quantiles"),
+                (valid, "bounded numbers and increasing quantiles"),
             ],
         )
     }

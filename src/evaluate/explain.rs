@@ -122,7 +122,8 @@ fn check_linear(model: &Model) -> Result<()> {
 /// Scaled features are rounded to the type of the source, as in the score.
 ///
 /// # Errors
-/// A model that is not pointwise or not linear; a number of features that differs from the training.
+/// A model that is not pointwise or not linear; a number of features that differs from the training; a contribution that
+/// is not finite.
 pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> Result<Vec<Part>> {
     model.check_width(features.len())?;
     model.check_pointwise()?;
@@ -130,7 +131,13 @@ pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> 
     let part = |(index, (name, value)): (usize, (&String, &T))| {
         let value = value.to_f64();
         let scaled = T::from_f64(model.scaling.value(index, value)).to_f64();
-        Part { feature: name.clone(), value, contribution: scaled * function.weights[index] }
+        let contribution = scaled * function.weights[index];
+        if contribution.is_finite() {
+            return Ok(Part { feature: name.clone(), value, contribution });
+        }
+        Err(Error::Data(format!(
+            "the contribution of feature \"{name}\" with the value {value:e} is beyond the range of numbers"
+        )))
     };
-    Ok(model.card.features.iter().zip(features).enumerate().map(part).collect())
+    model.card.features.iter().zip(features).enumerate().map(part).collect()
 }

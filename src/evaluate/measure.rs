@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::control::Control;
 use crate::data::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metric::{Mean, Metric, Undefined};
 
 /// Metrics of the queries of a data set.
@@ -19,7 +19,7 @@ pub struct Evaluation {
 /// Evaluates scores (one per document) by metrics, queries in parallel.
 ///
 /// # Errors
-/// [`crate::Error::Interrupted`] when canceled.
+/// [`Error::Interrupted`] when canceled; grades that are too large for a metric.
 pub fn evaluate(
     data: &Dataset,
     scores: &[f64],
@@ -30,7 +30,11 @@ pub fn evaluate(
     let of_query = |query: usize| {
         control.check()?;
         let rows = data.rows(query);
-        Ok(metrics.iter().map(|metric| metric.value(data.labels(query), &scores[rows.clone()])).collect())
+        let value = |metric: &Metric| metric.finite_value(data.labels(query), &scores[rows.clone()]);
+        metrics.iter().map(value).collect::<Result<_>>().map_err(|error| match error {
+            Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),
+            other => other,
+        })
     };
     let values: Vec<Vec<Option<f64>>> =
         (0..data.n_queries()).into_par_iter().map(of_query).collect::<Result<_>>()?;

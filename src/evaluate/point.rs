@@ -9,10 +9,6 @@ use crate::math::dense::{Element, dot, dot_by};
 use crate::model::Model;
 use crate::space::{Function, Scorer};
 
-/// The message for a score that is not finite.
-pub(super) const NOT_FINITE: &str =
-    "a score is beyond the range of numbers; features are too large for this model";
-
 /// A pointwise model with the function of one query, ready to score.
 #[derive(Debug, Clone)]
 pub struct PointScorer {
@@ -46,7 +42,7 @@ impl PointScorer {
         if can_hide || !score.is_finite() {
             Self::check_finite(features)?;
         }
-        if score.is_finite() { Ok(score) } else { Err(Error::Data(NOT_FINITE.to_owned())) }
+        if score.is_finite() { Ok(score) } else { Err(too_large(features)) }
     }
 
     fn check_finite<T: Element>(features: &[T]) -> Result<()> {
@@ -87,4 +83,14 @@ impl PointScorer {
             Scaling::None | Scaling::QueryMinmax => dot(features, weights),
         }
     }
+}
+
+/// The error for a score that is not finite; it names the largest feature.
+fn too_large<T: Element>(features: &[T]) -> Error {
+    let sizes = features.iter().map(|value| value.to_f64().abs()).enumerate();
+    let (index, size) = sizes.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
+    Error::Data(format!(
+        "the score is beyond the range of numbers; features are too large for this model (value {} has the size {size:e})",
+        index + 1
+    ))
 }

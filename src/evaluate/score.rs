@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::fit_cache::FitCache;
-use super::point::NOT_FINITE;
 use crate::control::Control;
 use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
@@ -185,7 +184,7 @@ impl<'a> ScoringJob<'a> {
         };
         let scores: Vec<Vec<f64>> =
             functions.par_iter().enumerate().map(score_query).collect::<Result<_>>()?;
-        Scored { scores: scores.concat(), seen, fitted, warnings }.checked(NOT_FINITE)
+        Scored { scores: scores.concat(), seen, fitted, warnings }.checked(data, "its features are too large for this model")
     }
 }
 
@@ -212,12 +211,14 @@ fn scoring_bytes(model: &Model, data: &Dataset) -> Result<u64> {
 }
 
 impl Scored {
-    fn checked(self, problem: &str) -> Result<Self> {
-        if self.scores.iter().all(|score| score.is_finite()) {
-            Ok(self)
-        } else {
-            Err(Error::Data(problem.to_owned()))
-        }
+    /// Refuses a score that is not finite.
+    fn checked(self, data: &Dataset, cause: &str) -> Result<Self> {
+        let Some(row) = self.scores.iter().position(|score| !score.is_finite()) else { return Ok(self) };
+        let query = data.offsets.partition_point(|start| *start <= row) - 1;
+        let (query, document) = (&data.query_ids[query], &data.doc_ids[row]);
+        Err(Error::Data(format!(
+            "query {query}, document {document}: the score is beyond the range of numbers; {cause}"
+        )))
     }
 }
 
@@ -244,5 +245,5 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
     if unknown_items > 0 {
         warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));
     }
-    Scored { scores, seen, fitted: 0, warnings }.checked("a score is beyond the range of numbers")
+    Scored { scores, seen, fitted: 0, warnings }.checked(data, "the factors of the model are too large")
 }

@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::error::{Error, Result, require};
 use crate::kernel;
 use crate::loss::{ListLoss, Loss, PairLoss};
+use crate::math::bounds::{are_bounded, is_positive};
 use crate::smoothing::SmoothingKind;
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
@@ -186,15 +187,14 @@ impl FitSpec {
     /// # Errors
     /// [`Error::Corrupt`] with the reason.
     pub(crate) fn validate(&self, space: &Space, smoothing: SmoothingKind) -> Result<()> {
-        let positive = |value: f64| value.is_finite() && value > 0.0;
-        let has_dim = |w: &Option<Vec<f64>>| {
-            w.as_ref().is_none_or(|w| w.len() == space.dim() && w.iter().all(|value| value.is_finite()))
-        };
+        let has_dim =
+            |w: &Option<Vec<f64>>| w.as_ref().is_none_or(|w| w.len() == space.dim() && are_bounded(w));
         require(
             "fit",
             &[
-                (positive(self.lambda) && positive(self.tolerance), "a positive lambda and tolerance"),
-                (has_dim(&self.center) && has_dim(&self.start), "as many finite weights as its space has"),
+                (matches!(self.loss, Loss::List(_)) || space.takes_pairs(), "a space for its loss"),
+                (is_positive(self.lambda) && is_positive(self.tolerance), "a positive lambda and tolerance"),
+                (has_dim(&self.center) && has_dim(&self.start), "as many weights, from -1e150 to 1e150, as its space has"),
             ],
         )?;
         let combination = Combination {

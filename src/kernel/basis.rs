@@ -13,6 +13,7 @@ use super::sample::sample;
 use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
+use crate::math::bounds::are_bounded;
 use crate::math::dense::dot;
 
 /// A model with more scaled features is damaged.
@@ -52,7 +53,7 @@ impl TryFrom<Stored> for Basis {
         let narrow = stored.dim <= MOST_FEATURES;
         // Without features the number of documents takes no bytes, so it is not trusted.
         let counted = stored.dim > 0 || stored.count <= 1;
-        if !(fits && narrow && counted && stored.rows.iter().all(|value| value.is_finite())) {
+        if !(fits && narrow && counted && are_bounded(&stored.rows)) {
             return Err(Error::Corrupt("the documents of a kernel do not fit their sizes".to_owned()));
         }
         Ok(Self::new(stored.kernel, &stored.rows, stored.count, stored.dim))

@@ -55,9 +55,10 @@ impl Kernel {
             return Err(Error::Shape { what, found: parameters.len(), expected: def.parameters.len() });
         }
         for (parameter, value) in def.parameters.iter().zip(&parameters) {
-            if !parameter.rule.accepts(&json(*value)) {
+            let value = json(*value);
+            if !parameter.rule.accepts(&value) {
                 let what = format!("{} of the kernel {name}", parameter.name);
-                return Err(Error::value(what, value.to_string(), parameter.rule.to_string()));
+                return Err(Error::value(what, value.to_string(), parameter.rule.allowed_for(&value)));
             }
         }
         Ok(Self { def, parameters })

@@ -150,7 +150,7 @@ fn check(def: &KernelDef, key: &str, value: &Value) -> Result<()> {
         return Ok(());
     }
     let what = format!("option 'kernel', {key} of {}", def.name);
-    Err(Error::value(what, shorten(&value.to_string()), parameter.rule.to_string()))
+    Err(Error::value(what, shorten(&value.to_string()), parameter.rule.allowed_for(value)))
 }
 
 #[cfg(test)]

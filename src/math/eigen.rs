@@ -126,8 +126,8 @@ impl Tridiagonal {
                 }
                 control.check()?;
                 if steps == MOST_STEPS {
-                    return Err(Error::Internal(
-                        "eigenvalues were not found in the steps allowed".to_owned(),
+                    return Err(Error::Data(
+                        "the eigenvalues of the training data were not found; are features too large or of very different sizes?".to_owned(),
                     ));
                 }
                 steps += 1;

@@ -12,6 +12,7 @@
 //! So the order of additions, and each bit of a result, is the same on every machine and for every register width.
 
 pub mod assignment;
+pub mod bounds;
 pub mod cholesky;
 pub mod dense;
 pub mod eigen;

@@ -6,6 +6,9 @@ use super::subtopics::Subtopics;
 use super::{METRICS, SUBTOPIC_METRICS};
 use crate::error::{Error, Result};
 
+/// Larger values of a metric are errors: the sum over 2^64 queries of smaller ones is finite.
+const LARGEST_VALUE: f64 = 1e288;
+
 /// A metric of relevance with its cutoff and options.
 #[derive(Debug, Clone)]
 pub struct Metric {
@@ -70,6 +73,26 @@ impl Metric {
     /// The name as `parse` reads it.
     pub fn name(&self) -> String {
         self.cutoff.map_or_else(|| self.def.name.to_owned(), |k| format!("{}@{k}", self.def.name))
+    }
+
+    /// The value for one query, as [`Self::value`], if means over queries of such values are finite.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for grades that are too large.
+    ///
+    /// # Panics
+    /// If relevance and scores differ in length.
+    pub fn finite_value(&self, relevance: &[f64], scores: &[f64]) -> Result<Option<f64>> {
+        match self.value(relevance, scores) {
+            // NaN is not in the range either.
+            Some(value) if !(-LARGEST_VALUE..=LARGEST_VALUE).contains(&value) => {
+                let name = self.name();
+                Err(Error::Data(format!(
+                    "the grades are so large that the value of '{name}' is beyond {LARGEST_VALUE:e}"
+                )))
+            }
+            value => Ok(value),
+        }
     }
 
     /// The value for one query; `None` where the metric is undefined.

@@ -10,9 +10,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
+use crate::arrange::ListConstraint;
 use crate::data::Id;
 use crate::error::{Error, Result, require};
 use crate::loss::{Loss, Shape};
+use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::math::dense::dot;
 use crate::math::order::compare;
 use crate::memory::{bytes_of, matrix_bytes};
@@ -187,19 +189,28 @@ impl Factored {
     }
 
     /// The best `k` items with their scores, best first. Items with equal scores are ordered by id.
-    pub fn best(&self, user: &User, k: usize, candidates: Candidates) -> Vec<(usize, f64)> {
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a score that is not finite: the ratings that the user was fitted to are too large.
+    pub fn best(&self, user: &User, k: usize, candidates: Candidates) -> Result<Vec<(usize, f64)>> {
         let is_candidate = |item: &usize| {
             candidates == Candidates::All || user.rated.binary_search(&(*item as u32)).is_err()
         };
         let items = (0..self.items.len()).filter(is_candidate);
         let mut scored: Vec<(usize, f64)> = items.map(|item| (item, self.score(user, Some(item)))).collect();
+        if let Some((item, _)) = scored.iter().find(|(_, score)| !score.is_finite()) {
+            let item = &self.items[*item];
+            return Err(Error::Data(format!(
+                "the score of item {item} is beyond the range of numbers; the ratings of the user are too large"
+            )));
+        }
         let before = |a: &(usize, f64), b: &(usize, f64)| compare(b.1, a.1).then(a.0.cmp(&b.0));
         if k < scored.len() {
             scored.select_nth_unstable_by(k, before);
             scored.truncate(k);
         }
         scored.sort_unstable_by(before);
-        scored
+        Ok(scored)
     }
 
     /// Bytes that it takes.
@@ -225,7 +236,7 @@ impl Factored {
         let ascend = |ids: &[Id]| ids.windows(2).all(|pair| pair[0] < pair[1]);
         let (n_users, n_items) = (self.users.len(), self.items.len());
         let numbers = [&users[..], items, &self.user_biases, &self.item_biases];
-        let finite = numbers.iter().all(|list| list.iter().all(|number| number.is_finite()));
+        let bounded = numbers.iter().all(|list| are_bounded(*list));
         require(
             "factors",
             &[
@@ -237,7 +248,7 @@ impl Factored {
                     self.user_biases.len() == n_users && self.item_biases.len() == n_items,
                     "a bias for each id",
                 ),
-                (finite && self.scale.is_finite() && self.unknown_bias.is_finite(), "finite numbers"),
+                (bounded && are_bounded(&[self.scale, self.unknown_bias]), BOUNDED),
                 (self.rated_items_are_valid(), "ascending indices of rated items"),
             ],
         )?;
@@ -259,13 +270,13 @@ impl Factored {
 
 impl FoldIn {
     fn validate(&self) -> Result<()> {
-        let positive = |number: f64| number > 0.0 && number.is_finite();
         let numbers = [self.transform.scale, self.lambda, self.tolerance];
         require(
             "fit of new users",
             &[
                 (self.loss.shape().is_convex(), "a convex loss"),
-                (numbers.into_iter().all(positive), "positive numbers"),
+                (self.loss.constraint() == ListConstraint::None, "a loss of lists without groups"),
+                (numbers.into_iter().all(is_positive), "positive numbers"),
             ],
         )
     }
@@ -335,6 +346,15 @@ mod tests {
         ("a lambda of 0", |f| f.fold_in.lambda = 0.0),
         ("a tolerance that is NaN", |f| f.fold_in.tolerance = f64::NAN),
         ("a scale of labels of 0", |f| f.fold_in.transform.scale = 0.0),
+        ("a factor beyond the bound", |f| f.factors.items[0] = -1e151),
+        ("a subnormal lambda", |f| f.fold_in.lambda = 1e-320),
+        ("a loss of lists with groups", |f| {
+            let params = serde_json::Map::from_iter([
+                ("bound".to_owned(), "convex".into()),
+                ("diversify_by".to_owned(), "site".into()),
+            ]);
+            f.fold_in.loss = find("direct").unwrap().make(&params.into()).unwrap();
+        }),
         ("a loss that is not convex", |f| f.fold_in.loss = Loss::Pair(crate::loss::PairLoss::Psi)),
     ];
 
@@ -353,10 +373,10 @@ mod tests {
     fn the_best_fresh_items_come_first() {
         let factored = example();
         let user = factored.user(&Id::Integer(2));
-        assert_eq!(factored.best(&user, 10, Candidates::Unrated), vec![(2, 1.5), (0, 1.0)]);
-        assert_eq!(factored.best(&user, 2, Candidates::All), vec![(1, 2.0), (2, 1.5)]);
+        assert_eq!(factored.best(&user, 10, Candidates::Unrated).unwrap(), vec![(2, 1.5), (0, 1.0)]);
+        assert_eq!(factored.best(&user, 2, Candidates::All).unwrap(), vec![(1, 2.0), (2, 1.5)]);
         let nobody = factored.user(&Id::Integer(7));
-        assert_eq!(factored.best(&nobody, 1, Candidates::Unrated), vec![(0, 1.0)]);
+        assert_eq!(factored.best(&nobody, 1, Candidates::Unrated).unwrap(), vec![(0, 1.0)]);
         assert!((factored.score(&nobody, None) + 1.0).abs() < 1e-12);
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::codec::{decode_header, encode_header};
 use crate::error::{Result, require};
+use crate::math::bounds::BOUNDED;
 use crate::space::{AnySpace, Function, Scorer};
 
 pub(super) const TAG: &str = "linear";
@@ -43,7 +44,7 @@ impl Linear {
             "linear ranker",
             &[
                 (function.weights.len() == dim, "as many weights as its space has"),
-                (function.is_finite(), "finite numbers"),
+                (function.is_bounded(), BOUNDED),
             ],
         )?;
         Ok(Self::new(space, function))

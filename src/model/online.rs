@@ -10,6 +10,7 @@ use super::linear::Linear;
 use crate::data::ColumnSummary;
 use crate::error::{Error, Result, require};
 use crate::loss::list::{Active, Bounded, LabelTies, Slam};
+use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::metric::Metric;
 use crate::space::{Form, Function, Scorer, Space};
 
@@ -100,8 +101,8 @@ impl OnlineState {
         self.sum.iter().map(|sum| sum / rounds).collect()
     }
 
-    /// Whether every number is finite.
-    pub fn is_finite(&self) -> bool {
+    /// Whether weights are within the bound of stored numbers, and all others finite.
+    pub fn is_bounded(&self) -> bool {
         let numbers = [
             self.cumulative_loss,
             self.cumulative_surrogate,
@@ -109,7 +110,8 @@ impl OnlineState {
             self.largest_norm,
             self.largest_ratio,
         ];
-        self.weights.iter().chain(&self.sum).chain(&numbers).all(|number| number.is_finite())
+        are_bounded(self.weights.iter().chain(&self.sum))
+            && numbers.iter().all(|number| number.is_finite())
             && self.summaries.iter().all(|summary| summary.sum.is_finite())
     }
 
@@ -119,7 +121,7 @@ impl OnlineState {
         require(
             "online ranker",
             &[
-                (self.is_finite(), "finite numbers"),
+                (self.is_bounded(), BOUNDED),
                 (self.sum.len() == self.weights.len(), "as many sums as weights"),
                 (self.updates <= self.rounds, "at most one update per round"),
                 (self.rounds < MAX_ROUNDS, "fewer than 2^53 rounds"),
@@ -180,7 +182,7 @@ impl Online {
             &[
                 (space.is_linear() && space.pointwise(), "a linear space of documents"),
                 (space.dim() == state.weights.len(), "as many weights as its space has"),
-                (rules.learning_rate > 0.0 && rules.learning_rate.is_finite(), "a positive learning rate"),
+                (is_positive(rules.learning_rate), "a positive learning rate"),
             ],
         )?;
         Ok(Self::new(rules, state))

@@ -19,6 +19,7 @@ use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result, require};
 use crate::fit::{FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
+use crate::math::bounds::{are_bounded, is_positive};
 use crate::memory::{Memory, Reservation, bytes_of, matrix_bytes};
 use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use crate::space::{Function, Scorer, Space};
@@ -105,7 +106,11 @@ impl QueryDependent {
     /// [`Error::Interrupted`] when canceled; blocks that are not loaded.
     pub fn fit(&self, features: &[f64], control: &Control) -> Result<Function> {
         let (function, _) = self.neighborhood.fit(&self.neighbors(features), &self.spec, control)?;
-        Ok(function)
+        if function.is_bounded() {
+            return Ok(function);
+        }
+        let problem = "the function for a query has weights beyond 1e150; the judgments of its neighbors are too large";
+        Err(Error::Data(problem.to_owned()))
     }
 
     /// The training queries used for a query with these scaled features, nearest first.
@@ -221,9 +226,8 @@ impl Header {
         let fitted = self.objectives.len();
         let bandwidth_ok = match self.smoothing.bandwidth {
             Bandwidth::Median => true,
-            Bandwidth::Fixed(h) => h.is_finite() && h > 0.0,
+            Bandwidth::Fixed(h) => is_positive(h),
         };
-        let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let with_block = self.documents.iter().filter(|size| **size > 0).count();
         require(
@@ -243,8 +247,8 @@ impl Header {
                 ),
                 (with_block == blocks, "a block for each query with documents"),
                 (matches!(self.element_bytes, 4 | 8), "elements of 4 or 8 bytes"),
-                (finite(&self.features), "finite query features"),
-                (finite(&self.functions), "finite weights of functions"),
+                (are_bounded(&self.features), "query features from -1e150 to 1e150"),
+                (are_bounded(&self.functions), "weights of functions from -1e150 to 1e150"),
                 (
                     self.objectives.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()),
                     "finite objectives",

@@ -45,7 +45,7 @@ impl Params {
             let rule = rule_of(&key)?;
             if !rule.accepts(&value) {
                 let what = format!("option '{key}'");
-                return Err(Error::value(what, shorten(&value.to_string()), rule.to_string()));
+                return Err(Error::value(what, shorten(&value.to_string()), rule.allowed_for(&value)));
             }
             if given.insert(key.clone(), value).is_some() {
                 return Err(Error::value(format!("option '{key}'"), "it twice", "each key once"));

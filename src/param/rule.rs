@@ -40,7 +40,7 @@ pub enum Rule {
 impl Rule {
     /// Whether a value obeys the rule.
     pub fn accepts(&self, value: &Value) -> bool {
-        let number = value.as_f64();
+        let number = value.as_f64().filter(|x| !x.is_subnormal());
         let word = |words: &[&str]| value.as_str().is_some_and(|text| words.contains(&text));
         match *self {
             Self::Text => value.is_string(),
@@ -62,7 +62,14 @@ impl Rule {
 }
 
 fn positive(x: f64) -> bool {
-    x > 0.0 && x.is_finite()
+    x >= f64::MIN_POSITIVE && x.is_finite()
+}
+
+/// Whether a value is a number closer to 0 than [`f64::MIN_POSITIVE`], or an array with one. Such numbers have fewer digits,
+/// and divisions by them overflow.
+fn is_too_small(value: &Value) -> bool {
+    let subnormal = |value: &Value| value.as_f64().is_some_and(f64::is_subnormal);
+    subnormal(value) || value.as_array().is_some_and(|list| list.iter().any(subnormal))
 }
 
 fn positives(value: &Value) -> bool {
@@ -73,6 +80,16 @@ fn positives(value: &Value) -> bool {
 
 fn texts(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
+}
+
+impl Rule {
+    /// What is allowed, for an error about this value.
+    pub fn allowed_for(&self, value: &Value) -> String {
+        if is_too_small(value) {
+            return format!("{self}; the smallest number above 0 is {:e}", f64::MIN_POSITIVE);
+        }
+        self.to_string()
+    }
 }
 
 fn quoted(words: &[&str]) -> String {

@@ -20,6 +20,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix, shaped};
 use crate::error::{Error, Result, require};
 use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap};
+use crate::math::bounds::are_bounded;
 use crate::math::dense::dot;
 use crate::math::tile::TILE;
 use crate::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
@@ -56,9 +57,9 @@ impl Function {
         Self { weights: vec![0.0; dim], objective: 0.0, gap: 0.0 }
     }
 
-    /// Whether all its numbers are finite.
-    pub fn is_finite(&self) -> bool {
-        self.weights.iter().chain([&self.objective, &self.gap]).all(|number| number.is_finite())
+    /// Whether its weights are within the bound of stored numbers, and objective and gap finite.
+    pub fn is_bounded(&self) -> bool {
+        are_bounded(&self.weights) && self.objective.is_finite() && self.gap.is_finite()
     }
 }
 
@@ -220,6 +221,11 @@ impl Space {
     pub fn reserve(&self, control: &Control) -> Result<Reservation> {
         let what = format_args!("a kernel space of {} landmarks", self.dim());
         control.reserve(self.bytes(), what, FEWER_LANDMARKS)
+    }
+
+    /// Whether functions of pairs of documents can be fitted in it.
+    pub fn takes_pairs(&self) -> bool {
+        !matches!(self.map, Map::Fitted(_))
     }
 
     /// A message for the caller, if the kernel needs one.

@@ -37,7 +37,7 @@ impl Scorer for SumSpace {
     }
 
     fn dim(&self) -> usize {
-        self.members.iter().map(|member| member.space.dim()).sum()
+        self.members.iter().fold(0, |dim: usize, member| dim.saturating_add(member.space.dim()))
     }
 
     fn bytes(&self) -> u64 {

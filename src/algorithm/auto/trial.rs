@@ -247,8 +247,8 @@ impl FoldRun<'_> {
             };
             let metric = &self.spec.validation.metric;
             let value =
-                |query: &usize| metric.value(self.data.labels(*query), &self.blocks[*query].0.scores(&w));
-            Ok(held_out.iter().map(value).collect())
+                |query: &usize| metric.finite_value(self.data.labels(*query), &self.blocks[*query].0.scores(&w));
+            held_out.iter().map(value).collect()
         };
         let values = self.lambdas.par_iter().map(of_lambda).collect::<Result<_>>()?;
         Ok((held_out, values))

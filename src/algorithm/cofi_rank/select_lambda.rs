@@ -94,12 +94,12 @@ impl Judged {
     }
 
     /// The metric of each list.
-    fn values(&self, fit: &Fit, spec: &CofiRankSpec) -> Vec<Option<f64>> {
+    fn values(&self, fit: &Fit, spec: &CofiRankSpec) -> Result<Vec<Option<f64>>> {
         let score = |&(user, item, _): &Rated| {
             item.map_or(fit.scale * fit.biases.unknown, |item| fit.score(user, item))
         };
         let of_list = |list: &Vec<Rated>| {
-            spec.validation.metric.value(&labels(list), &list.iter().map(score).collect::<Vec<f64>>())
+            spec.validation.metric.finite_value(&labels(list), &list.iter().map(score).collect::<Vec<f64>>())
         };
         self.lists.iter().map(of_list).collect()
     }
@@ -191,7 +191,7 @@ impl Session<'_> {
             let by = judged.unwrap_or(&own);
             let mut values = Vec::with_capacity(lambdas.len());
             self.fit(&ratings.only(|rating| !held(rating)), &ascending, &mut |_, fit| {
-                values.push(by.values(fit, self.spec));
+                values.push(by.values(fit, self.spec)?);
                 Ok(())
             })?;
             Ok((own, values))

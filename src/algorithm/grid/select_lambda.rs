@@ -126,7 +126,7 @@ fn trial_values(
         let value = |scores: Vec<f64>| {
             let scores = push_down_unselected(grid.loss.constraint(), judge.row_groups(query), scores)
                 .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
-            Ok(grid.validation.metric.value(judge.labels(query), &scores))
+            grid.validation.metric.finite_value(judge.labels(query), &scores)
         };
         scores.into_iter().map(value).collect()
     });

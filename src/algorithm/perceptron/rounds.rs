@@ -96,7 +96,7 @@ impl Perceptron {
         for (sum, weight) in progress.sum.iter_mut().zip(&progress.weights) {
             *sum += weight;
         }
-        if progress.is_finite() { Ok(round) } else { Err(too_large()) }
+        if progress.is_bounded() { Ok(round) } else { Err(too_large()) }
     }
 
     /// The loss of the scores and the update by it.

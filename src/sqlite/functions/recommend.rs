@@ -61,7 +61,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
         None => known(factored, &id_of(call.argument(1)), &mut warnings),
     };
     let candidates = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
-    let best = factored.best(&user, k, candidates);
+    let best = factored.best(&user, k, candidates)?;
     call.state.set_warnings(warnings);
     // Rows are made one at a time.
     Ok(Box::new(best.into_iter().zip(1..).map(move |((item, score), rank)| {

@@ -17,6 +17,9 @@ thread_local! {
     static ORDER: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Sums of 10^18 profits of this size, such as the prices of an assignment, are finite.
+const LARGEST_PROFIT: f64 = 1e290;
+
 /// The weights of one query of l documents. Orders are lists of documents, best first.
 #[derive(Debug)]
 pub struct DirectQuery {
@@ -72,8 +75,7 @@ impl DirectQuery {
     fn of_lists([a, b, c]: [Vec<f64>; 3], lists: Lists) -> Self {
         let decoded = c.iter().take_while(|&&weight| weight > 0.0).count();
         let largest = |weights: &[f64]| weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let max_score =
-            (f64::MAX / (4.0 * c.len() as f64) - largest(&a) * largest(&b)) / largest(&c).max(1.0);
+        let max_score = (LARGEST_PROFIT - largest(&a) * largest(&b)) / largest(&c).max(1.0);
         let mut query = Self { decoded, flat: flat(&b), max_score, best: 0.0, a, b, c, lists };
         query.best = query.metric(&query.ideal_order());
         query

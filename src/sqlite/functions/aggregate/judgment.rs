@@ -24,7 +24,10 @@ pub(super) trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
     /// The judgment of the row with this number.
     fn judgment(value: ValueRef<'_>, row: usize) -> Result<Self::Judgment>;
     /// The value of a group.
-    fn measure(metric: &Self::Metric, judgments: &[Self::Judgment], scores: &[f64]) -> Option<f64>;
+    ///
+    /// # Errors
+    /// Grades that are too large.
+    fn measure(metric: &Self::Metric, judgments: &[Self::Judgment], scores: &[f64]) -> Result<Option<f64>>;
 }
 
 /// Aggregates of a relevance.
@@ -57,8 +60,8 @@ impl Kind for Relevance {
         number(value, || in_row("relevance", row), allowed)
     }
 
-    fn measure(metric: &Metric, judgments: &[f64], scores: &[f64]) -> Option<f64> {
-        metric.value(judgments, scores)
+    fn measure(metric: &Metric, judgments: &[f64], scores: &[f64]) -> Result<Option<f64>> {
+        metric.finite_value(judgments, scores)
     }
 }
 
@@ -89,8 +92,8 @@ impl Kind for Coverage {
         })
     }
 
-    fn measure(metric: &SubtopicMetric, judgments: &[Vec<Topic>], scores: &[f64]) -> Option<f64> {
-        metric.value(&Subtopics::new(judgments), scores)
+    fn measure(metric: &SubtopicMetric, judgments: &[Vec<Topic>], scores: &[f64]) -> Result<Option<f64>> {
+        Ok(metric.value(&Subtopics::new(judgments), scores))
     }
 }
 

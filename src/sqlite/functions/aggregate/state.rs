@@ -105,14 +105,7 @@ impl<K: Kind> State<K> {
         if self.scores.is_empty() {
             return Ok(None);
         }
-        let value = K::measure(&self.metric, self.judgments.make_contiguous(), self.scores.make_contiguous());
-        match value {
-            Some(value) if !value.is_finite() => {
-                let problem = "the grades are so large that the value exceeds the largest REAL";
-                Err(Error::Data(problem.to_owned()))
-            }
-            value => Ok(value),
-        }
+        K::measure(&self.metric, self.judgments.make_contiguous(), self.scores.make_contiguous())
     }
 }
 

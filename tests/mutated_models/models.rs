@@ -1,0 +1,123 @@
+//! A small model of every algorithm, kernel, form, smoothing, prior, penalty and scaling.
+
+use rusqlite::Connection;
+use sqlite_ltr::internals::algorithm::ALGORITHMS;
+use sqlite_ltr::internals::kernel;
+
+/// Six judged queries of four documents with two features and a query feature; ratings of six users.
+const SCHEMA: &str = "
+CREATE TABLE judged(query_id, doc_id, relevance, a REAL, b REAL, q_mood REAL);
+WITH RECURSIVE
+  queries(q) AS (VALUES (1) UNION ALL SELECT q + 1 FROM queries WHERE q < 6),
+  documents(d) AS (VALUES (1) UNION ALL SELECT d + 1 FROM documents WHERE d < 4)
+INSERT INTO judged SELECT q, d, (5 * d + q) % 3, ((7 * d + 3 * q) % 11) / 11.0, ((5 * d + 4 * q) % 13) / 13.0, q / 6.0
+FROM queries, documents;
+CREATE TABLE ratings AS SELECT query_id AS user, 'i' || ((doc_id * query_id) % 7) AS item, max(relevance) AS rating
+FROM judged GROUP BY user, item;
+";
+
+pub const WITHOUT_MOOD: &str = "SELECT query_id, doc_id, relevance, a, b FROM judged";
+
+/// Every document at the slot of every other.
+pub const SLOTS: &str = "SELECT query_id, one.doc_id, two.doc_id AS slot, one.doc_id = two.doc_id AS relevance, \
+     one.a, two.b FROM judged one JOIN judged two USING (query_id)";
+
+/// Judged queries enough for `auto`.
+const MANY: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, a, b FROM judged, \
+     (SELECT 0 AS n UNION ALL SELECT 1)";
+
+pub fn connect() -> Connection {
+    let connection = Connection::open_in_memory().expect("a database");
+    sqlite_ltr::register(&connection).expect("registration");
+    connection.execute_batch(SCHEMA).expect("the toy set");
+    connection
+}
+
+/// One model.
+pub struct Sample {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// Algorithm and options of each model, beside the kernels.
+const CASES: &[(&str, &str)] = &[
+    ("rank_svm", r#"{"lambda": 0.01}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "scale": "standard", "missing": "mean"}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "scale": "quantile_minmax"}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "scale": "query_minmax"}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "form": "ranking"}"#),
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3}"#),
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "prior": "global", "fit_at": "query_time", "loss": "logistic"}"#),
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "bandwidth": 0.5, "loss": "psi"}"#),
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "loss": "squared_hinge", "query_features": "mean"}"#),
+    ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
+    ("knn_svm", r#"{"lambda": 0.01, "form": "ranking", "neighbors": 2}"#),
+    ("indv_svm", r#"{"lambda": 0.01}"#),
+    ("indv_svm", r#"{"lambda": 0.01, "prior": "global"}"#),
+    ("regression", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),
+    ("list_net", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),
+    ("list_mle", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 3}"#),
+    ("cs_list_mle", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
+    (
+        "cs_list_mle",
+        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "cost_weights": {"pair": [[0,0,0],[1,0,0],[3,1,0]], "document": [0,1,3]}}"#,
+    ),
+    ("cs_list_mle", r#"{"penalty": "ball", "smoothing": "knn", "neighbors": 2}"#),
+    (
+        "list_net",
+        r#"{"penalty": "ball", "radius": 2, "smoothing": "knn", "neighbors": 2, "kernel": "gaussian", "landmarks": 4}"#,
+    ),
+    ("slam", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),
+    ("slam", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "measure": "map", "prior": "zero"}"#),
+    ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "nonconvex"}"#),
+    (
+        "direct",
+        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "decoder": "power", "measure": "eru"}"#,
+    ),
+    ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "diversify_by": "doc_id"}"#),
+    ("smooth_grad", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
+    ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
+    ("eigen_rank", r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#),
+    ("eigen_rank", r#"{"lambda": 0.001, "smoothing": "gaussian", "neighbors": 3, "kernel": "gaussian", "landmarks": 4}"#),
+    ("perceptron", "{}"),
+    ("perceptron", r#"{"scale": "standard", "average": false, "measure": "map", "missing": "mean"}"#),
+    ("auto", r#"{"kernel": "linear"}"#),
+    ("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#),
+    ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2}"#),
+    ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "loss": "logistic", "biases": false}"#),
+    ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "loss": "direct", "decoder": "power"}"#),
+    ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "loss": "list_net"}"#),
+];
+
+/// All models. Fails if an algorithm has none.
+pub fn samples(connection: &Connection) -> Vec<Sample> {
+    let mut cases: Vec<(&str, String)> = CASES.iter().map(|(name, options)| (*name, (*options).to_owned())).collect();
+    for kernel in kernel::NAMES.iter().filter(|kernel| **kernel != "linear") {
+        cases.push(("rank_svm", format!(r#"{{"lambda": 0.01, "kernel": "{kernel}", "landmarks": 4}}"#)));
+        for (form, neighbors) in [("scoring", 3), ("ranking", 2)] {
+            cases.push((
+                "q_svm",
+                format!(r#"{{"lambda": 0.01, "kernel": "{kernel}", "landmarks": 4, "form": "{form}", "neighbors": {neighbors}}}"#),
+            ));
+        }
+    }
+    for algorithm in ALGORITHMS {
+        assert!(cases.iter().any(|(name, _)| *name == algorithm.name), "no model of '{}'", algorithm.name);
+    }
+    cases.into_iter().map(|(algorithm, options)| sample(connection, algorithm, &options)).collect()
+}
+
+fn sample(connection: &Connection, algorithm: &str, options: &str) -> Sample {
+    let source = match algorithm {
+        "auto" => MANY,
+        "matching" => SLOTS,
+        "cofi_rank" => "ratings",
+        _ if options.contains("mean\"") => WITHOUT_MOOD,
+        _ => "judged",
+    };
+    let name = format!("{algorithm} {options}");
+    let bytes = connection
+        .query_row("SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, options), |row| row.get(0))
+        .unwrap_or_else(|problem| panic!("{name}: {problem}"));
+    Sample { name, bytes }
+}
