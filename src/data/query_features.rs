@@ -178,7 +178,8 @@ impl QueryFeatureRule {
             let given = *value;
             *value = (given - center) * factor;
             if !are_bounded([&*value]) {
-                let problem = format!("{} \"{name}\" with the value {given:e} is too large for distances", place());
+                let problem =
+                    format!("{} \"{name}\" with the value {given:e} is too large for distances", place());
                 return Err(Error::Data(problem));
             }
         }

@@ -184,7 +184,8 @@ impl<'a> ScoringJob<'a> {
         };
         let scores: Vec<Vec<f64>> =
             functions.par_iter().enumerate().map(score_query).collect::<Result<_>>()?;
-        Scored { scores: scores.concat(), seen, fitted, warnings }.checked(data, "its features are too large for this model")
+        Scored { scores: scores.concat(), seen, fitted, warnings }
+            .checked(data, "its features are too large for this model")
     }
 }
 

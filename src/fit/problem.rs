@@ -194,7 +194,10 @@ impl FitSpec {
             &[
                 (matches!(self.loss, Loss::List(_)) || space.takes_pairs(), "a space for its loss"),
                 (is_positive(self.lambda) && is_positive(self.tolerance), "a positive lambda and tolerance"),
-                (has_dim(&self.center) && has_dim(&self.start), "as many weights, from -1e150 to 1e150, as its space has"),
+                (
+                    has_dim(&self.center) && has_dim(&self.start),
+                    "as many weights, from -1e150 to 1e150, as its space has",
+                ),
             ],
         )?;
         let combination = Combination {

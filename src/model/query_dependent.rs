@@ -109,7 +109,8 @@ impl QueryDependent {
         if function.is_bounded() {
             return Ok(function);
         }
-        let problem = "the function for a query has weights beyond 1e150; the judgments of its neighbors are too large";
+        let problem =
+            "the function for a query has weights beyond 1e150; the judgments of its neighbors are too large";
         Err(Error::Data(problem.to_owned()))
     }
 

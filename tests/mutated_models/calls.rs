@@ -19,8 +19,10 @@ const BAD: &str = "coalesce(abs(X) > 1.7976931348623157e308, 1)";
 /// The same where NULL has a meaning.
 const INFINITE: &str = "coalesce(abs(X) > 1.7976931348623157e308, 0)";
 
-const NEW: &str = "SELECT 77 AS query_id, doc_id, b AS a, a AS b, relevance, 0.4 AS q_mood FROM judged WHERE query_id < 3";
-const HUGE: &str = "SELECT 78 AS query_id, doc_id, 1e308 * (doc_id - 2) AS a, 5e-324 AS b, 1e300 AS q_mood FROM judged";
+const NEW: &str =
+    "SELECT 77 AS query_id, doc_id, b AS a, a AS b, relevance, 0.4 AS q_mood FROM judged WHERE query_id < 3";
+const HUGE: &str =
+    "SELECT 78 AS query_id, doc_id, 1e308 * (doc_id - 2) AS a, 5e-324 AS b, 1e300 AS q_mood FROM judged";
 const METRICS: &str = r#"{"metric": ["ndcg@3", "dcg", "map", "err", "eru", "kendall_tau", "mre"]}"#;
 
 /// Statements of a model ?1 that return the number of wrong values: function, column with its check.
@@ -32,12 +34,20 @@ fn statements() -> Vec<String> {
     let scalar = |call: &str| format!("SELECT {}", BAD.replace('X', call));
     let mut statements = Vec::new();
     for source in ["judged", WITHOUT_MOOD, NEW, HUGE, SLOTS, "ratings"] {
-        statements.push(from("score", BAD, &format!("ltr_rank(?1, {}, '{{\"threads\": 1}}')", quoted(source))));
+        statements.push(from(
+            "score",
+            BAD,
+            &format!("ltr_rank(?1, {}, '{{\"threads\": 1}}')", quoted(source)),
+        ));
     }
     statements.push(from("score", BAD, "ltr_rank(?1, 'judged', '{\"diversify_by\": \"relevance\", \"k\": 2, \"allow_short\": true, \"threads\": 1}')"));
     for source in ["judged", SLOTS, "ratings"] {
         let options = METRICS.replace('{', "{\"threads\": 1, ");
-        statements.push(from("value", INFINITE, &format!("ltr_evaluate(?1, {}, '{options}')", quoted(source))));
+        statements.push(from(
+            "value",
+            INFINITE,
+            &format!("ltr_evaluate(?1, {}, '{options}')", quoted(source)),
+        ));
     }
     for features in ["'[0.5, 0.25]'", "'[1e308, -1e308]'", "ltr_vec(0.5, 0.25)"] {
         statements.push(scalar(&format!("ltr_score(?1, {features})")));
@@ -51,11 +61,18 @@ fn statements() -> Vec<String> {
     }
     statements.push(from("weight", BAD, "ltr_weights(?1)"));
     statements.push(from("max(abs(objective), abs(gap))", BAD, "ltr_training_log(?1)"));
-    for arguments in ["3", "77", "3, 5, '{\"include_seen\": true}'", "'x', '{\"ratings\": {\"i0\": 2, \"i1\": 0, \"i3\": 1}}'"] {
+    for arguments in [
+        "3",
+        "77",
+        "3, 5, '{\"include_seen\": true}'",
+        "'x', '{\"ratings\": {\"i0\": 2, \"i1\": 0, \"i3\": 1}}'",
+    ] {
         statements.push(from("score", BAD, &format!("ltr_recommend(?1, {arguments})")));
     }
     statements.push(from("bias", BAD, "ltr_factors(?1)"));
-    statements.push("SELECT ltr_update(?1, 'judged', '{\"name\": \"updated\", \"keep_versions\": 1}') IS NULL".to_owned());
+    statements.push(
+        "SELECT ltr_update(?1, 'judged', '{\"name\": \"updated\", \"keep_versions\": 1}') IS NULL".to_owned(),
+    );
     statements
 }
 
@@ -97,7 +114,10 @@ fn watch(start: Instant) {
             let began = BEGAN.load(Ordering::Relaxed);
             if began != u64::MAX && start.elapsed().as_secs() > began + 120 {
                 let case = CASE.lock().map(|case| case.clone()).unwrap_or_default();
-                drop(std::io::Write::write_all(&mut std::io::stderr(), format!("no end: {case}\n").as_bytes()));
+                drop(std::io::Write::write_all(
+                    &mut std::io::stderr(),
+                    format!("no end: {case}\n").as_bytes(),
+                ));
                 std::process::abort();
             }
         }
@@ -118,7 +138,11 @@ impl Tally {
         watch(*START.get_or_init(Instant::now));
         let stored = connect();
         stored
-            .query_row("SELECT ltr_train('rank_svm', 'judged', '{\"name\": \"stored\", \"lambda\": 0.1}')", [], |_| Ok(()))
+            .query_row(
+                "SELECT ltr_train('rank_svm', 'judged', '{\"name\": \"stored\", \"lambda\": 0.1}')",
+                [],
+                |_| Ok(()),
+            )
             .expect("a stored model");
         Self { statements: statements(), connections: vec![connect(), stored], ..Self::default() }
     }
@@ -205,7 +229,8 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { mutations, refused, accepted, calls, answered, panics, not_finite, slow, large, .. } = self;
+        let Self { mutations, refused, accepted, calls, answered, panics, not_finite, slow, large, .. } =
+            self;
         write!(
             f,
             "{mutations} models: {refused} refused, {accepted} used in {calls} calls ({answered} answered); {panics} panics, \

@@ -29,14 +29,73 @@ impl Numbers {
 }
 
 const REALS: &[f64] = &[
-    0.0, -0.0, 1.0, -1.0, 0.5, 2.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, f64::MAX, f64::MIN, 1e300, 1e200,
-    1e154, -1e154, 1e150, -1e150, 1e149, -9e149, 1e100, 1e50, -1e50, 1e20, 1e9, -1e9, 1e-5, 1e-20, 1e-100, 1e-150, 1e-160, 1e-300, f64::MIN_POSITIVE,
-    5e-324, -5e-324, 1e-320, 9_007_199_254_740_993.0, 2_147_483_648.0, 4_294_967_295.0,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    f64::NAN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    1e308,
+    -1e308,
+    f64::MAX,
+    f64::MIN,
+    1e300,
+    1e200,
+    1e154,
+    -1e154,
+    1e150,
+    -1e150,
+    1e149,
+    -9e149,
+    1e100,
+    1e50,
+    -1e50,
+    1e20,
+    1e9,
+    -1e9,
+    1e-5,
+    1e-20,
+    1e-100,
+    1e-150,
+    1e-160,
+    1e-300,
+    f64::MIN_POSITIVE,
+    5e-324,
+    -5e-324,
+    1e-320,
+    9_007_199_254_740_993.0,
+    2_147_483_648.0,
+    4_294_967_295.0,
 ];
 
 const WHOLES: &[u64] = &[
-    0, 1, 2, 3, 7, 250, 251, 255, 256, 65_535, 65_536, 1_000_000, 1 << 24, 1 << 26, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32,
-    1 << 40, 1 << 53, 1 << 62, 1 << 63, u64::MAX - 1, u64::MAX,
+    0,
+    1,
+    2,
+    3,
+    7,
+    250,
+    251,
+    255,
+    256,
+    65_535,
+    65_536,
+    1_000_000,
+    1 << 24,
+    1 << 26,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) - 1,
+    1 << 32,
+    1 << 40,
+    1 << 53,
+    1 << 62,
+    1 << 63,
+    u64::MAX - 1,
+    u64::MAX,
 ];
 
 /// The number as bincode writes it.
@@ -118,7 +177,18 @@ fn change_json(value: &mut Value, numbers: &mut Numbers) {
         1 => json!([]),
         2 => json!({}),
         3 => json!(true),
-        4 => json!(numbers.one_of(&["", "x", "ndcg@1", "ndcg@18446744073709551615", "dcg", "eru", "map", "power", "linear", "precision@3"])),
+        4 => json!(numbers.one_of(&[
+            "",
+            "x",
+            "ndcg@1",
+            "ndcg@18446744073709551615",
+            "dcg",
+            "eru",
+            "map",
+            "power",
+            "linear",
+            "precision@3"
+        ])),
         5 => json!(numbers.one_of(WHOLES)),
         6 => json!([[[1, 2], 3], "a"]),
         // NaN and infinities become null.
@@ -140,7 +210,10 @@ fn change_bytes(bytes: &mut Vec<u8>, others: &[&[u8]], numbers: &mut Numbers) {
             }
             let (at, length, class) = numbers.one_of(&found);
             let name = numbers.one_of(class);
-            bytes.splice(at..=at + length, [whole_bytes(name.len() as u64), name.as_bytes().to_vec()].concat());
+            bytes.splice(
+                at..=at + length,
+                [whole_bytes(name.len() as u64), name.as_bytes().to_vec()].concat(),
+            );
         }
         0 => bytes[at] ^= 1 << numbers.below(8),
         1 => bytes[at] = numbers.below(256) as u8,
@@ -204,13 +277,18 @@ pub fn mutated(opened: &Opened, all: &[Opened], numbers: &mut Numbers) -> Vec<u8
         match numbers.below(16) {
             0 => {
                 let mut card = serde_json::to_value(&changed.parts.card.settings).expect("a text");
-                let mut settings: Value = serde_json::from_str(card.as_str().unwrap_or("{}")).unwrap_or(json!({}));
+                let mut settings: Value =
+                    serde_json::from_str(card.as_str().unwrap_or("{}")).unwrap_or(json!({}));
                 change_json(&mut settings, numbers);
                 card = Value::String(settings.to_string());
                 changed.parts.card.settings = card.as_str().unwrap_or_default().to_owned();
             }
             1 => {
-                let text = if numbers.below(2) == 0 { &mut changed.parts.card.summary } else { &mut changed.parts.card.settings };
+                let text = if numbers.below(2) == 0 {
+                    &mut changed.parts.card.summary
+                } else {
+                    &mut changed.parts.card.settings
+                };
                 let mut value: Value = serde_json::from_str(text).unwrap_or(json!({}));
                 change_json(&mut value, numbers);
                 *text = value.to_string();
@@ -249,7 +327,9 @@ pub fn mutated(opened: &Opened, all: &[Opened], numbers: &mut Numbers) -> Vec<u8
                 change_bytes(&mut bytes, &[&other.parts.ranker], numbers);
                 raw = Some(bytes);
             }
-            _ => change_bytes(&mut changed.parts.ranker, &[&other.parts.ranker, &opened.parts.ranker], numbers),
+            _ => {
+                change_bytes(&mut changed.parts.ranker, &[&other.parts.ranker, &opened.parts.ranker], numbers)
+            }
         }
     }
     let model = raw.unwrap_or_else(|| encode_header(&changed.parts).expect("bytes"));

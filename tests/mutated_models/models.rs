@@ -47,7 +47,10 @@ const CASES: &[(&str, &str)] = &[
     ("rank_svm", r#"{"lambda": 0.01, "scale": "query_minmax"}"#),
     ("rank_svm", r#"{"lambda": 0.01, "form": "ranking"}"#),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3}"#),
-    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "prior": "global", "fit_at": "query_time", "loss": "logistic"}"#),
+    (
+        "q_svm",
+        r#"{"lambda": 0.01, "neighbors": 3, "prior": "global", "fit_at": "query_time", "loss": "logistic"}"#,
+    ),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "bandwidth": 0.5, "loss": "psi"}"#),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "loss": "squared_hinge", "query_features": "mean"}"#),
     ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
@@ -68,17 +71,26 @@ const CASES: &[(&str, &str)] = &[
         r#"{"penalty": "ball", "radius": 2, "smoothing": "knn", "neighbors": 2, "kernel": "gaussian", "landmarks": 4}"#,
     ),
     ("slam", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),
-    ("slam", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "measure": "map", "prior": "zero"}"#),
+    (
+        "slam",
+        r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "measure": "map", "prior": "zero"}"#,
+    ),
     ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "nonconvex"}"#),
     (
         "direct",
         r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "decoder": "power", "measure": "eru"}"#,
     ),
-    ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "diversify_by": "doc_id"}"#),
+    (
+        "direct",
+        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "diversify_by": "doc_id"}"#,
+    ),
     ("smooth_grad", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
     ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
     ("eigen_rank", r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#),
-    ("eigen_rank", r#"{"lambda": 0.001, "smoothing": "gaussian", "neighbors": 3, "kernel": "gaussian", "landmarks": 4}"#),
+    (
+        "eigen_rank",
+        r#"{"lambda": 0.001, "smoothing": "gaussian", "neighbors": 3, "kernel": "gaussian", "landmarks": 4}"#,
+    ),
     ("perceptron", "{}"),
     ("perceptron", r#"{"scale": "standard", "average": false, "measure": "map", "missing": "mean"}"#),
     ("auto", r#"{"kernel": "linear"}"#),
@@ -91,7 +103,8 @@ const CASES: &[(&str, &str)] = &[
 
 /// All models. Fails if an algorithm has none.
 pub fn samples(connection: &Connection) -> Vec<Sample> {
-    let mut cases: Vec<(&str, String)> = CASES.iter().map(|(name, options)| (*name, (*options).to_owned())).collect();
+    let mut cases: Vec<(&str, String)> =
+        CASES.iter().map(|(name, options)| (*name, (*options).to_owned())).collect();
     for kernel in kernel::NAMES.iter().filter(|kernel| **kernel != "linear") {
         cases.push(("rank_svm", format!(r#"{{"lambda": 0.01, "kernel": "{kernel}", "landmarks": 4}}"#)));
         for (form, neighbors) in [("scoring", 3), ("ranking", 2)] {

@@ -246,8 +246,9 @@ impl FoldRun<'_> {
                 return Ok(vec![None; held_out.len()]);
             };
             let metric = &self.spec.validation.metric;
-            let value =
-                |query: &usize| metric.finite_value(self.data.labels(*query), &self.blocks[*query].0.scores(&w));
+            let value = |query: &usize| {
+                metric.finite_value(self.data.labels(*query), &self.blocks[*query].0.scores(&w))
+            };
             held_out.iter().map(value).collect()
         };
         let values = self.lambdas.par_iter().map(of_lambda).collect::<Result<_>>()?;
