@@ -17,11 +17,11 @@ FROM (WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i <
 CREATE TABLE s AS SELECT q AS query_id, d AS doc_id, p AS slot, d = p AS relevance, (d * 3 + p * 5 + q) % 7 AS a
 FROM (SELECT 1 AS q UNION SELECT 2), (SELECT 0 AS d UNION SELECT 1 UNION SELECT 2), (SELECT 0 AS p UNION SELECT 1);
 CREATE TABLE long AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
-SELECT i % 4 AS y, (i * 7919) % 1009 AS s, '[' || i % 5 || ']' AS t FROM n;";
+SELECT i % 4 AS y, (i * 7919) % 1009 AS s, '[' || (i % 5) || ']' AS t FROM n;";
 
 /// Checks at which calls are interrupted: the first ones all, later ones a few.
 fn walk() -> impl Iterator<Item = usize> {
-    (0..40).chain(std::iter::successors(Some(40), |check| Some(check + check / 4)))
+    (0..12).chain(std::iter::successors(Some(12), |check| Some(check + check / 2)))
 }
 
 fn connect() -> Connection {
