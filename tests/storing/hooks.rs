@@ -36,7 +36,6 @@ pub struct Hooks {
 
 impl Hooks {
     /// Installs the hooks while `body` runs.
-    #[expect(clippy::needless_pass_by_value, reason = "the hooks live as long as they are installed")]
     pub fn run<T>(
         connection: &Connection,
         action: Action,
@@ -92,10 +91,10 @@ unsafe extern "C" fn authorize(
     if !hooks.now() {
         return ffi::SQLITE_OK;
     }
-    // SAFETY: null or text of SQLite.
-    let text = |text: *const c_char| match text.is_null() {
-        true => String::new(),
-        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+    let text = |text: *const c_char| {
+        // SAFETY: null or text of SQLite.
+        let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
+        text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
     };
     hooks.event.set(format!("{code} {} {}", text(first), text(second)));
     answer

@@ -89,7 +89,7 @@ fn kill_at_random(kills: u64) {
             let mut child = start("kills::process_that_trains_until_it_is_killed", &folder.database(), "");
             let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
             // The first line says that the loop runs.
-            let first = lines.find_map(|line| Some(line.ok()?.strip_prefix("stored ")?.parse::<i64>().ok()?));
+            let first = lines.find_map(|line| line.ok()?.strip_prefix("stored ")?.parse::<i64>().ok());
             std::thread::sleep(Duration::from_micros(kill * 7919 % 20_011));
             child.kill().expect("a kill");
             child.wait().expect("the end");

@@ -160,7 +160,7 @@ fn a_statement_that_writes_cannot_train() {
     let connection = folder.open();
     run(&connection, TRAIN).expect("a version");
     let call = TRAIN.trim_start_matches("SELECT ");
-    let update = r#"ltr_update('m', 'j')"#;
+    let update = "ltr_update('m', 'j')";
     for sql in [
         format!("UPDATE ltr_models SET name = {call}"),
         format!("INSERT INTO log SELECT {call}"),
