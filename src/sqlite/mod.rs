@@ -42,9 +42,12 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
 /// Those of the database.
 pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<()> {
     let state = State::new();
-    for scalar in functions::SCALARS {
+    for (index, scalar) in functions::SCALARS.iter().enumerate() {
         function::register(connection, scalar, &state)?;
-        usage::answer_scalar(connection, scalar)?;
+        // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.
+        if functions::SCALARS[..index].iter().all(|earlier| earlier.name != scalar.name) {
+            usage::answer_scalar(connection, scalar)?;
+        }
     }
     let allowed = |table: &&&TableFunction| files == Files::Allowed || !table.reads_files;
     for table in functions::TABLES.iter().filter(allowed) {
