@@ -3,6 +3,7 @@
 //!
 //! Long runs: `cargo test --release --test storing -- --ignored --nocapture`.
 
+#![allow(clippy::print_stdout, reason = "long runs print figures; processes report to their test")]
 #![allow(
     unsafe_code,
     reason = "hooks, file systems and statements of SQLite are used through the C interface"

@@ -137,7 +137,7 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
         let (bytes, training) = request.limits.run_here(connection, || request.execute(connection))?;
         let report = StoredReport { name, version: None, active: None, from: Start::New, training };
         let Request { options, limits, .. } = &request;
-        keep(&store, report, &bytes, Keep { state: call.state, options, limits, base: None })
+        keep(&store, report, &bytes, &Keep { state: call.state, options, limits, base: None })
     })
 }
 
@@ -155,7 +155,7 @@ pub(super) fn keep(
     store: &Store<'_>,
     mut report: StoredReport,
     bytes: &[u8],
-    how: Keep<'_>,
+    how: &Keep<'_>,
 ) -> Result<Output> {
     let length = how.options.choice("report")?.unwrap_or_default();
     let activate = how.options.switch("activate").unwrap_or(true);

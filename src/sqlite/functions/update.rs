@@ -119,7 +119,7 @@ fn update_once(
         .as_ref()
         .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });
     let report = StoredReport { name, version: None, active: None, from, training };
-    keep(store, report, &bytes, Keep { state: call.state, options, limits, base: base.as_ref() })
+    keep(store, report, &bytes, &Keep { state: call.state, options, limits, base: base.as_ref() })
 }
 
 /// The stored version that the argument means; none for a BLOB.
