@@ -35,7 +35,7 @@ pub struct Store<'a> {
 fn host(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
-        // DatabaseLocked is the same between connections with a shared cache.
+        // With a shared cache, SQLITE_LOCKED also reports locks of other connections.
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy(message(error)),
         _ => Error::Host(message(error)),
     }

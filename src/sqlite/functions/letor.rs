@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::BufReader;
 
+use crate::control::checkpoint;
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::error::{Error, Result};
 use crate::options::{self, Use};
-use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 
@@ -34,11 +34,8 @@ fn letor(call: &Call<'_>) -> Result<OutputRows> {
     let path = text_argument("argument 'path'", call.argument(0))?;
     let options = optional_text("argument 'options'", call.arguments[1])?;
     let options = options::parse(options.as_deref(), Use::Letor)?;
-    let width = if let Some(width) = options.count("feature_count") {
-        width
-    } else {
-        highest_feature(&path, RunLimits::new(&options).interrupt_checker(call.connection)?)?
-    };
+    let width =
+        if let Some(width) = options.count("feature_count") { width } else { highest_feature(&path)? };
     if width == 0 {
         return Err(Error::Data(format!("file '{path}' has no features")));
     }
@@ -97,10 +94,10 @@ fn without_waiting() -> OpenOptions {
 #[cfg(unix)]
 const O_NONBLOCK: i32 = if cfg!(any(target_os = "linux", target_os = "android")) { 0x800 } else { 0x4 };
 
-/// The first pass. Calls `check_interrupt` for every line, because no statement runs that the host could interrupt.
-fn highest_feature(path: &str, check_interrupt: impl Fn() -> Result<()>) -> Result<usize> {
+/// The first pass. No statement runs that the host could interrupt, so every line is a checkpoint.
+fn highest_feature(path: &str) -> Result<usize> {
     open(path)?.try_fold(0, |highest: usize, line| {
-        check_interrupt()?;
+        checkpoint();
         let (_, line) = line.map_err(|error| in_file(path, &error))?;
         Ok(highest.max(line.highest_feature()))
     })

@@ -126,6 +126,9 @@ impl Probe {
     /// Prepares the statement. An authorizer needs to allow SQLITE_SELECT only: the statement reads no table, is not
     /// recursive and calls no function.
     fn prepare(&self) -> Result<()> {
+        if self.database.is_null() {
+            return Err(Error::Internal("the host gave no connection".to_owned()));
+        }
         let list = format!("(VALUES {})", ["(0)"; ROWS].join(","));
         let rows = ROWS * ROWS * ROWS;
         let sql = format!("SELECT 0 FROM {list}, {list}, {list} LIMIT 1 OFFSET {}", rows - 1);
@@ -165,10 +168,13 @@ impl Probe {
         }
         // SAFETY: an open connection; the text is copied before the connection is used again.
         let message = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.database)) }.to_string_lossy();
-        Error::Host(format!(
-            "the statement that checks for interrupts and time-outs of the host failed: {message}; an authorizer must allow \
-             SQLITE_SELECT (the statement is a SELECT of constants)"
-        ))
+        let advice = match code & 0xff {
+            ffi::SQLITE_AUTH => {
+                "; the authorizer must allow SQLITE_SELECT (the statement is a SELECT of constants)"
+            }
+            _ => "",
+        };
+        Error::Host(format!("the statement that checks for interrupts of the host failed: {message}{advice}"))
     }
 }
 

@@ -64,7 +64,7 @@ impl RunLimits {
     /// [`Error::TimeLimit`].
     pub fn check_time(&self) -> Result<()> {
         match self.time_limit {
-            Some(limit) if self.started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
+            Some(limit) if self.started.elapsed().as_secs_f64() >= limit => Err(Error::TimeLimit(limit)),
             _ => Ok(()),
         }
     }
@@ -106,15 +106,6 @@ impl RunLimits {
     pub fn run_here<T>(&self, connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let (limits, probe) = (self.clone(), Probe::unprepared(Database::from_connection(connection)));
         stoppable(Rc::new(at_intervals(move || limits.check(&probe))), work)
-    }
-
-    /// A check for work on the calling thread; cheap, because it polls the host only at intervals.
-    ///
-    /// # Errors
-    /// The host cannot be polled.
-    pub fn interrupt_checker(&self, connection: &Connection) -> Result<impl Fn() -> Result<()> + use<>> {
-        let (limits, probe) = (self.clone(), Probe::new(connection)?);
-        Ok(at_intervals(move || limits.check(&probe)))
     }
 
     /// An error if the host interrupts the call or the time limit has passed.

@@ -1,4 +1,4 @@
-//! Answers to calls of a wrong form (rule 13.10): the right call, in place of SQLite's messages `no such function` and `wrong number of
+//! Error messages for wrong calls (rule 13.10). They show the right call, unlike SQLite's `no such function` and `wrong number of
 //! arguments`.
 //!
 //! SQLite prefers a function with the exact number of arguments. So every name also has a function for any number of

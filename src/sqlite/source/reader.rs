@@ -6,8 +6,6 @@
 //! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
 
-use std::rc::Rc;
-
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 
@@ -15,7 +13,6 @@ use super::params::bind;
 use super::roles::{FeatureColumns, Roles};
 use super::{Source, quote};
 use crate::arrange::ListConstraint;
-use crate::control::stoppable;
 use crate::data::{
     ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, ReadReport,
     RowOrder, TextColumns,
@@ -150,7 +147,6 @@ pub fn read(
     }
     bind(&mut statement, source, options, only.map(|(id, _)| id))?;
     // 3. Rows, then what depends on all of them.
-    let check = limits.interrupt_checker(connection)?;
     let reader = Reader::new(source, &roles, spec, limits)?;
     let read_all = || retry_busy(connection, limits, || reader.read_all(&mut statement));
     let builder = within_time(limits, connection, read_all)?;
@@ -164,7 +160,7 @@ pub fn read(
         order: spec.order,
         previous: spec.previous,
     };
-    let (data, read_report) = stoppable(Rc::new(check), || builder.finish(finish))?;
+    let (data, read_report) = builder.finish(finish)?;
     check_width(source, &data, spec.model)?;
     Ok(SourceRows { data, roles, read_report })
 }

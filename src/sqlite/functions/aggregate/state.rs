@@ -14,9 +14,6 @@ use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::value::describe;
 
-/// Number of rows from which a value is computed with checks for interrupts.
-const LONG: usize = 1000;
-
 /// One SQL function.
 pub(super) struct Measure<K> {
     kind: K,
@@ -35,7 +32,6 @@ impl<K: Kind> Measure<K> {
     fn value_of(&self, state: Option<&mut State<K>>) -> rusqlite::Result<Option<f64>> {
         guard(self.name(), || match state {
             None => Ok(None),
-            Some(state) if state.scores.len() < LONG => state.value(),
             Some(state) => interruptible(state.database, || state.value()),
         })
     }
