@@ -17,7 +17,7 @@ use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
@@ -200,22 +200,23 @@ pub const FACTORS: TableFunction =
 
 fn factors(call: &Call<'_>) -> Result<OutputRows> {
     let handle = model(call.connection, call.argument(0), None, call.state, &RunLimits::default())?;
-    let factored = factored(&handle.model)?;
-    let rank = factored.factors.rank;
-    let table = |kind: &str, ids: &[Id], biases: &[f64], rows: &[f64]| -> Vec<Vec<Output>> {
-        let entries = ids.iter().zip(biases).zip(rows.chunks(rank));
-        let row = |((id, bias), row): ((&Id, &f64), &[f64])| {
-            vec![
-                Output::Text(kind.to_owned()),
-                Output::Id(id.clone()),
-                Output::Real(*bias),
-                Output::Json(json!(row)),
-            ]
-        };
-        entries.map(row).collect()
-    };
+    let model = handle.model;
+    let entries = factored(&model)?.users.len() + factored(&model)?.items.len();
+    Ok(Box::new((0..entries).map(move |entry| Ok(factor_row(factored(&model)?, entry)))))
+}
+
+/// The row of a user, or of an item: items are counted after the users.
+fn factor_row(factored: &Factored, entry: usize) -> Vec<Output> {
     let Factored { users, items, factors, user_biases, item_biases, .. } = factored;
-    let mut rows = table("user", users, user_biases, &factors.users);
-    rows.extend(table("item", items, item_biases, &factors.items));
-    Ok(ready(rows))
+    let (kind, index, ids, biases, rows) = match entry.checked_sub(users.len()) {
+        None => ("user", entry, users, user_biases, &factors.users),
+        Some(item) => ("item", item, items, item_biases, &factors.items),
+    };
+    let row = &rows[index * factors.rank..(index + 1) * factors.rank];
+    vec![
+        Output::Text(kind.to_owned()),
+        Output::Id(ids[index].clone()),
+        Output::Real(biases[index]),
+        Output::Json(json!(row)),
+    ]
 }
