@@ -53,6 +53,7 @@ impl Control {
 
     /// A control of other work that is canceled with this one.
     #[cfg(test)]
+    #[must_use]
     pub fn with_stop_of(self, other: &Self) -> Self {
         Self { stop: Arc::clone(&other.stop), ..self }
     }

@@ -46,7 +46,9 @@ impl FeatureChecks {
         sort_indices(&mut by_row, &|a, b| rows[a].cmp(&rows[b]));
         let sign = |column: usize| {
             control.check()?;
-            Ok(Column { data, column, by_row: &by_row }.sign().map(|sign| (data.names[column].clone(), sign)))
+            Ok(Column { data, index: column, by_row: &by_row }
+                .sign()
+                .map(|sign| (data.names[column].clone(), sign)))
         };
         let signs: Vec<Option<(String, Sign)>> =
             (0..data.names.len()).into_par_iter().map(sign).collect::<Result<_>>()?;
@@ -100,7 +102,7 @@ fn listed(names: &[&str]) -> String {
 /// One feature of all documents.
 struct Column<'a> {
     data: &'a Dataset,
-    column: usize,
+    index: usize,
     /// Documents in the order of their rows.
     by_row: &'a [usize],
 }
@@ -110,22 +112,21 @@ impl Column<'_> {
         if self.by_row.len() < 2 {
             return None;
         }
-        let checks: [(Sign, fn(&Self) -> bool); 4] = [
-            (Sign::Constant, |column| column.is_constant(0..column.by_row.len())),
-            (Sign::ConstantInQueries, Self::is_constant_in_queries),
-            // Rows in the order of their dates have increasing numbers too.
-            (Sign::Date, Self::is_date),
-            (Sign::RunningNumber, Self::is_running_number),
-        ];
-        let holds = |check: fn(&Self) -> bool| {
+        // Rows in the order of their dates have increasing numbers too, so dates are checked first.
+        let signs = [Sign::Constant, Sign::ConstantInQueries, Sign::Date, Sign::RunningNumber];
+        signs.into_iter().find(|sign| {
             checkpoint();
-            check(self)
-        };
-        checks.into_iter().find(|(_, check)| holds(*check)).map(|(sign, _)| sign)
+            match sign {
+                Sign::Constant => self.is_constant(0..self.by_row.len()),
+                Sign::ConstantInQueries => self.is_constant_in_queries(),
+                Sign::Date => self.is_date(),
+                Sign::RunningNumber => self.is_running_number(),
+            }
+        })
     }
 
     fn value(&self, document: usize) -> f64 {
-        self.data.features.at(document, self.column)
+        self.data.features.at(document, self.index)
     }
 
     fn is_constant(&self, documents: std::ops::Range<usize>) -> bool {

@@ -281,7 +281,7 @@ pub fn mutated(opened: &Opened, all: &[Opened], numbers: &mut Numbers) -> Vec<u8
                     serde_json::from_str(card.as_str().unwrap_or("{}")).unwrap_or(json!({}));
                 change_json(&mut settings, numbers);
                 card = Value::String(settings.to_string());
-                changed.parts.card.settings = card.as_str().unwrap_or_default().to_owned();
+                card.as_str().unwrap_or_default().clone_into(&mut changed.parts.card.settings);
             }
             1 => {
                 let text = if numbers.below(2) == 0 {
@@ -328,7 +328,11 @@ pub fn mutated(opened: &Opened, all: &[Opened], numbers: &mut Numbers) -> Vec<u8
                 raw = Some(bytes);
             }
             _ => {
-                change_bytes(&mut changed.parts.ranker, &[&other.parts.ranker, &opened.parts.ranker], numbers)
+                change_bytes(
+                    &mut changed.parts.ranker,
+                    &[&other.parts.ranker, &opened.parts.ranker],
+                    numbers,
+                );
             }
         }
     }
