@@ -170,7 +170,7 @@ SELECT count(*) FROM ltr_models WHERE name = 'indv_svm';
 --> 0
 CREATE TABLE reports (report);
 INSERT INTO reports SELECT ltr_train('rank_svm', 'judgments', '{"name": "kept"}');
---! a statement that writes is still running on this connection
+--! ltr_train: a statement that writes is still running on this connection, such as one that contains this call, so the model could not be stored; call it in a SELECT by itself, and read its report later from ltr_models.report
 SELECT json_extract(ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep_versions": 1}'), '$.version');
 --> 1
 SELECT json_extract(ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep_versions": 1}'), '$.version');
@@ -186,7 +186,7 @@ SELECT count(*) FROM ltr_rank('elsewhere', 'candidates');
 --! ltr_rank: unknown model 'elsewhere'; known: kept, knn_svm, letor, q_svm, uniform
 CREATE TEMP TRIGGER again AFTER INSERT ON main.ltr_models BEGIN SELECT ltr_train('rank_svm', 'judgments'); END;
 SELECT ltr_train('rank_svm', 'judgments', '{"name": "kept"}');
---! ltr_train: ltr_train: a training is running on this connection; a source or trigger must not start another
+--! ltr_train: the model could not be stored: ltr_train: a training is running on this connection; a source or trigger must not start another; ltr_fit returns the model as a BLOB and writes nothing
 DROP TRIGGER again;
 SELECT max(version) FROM ltr_models WHERE name = 'kept';
 --> 2
