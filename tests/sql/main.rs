@@ -4,6 +4,7 @@
 mod aggregates;
 mod ball;
 mod calls;
+mod extremes;
 mod files;
 mod matching;
 mod names;
