@@ -12,6 +12,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation};
 
@@ -19,9 +21,14 @@ use crate::memory::{Memory, Reservation};
 #[derive(Debug, Default)]
 pub struct Control {
     stop: Arc<Stop>,
+    steps: Arc<Steps>,
+    memory: Memory,
+}
+
+#[derive(Debug, Default)]
+struct Steps {
     done: AtomicUsize,
     total: AtomicUsize,
-    memory: Memory,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +68,11 @@ impl Control {
     /// A control of work that takes its memory from this.
     pub fn with_memory(memory: Memory) -> Self {
         Self { memory, ..Self::default() }
+    }
+
+    /// The same control for work with its own memory.
+    pub fn for_memory(&self, memory: Memory) -> Self {
+        Self { stop: Arc::clone(&self.stop), steps: Arc::clone(&self.steps), memory }
     }
 
     /// The memory of the work.
@@ -107,17 +119,17 @@ impl Control {
 
     /// Announces this many more steps.
     pub fn expect(&self, steps: usize) {
-        self.total.fetch_add(steps, Ordering::Relaxed);
+        self.steps.total.fetch_add(steps, Ordering::Relaxed);
     }
 
     /// One step is done.
     pub fn step(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
+        self.steps.done.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Steps done and steps announced.
     pub fn progress(&self) -> (usize, usize) {
-        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+        (self.steps.done.load(Ordering::Relaxed), self.steps.total.load(Ordering::Relaxed))
     }
 
     /// Returns a function that makes the checkpoints of the thread that calls it check this control.
@@ -156,10 +168,33 @@ impl Drop for Restore {
 /// Those of `work` and `check`.
 pub fn stoppable<T>(check: Check, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let _restore = Restore(CHECK.replace(Some(check)));
+    stopped(work)
+}
+
+/// Runs `work`. The reason of an unwinding that [`checkpoint`] or [`Control::reserve_or_unwind`] began becomes the result.
+fn stopped<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| match stop_reason(payload) {
         Ok(reason) => Err(reason),
         Err(panic) => resume_unwind(panic),
     })
+}
+
+/// Runs `work` for each item, in parallel. An item that finds too little memory beside others runs again alone. So what is
+/// refused does not depend on the order in which threads run.
+///
+/// # Errors
+/// Those of `work`.
+pub fn each_in_memory<T: Sync, U: Send>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<U> + Sync,
+) -> Result<Vec<U>> {
+    let beside_others = |item: &T| match stopped(|| work(item)) {
+        Err(Error::Memory { .. }) => Ok(None),
+        outcome => outcome.map(Some),
+    };
+    let outcomes: Vec<Option<U>> = items.par_iter().map(beside_others).collect::<Result<_>>()?;
+    let alone = |(item, outcome): (&T, Option<U>)| outcome.map_or_else(|| work(item), Ok);
+    items.iter().zip(outcomes).map(alone).collect()
 }
 
 /// Ends the work of this thread, by unwinding, if it is canceled. Without [`stoppable`] work, and in programs whose panics
@@ -227,6 +262,23 @@ mod tests {
         outer.unwrap();
         // Outside of stoppable work it does nothing.
         checkpoint();
+    }
+
+    #[test]
+    fn work_that_is_short_of_memory_beside_others_runs_alone() {
+        let control = Control::with_memory(Memory::limited(Some(100)));
+        // 60 bytes each: never two at a time.
+        let work = |bytes: &u64| {
+            let _memory = control.reserve(*bytes, "a fit", "")?;
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            let _more = control.reserve_or_unwind(bytes / 2, "more", "");
+            Ok(*bytes)
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        assert_eq!(pool.install(|| each_in_memory(&[60; 20], work)).unwrap(), [60; 20]);
+        let refused = pool.install(|| stopped(|| each_in_memory(&[60, 60, 70], work)));
+        assert!(matches!(refused, Err(Error::Memory { needed: 35, used: 70, .. })), "{refused:?}");
+        assert_eq!(control.memory().available(), 100);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Memory(Arc<Counters>);
 #[derive(Debug)]
 struct Counters {
     /// `u64::MAX` without a limit.
-    allowed: AtomicU64,
+    allowed: u64,
     used: AtomicU64,
 }
 
@@ -40,23 +40,18 @@ impl Default for Memory {
 impl Memory {
     /// Nothing in use; no limit by default.
     pub fn limited(allowed: Option<u64>) -> Self {
-        let allowed = AtomicU64::new(allowed.unwrap_or(u64::MAX));
+        let allowed = allowed.unwrap_or(u64::MAX);
         Self(Arc::new(Counters { allowed, used: AtomicU64::new(0) }))
-    }
-
-    /// Replaces the limit.
-    pub fn set_limit(&self, allowed: Option<u64>) {
-        self.0.allowed.store(allowed.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Whether there is a limit.
     pub fn is_limited(&self) -> bool {
-        self.0.allowed.load(Ordering::Relaxed) != u64::MAX
+        self.0.allowed != u64::MAX
     }
 
     /// Bytes that can be reserved; `u64::MAX` without a limit.
     pub fn available(&self) -> u64 {
-        let allowed = self.0.allowed.load(Ordering::Relaxed);
+        let allowed = self.0.allowed;
         if allowed == u64::MAX {
             u64::MAX
         } else {
@@ -87,7 +82,7 @@ impl Reservation {
     /// [`Error::Memory`] if more bytes would be in use than are allowed.
     pub fn resize(&mut self, bytes: u64, what: impl Display, way_out: &'static str) -> Result<()> {
         let Counters { allowed, used } = &*self.memory.0;
-        let allowed = allowed.load(Ordering::Relaxed);
+        let allowed = *allowed;
         let others = |used: u64| used.saturating_sub(self.bytes);
         let fits = |used: u64| others(used).checked_add(bytes).filter(|sum| *sum <= allowed);
         match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {

@@ -382,3 +382,68 @@ fn training_holds_no_lock_while_it_computes() {
         "{written} writes while the other connection was at work, {busy} times it was busy; {outcome:?}"
     );
 }
+
+/// The variable of the child process that counts threads.
+#[cfg(target_os = "linux")]
+const COUNT_THREADS: &str = "LTR_COUNT_THREADS";
+
+/// Calls of every kind. Those of `q_svm` fit functions of new queries.
+#[cfg(target_os = "linux")]
+const CALLS: &[&str] = &[
+    "SELECT ltr_train('q_svm', 'small', '{\"name\": \"q\", \"lambda\": 0.1, \"fit_at\": \"query_time\"}')",
+    "SELECT count(*) FROM ltr_rank('q', 'SELECT query_id, doc_id, a + 1 AS a, b, c, d FROM small')",
+    "SELECT count(*) FROM ltr_evaluate('q', 'small')",
+    "SELECT ltr_score('q', ltr_vec(1, 2, 3, 4), ltr_vec(1, 2, 3, 5))",
+    "SELECT count(*) FROM ltr_neighbors('q', '[1, 2, 3, 4]')",
+    "SELECT ltr_train('list_net', 'small', '{\"name\": \"k\", \"kernel\": \"gaussian\"}')",
+    "SELECT count(*) FROM ltr_rank('k', 'small')",
+    "SELECT ltr_score('k', ltr_vec(1, 2, 3, 4))",
+    "SELECT ltr_train('rank_svm', 'small', '{\"name\": \"l\"}')",
+    "SELECT count(*) FROM ltr_weights('l')",
+    "SELECT count(*) FROM ltr_explain('l', '[1, 2, 3, 4]')",
+    "SELECT ltr_train('perceptron', 'small', '{\"name\": \"p\"}')",
+    "SELECT ltr_update('p', 'small')",
+    "SELECT ltr_train('cofi_rank', 'SELECT query_id AS user, doc_id % 7 AS item, relevance AS rating FROM small',
+         '{\"name\": \"f\", \"loss\": \"direct\", \"max_rounds\": 2}')",
+    "SELECT count(*) FROM ltr_recommend('f', 1)",
+    "SELECT count(*) FROM ltr_recommend('f', 1, '{\"ratings\": [[1, 4], [2, 1], [3, 0]]}')",
+];
+
+#[cfg(target_os = "linux")]
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("the threads of this process").count()
+}
+
+/// Not a test of its own: a child process, in which no other test runs.
+#[test]
+#[cfg(target_os = "linux")]
+fn child_counts_threads() {
+    if std::env::var_os(COUNT_THREADS).is_none() {
+        return;
+    }
+    let connection = connect();
+    let small = "CREATE TABLE small AS SELECT * FROM judged WHERE query_id < 20 AND doc_id % 7 = 0";
+    connection.execute_batch(&format!("{LARGE}; {small}")).expect("rows");
+    let before = threads();
+    for call in CALLS {
+        connection.query_row(call, [], |_| Ok(())).unwrap_or_else(|problem| panic!("{call}: {problem}"));
+        // The last threads of a pool may still be ending.
+        let deadline = Instant::now() + SOON;
+        while threads() > before && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(threads(), before, "{call}");
+    }
+}
+
+/// Threads that outlive a call would hang child processes of a host that forks.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_thread_outlives_a_call() {
+    let child = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args(["child_counts_threads", "--exact", "--nocapture"])
+        .env(COUNT_THREADS, "1")
+        .output()
+        .expect("a child process");
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+}

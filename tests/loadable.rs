@@ -166,6 +166,32 @@ fn newest_host_gets_exactly_the_pinned_functions_and_tables() {
     assert_eq!(lines(&second, "SELECT ltr_version()"), [env!("CARGO_PKG_VERSION")]);
 }
 
+/// A training of three documents; true if it gives a model.
+const FIT: &str = "SELECT length(ltr_fit('rank_svm', 'SELECT 1 AS query_id, value AS doc_id, value AS relevance, value / 2.0 AS a \
+     FROM json_each(''[3, 1, 2]'')', '{\"lambda\": 1}')) > 0";
+
+/// While a statement runs, SQLite refuses to replace a function.
+#[test]
+fn functions_can_be_loaded_by_a_select() {
+    // 1. The newest SQLite. What cannot be loaded again stays.
+    let connection = Connection::open_in_memory().unwrap();
+    let select = || {
+        // SAFETY: the library is this crate's.
+        let _guard = unsafe { LoadExtensionGuard::new(&connection).unwrap() };
+        connection.query_row("SELECT load_extension(?1)", [library().to_str()], |_| Ok(()))
+    };
+    select().unwrap();
+    for _ in 0..2 {
+        assert!(connection.query_row(FIT, [], |row| row.get::<_, bool>(0)).unwrap());
+        drop(select());
+    }
+    // 2. The shell.
+    let Some(shell) = shell() else { return };
+    let load = format!("SELECT load_extension('{}');\n{FIT};\n", library().display());
+    let output = run(Command::new(shell).args(["-batch", ":memory:"]), &load);
+    assert!(stdout(&output).ends_with("1\n"), "{}{}", stdout(&output), stderr(&output));
+}
+
 #[test]
 fn newest_host_runs_the_session() {
     let connection = Connection::open_in_memory().unwrap();

@@ -13,7 +13,7 @@ use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, TrainingSet};
 use crate::control;
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
-use crate::memory::matrix_bytes;
+use crate::memory::{Memory, matrix_bytes};
 use crate::model;
 use crate::options::{self, Use};
 use crate::param::Params;
@@ -185,13 +185,15 @@ impl Trainer {
             Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
             _ => Ok(()),
         };
-        self.control.0.memory().set_limit(options.get("max_memory").and_then(Value::as_u64));
+        // Trainings that share a handle have limits of their own.
+        let memory = Memory::limited(options.get("max_memory").and_then(Value::as_u64));
+        let control = self.control.0.for_memory(memory);
         let train = |control: &control::Control| train(algorithm, &*spec, data, validation, control);
-        let (model, warnings) = on_pool(threads, &self.control.0, poll, train)?;
+        let (model, warnings) = on_pool(threads, &control, poll, train)?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
         let (bytes, what) = (model.encoding_bytes(), "encoding the model");
-        let _memory = self.control.0.reserve(bytes, what, "use fewer factors, landmarks or queries")?;
+        let _memory = control.reserve(bytes, what, "use fewer factors, landmarks or queries")?;
         let mut model = Model::from_bytes(&model.to_bytes()?)?;
         model.warnings = warnings;
         Ok(model)

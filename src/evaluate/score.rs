@@ -6,15 +6,13 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::fit_cache::FitCache;
-use crate::control::Control;
+use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, Documents};
 use crate::error::{Error, Result};
+use crate::fit::BATCH;
 use crate::memory::{Reservation, bytes_of, matrix_bytes};
 use crate::model::{Factored, Key, Model, QueryDependent, Ranker};
 use crate::space::{Function, Scorer};
-
-/// Queries in one batch of fits.
-const BATCH: usize = 64;
 
 /// What needs memory, and what to do about too much of it.
 const SCORING: &str = "scoring the documents";
@@ -58,6 +56,8 @@ pub struct ScoringJob<'a> {
     warnings: Vec<String>,
     /// The bytes of the features and functions of queries.
     _memory: Reservation,
+    /// The bytes of the training queries that fits use, reserved before the first fit.
+    prepared: Option<Reservation>,
 }
 
 impl<'a> ScoringJob<'a> {
@@ -91,8 +91,19 @@ impl<'a> ScoringJob<'a> {
         let n = data.n_queries();
         let (seen, fitted, warnings) = (n, 0, Vec::new());
         let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);
-        let mut job =
-            Self { model, key, data, cache, features, functions, seen, fitted, warnings, _memory: memory };
+        let mut job = Self {
+            model,
+            key,
+            data,
+            cache,
+            features,
+            functions,
+            seen,
+            fitted,
+            warnings,
+            _memory: memory,
+            prepared: None,
+        };
         if let Some(ranker) = model.ranker.as_query_dependent() {
             job.find_functions(ranker)?;
         }
@@ -138,16 +149,21 @@ impl<'a> ScoringJob<'a> {
     /// Fits the functions of these queries in the current thread pool. Scores all documents if every function is known then.
     ///
     /// # Errors
-    /// Blocks that are not loaded; scores that are not finite; an interruption.
+    /// Blocks that are not loaded; scores that are not finite; an interruption; too much memory.
     pub fn advance(mut self, queries: &[usize], control: &Control) -> Result<Step<'a>> {
-        if let Some(ranker) = self.model.ranker.as_query_dependent() {
+        let ranker = self.model.ranker.as_query_dependent();
+        if let Some(ranker) = ranker {
             self.fit(ranker, queries, control)?;
         }
-        let unknown = (0..self.functions.len()).filter(|query| self.functions[*query].is_none());
-        let next: Vec<usize> = unknown.take(BATCH).collect();
-        if next.is_empty() {
+        let unknown: Vec<usize> =
+            (0..self.functions.len()).filter(|query| self.functions[*query].is_none()).collect();
+        if unknown.is_empty() {
             return self.finish(control).map(Step::Done);
         }
+        if let (Some(ranker), None) = (ranker, &self.prepared) {
+            self.prepared = Some(ranker.reserve_cache(unknown.len(), control.memory())?);
+        }
+        let next = unknown.into_iter().take(BATCH).collect();
         Ok(Step::NeedsFits(Box::new(self), next))
     }
 
@@ -160,7 +176,7 @@ impl<'a> ScoringJob<'a> {
             control.step();
             Ok(function)
         };
-        let functions: Vec<Arc<Function>> = queries.par_iter().map(fit).collect::<Result<_>>()?;
+        let functions: Vec<Arc<Function>> = each_in_memory(queries, fit)?;
         self.fitted += functions.len();
         for (query, function) in queries.iter().zip(functions) {
             self.functions[*query] = Some(function);

@@ -28,6 +28,9 @@ const FEWER: &str = "use fewer rows, landmarks or threads";
 /// Limit of the cache of prepared queries (bytes).
 const CACHE_BYTES: usize = 256 << 20;
 
+/// Fits whose blocks are loaded together.
+pub const BATCH: usize = 64;
+
 /// When the blocks of a model are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loading {
@@ -192,7 +195,7 @@ impl TrainingBlocks {
             return Ok(cached);
         }
         let cached = CachedQuery::new(self.judgments(query)?);
-        self.cache.put(query, Arc::clone(&cached), self.cached_bytes(query));
+        self.cache.put(query, Arc::clone(&cached), self.cached_bytes(query) as usize);
         Ok(cached)
     }
 
@@ -268,23 +271,27 @@ impl TrainingBlocks {
         self.sizes.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Reserves the bytes of all queries prepared for many fits: in the cache if they fit there, otherwise also once on
-    /// each thread.
+    /// Reserves the bytes of the queries that are prepared for this many fits, each of at most `neighbors` queries: in the
+    /// cache, and beyond its limit while fits use them. It runs in the thread pool of the fits.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn reserve_cache(&self, memory: &Memory) -> Result<Reservation> {
-        let (mut sum, mut largest) = (0_u64, 0);
-        for query in (0..self.len()).filter(|query| self.is_informative(*query)) {
-            let judgments = self.layout.block_bytes(self.sizes[query] as usize).unwrap_or(usize::MAX) as u64;
-            let own = if matches!(self.origin, Origin::Rows(_)) { 0 } else { 2 * judgments };
-            let bytes = self.prepared_bytes(query) + self.moment_bytes() + own;
-            (sum, largest) = (sum.saturating_add(bytes), bytes.max(largest));
-        }
+    pub fn reserve_cache(&self, fits: usize, neighbors: usize, memory: &Memory) -> Result<Reservation> {
+        let informative = (0..self.len()).filter(|query| self.is_informative(*query));
+        let mut bytes: Vec<u64> = informative.map(|query| self.cached_bytes(query)).collect();
+        bytes.sort_unstable_by(|a, b| b.cmp(a));
+        let of_largest = |count: usize| bytes.iter().take(count).copied().fold(0, u64::saturating_add);
+        let mut sum = of_largest(fits.saturating_mul(neighbors));
         if sum > CACHE_BYTES as u64 {
-            sum = sum.saturating_mul(rayon::current_num_threads() as u64).saturating_add(CACHE_BYTES as u64);
+            let in_use = match self.origin {
+                // The queries of a batch stay in the cache until all its fits are done.
+                Origin::CachedBlocks => of_largest(neighbors.saturating_mul(fits.min(BATCH))),
+                // Each thread may prepare queries that the cache has dropped.
+                _ => of_largest(neighbors).saturating_mul(fits.min(rayon::current_num_threads()) as u64),
+            };
+            sum = in_use.saturating_add(CACHE_BYTES as u64);
         }
-        self.reserve_bytes(sum, largest, memory)
+        self.reserve_bytes(sum, of_largest(1), memory)
     }
 
     fn reserve_bytes(&self, sum: u64, largest: u64, memory: &Memory) -> Result<Reservation> {
@@ -305,7 +312,7 @@ impl TrainingBlocks {
             (Loss::Pair(_), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
             _ => n,
         };
-        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES)) + matrix_bytes(n, SMALL_VECTORS)
+        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES)).saturating_add(matrix_bytes(n, SMALL_VECTORS))
     }
 
     /// Bytes of the pair moment of a query.
@@ -317,10 +324,10 @@ impl TrainingBlocks {
     }
 
     /// Bytes of a query in the cache.
-    fn cached_bytes(&self, query: usize) -> usize {
-        let (n, dim) = (self.sizes[query] as usize, self.space.dim());
-        let moment = if dim <= MAX_DIM_WITH_MOMENT { dim * dim } else { 0 };
-        8 * (n * dim + moment) + self.layout.block_bytes(n).unwrap_or(0)
+    fn cached_bytes(&self, query: usize) -> u64 {
+        let judgments = self.layout.block_bytes(self.sizes[query] as usize).unwrap_or(usize::MAX) as u64;
+        let own = if matches!(self.origin, Origin::Rows(_)) { 0 } else { judgments.saturating_mul(2) };
+        self.prepared_bytes(query).saturating_add(self.moment_bytes()).saturating_add(own)
     }
 
     /// Those of `queries` whose blocks must be loaded before they are used. Loaded blocks stay until the next call.
@@ -344,7 +351,7 @@ impl TrainingBlocks {
             // A batch may need more than the limit: entries are dropped between batches only, in `missing`.
             Origin::CachedBlocks => {
                 let cached = CachedQuery::new(Some(judgments));
-                self.cache.put_without_limit(query, cached, self.cached_bytes(query));
+                self.cache.put_without_limit(query, cached, self.cached_bytes(query) as usize);
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
 use crate::math::dense::distance;
-use crate::memory::Reservation;
+use crate::memory::{Memory, Reservation};
 use crate::smoothing::{Smoothing, SmoothingKind};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
@@ -128,7 +128,7 @@ impl Neighborhood {
     }
 
     /// Reserves the bytes of the documents of these neighbors. Those of a smoothing with a cache are reserved once, by
-    /// [`TrainingBlocks::reserve_cache`].
+    /// [`Self::reserve_cache`].
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).
@@ -140,6 +140,18 @@ impl Neighborhood {
             }
             _ => Ok(control.memory().nothing()),
         }
+    }
+
+    /// Reserves the bytes of the queries that are prepared for this many fits; see [`TrainingBlocks::reserve_cache`].
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory).
+    pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<Reservation> {
+        let neighbors = match self.smoothing.kind {
+            SmoothingKind::Individual => 1,
+            _ => self.smoothing.neighbors,
+        };
+        self.blocks.reserve_cache(fits, neighbors, memory)
     }
 
     /// Fits the function of these neighbors.

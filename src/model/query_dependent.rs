@@ -80,12 +80,12 @@ impl QueryDependent {
         self.neighborhood.blocks.block_bytes()
     }
 
-    /// Reserves the bytes of training queries that are loaded and prepared to fit functions.
+    /// Reserves the bytes of training queries that are loaded and prepared to fit this many functions.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn reserve_cache(&self, memory: &Memory) -> Result<Reservation> {
-        self.neighborhood.blocks.reserve_cache(memory)
+    pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<Reservation> {
+        self.neighborhood.reserve_cache(fits, memory)
     }
 
     /// The stored function of a training query with exactly these scaled features.

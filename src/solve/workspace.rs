@@ -27,12 +27,14 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
     let copied = if dim == problem.dim() {
         0
     } else {
-        2 * (matrix_bytes(documents, problem.dim() + LANES) + matrix_bytes(documents, documents + LANES))
+        let both = matrix_bytes(documents, problem.dim() + LANES)
+            .saturating_add(matrix_bytes(documents, documents + LANES));
+        both.saturating_mul(2)
     };
-    let vectors = matrix_bytes(documents, SCORE_VECTORS) + matrix_bytes(dim, WEIGHT_VECTORS);
+    let vectors = vectors_bytes(documents, dim);
     let method = if solver.name == "dual_descent" || solver.name == "admm" {
         // 2. Dual methods: a multiplier of each pair, and the active pairs.
-        16 * pairs
+        pairs.saturating_mul(16)
     } else {
         // 3. Newton: Hessians of chunks, and curvatures of the pairs of a query.
         let square = matrix_bytes(dim + LANES, dim + LANES);
@@ -45,13 +47,18 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         };
         hessians.saturating_add(of_pairs)
     };
-    copied + vectors + method
+    copied.saturating_add(vectors).saturating_add(method)
+}
+
+/// Bytes of the vectors that iterative methods keep.
+fn vectors_bytes(documents: usize, dim: usize) -> u64 {
+    matrix_bytes(documents, SCORE_VECTORS).saturating_add(matrix_bytes(dim, WEIGHT_VECTORS))
 }
 
 /// Bytes of a solver of a listwise problem.
 pub fn list_bytes(problem: &ListProblem<'_>, solver: &SolverDef) -> u64 {
     let (dim, documents) = (problem.dim(), problem.documents());
-    let vectors = matrix_bytes(documents, SCORE_VECTORS) + matrix_bytes(dim, WEIGHT_VECTORS);
+    let vectors = vectors_bytes(documents, dim);
     let method = match problem.loss().shape() {
         Shape::Quadratic => least_squares_bytes(dim, documents),
         Shape::Smooth => 0,

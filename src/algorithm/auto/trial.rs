@@ -160,7 +160,9 @@ pub(super) fn reserve_blocks(
     let copied = if space.is_linear() { 0 } else { matrix_bytes(documents, dim) };
     let square = matrix_bytes(dim + 2 * LANES, dim + 2 * LANES);
     let solutions = square.saturating_mul(1 + rayon::current_num_threads() as u64);
-    let bytes = copied + solutions + square / 2 * sums as u64 + least_squares_bytes(dim, documents);
+    let sums = (square / 2).saturating_mul(sums as u64);
+    let parts = [copied, solutions, sums, least_squares_bytes(dim, documents)];
+    let bytes = parts.into_iter().fold(0, u64::saturating_add);
     let what = format_args!("fitting {documents} documents in a space of {dim} landmarks");
     control.reserve(bytes, what, FEWER)
 }

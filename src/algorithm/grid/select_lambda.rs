@@ -3,15 +3,13 @@
 //! A trial is one function, fitted for every candidate on the judgments of its neighbors, and the queries that judge
 //! it. Trials run in parallel; their values are added in the order of the queries.
 
-use rayon::prelude::*;
-
 use super::spec::GridSpec;
 use super::train::{FALLBACK_LAMBDA, Lambdas, Session};
 use super::validation_rounds::{Round, Trial};
 use crate::algorithm::selection::Searched;
 use crate::algorithm::{Curve, LambdaSelection, Split};
 use crate::arrange::push_down_unselected;
-use crate::control::Control;
+use crate::control::{Control, each_in_memory};
 use crate::error::{Error, Result};
 use crate::fit::{FitSpec, LambdaScope};
 use crate::metric::Mean;
@@ -91,14 +89,14 @@ impl Session<'_> {
 
     /// The values of every query of a round, in the order of the trials.
     fn values(&self, round: &Round, lambdas: &[f64], spec: &FitSpec) -> Result<Vec<(usize, Values)>> {
-        let trials = round.trials(self.control)?;
+        let (trials, _memory) = round.trials(self.control)?;
         self.control.expect(trials.len());
         let evaluate = |trial: &Trial| {
-            let values = trial_values(self.spec, round, trial, spec, lambdas, self.control);
+            let values = trial_values(self.spec, round, trial, spec, lambdas, self.control)?;
             self.control.step();
-            values
+            Ok(values)
         };
-        let values: Vec<Vec<Values>> = trials.par_iter().map(evaluate).collect::<Result<_>>()?;
+        let values: Vec<Vec<Values>> = each_in_memory(&trials, evaluate)?;
         let with_query = |(trial, values): (&Trial, Vec<Values>)| {
             trial.queries.iter().copied().zip(values).collect::<Vec<_>>()
         };

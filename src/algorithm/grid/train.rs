@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ndarray::Array2;
-use rayon::prelude::*;
 use serde_json::{Map, Value};
 
 use super::checks;
@@ -19,7 +18,7 @@ use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale};
-use crate::control::Control;
+use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
 use crate::error::Result;
 use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks};
@@ -174,7 +173,6 @@ impl<'a> Session<'a> {
         let data = Arc::new(data);
         let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::clone(&data), spec.loss.clone());
         if spec.smoothing.kind != SmoothingKind::Uniform {
-            memory.push(blocks.reserve_cache(control.memory())?);
             memory.push(checks::functions_memory(&data, blocks.space(), control)?);
         }
         let neighborhood = Neighborhood {
@@ -184,6 +182,9 @@ impl<'a> Session<'a> {
             held_out: Arc::new(vec![false; data.n_queries()]),
             blocks: Arc::new(blocks),
         };
+        if spec.smoothing.kind != SmoothingKind::Uniform {
+            memory.push(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
+        }
         Ok(Self { spec, data, scaling, rule, neighborhood, control, _memory: memory })
     }
 
@@ -299,14 +300,14 @@ impl<'a> Session<'a> {
             return Ok(Vec::new());
         }
         self.control.expect(self.data.n_queries());
-        let fit = |query: usize| {
-            let lambda = each.map_or(spec.lambda, |each| each[query]);
+        let fit = |query: &usize| {
+            let lambda = each.map_or(spec.lambda, |each| each[*query]);
             let spec = FitSpec { lambda, ..spec.clone() };
-            let fit = self.fit_one(&self.neighborhood.neighbors_of(query), &spec, started);
+            let fit = self.fit_one(&self.neighborhood.neighbors_of(*query), &spec, started)?;
             self.control.step();
-            fit
+            Ok(fit)
         };
-        (0..self.data.n_queries()).into_par_iter().map(fit).collect()
+        each_in_memory(&(0..self.data.n_queries()).collect::<Vec<usize>>(), fit)
     }
 
     fn fit_one(&self, neighbors: &[Neighbor], spec: &FitSpec, started: Instant) -> Result<Fit> {

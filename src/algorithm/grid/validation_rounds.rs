@@ -73,24 +73,25 @@ impl Round {
         matches!(self.targets, Targets::Observed)
     }
 
-    /// One trial per query, or one in all with uniform smoothing.
-    pub fn trials(&self, control: &Control) -> Result<Vec<Trial>> {
+    /// One trial per query, or one in all with uniform smoothing; and the bytes of their neighbors.
+    pub fn trials(&self, control: &Control) -> Result<(Vec<Trial>, Reservation)> {
         if self.neighborhood.smoothing.kind == SmoothingKind::Uniform {
-            return Ok(vec![Trial {
-                neighbors: self.neighborhood.neighbors(&[]),
-                queries: self.queries.clone(),
-            }]);
+            let neighbors = self.neighborhood.neighbors(&[]);
+            let trial = Trial { neighbors, queries: self.queries.clone() };
+            return Ok((vec![trial], control.memory().nothing()));
         }
         // Neighbors are kept until all trials are fitted.
         let neighbors = self.neighborhood.smoothing.neighbors.min(self.neighborhood.blocks.len());
         let bytes = bytes_of::<Neighbor>(neighbors).saturating_mul(self.queries.len() as u64);
         let what = format_args!("finding neighbors of {} queries", self.queries.len());
-        drop(control.reserve(bytes, what, "use a smaller option 'neighbors', or give lambda as a number")?);
+        let way_out = "use a smaller option 'neighbors', or give lambda as a number";
+        let memory = control.reserve(bytes, what, way_out)?;
         let trial = |query: &usize| {
             control.check()?;
             Ok(Trial { neighbors: self.neighbors(*query), queries: vec![*query] })
         };
-        self.queries.par_iter().map(trial).collect()
+        let trials = self.queries.par_iter().map(trial).collect::<Result<_>>()?;
+        Ok((trials, memory))
     }
 
     fn neighbors(&self, query: usize) -> Vec<Neighbor> {
@@ -152,9 +153,11 @@ impl Session<'_> {
         let space = Arc::clone(self.neighborhood.blocks.space());
         let blocks =
             TrainingBlocks::from_rows(space, Arc::new(self.data.with_rows(&kept)), self.spec.loss.clone());
-        let memory = vec![copy, blocks.reserve_cache(self.control.memory())?];
+        let neighborhood = Neighborhood { blocks: Arc::new(blocks), ..self.neighborhood.clone() };
+        let prepared = neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?;
+        let memory = vec![copy, prepared];
         Ok(Round {
-            neighborhood: Neighborhood { blocks: Arc::new(blocks), ..self.neighborhood.clone() },
+            neighborhood,
             judge: Arc::new(self.data.with_rows(&held)),
             queries: (0..self.data.n_queries()).collect(),
             split: Split::Documents { held_out: held.len(), all: held_out.len() },

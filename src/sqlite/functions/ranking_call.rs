@@ -87,18 +87,11 @@ impl RankingCall {
         let ModelHandle { model, key, .. } = &self.handle;
         let fits = &call.state.fits;
         let run = |control: &Control| ScoringJob::start(model, *key, data, fits, control);
-        // Training queries stay in the cache of the model.
-        let mut memory = None;
         let mut progress = self.limits.run(call.connection, run)?;
         loop {
             progress = match progress {
                 Step::Done(scored) => return Ok(scored),
                 Step::NeedsFits(job, queries) => {
-                    if memory.is_none() {
-                        let ranker = model.ranker.as_query_dependent();
-                        memory =
-                            ranker.map(|ranker| ranker.reserve_cache(self.limits.memory())).transpose()?;
-                    }
                     self.handle.fetch(call.connection, &job.targets(&queries), &self.limits)?;
                     self.limits.run(call.connection, |control| job.advance(&queries, control))?
                 }

@@ -19,7 +19,7 @@ use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result};
-use crate::memory::Reservation;
+use crate::memory::{Memory, Reservation};
 use crate::model::{Card, Model};
 use crate::options::{self, Use};
 use crate::param::Params;
@@ -94,8 +94,28 @@ impl Start {
 }
 
 /// What to do about a model that takes too much memory.
-pub(super) const SMALLER_MODEL: &str =
+const SMALLER_MODEL: &str =
     "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
+
+/// A model as it is stored.
+pub(super) struct Encoded {
+    pub bytes: Vec<u8>,
+    /// Counts them until they are stored.
+    _memory: Reservation,
+}
+
+impl Encoded {
+    /// # Errors
+    /// Those of [`Model::to_bytes`]; too much memory.
+    pub fn new(model: Model, memory: &Memory) -> Result<Self> {
+        let what = "encoding the model";
+        let mut memory = memory.reserve(model.encoding_bytes(), what, SMALLER_MODEL)?;
+        let bytes = model.to_bytes()?;
+        drop(model);
+        memory.resize(bytes.len() as u64, what, SMALLER_MODEL)?;
+        Ok(Self { bytes, _memory: memory })
+    }
+}
 
 /// What a training read and found.
 #[derive(Serialize)]
@@ -134,10 +154,10 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let store = Store::new(connection, request.options.text("schema"), &request.limits)?;
         store.prepare(&request.limits)?;
-        let (bytes, training) = request.limits.run_here(connection, || request.execute(connection))?;
+        let (model, training) = request.limits.run_here(connection, || request.execute(connection))?;
         let report = StoredReport { name, version: None, active: None, from: Start::New, training };
         let Request { options, limits, .. } = &request;
-        keep(&store, report, &bytes, &Keep { state: call.state, options, limits, base: None })
+        keep(&store, report, &model, &Keep { state: call.state, options, limits, base: None })
     })
 }
 
@@ -154,7 +174,7 @@ pub(super) struct Keep<'a> {
 pub(super) fn keep(
     store: &Store<'_>,
     mut report: StoredReport,
-    bytes: &[u8],
+    model: &Encoded,
     how: &Keep<'_>,
 ) -> Result<Output> {
     let length = how.options.choice("report")?.unwrap_or_default();
@@ -163,7 +183,7 @@ pub(super) fn keep(
         name: &report.name,
         algorithm: report.training.algorithm,
         report: &to_json(&report)?,
-        model: bytes,
+        model: &model.bytes,
         activation: if activate { Activation::Activate } else { Activation::KeepInactive },
         keep_versions: how.options.count("keep_versions"),
         base: how.base,
@@ -193,9 +213,9 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     let request = Request::new(call, Use::Fit)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        let (bytes, training) = request.limits.run_here(connection, || request.execute(connection))?;
+        let (model, training) = request.limits.run_here(connection, || request.execute(connection))?;
         call.state.set_warnings(training.warnings);
-        Ok(Output::Blob(bytes))
+        Ok(Output::Blob(model.bytes))
     })
 }
 
@@ -213,8 +233,8 @@ impl Request {
         Ok(Self { algorithm, spec, source, options, limits })
     }
 
-    /// Reads, fits and encodes: the bytes of the model, and the report.
-    fn execute(&self, connection: &Connection) -> Result<(Vec<u8>, TrainingReport)> {
+    /// Reads, fits and encodes: the model, and the report.
+    fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
         // 1. Rows.
         let training = &self.spec;
         let input = training.input();
@@ -244,11 +264,8 @@ impl Request {
         warnings.extend(other_preset(self.algorithm, &settings));
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let model = Model::new(card, trained.scaling, trained.ranker);
-        let what = "encoding the model";
-        let memory = self.limits.memory().reserve(model.encoding_bytes(), what, SMALLER_MODEL)?;
-        let bytes = model.to_bytes()?;
-        drop((model, memory));
-        check_model_bytes(connection, bytes.len() as u64)?;
+        let encoded = Encoded::new(model, self.limits.memory())?;
+        check_model_bytes(connection, encoded.bytes.len() as u64)?;
         let report = TrainingReport {
             algorithm: self.algorithm.name,
             source: self.source.clone(),
@@ -262,7 +279,7 @@ impl Request {
             seconds: Seconds { reading: read_seconds, all: self.limits.seconds() },
             log_seconds,
         };
-        Ok((bytes, report))
+        Ok((encoded, report))
     }
 
     /// The judged documents of the source to validate on, if there is one.

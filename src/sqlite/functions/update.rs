@@ -16,7 +16,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
 use super::train::{
-    Keep, SMALLER_MODEL, Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json,
+    Encoded, Keep, Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json,
 };
 use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
@@ -114,12 +114,12 @@ fn update_once(
     check_name(&name)?;
     // 3. The work.
     let request = Request { model: &model, algorithm, resume, source, options, limits };
-    let (bytes, training) = limits.run_here(connection, || request.execute(connection))?;
+    let (model, training) = limits.run_here(connection, || request.execute(connection))?;
     let from = base
         .as_ref()
         .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });
     let report = StoredReport { name, version: None, active: None, from, training };
-    keep(store, report, &bytes, &Keep { state: call.state, options, limits, base: base.as_ref() })
+    keep(store, report, &model, &Keep { state: call.state, options, limits, base: base.as_ref() })
 }
 
 /// The stored version that the argument means; none for a BLOB.
@@ -148,7 +148,7 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
 
 impl Request<'_> {
     /// Reads, fits and encodes: the bytes of the model, and the report.
-    fn execute(&self, connection: &Connection) -> Result<(Vec<u8>, TrainingReport)> {
+    fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
         // 1. Rows, in the order of the source.
         let model = self.model;
         let source = Source::resolve(connection, self.source, self.limits)?;
@@ -178,11 +178,8 @@ impl Request<'_> {
         let warnings = warnings(&trained, &FeatureChecks::default(), leakage);
         let card = Card { means: read_report.means, summary: to_json(&summary)?, ..model.card.clone() };
         let updated = Model::new(card, trained.scaling, trained.ranker);
-        let what = "encoding the model";
-        let memory = self.limits.memory().reserve(updated.encoding_bytes(), what, SMALLER_MODEL)?;
-        let bytes = updated.to_bytes()?;
-        drop((updated, memory));
-        check_model_bytes(connection, bytes.len() as u64)?;
+        let encoded = Encoded::new(updated, self.limits.memory())?;
+        check_model_bytes(connection, encoded.bytes.len() as u64)?;
         let report = TrainingReport {
             algorithm: self.algorithm.name,
             source: self.source.to_owned(),
@@ -196,6 +193,6 @@ impl Request<'_> {
             seconds: Seconds { reading: read_seconds, all: self.limits.seconds() },
             log_seconds: None,
         };
-        Ok((bytes, report))
+        Ok((encoded, report))
     }
 }
