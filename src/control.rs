@@ -274,9 +274,8 @@ mod tests {
             let _more = control.reserve_or_unwind(bytes / 2, "more", "");
             Ok(*bytes)
         };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
-        assert_eq!(pool.install(|| each_in_memory(&[60; 20], work)).unwrap(), [60; 20]);
-        let refused = pool.install(|| stopped(|| each_in_memory(&[60, 60, 70], work)));
+        assert_eq!(each_in_memory(&[60; 20], work).unwrap(), [60; 20]);
+        let refused = stopped(|| each_in_memory(&[60, 60, 70], work));
         assert!(matches!(refused, Err(Error::Memory { needed: 35, used: 70, .. })), "{refused:?}");
         assert_eq!(control.memory().available(), 100);
     }

@@ -312,7 +312,8 @@ impl TrainingBlocks {
             (Loss::Pair(_), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
             _ => n,
         };
-        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES)).saturating_add(matrix_bytes(n, SMALL_VECTORS))
+        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES))
+            .saturating_add(matrix_bytes(n, SMALL_VECTORS))
     }
 
     /// Bytes of the pair moment of a query.

@@ -94,8 +94,7 @@ impl Start {
 }
 
 /// What to do about a model that takes too much memory.
-const SMALLER_MODEL: &str =
-    "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
+const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
 
 /// A model as it is stored.
 pub(super) struct Encoded {
