@@ -161,7 +161,10 @@ impl Error {
         let nearest = known
             .iter()
             .map(|candidate| (strsim::damerau_levenshtein(&name.to_lowercase(), candidate), *candidate))
-            .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
+            // At least half of the letters are the same.
+            .filter(|(distance, candidate)| {
+                *distance <= 1 + candidate.len() / 3 && 2 * distance <= candidate.len().max(name.len())
+            })
             .min()
             .map(|(_, candidate)| candidate.to_owned());
         let (name, place) = (name.to_owned(), place.to_owned());
@@ -182,6 +185,8 @@ mod tests {
     fn an_unknown_name_suggests_the_nearest_one() {
         let error = Error::unknown("option", "lamda", ["lambda", "kernel"]);
         assert_eq!(error.to_string(), "unknown option 'lamda', did you mean 'lambda'?");
+        let error = Error::unknown("key", "foo", ["query", "doc"]);
+        assert_eq!(error.to_string(), "unknown key 'foo'; known: query, doc");
         let error = Error::unknown("option", "xyzzy", ["lambda", "kernel"]);
         assert_eq!(error.to_string(), "unknown option 'xyzzy'; known: lambda, kernel");
     }

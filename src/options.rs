@@ -94,6 +94,10 @@ const fn def(
     OptionDef { key, rule, default, summary, used_by }
 }
 
+/// Keys of the option `columns`.
+pub const COLUMN_KEYS: &[&str] =
+    &["query", "doc", "relevance", "features", "query_features", "weight", "slot", "ignore"];
+
 /// Every option.
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionDef] = &[
@@ -179,6 +183,12 @@ pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
+        if COLUMN_KEYS.contains(&key) {
+            let problem = format!(
+                "option '{key}': write it under \"columns\", as in {{\"columns\": {{\"{key}\": ...}}}}"
+            );
+            return Err(Error::Unsupported(problem));
+        }
         let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
         return Err(Error::unknown("option", key, accepted.map(|def| def.key)));
     };
@@ -208,6 +218,14 @@ mod tests {
     #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
         assert!(message(r#"{"lamda": 1}"#).starts_with("unknown option 'lamda', did you mean 'lambda'?"));
+    }
+
+    #[test]
+    fn a_role_belongs_under_columns() {
+        assert_eq!(
+            message(r#"{"query": "session_id"}"#),
+            r#"option 'query': write it under "columns", as in {"columns": {"query": ...}}"#
+        );
     }
 
     #[test]

@@ -174,8 +174,8 @@ pub fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String
     Some(format!("with {} this is the algorithm {}, not {}", options.join(", "), other.name, algorithm.name))
 }
 
-/// Signs of leakage, and repeated rows.
-pub fn signs_of_leakage(data: &Dataset) -> Vec<String> {
+/// Signs of leakage, ids among the features, and repeated rows. `doc` names the column of the documents, if there is one.
+pub fn signs_of_leakage(data: &Dataset, doc: Option<&str>) -> Vec<String> {
     let mut warnings = Vec::new();
     for (column, name) in data.names.iter().enumerate() {
         if ["fold", "split"].contains(&name.to_lowercase().as_str()) {
@@ -184,6 +184,13 @@ pub fn signs_of_leakage(data: &Dataset) -> Vec<String> {
         let equal = |row: usize| data.features.at(row, column).total_cmp(&data.relevance[row]).is_eq();
         if data.n_docs() > 1 && (0..data.n_docs()).all(equal) {
             warnings.push(format!("the feature \"{name}\" equals the relevance in every row (leakage?)"));
+        }
+        let is_id = |row: usize| data.doc_ids[row].is_number(data.features.at(row, column));
+        if let Some(doc) = doc.filter(|_| data.n_docs() > 1 && (0..data.n_docs()).all(is_id)) {
+            warnings.push(format!(
+                "the feature \"{name}\" equals the document (\"{doc}\") in every row; if it is an id, ignore it with the \
+                 option 'columns'"
+            ));
         }
     }
     if data.duplicates > 0 {

@@ -430,6 +430,11 @@ pub(super) struct Needs<'a> {
 }
 
 impl Dataset {
+    /// What warnings call the ids of the documents, if the caller gave them.
+    pub(super) fn doc_name(&self) -> Option<&'static str> {
+        self.doc_ids.as_ref().map(|_| "doc_ids")
+    }
+
     /// The rows in canonical order, as an SQL source with the same rows gives them.
     pub(super) fn ordered(&self, needs: Needs<'_>) -> Result<(data::Dataset, ReadReport)> {
         if needs.relevance && self.relevance.is_none() {

@@ -230,6 +230,7 @@ fn train(
     let bytes = matrix_bytes(rows, data.features()).saturating_mul(2);
     let _memory =
         control.reserve(bytes, "a sorted copy of the data set", "use fewer rows, or f32 features")?;
+    let doc = data.doc_name();
     let (data, read_report) = data.ordered(needs)?;
     let validation = validation
         .map(|validation| {
@@ -240,7 +241,7 @@ fn train(
 
     // 2. Fit, with everything that the model tells about its training.
     let facts = DataFacts::of(&data);
-    let leakage = signs_of_leakage(&data);
+    let leakage = signs_of_leakage(&data, doc);
     let checks = FeatureChecks::of(&data, &read_report.rows, control)?;
     let features = data.names.clone();
     let set = TrainingSet { data, validation, summaries: read_report.summaries };

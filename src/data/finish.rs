@@ -85,6 +85,8 @@ pub struct FinishOptions<'a> {
 pub struct ReadReport {
     /// Columns that were ignored because they hold no number.
     pub ignored: Vec<String>,
+    /// Those of them whose first text has digits and no letter, such as a price with a sign, with this text.
+    pub numbers_in_text: Vec<(String, String)>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
     /// Summary of each feature, rows of earlier calls included.
@@ -105,6 +107,12 @@ pub fn position_names(count: usize) -> Vec<String> {
     (1..=count).map(|position| position.to_string()).collect()
 }
 
+/// Whether what was found instead of a number is a text with digits and without letters.
+fn has_only_digits(found: &str) -> bool {
+    let text = found.strip_prefix("text ").unwrap_or_default();
+    text.contains(|c: char| c.is_ascii_digit()) && !text.contains(char::is_alphabetic)
+}
+
 impl DatasetBuilder {
     /// Turns the rows into a data set. Every pass has checkpoints.
     ///
@@ -117,7 +125,7 @@ impl DatasetBuilder {
             self.names = position_names(self.width.unwrap_or(0));
         }
         let mut report = ReadReport::default();
-        let kept = self.numeric_columns(options.text_columns, &mut report.ignored)?;
+        let kept = self.numeric_columns(options.text_columns, &mut report)?;
         self.check_missing(options.missing, &kept, vector)?;
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes();
@@ -168,7 +176,7 @@ impl DatasetBuilder {
         self.memory.resize(bytes, what, FEWER_ROWS)
     }
 
-    fn numeric_columns(&self, text_columns: TextColumns, ignored: &mut Vec<String>) -> Result<Vec<usize>> {
+    fn numeric_columns(&self, text_columns: TextColumns, report: &mut ReadReport) -> Result<Vec<usize>> {
         let mut kept = Vec::with_capacity(self.names.len());
         for (index, name) in self.names.iter().enumerate() {
             let column = self.columns.get(index).cloned().unwrap_or_default();
@@ -177,12 +185,17 @@ impl DatasetBuilder {
                     let allowed = "allowed are numbers and text that is a well-formed number";
                     return Err(self.context(row).error(name, format!("{found} is not a number; {allowed}")));
                 }
-                Some(_) => ignored.push(name.clone()),
+                Some((_, found)) => {
+                    report.ignored.push(name.clone());
+                    if has_only_digits(&found) {
+                        report.numbers_in_text.push((name.clone(), found));
+                    }
+                }
                 None => kept.push(index),
             }
         }
-        if kept.is_empty() && !ignored.is_empty() {
-            let names = ignored.join(", ");
+        if kept.is_empty() && !report.ignored.is_empty() {
+            let names = report.ignored.join(", ");
             return Err(
                 self.source_error(format!("no column is left for features: no row of {names} is a number"))
             );

@@ -41,6 +41,17 @@ impl Id {
         }
     }
 
+    /// Whether this is the number, also if it is text, as after a CSV import.
+    pub fn is_number(&self, number: f64) -> bool {
+        match self {
+            Self::Text(bytes) => {
+                let text = std::str::from_utf8(bytes).unwrap_or_default();
+                text.parse::<f64>().is_ok_and(|id| id.total_cmp(&number).is_eq())
+            }
+            other => *other == Self::Real(number),
+        }
+    }
+
     fn class(&self) -> u8 {
         match self {
             Self::Null => 0,

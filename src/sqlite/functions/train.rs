@@ -248,7 +248,9 @@ impl Request {
         let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
         check_model_bytes(connection, training.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
-        let (facts, leakage, features) = (DataFacts::of(&data), signs_of_leakage(&data), data.names.clone());
+        let (facts, features) = (DataFacts::of(&data), data.names.clone());
+        let leakage = signs_of_leakage(&data, roles.doc_name());
+        let roles_warnings = roles.warnings(&read_report);
         let checks =
             self.limits.run(connection, |control| FeatureChecks::of(&data, &read_report.rows, control))?;
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
@@ -260,6 +262,7 @@ impl Request {
         let card = Card { columns, ..card };
         let settings = card.settings.clone();
         let mut warnings = warnings(&trained, &checks, leakage);
+        warnings.extend(roles_warnings);
         warnings.extend(other_preset(self.algorithm, &settings));
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let model = Model::new(card, trained.scaling, trained.ranker);

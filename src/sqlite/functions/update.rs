@@ -169,7 +169,7 @@ impl Request<'_> {
             return Err(source.error("0 rows; an update needs judged documents"));
         }
         // 2. The fit.
-        let (added, leakage) = (DataFacts::of(&data), signs_of_leakage(&data));
+        let (added, leakage) = (DataFacts::of(&data), signs_of_leakage(&data, roles.doc_name()));
         let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
         let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
         let trained = self.limits.run(connection, |control| (self.resume)(previous, set, control))?;

@@ -13,6 +13,7 @@ use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::reader::ReadSpec;
 use crate::arrange::ListConstraint;
+use crate::data::ReadReport;
 use crate::error::Result;
 use crate::model::TrainingColumns;
 use crate::param::Params;
@@ -59,13 +60,15 @@ pub struct Roles {
     pub ignored: Vec<usize>,
     /// Features that are named like ids (rule 2.12).
     pub like_ids: Option<LikeIds>,
+    /// Features that are named like a role, with the role (rule 2.11).
+    like_roles: Vec<(usize, &'static str)>,
 }
 
 impl Roles {
     /// Finds the roles of columns with these names.
     ///
     /// # Errors
-    /// Rules 2.3, 2.4 and 2.13; a name in an option that is no column of the source; no slot although the constraint needs it;
+    /// Rules 2.3, 2.4, 2.9 and 2.13; a name in an option that is no column of the source; no slot although the constraint needs it;
     /// features of the model that are missing.
     pub fn find(source: &Source, names: Vec<String>, spec: ReadSpec<'_>, options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
@@ -86,10 +89,12 @@ impl Roles {
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
         let features = choice.features(&taken)?;
+        choice.check_doc(doc)?;
         // 3. Everything else is ignored, and reported.
         let used = |column: &usize| taken.contains(column) || features.all().contains(column);
         ignored.extend((0..names.len()).filter(|column| !used(column)));
         let like_ids = choice.like_ids(&features, query_features.as_ref(), doc);
+        let like_roles = choice.like_roles(&features);
         Ok(Self {
             names,
             query,
@@ -102,6 +107,7 @@ impl Roles {
             query_features,
             ignored,
             like_ids,
+            like_roles,
         })
     }
 
@@ -117,7 +123,32 @@ impl Roles {
         self.ignored.extend(query_features.iter().chain([&features]).flat_map(FeatureColumns::all));
         self.ignored.sort_unstable();
         self.like_ids = None;
+        self.like_roles.clear();
         self
+    }
+
+    /// The name of the column of the documents.
+    pub fn doc_name(&self) -> Option<&str> {
+        self.doc.map(|column| self.names[column].as_str())
+    }
+
+    /// Warnings about features that are named like a role, and about ignored columns that may be meant as numbers.
+    pub fn warnings(&self, read: &ReadReport) -> Vec<String> {
+        let is_feature = |name: &String| !read.ignored.contains(name);
+        let like_roles = self.like_roles.iter().map(|(column, role)| (&self.names[*column], role));
+        let like_roles = like_roles.filter(|(name, _)| is_feature(name)).map(|(name, role)| {
+            format!(
+                "the feature \"{name}\" is named like the role {role}; if it is no property of the document, ignore it with the \
+                 option 'columns'; otherwise list all features there under \"features\""
+            )
+        });
+        let texts = read.numbers_in_text.iter().map(|(name, found)| {
+            format!(
+                "the column \"{name}\" is ignored because no row is a number (the first is {found}); to make it a feature, \
+                 convert it in the source with replace and CAST"
+            )
+        });
+        like_roles.chain(texts).collect()
     }
 
     fn name(&self, column: Option<usize>) -> Option<String> {

@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, or a name that ends as in `product_id`,
 /// `product_uuid` or `productId`.
-fn is_like_id(name: &str) -> bool {
+pub(super) fn is_like_id(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));
     lower == "rowid"

@@ -2,23 +2,34 @@
 
 use serde_json::{Value, json};
 
-use super::{ColumnChoice, default_names};
+use super::ids::is_like_id;
+use super::{ColumnChoice, default_names, listed_names};
 use crate::error::Error;
 
 impl ColumnChoice<'_> {
-    /// The error about columns that could each fill a role. Its proposal makes no feature of the others.
+    /// The error about columns that could each fill a role. In a training its proposal makes no feature of the others,
+    /// unless they may be ratings that are known before.
     pub(super) fn ambiguous(&self, role: &str, candidates: &[usize]) -> Error {
         let names: Vec<&str> = candidates.iter().map(|column| self.names[*column].as_str()).collect();
         let (first, others) = (names[0], &names[1..]);
-        let (ignored, rest) = match self.spec.model {
-            None => (others, "a column that is neither chosen nor ignored may become a feature"),
-            Some(_) => (&[][..], "the model does not read the other columns"),
+        let chosen = |ignored: &[&str]| self.proposal(Some((role, first)), ignored);
+        let advice = match self.spec.model {
+            Some(_) => format!(
+                "choose one with the option {} (the model does not read the other columns)",
+                chosen(&[])
+            ),
+            None if role == "relevance" => {
+                let (quoted, are) =
+                    (others.join("\", \""), if others.len() == 1 { "is a feature" } else { "are features" });
+                let (with, without) = (chosen(&[]), chosen(others));
+                format!("choose one: if \"{quoted}\" {are}, with the option {with}, otherwise with {without}")
+            }
+            None => format!(
+                "choose one with the option {} (a column that is neither chosen nor ignored may become a feature)",
+                chosen(others)
+            ),
         };
-        let proposal = self.proposal(Some((role, first)), ignored);
-        let names = names.join(", ");
-        self.source.error(format!(
-            "the columns {names} could each be the {role}; choose one with the option {proposal} ({rest})"
-        ))
+        self.source.error(format!("the columns {} could each be the {role}; {advice}", names.join(", ")))
     }
 
     /// The option `columns` of the caller with a further role and further ignored columns.
@@ -34,31 +45,65 @@ impl ColumnChoice<'_> {
         format!("\"columns\": {}", Value::Object(columns))
     }
 
-    /// The error about a required role without a column (rule 2.4).
+    /// The error about a role without a column that it needs (rules 2.4, 2.9).
     pub(super) fn absent(&self, role: &str) -> Error {
-        let names = match default_names(role) {
-            [some @ .., last] if !some.is_empty() => format!("one {} or {last}", some.join(", ")),
-            names => format!("it {}", names.concat()),
-        };
+        let mut reasons = Vec::new();
         let is_default =
             |name: &str| default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name));
-        let mut reasons = Vec::new();
-        if let Some(name) = self.trained_name(role).filter(|name| !is_default(name)) {
+        if let Some(name) = self.trained_name(role).filter(|name| role == "doc" || !is_default(name)) {
             reasons.push(format!("the training read it from \"{name}\"; "));
         }
-        // Columns with a default name of the role that the model uses otherwise.
-        for (column, name) in self.names.iter().enumerate().filter(|(_, name)| is_default(name)) {
-            let what = match () {
-                () if self.is_feature(column) => "is a feature of the model",
-                () if self.was_ignored(column) => "was ignored in the training",
-                () => continue,
+        // 1. Columns with a default name of the role that are used otherwise.
+        let mut free = default_names(role).to_vec();
+        for (column, name) in self.names.iter().enumerate() {
+            let Some(known) = free.iter().position(|known| known.eq_ignore_ascii_case(name)) else {
+                continue;
+            };
+            let what = match self.key_of(name) {
+                Some(key) => format!("is listed under '{key}'"),
+                None if self.is_feature(column) => "is a feature of the model".to_owned(),
+                None if self.was_ignored(column) => "was ignored in the training".to_owned(),
+                None => continue,
             };
             reasons.push(format!("\"{name}\" {what}; "));
+            free.remove(known);
         }
+        // 2. Names and values that would do.
+        let names = match free[..] {
+            [] => String::new(),
+            [only] => format!("name it {only}, or "),
+            [ref some @ .., last] => format!("name one {} or {last}, or ", some.join(", ")),
+        };
+        let proposal = match self.document_guess(role) {
+            Some(name) => self.proposal(Some((role, name)), &[]),
+            None => format!("\"columns\": {{\"{role}\": \"...\"}}"),
+        };
+        let number = if role == "doc" && !self.spec.needs_doc_ids() {
+            " ({\"doc\": null} numbers the documents)"
+        } else {
+            ""
+        };
         self.source.error(format!(
-            "no {role} column among {}; {}name {names}, or use the option \"columns\": {{\"{role}\": \"...\"}}",
+            "no {role} column among {}; {}{names}use the option {proposal}{number}",
             self.names.join(", "),
             reasons.concat(),
         ))
+    }
+
+    /// The key of the option `columns` that names a column.
+    fn key_of(&self, name: &str) -> Option<&str> {
+        let mut entries = self.columns.into_iter().flatten();
+        let names = |value| listed_names(value).iter().any(|listed| listed.eq_ignore_ascii_case(name));
+        entries.find(|(_, value)| names(value)).map(|(key, _)| key.as_str())
+    }
+
+    /// The first column that is named like an id and has no other role, if the role is the document.
+    fn document_guess(&self, role: &str) -> Option<&str> {
+        let query = self.one("query").ok().flatten();
+        let free = |column: usize, name: &str| {
+            Some(column) != query && !self.is_feature(column) && self.key_of(name).is_none()
+        };
+        let mut columns = self.names.iter().enumerate().filter(|_| role == "doc");
+        columns.find(|(column, name)| is_like_id(name) && free(*column, name)).map(|(_, name)| name.as_str())
     }
 }

@@ -3,6 +3,7 @@
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.1, 2.2: Columns get roles by name, case-insensitively; the option `columns` overrides.
 //! * 2.3: Two columns that could fill one role are an error that asks for `columns`.
+//! * 2.9: A model that has read documents from a column needs one again, unless the option `columns` has `"doc": null`.
 //! * 2.13: With a model, a role has the column of the training. A feature of the model has no other role.
 
 mod ids;
@@ -16,6 +17,7 @@ use super::roles::FeatureColumns;
 use crate::arrange::ListConstraint;
 use crate::data::position_names;
 use crate::error::{Error, Result};
+use crate::options::COLUMN_KEYS as KEYS;
 
 pub use ids::LikeIds;
 
@@ -29,10 +31,6 @@ const NAMES: &[(&str, &[&str])] = &[
     ("weight", &["weight"]),
     ("slot", &["slot"]),
 ];
-
-/// Keys of the option `columns`.
-const KEYS: &[&str] =
-    &["query", "doc", "relevance", "features", "query_features", "weight", "slot", "ignore"];
 
 /// The default names of a role.
 fn default_names(role: &str) -> &'static [&'static str] {
@@ -136,6 +134,7 @@ impl<'a> ColumnChoice<'a> {
     pub fn one(&self, role: &str) -> Result<Option<usize>> {
         match self.columns.and_then(|columns| columns.get(role)) {
             Some(Value::String(name)) => return self.given(role, name).map(Some),
+            Some(Value::Null) if role == "doc" => return Ok(None),
             Some(Value::Array(_)) if matches!(role, "features" | "query_features") => return Ok(None),
             Some(other) => {
                 let what = format!("option 'columns', key '{role}'");
@@ -235,6 +234,31 @@ impl<'a> ColumnChoice<'a> {
             None if needed => Err(self.absent(role)),
             column => Ok(column),
         }
+    }
+
+    /// Requires a column of the documents to rank by a model that has read one: row numbers are no ids of those documents
+    /// (rule 2.9).
+    pub fn check_doc(&self, doc: Option<usize>) -> Result<()> {
+        let is_numbered = self.columns.is_some_and(|columns| columns.get("doc") == Some(&Value::Null));
+        let ranks = self.spec.judgments < Judgments::RelevanceAndWeight;
+        let had_column = self.trained_name("doc").is_some();
+        if doc.is_none() && had_column && ranks && !is_numbered { Err(self.absent("doc")) } else { Ok(()) }
+    }
+
+    /// Features of a training that have a default name of a role, with the role, unless the option `columns` lists the
+    /// features.
+    pub fn like_roles(&self, features: &FeatureColumns) -> Vec<(usize, &'static str)> {
+        let FeatureColumns::Wide(columns) = features else { return Vec::new() };
+        let is_listed = self.columns.is_some_and(|columns| columns.contains_key("features"));
+        if is_listed || self.spec.feature_set == FeatureSet::Known {
+            return Vec::new();
+        }
+        let role = |column: usize| {
+            let same =
+                |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(&self.names[column]));
+            NAMES.iter().find(|(_, names)| same(names)).map(|(role, _)| (column, *role))
+        };
+        columns.iter().filter_map(|&column| role(column)).collect()
     }
 
     /// The column of the diversity value or of the slot.
