@@ -71,6 +71,7 @@ impl Control {
     }
 
     /// The same control for work with its own memory.
+    #[must_use]
     pub fn for_memory(&self, memory: Memory) -> Self {
         Self { stop: Arc::clone(&self.stop), steps: Arc::clone(&self.steps), memory }
     }
