@@ -80,7 +80,7 @@ pub enum Error {
     #[error("{0}")]
     Unsupported(String),
     /// The work would need more memory than the option `max_memory` allows.
-    #[error("{what} needs {needed} bytes{}, more than the {allowed} of the option 'max_memory'; {way_out}", besides(*used))]
+    #[error("{what} needs {needed} bytes{}, more than the {allowed} of the option 'max_memory'; {way_out}, or raise max_memory", besides(*used))]
     Memory {
         /// What would be allocated.
         what: String,

@@ -158,7 +158,7 @@ mod tests {
         let error = memory.clone().reserve(50, "fitting", "fit less").unwrap_err().to_string();
         assert_eq!(
             error,
-            "fitting needs 50 bytes besides 60 in use, more than the 100 of the option 'max_memory'; fit less"
+            "fitting needs 50 bytes besides 60 in use, more than the 100 of the option 'max_memory'; fit less, or raise max_memory"
         );
         rows.resize(40, "reading", "").unwrap();
         assert_eq!(memory.available(), 60);

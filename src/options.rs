@@ -154,7 +154,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate], "value of a query without a relevant document in a mean"),
     def("seed", Rule::Integer(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
-    def("max_memory", Rule::Integer(1, u64::MAX), "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
+    def("max_memory", Rule::Bytes, "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
     def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print progress to standard error, if that is a terminal"),
@@ -173,6 +173,9 @@ pub const OPTIONS: &[OptionDef] = &[
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];
 
+/// Keys of the option `columns` that are no options.
+const ROLES: &[&str] = &["query", "doc", "relevance", "features", "weight", "slot", "ignore"];
+
 /// Parses and checks the options of a call of the kind `used`.
 ///
 /// # Errors
@@ -182,6 +185,11 @@ pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
+    if ROLES.contains(&key) {
+        return Err(Error::Unsupported(format!(
+            "unknown option '{key}'; columns are chosen with the option \"columns\": {{\"{key}\": ...}}"
+        )));
+    }
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
         if COLUMN_KEYS.contains(&key) {
             let problem = format!(
@@ -217,6 +225,10 @@ mod tests {
 
     #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
+        assert_eq!(
+            message(r#"{"query": "session_id"}"#),
+            "unknown option 'query'; columns are chosen with the option \"columns\": {\"query\": ...}"
+        );
         assert!(message(r#"{"lamda": 1}"#).starts_with("unknown option 'lamda', did you mean 'lambda'?"));
     }
 

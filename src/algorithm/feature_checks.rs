@@ -6,11 +6,15 @@
 //! | constant in queries | one value in every query |
 //! | running number | whole numbers that increase from row to row, or consecutive ones, each once |
 //! | date | whole numbers, all of the form YYYYMMDD or all plausible Unix times in seconds or milliseconds |
+//!
+//! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
 
 use rayon::prelude::*;
+use serde_json::{Map, Value};
 
+use super::short_report::significant;
 use crate::control::{Control, checkpoint};
-use crate::data::Dataset;
+use crate::data::{Dataset, ScalingKind};
 use crate::error::Result;
 use crate::math::order::sort_indices;
 
@@ -20,6 +24,8 @@ const FEWEST_ROWS: usize = 8;
 const NAMED: usize = 10;
 /// Plausible Unix times: 2000 to 2039, in seconds.
 const UNIX_SECONDS: std::ops::Range<f64> = 946_684_800.0..2_208_988_800.0;
+/// Standard deviations that differ by a larger factor need a scaling.
+const LARGEST_SPREAD_RATIO: f64 = 10.0;
 
 /// What is unusual about a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,21 +33,60 @@ enum Sign {
     Constant,
     ConstantInQueries,
     RunningNumber,
-    Date,
+    Date(DateFormat),
+}
+
+/// How dates are written as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DateFormat {
+    Calendar,
+    Seconds,
+    Milliseconds,
+}
+
+impl DateFormat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Calendar => "YYYYMMDD",
+            Self::Seconds => "Unix seconds",
+            Self::Milliseconds => "Unix milliseconds",
+        }
+    }
+
+    /// SQL for the days since a fixed date. With the current date the features would differ from call to call.
+    fn days(self, column: &str) -> String {
+        let column = format!("\"{}\"", column.replace('"', "\"\""));
+        match self {
+            Self::Calendar => format!(
+                "julianday(substr({column}, 1, 4) || '-' || substr({column}, 5, 2) || '-' || substr({column}, 7, 2)) - \
+                 julianday('2024-01-01')"
+            ),
+            Self::Seconds => format!("({column} - unixepoch('2024-01-01')) / 86400.0"),
+            Self::Milliseconds => format!("({column} / 1000.0 - unixepoch('2024-01-01')) / 86400.0"),
+        }
+    }
 }
 
 /// The unusual features of a training set.
 #[derive(Debug, Default)]
 pub struct FeatureChecks {
     signs: Vec<(String, Sign)>,
+    /// The warning about different spreads without a scaling.
+    spreads: Option<String>,
 }
 
 impl FeatureChecks {
-    /// Checks the features before they are scaled. `rows`: for each document the number of its row.
+    /// Checks the features before they are scaled. `rows`: for each document the number of its row. `settings`: those of the
+    /// training.
     ///
     /// # Errors
     /// An interruption.
-    pub fn of(data: &Dataset, rows: &[usize], control: &Control) -> Result<Self> {
+    pub fn of(
+        data: &Dataset,
+        rows: &[usize],
+        settings: &Map<String, Value>,
+        control: &Control,
+    ) -> Result<Self> {
         let mut by_row: Vec<usize> = (0..data.n_docs()).collect();
         sort_indices(&mut by_row, &|a, b| rows[a].cmp(&rows[b]));
         let sign = |column: usize| {
@@ -52,7 +97,9 @@ impl FeatureChecks {
         };
         let signs: Vec<Option<(String, Sign)>> =
             (0..data.names.len()).into_par_iter().map(sign).collect::<Result<_>>()?;
-        Ok(Self { signs: signs.into_iter().flatten().collect() })
+        let is_unscaled = settings.get("scale").is_some_and(|scale| scale == ScalingKind::None.name());
+        let spreads = if is_unscaled { spread_warning(data, control)? } else { None };
+        Ok(Self { signs: signs.into_iter().flatten().collect(), spreads })
     }
 
     /// A warning for each sign. Features that are constant in queries are useful as query features, and to functions that
@@ -64,31 +111,71 @@ impl FeatureChecks {
         };
         let mut in_queries = named(Sign::ConstantInQueries);
         in_queries.retain(|name| is_linear && !query_features.iter().any(|used| used == name));
-        [
+        let date = |format: DateFormat| {
+            let names = named(Sign::Date(format));
+            let days = names.first().map(|name| format.days(name)).unwrap_or_default();
+            let advice = "give the days since a fixed date, such as";
+            let problem = format!(
+                "features that look like dates ({}); {advice} {days}, or ignore them with the option 'columns'",
+                format.name()
+            );
+            (names, problem)
+        };
+        let found = [
             (
                 named(Sign::Constant),
-                "features with one value in all rows cannot rank; leave them out",
+                "features with one value in all rows cannot rank; leave them out".to_owned(),
             ),
             (
                 in_queries,
                 "features with one value in every query cannot rank its documents; leave them out, or make them query \
-                 features of an algorithm such as q_svm",
+                 features of an algorithm such as q_svm"
+                    .to_owned(),
             ),
             (
                 named(Sign::RunningNumber),
-                "features that are running numbers of the rows; if they are ids, ignore them with the option 'columns'",
+                "features that are running numbers of the rows; if they are ids, ignore them with the option 'columns'"
+                    .to_owned(),
             ),
-            (
-                named(Sign::Date),
-                "features that look like dates written as numbers; give an age, such as julianday('now') - \
-                 julianday(date), or ignore them with the option 'columns'",
-            ),
-        ]
-        .into_iter()
-        .filter(|(names, _)| !names.is_empty())
-        .map(|(names, problem)| format!("{problem}: {}", listed(&names)))
-        .collect()
+            date(DateFormat::Calendar),
+            date(DateFormat::Seconds),
+            date(DateFormat::Milliseconds),
+        ];
+        let signs = found.into_iter().filter(|(names, _)| !names.is_empty());
+        signs
+            .map(|(names, problem)| format!("{problem}: {}", listed(&names)))
+            .chain(self.spreads.clone())
+            .collect()
     }
+}
+
+/// A warning if the largest standard deviation of a feature is far above the smallest. Constant features do not count.
+fn spread_warning(data: &Dataset, control: &Control) -> Result<Option<String>> {
+    let deviation = |column: usize| {
+        control.check()?;
+        let rows = || (0..data.n_docs()).map(|row| data.features.at(row, column));
+        let mean = rows().sum::<f64>() / data.n_docs() as f64;
+        checkpoint();
+        let variance = rows().map(|x| (x - mean) * (x - mean)).sum::<f64>() / data.n_docs() as f64;
+        Ok((variance.sqrt(), column))
+    };
+    let mut deviations: Vec<(f64, usize)> =
+        (0..data.names.len()).into_par_iter().map(deviation).collect::<Result<_>>()?;
+    deviations.retain(|(deviation, _)| *deviation > 0.0);
+    deviations.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some((low, narrow)), Some((high, wide))) = (deviations.first(), deviations.last()) else {
+        return Ok(None);
+    };
+    Ok((high / low > LARGEST_SPREAD_RATIO).then(|| {
+        format!(
+            "without a scaling features with a large standard deviation dominate: it is {} for \"{}\", but {} for \"{}\"; \
+             set \"scale\": \"standard\"",
+            significant(*high),
+            data.names[*wide],
+            significant(*low),
+            data.names[*narrow]
+        )
+    }))
 }
 
 /// Quoted names; only the first if there are many.
@@ -113,13 +200,24 @@ impl Column<'_> {
             return None;
         }
         // Rows in the order of their dates have increasing numbers too, so dates are checked first.
-        let signs = [Sign::Constant, Sign::ConstantInQueries, Sign::Date, Sign::RunningNumber];
+        let signs = [
+            Sign::Constant,
+            Sign::ConstantInQueries,
+            Sign::Date(DateFormat::Calendar),
+            Sign::Date(DateFormat::Seconds),
+            Sign::Date(DateFormat::Milliseconds),
+            Sign::RunningNumber,
+        ];
         signs.into_iter().find(|sign| {
             checkpoint();
             match sign {
                 Sign::Constant => self.is_constant(0..self.by_row.len()),
                 Sign::ConstantInQueries => self.is_constant_in_queries(),
-                Sign::Date => self.is_date(),
+                Sign::Date(DateFormat::Calendar) => self.all(is_calendar_date),
+                Sign::Date(DateFormat::Seconds) => self.all(is_unix_time),
+                Sign::Date(DateFormat::Milliseconds) => {
+                    self.all(|x| is_whole(x) && is_unix_time((x / 1000.0).floor()))
+                }
                 Sign::RunningNumber => self.is_running_number(),
             }
         })
@@ -164,24 +262,20 @@ impl Column<'_> {
         let mut seen = vec![false; self.by_row.len()];
         values().all(|x| !std::mem::replace(&mut seen[(x - low) as usize], true))
     }
-
-    fn is_date(&self) -> bool {
-        let milliseconds = |x: f64| UNIX_SECONDS.contains(&(x / 1000.0));
-        self.all(is_whole)
-            && (self.all(is_calendar_date)
-                || self.all(|x| UNIX_SECONDS.contains(&x))
-                || self.all(milliseconds))
-    }
 }
 
 fn is_whole(x: f64) -> bool {
     x.fract().abs() <= 0.0
 }
 
-/// Whether a whole number is YYYYMMDD of the years 1900 to 2100. Single precision rounds days to even numbers, up to 32.
+fn is_unix_time(seconds: f64) -> bool {
+    is_whole(seconds) && UNIX_SECONDS.contains(&seconds)
+}
+
+/// Whether a number is YYYYMMDD of the years 1900 to 2100. Single precision rounds days to even numbers, up to 32.
 fn is_calendar_date(x: f64) -> bool {
     let (year, month, day) = (x / 10_000.0, x / 100.0 % 100.0, x % 100.0);
-    (1900.0..2101.0).contains(&year) && (1.0..13.0).contains(&month) && day <= 32.0
+    is_whole(x) && (1900.0..2101.0).contains(&year) && (1.0..13.0).contains(&month) && day <= 32.0
 }
 
 #[cfg(test)]
@@ -210,7 +304,7 @@ mod tests {
             duplicates: 0,
         };
         let rows: Vec<usize> = (0..12).collect();
-        FeatureChecks::of(&data, &rows, &Control::default()).unwrap().signs
+        FeatureChecks::of(&data, &rows, &Map::new(), &Control::default()).unwrap().signs
     }
 
     fn sign(values: [f64; 12]) -> Option<Sign> {
@@ -229,16 +323,16 @@ mod tests {
         assert_eq!(sign(column(|row| (3 * row + row % 2) as f64)), Some(Sign::RunningNumber), "with gaps");
         assert_eq!(sign(column(|row| (5 * row % 12) as f64)), Some(Sign::RunningNumber), "in another order");
         let days = [20_240_131.0, 20_231_105.0, 19_991_231.0, 20_240_229.0];
-        assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date));
+        assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date(DateFormat::Calendar)));
         assert_eq!(
             sign(column(|row| f64::from(days[row % 4] as f32))),
-            Some(Sign::Date),
+            Some(Sign::Date(DateFormat::Calendar)),
             "in single precision"
         );
         let seconds = column(|row| 1.7e9 + (row * 86_400 % 500_000) as f64);
-        assert_eq!(sign(seconds), Some(Sign::Date));
-        assert_eq!(sign(column(|row| 1.7e9 + (row * 3600) as f64)), Some(Sign::Date), "in order");
-        assert_eq!(sign(seconds.map(|x| 1000.0 * x)), Some(Sign::Date));
+        assert_eq!(sign(seconds), Some(Sign::Date(DateFormat::Seconds)));
+        assert_eq!(sign(column(|row| 1.7e9 + (row * 3600) as f64)), Some(Sign::Date(DateFormat::Seconds)), "in order");
+        assert_eq!(sign(seconds.map(|x| 1000.0 * x)), Some(Sign::Date(DateFormat::Milliseconds)));
     }
 
     #[test]
@@ -257,7 +351,7 @@ mod tests {
     fn warnings_name_features_and_leave_out_query_features() {
         let constant_in_queries = column(|row| (row / 4) as f64);
         let columns = [("a", [0.0; 12]), ("b", [1.0; 12]), ("mood", constant_in_queries)];
-        let checks = FeatureChecks { signs: signs(&columns) };
+        let checks = FeatureChecks { signs: signs(&columns), spreads: None };
         let warnings = checks.warnings(true, &[]);
         assert_eq!(
             warnings[0],

@@ -236,6 +236,7 @@ impl LambdaSelection {
     /// A warning that the metric is the same with every candidate.
     fn same_value_warning(&self, searched: &Searched) -> Option<String> {
         let Searched { name, advice, center, .. } = searched;
+        let advice = advice.map_or_else(|| format!("give candidates with the option '{name}'"), str::to_owned);
         let value = self.value().filter(|_| self.curve.len() > 1)?;
         if (0..self.curve.len()).any(|index| !self.is_equal(index, value)) {
             return None;
@@ -251,32 +252,27 @@ impl LambdaSelection {
         self.curve[index].1.is_some_and(|other| (other - value).abs() <= 0.0)
     }
 
-    /// A warning if the chosen candidate is the smallest or the largest of several.
+    /// A warning if the chosen candidate is the smallest or the largest of several, and better than the one beside it.
     fn end_warning(&self, searched: &Searched) -> Option<String> {
         let Searched { name, advice, center, limits, .. } = searched;
         let (chosen, last) = (self.chosen?, self.curve.len().checked_sub(1).filter(|last| *last > 0)?);
         let (value, n) = (self.curve[chosen].0, last + 1);
-        let (end, other_end, other) = match chosen {
-            0 if value < limits.1 => ("largest", last, "larger"),
-            chosen if chosen == last && value > limits.0 => ("smallest", 0, "smaller"),
+        let (end, other_end, beside, other, factor) = match chosen {
+            0 if value < limits.1 => ("largest", last, 1, "larger", 10.0),
+            chosen if chosen == last && value > limits.0 => ("smallest", 0, last - 1, "smaller", 0.1),
             _ => return None,
         };
-        // Candidates beside the end that are as good: a value beyond it is hardly better.
-        let best = self.value()?;
-        let inwards: Vec<usize> = if chosen == 0 { (1..n).collect() } else { (0..last).rev().collect() };
-        let equal = inwards.into_iter().take_while(|index| self.is_equal(*index, best)).last();
-        let (value, other_end) = (significant(value), significant(self.curve[other_end].0));
-        let meaning = match (center, equal) {
-            (Some(center), _) if chosen == 0 => {
-                format!("no smaller one is clearly better than {center} alone")
+        let meaning = match center {
+            Some(center) if chosen == 0 => format!("no smaller one is clearly better than {center} alone"),
+            // The candidate beside it is as good: a value beyond it is hardly better.
+            _ if self.is_equal(beside, self.value()?) => return None,
+            _ => {
+                let candidates = || format!("set \"{name}\": [{}]", searched.from(value, factor));
+                let advice = advice.map_or_else(candidates, str::to_owned);
+                format!("a {other} one may be better: {advice}")
             }
-            (_, Some(equal)) => format!(
-                "all from {value} to {} give the same {}, so the choice among them does not matter",
-                significant(self.curve[equal].0),
-                self.metric
-            ),
-            (_, None) => format!("a {other} one may be better: {advice}"),
         };
+        let (value, other_end) = (significant(value), significant(self.curve[other_end].0));
         Some(format!("{name} {value} is the {end} of {n} candidates, {value} to {other_end}; {meaning}"))
     }
 }
@@ -286,8 +282,8 @@ impl LambdaSelection {
 pub(super) struct Searched {
     /// Its name in the report.
     pub name: &'static str,
-    /// How other candidates can be tried.
-    pub advice: String,
+    /// How other candidates can be tried, if the option of its name does not take them.
+    pub advice: Option<&'static str>,
     /// The value in use.
     pub used: f64,
     /// Candidates at or beyond these limits are no better if they are smaller or larger.
@@ -299,8 +295,17 @@ pub(super) struct Searched {
 impl Searched {
     /// A value with an option of its name and without limits.
     pub fn new(name: &'static str, used: f64) -> Self {
-        let advice = format!("give candidates with the option '{name}'");
-        Self { name, advice, used, limits: (0.0, f64::INFINITY), center: None }
+        Self { name, advice: None, used, limits: (0.0, f64::INFINITY), center: None }
+    }
+
+    /// A value and two beyond it, as a list. Values with a smallest one are whole numbers.
+    fn from(&self, value: f64, factor: f64) -> String {
+        let (low, high) = self.limits;
+        let next = |x: &f64| if low > 0.0 { (x + (factor - 1.0).signum()).clamp(low, high) } else { x * factor };
+        let mut values: Vec<String> =
+            std::iter::successors(Some(value), |x| Some(next(x))).take(3).map(significant).collect();
+        values.dedup();
+        values.join(", ")
     }
 }
 
@@ -335,27 +340,25 @@ mod tests {
         let warning = |chosen: usize, searched: Searched| selection(&curve, chosen).warning(&searched);
         assert_eq!(
             warning(2, Searched::new("lambda", 0.001)).unwrap(),
-            "lambda 0.001 is the smallest of 3 candidates, 0.001 to 1000; a smaller one may be better: give candidates with \
-             the option 'lambda'"
+            "lambda 0.001 is the smallest of 3 candidates, 0.001 to 1000; a smaller one may be better: set \"lambda\": [0.001, \
+             0.0001, 0.00001]"
         );
         assert_eq!(
             warning(0, Searched::new("radius", 1000.0)).unwrap(),
-            "radius 1000 is the largest of 3 candidates, 1000 to 0.001; a larger one may be better: give candidates with \
-             the option 'radius'"
+            "radius 1000 is the largest of 3 candidates, 1000 to 0.001; a larger one may be better: set \"radius\": [1000, \
+             10000, 100000]"
         );
         assert_eq!(warning(1, Searched::new("lambda", 1.0)), None);
         let flat = selection(&[(100.0, 0.3), (10.0, 0.3), (1.0, 0.2)], 0);
-        assert_eq!(
-            flat.warning(&Searched::new("lambda", 100.0)).unwrap(),
-            "lambda 100 is the largest of 3 candidates, 100 to 1; all from 100 to 10 give the same ndcg@10, so the choice among \
-             them does not matter"
-        );
+        assert_eq!(flat.warning(&Searched::new("lambda", 100.0)), None);
         let prior = Searched { center: Some("the prior"), ..Searched::new("lambda", 1000.0) };
         assert!(
             warning(0, prior).unwrap().ends_with("no smaller one is clearly better than the prior alone")
         );
         let limited = Searched { limits: (0.001, 1000.0), ..Searched::new("components", 1.0) };
         assert_eq!(warning(0, limited.clone()), None);
+        let components = Searched { limits: (1.0, 8.0), ..Searched::new("components", 7.0) };
+        assert_eq!((components.from(7.0, 10.0), components.from(3.0, 0.1)), ("7, 8".into(), "3, 2, 1".into()));
         assert_eq!(warning(2, limited), None);
         assert_eq!(selection(&curve[..1], 0).warning(&Searched::new("lambda", 1.0)), None);
     }

@@ -16,17 +16,27 @@ pub enum ReportLength {
 
 named!(ReportLength { Full = "full", Short = "short" });
 
-/// One line: name, version and algorithm of the model, counts, what validation chose, its value, seconds, warnings.
+/// One line: name, version and algorithm of the model, whether it is not active, counts, what validation chose, its value, seconds, warnings.
 pub fn short_report(report: &Value) -> String {
     let text = |key: &str| report[key].as_str().unwrap_or_default();
-    let mut parts =
-        vec![format!("{} queries", report["queries"]), format!("{} documents", report["documents"])];
+    // 1. Counts, with those of the rows of an update.
+    let count = |key: &str| {
+        let added = report["added"][key].as_u64().map(|added| format!(" ({added} added)"));
+        format!("{} {key}{}", report[key], added.unwrap_or_default())
+    };
+    let mut parts = vec![count("queries"), count("documents")];
+    let features = report["features"].as_u64().filter(|features| *features > 0);
+    parts.extend(features.map(|features| counted(features, "feature", "")));
+    let ignored = report["roles"]["ignored"].as_array().map_or(0, Vec::len) as u64;
+    parts.extend((ignored > 0).then(|| counted(ignored, "column", " ignored")));
+    // 2. What validation chose.
     let chosen = ["lambda", "components", "radius"].iter().find_map(|key| Some((key, report[key].as_f64()?)));
     parts.extend(chosen.map(|(key, value)| format!("{key} {}", significant(value))));
     let validation = &report["validation"];
     let value = validation["best"].as_f64().zip(validation["metric"].as_str());
     parts.extend(value.map(|(value, metric)| format!("{metric} {value:.4} on validation")));
     parts.push(format!("{:.1} s", report["seconds"]["all"].as_f64().unwrap_or_default()));
+    // 3. Warnings.
     let warnings: Vec<&str> =
         report["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     parts.push(match warnings[..] {
@@ -35,13 +45,19 @@ pub fn short_report(report: &Value) -> String {
         [first, ..] => format!("{} warnings, first: {first}", warnings.len()),
     });
     let (name, version, algorithm) = (text("name"), &report["version"], text("algorithm"));
-    // A model named after its algorithm says so once.
+    // 4. The model. One named after its algorithm says so once.
     let model = if name == algorithm {
         format!("{name}@{version}")
     } else {
         format!("{name}@{version} ({algorithm})")
     };
-    format!("{model}: {}", parts.join(", ")).replace(['\n', '\r'], " ")
+    let state = if report["active"] == false { ", not active" } else { "" };
+    format!("{model}{state}: {}", parts.join(", ")).replace(['\n', '\r'], " ")
+}
+
+/// A number of things, such as `2 columns ignored`.
+fn counted(count: u64, thing: &str, rest: &str) -> String {
+    format!("{count} {thing}{}{rest}", if count == 1 { "" } else { "s" })
 }
 
 /// A number with four significant digits.
@@ -66,6 +82,21 @@ mod tests {
             short_report(&report),
             "hotels@3 (rank_svm): 80 queries, 960 documents, lambda 0.01, ndcg@10 0.8765 on validation, 1.2 s, no warnings"
         );
+        report["active"] = json!(false);
+        report["features"] = json!(5);
+        report["roles"] = json!({"ignored": ["price"]});
+        report["added"] = json!({"queries": 8, "documents": 96});
+        assert!(
+            short_report(&report).starts_with(
+                "hotels@3 (rank_svm), not active: 80 queries (8 added), 960 documents (96 added), 5 features, 1 column \
+                 ignored, lambda"
+            ),
+            "{}",
+            short_report(&report)
+        );
+        for key in ["active", "features", "roles", "added"] {
+            report[key] = Value::Null;
+        }
         report["name"] = json!("rank_svm");
         report["validation"] = Value::Null;
         report["lambda"] = Value::Null;

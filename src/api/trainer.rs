@@ -242,7 +242,7 @@ fn train(
     // 2. Fit, with everything that the model tells about its training.
     let facts = DataFacts::of(&data);
     let leakage = signs_of_leakage(&data, doc);
-    let checks = FeatureChecks::of(&data, &read_report.rows, control)?;
+    let checks = FeatureChecks::of(&data, &read_report.rows, &spec.settings()?, control)?;
     let features = data.names.clone();
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
     let trained = spec.fit(set, control)?;

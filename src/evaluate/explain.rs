@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::fit_cache::FitCache;
 use crate::control::Control;
+use crate::data::QueryFeatureKind;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::model::{Key, Linear, Model, Ranker};
@@ -41,7 +42,7 @@ pub fn function_for(
     let global = |linear: &Linear| match query_features {
         None => Ok(Arc::clone(linear.function())),
         Some(_) => Err(Error::Unsupported(format!(
-            "the model '{}' has one function for all queries and takes no query features",
+            "a model of '{}' has one function for all queries and takes no query features",
             model.card.algorithm
         ))),
     };
@@ -54,8 +55,9 @@ pub fn function_for(
     let rule = ranker.query_rule();
     let Some(query_features) = query_features else {
         let names = rule.names.join(", ");
+        let of = if rule.kind == QueryFeatureKind::Mean { "the means over the query of " } else { "" };
         return Err(Error::Unsupported(format!(
-            "the model's function depends on the query; give its query features ({names}) too, or rank all documents of the query"
+            "the model's function depends on the query; give its query features ({of}{names}) too, or rank all documents of the query"
         )));
     };
     let features = rule.scaled(query_features)?;

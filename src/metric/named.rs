@@ -31,15 +31,21 @@ impl Metric {
         }
     }
 
-    /// The metric with this name and default options: `name` or `name@k`, in upper or lower case.
+    /// The metric with this name and default options: `name` or `name@k`, in upper or lower case, with or without spaces around it.
     ///
     /// # Errors
     /// An unknown name; a cutoff that is no whole number from 1 or for a metric without one.
     pub fn parse(text: &str) -> Result<Self> {
+        let text = text.trim();
         let (name, cutoff) = text.split_once('@').map_or((text, None), |(name, k)| (name, Some(k)));
         if let Some(def) = SUBTOPIC_METRICS.iter().find(|def| def.name.eq_ignore_ascii_case(name)) {
             let advice = format!("it is over subtopics, not relevance; use the aggregate {}", def.function);
             return Err(Error::Unsupported(format!("metric '{name}': {advice}")));
+        }
+        // A usual short form that is too short to be near any name.
+        if name.eq_ignore_ascii_case("p") {
+            let rest = &text[name.len()..];
+            return Err(Error::Unsupported(format!("unknown metric '{text}', did you mean 'precision{rest}'?")));
         }
         let def = METRICS.iter().find(|def| def.name.eq_ignore_ascii_case(name));
         let def = def.ok_or_else(|| Error::unknown("metric", name, METRICS.iter().map(|def| def.name)))?;
@@ -196,7 +202,7 @@ mod tests {
             }
         }
         assert_eq!(Metric::parse("ndcg@010").unwrap().cutoff(), Some(10));
-        for (given, name) in [("nDCG@10", "ndcg@10"), ("MAP", "map"), ("Precision@5", "precision@5")] {
+        for (given, name) in [("nDCG@10", "ndcg@10"), ("MAP", "map"), ("Precision@5", "precision@5"), ("ndcg@10 ", "ndcg@10")] {
             assert_eq!(Metric::parse(given).unwrap().name(), name);
         }
     }
@@ -204,6 +210,7 @@ mod tests {
     #[test]
     fn refusals_say_what_is_allowed() {
         assert!(refusal("ndgc@10").starts_with("unknown metric 'ndgc', did you mean 'ndcg'?"));
+        assert_eq!(refusal("p@5"), "unknown metric 'p@5', did you mean 'precision@5'?");
         let allowed = "allowed is a whole number from 1, as in 'ndcg@10', or none";
         for cutoff in ["", "0", "-1", "+1", "1.5", "ten", "99999999999999999999999"] {
             let expected = format!("cutoff of the metric 'ndcg': got '{cutoff}', {allowed}");

@@ -110,6 +110,8 @@ impl Model {
             "the model matches all documents of a query to its slots".to_owned()
         } else if !self.scaling.pointwise() {
             format!("the model's scaling \"{}\" needs all documents of a query", self.scaling.kind().name())
+        } else if !scorer.pointwise() && self.card.algorithm == "auto" {
+            "a scaling of 'auto' needs all documents of a query (\"quantile_minmax\")".to_owned()
         } else if !scorer.pointwise() {
             "the model's form \"ranking\" needs all documents of a query".to_owned()
         } else {

@@ -25,6 +25,8 @@ pub enum Rule {
     OneOf(&'static [&'static str]),
     /// An integer in this range, both ends included.
     Integer(u64, u64),
+    /// A whole number of bytes, at least 1.
+    Bytes,
     /// A number above the first and at most the second.
     Above(f64, f64),
     /// A number in this range, both ends included.
@@ -51,6 +53,7 @@ impl Rule {
             Self::TextArrayOrObject => value.is_string() || value.is_array() || value.is_object(),
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
+            Self::Bytes => value.as_u64().is_some_and(|n| n > 0),
             Self::Integer(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
             Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
@@ -108,6 +111,7 @@ impl fmt::Display for Rule {
             Self::Texts => f.write_str("a text or an array of texts"),
             Self::OneOf([only]) => write!(f, "only \"{only}\""),
             Self::OneOf(words) => write!(f, "one of {}", quoted(words)),
+            Self::Bytes => f.write_str("a whole number of bytes from 1"),
             Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
             Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
             Self::Between(low, high) => write!(f, "a number from {low} to {high}"),

@@ -148,7 +148,7 @@ impl TrainingSpec for AutoSpec {
         let selection = LambdaSelection { metric, split: cells.split(), curve, chosen: best.chosen };
         let lambda = best.lambda();
         let searched = Searched {
-            advice: "its candidates are fixed; train regression with the option 'lambda'".to_owned(),
+            advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
             ..Searched::new("lambda", lambda)
         };
         let judge = Judge { data: &tried, queries: &cells.held_out() };

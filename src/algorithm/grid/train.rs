@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
             spec: &|_| Ok(spec.clone()),
             tendency: Tendency::Best,
             searched: Searched {
-                advice: "its candidates are fixed, but \"prior\": \"zero\" needs none".to_owned(),
+                advice: Some("its candidates are fixed, but \"prior\": \"zero\" needs none"),
                 ..Searched::new("prior_lambda", prior.lambda)
             },
         };

@@ -153,7 +153,7 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
     let ranker = model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries());
     let Some(ranker) = ranker else {
         let name = &model.card.algorithm;
-        return Err(Error::Unsupported(format!("the model '{name}' uses no neighbors")));
+        return Err(Error::Unsupported(format!("a model of '{name}' uses no neighbors")));
     };
     let features =
         ranker.query_rule().scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;

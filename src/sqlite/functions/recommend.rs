@@ -32,7 +32,7 @@ fn factored(model: &Model) -> Result<&Factored> {
         return Ok(factored);
     }
     let name = &model.card.algorithm;
-    Err(Error::Unsupported(format!("the model '{name}' has no users and items; train one with 'cofi_rank'")))
+    Err(Error::Unsupported(format!("a model of '{name}' has no users and items; train one with 'cofi_rank'")))
 }
 
 /// `ltr_recommend`.

@@ -251,8 +251,10 @@ impl Request {
         let (facts, features) = (DataFacts::of(&data), data.names.clone());
         let leakage = signs_of_leakage(&data, roles.doc_name());
         let roles_warnings = roles.warnings(&read_report);
-        let checks =
-            self.limits.run(connection, |control| FeatureChecks::of(&data, &read_report.rows, control))?;
+        let settings = training.settings()?;
+        let checks = self
+            .limits
+            .run(connection, |control| FeatureChecks::of(&data, &read_report.rows, &settings, control))?;
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
         let trained = self.limits.run(connection, |control| training.fit(set, control))?;
         // 3. The report and the model.
@@ -322,4 +324,41 @@ pub(super) fn check_model_bytes(connection: &Connection, bytes: u64) -> Result<(
          \"fit_at\" is \"query_time\", a function for each: give features as BLOBs of ltr_vec, which take half of REAL \
          columns; leave out features or less relevant documents; or use rank_svm, which keeps neither"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Forty rows with days from 2024-01-01 on, in three formats.
+    const DATES: &str = "CREATE TABLE dated AS
+        WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 39),
+        days(i, day) AS (SELECT i, date('2024-01-01', (i * 37 % 400) || ' days') FROM n)
+        SELECT i / 8 AS query_id, i AS doc_id, i % 3 AS relevance, i * 7 % 11 AS x,
+               CAST(strftime('%Y%m%d', day) AS INTEGER) AS \"the day\", unixepoch(day) AS since,
+               1000 * unixepoch(day) AS sent FROM days";
+
+    /// The SQL that warnings propose runs as it is, and gives the days.
+    #[test]
+    fn proposed_days_are_numbers() {
+        let connection = Connection::open_in_memory().unwrap();
+        crate::register(&connection).unwrap();
+        connection.execute_batch(DATES).unwrap();
+        let text = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+        let report = text("SELECT ltr_train('rank_svm', 'dated', '{\"lambda\": 1}')");
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let proposed = |warning: &Value| -> Option<String> {
+            let rest = warning.as_str()?.split_once("such as ")?.1;
+            rest.split_once(", or ignore").map(|(days, _)| days.to_owned())
+        };
+        let proposals: Vec<String> = report["warnings"].as_array().unwrap().iter().filter_map(proposed).collect();
+        assert_eq!(proposals.len(), 3, "{report}");
+        for days in proposals {
+            let sql = format!(
+                "SELECT count(*) || ' ' || count(days) || ' ' || min(days) || ' ' || (max(days) BETWEEN 300 AND 400)
+                   FROM (SELECT {days} AS days FROM dated)"
+            );
+            assert_eq!(text(&sql), "40 40 0.0 1", "{days}");
+        }
+    }
 }

@@ -148,8 +148,15 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
             (chunks, []) => chunks.iter().map(|chunk| f64::from(f32::from_le_bytes(*chunk))).collect(),
             _ => return Err(refuse(format!("a BLOB of {} bytes, not a multiple of 4", bytes.len()))),
         },
-        ValueRef::Text(bytes) => serde_json::from_slice(bytes)
-            .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?,
+        ValueRef::Text(bytes) => {
+            let values: Vec<Option<f64>> = serde_json::from_slice(bytes)
+                .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
+            let number = |(at, value): (usize, Option<f64>)| {
+                let allowed = "a number for every feature, such as coalesce(x, 0) for a missing one";
+                value.ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))
+            };
+            values.into_iter().enumerate().map(number).collect::<Result<_>>()?
+        }
         other => return Err(refuse(describe(other))),
     };
     match values.iter().position(|value| !value.is_finite()) {

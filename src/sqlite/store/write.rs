@@ -185,7 +185,10 @@ impl Store<'_> {
         };
         let explained = |problem| format!("the model could not be stored: {problem}{lost}{ADVICE}");
         outcome.map_err(|error| match error {
-            Error::Busy(problem) => Error::Busy(explained(problem)),
+            Error::Busy(problem) => Error::Busy(format!(
+                "another connection held a lock for 5 seconds, so nothing was stored ({problem}){lost}; call again when its \
+                 transaction has ended"
+            )),
             Error::Host(problem) => Error::Host(explained(problem)),
             other => other,
         })
