@@ -173,9 +173,6 @@ pub const OPTIONS: &[OptionDef] = &[
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];
 
-/// Keys of the option `columns` that are no options.
-const ROLES: &[&str] = &["query", "doc", "relevance", "features", "weight", "slot", "ignore"];
-
 /// Parses and checks the options of a call of the kind `used`.
 ///
 /// # Errors
@@ -185,11 +182,6 @@ pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
-    if ROLES.contains(&key) {
-        return Err(Error::Unsupported(format!(
-            "unknown option '{key}'; columns are chosen with the option \"columns\": {{\"{key}\": ...}}"
-        )));
-    }
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
         if COLUMN_KEYS.contains(&key) {
             let problem = format!(
@@ -225,10 +217,6 @@ mod tests {
 
     #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
-        assert_eq!(
-            message(r#"{"query": "session_id"}"#),
-            "unknown option 'query'; columns are chosen with the option \"columns\": {\"query\": ...}"
-        );
         assert!(message(r#"{"lamda": 1}"#).starts_with("unknown option 'lamda', did you mean 'lambda'?"));
     }
 

@@ -331,7 +331,11 @@ mod tests {
         );
         let seconds = column(|row| 1.7e9 + (row * 86_400 % 500_000) as f64);
         assert_eq!(sign(seconds), Some(Sign::Date(DateFormat::Seconds)));
-        assert_eq!(sign(column(|row| 1.7e9 + (row * 3600) as f64)), Some(Sign::Date(DateFormat::Seconds)), "in order");
+        assert_eq!(
+            sign(column(|row| 1.7e9 + (row * 3600) as f64)),
+            Some(Sign::Date(DateFormat::Seconds)),
+            "in order"
+        );
         assert_eq!(sign(seconds.map(|x| 1000.0 * x)), Some(Sign::Date(DateFormat::Milliseconds)));
     }
 

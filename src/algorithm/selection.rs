@@ -236,7 +236,8 @@ impl LambdaSelection {
     /// A warning that the metric is the same with every candidate.
     fn same_value_warning(&self, searched: &Searched) -> Option<String> {
         let Searched { name, advice, center, .. } = searched;
-        let advice = advice.map_or_else(|| format!("give candidates with the option '{name}'"), str::to_owned);
+        let advice =
+            advice.map_or_else(|| format!("give candidates with the option '{name}'"), str::to_owned);
         let value = self.value().filter(|_| self.curve.len() > 1)?;
         if (0..self.curve.len()).any(|index| !self.is_equal(index, value)) {
             return None;
@@ -301,7 +302,8 @@ impl Searched {
     /// A value and two beyond it, as a list. Values with a smallest one are whole numbers.
     fn from(&self, value: f64, factor: f64) -> String {
         let (low, high) = self.limits;
-        let next = |x: &f64| if low > 0.0 { (x + (factor - 1.0).signum()).clamp(low, high) } else { x * factor };
+        let next =
+            |x: &f64| if low > 0.0 { (x + (factor - 1.0).signum()).clamp(low, high) } else { x * factor };
         let mut values: Vec<String> =
             std::iter::successors(Some(value), |x| Some(next(x))).take(3).map(significant).collect();
         values.dedup();
@@ -358,7 +360,10 @@ mod tests {
         let limited = Searched { limits: (0.001, 1000.0), ..Searched::new("components", 1.0) };
         assert_eq!(warning(0, limited.clone()), None);
         let components = Searched { limits: (1.0, 8.0), ..Searched::new("components", 7.0) };
-        assert_eq!((components.from(7.0, 10.0), components.from(3.0, 0.1)), ("7, 8".into(), "3, 2, 1".into()));
+        assert_eq!(
+            (components.from(7.0, 10.0), components.from(3.0, 0.1)),
+            ("7, 8".into(), "3, 2, 1".into())
+        );
         assert_eq!(warning(2, limited), None);
         assert_eq!(selection(&curve[..1], 0).warning(&Searched::new("lambda", 1.0)), None);
     }

@@ -45,7 +45,9 @@ impl Metric {
         // A usual short form that is too short to be near any name.
         if name.eq_ignore_ascii_case("p") {
             let rest = &text[name.len()..];
-            return Err(Error::Unsupported(format!("unknown metric '{text}', did you mean 'precision{rest}'?")));
+            return Err(Error::Unsupported(format!(
+                "unknown metric '{text}', did you mean 'precision{rest}'?"
+            )));
         }
         let def = METRICS.iter().find(|def| def.name.eq_ignore_ascii_case(name));
         let def = def.ok_or_else(|| Error::unknown("metric", name, METRICS.iter().map(|def| def.name)))?;
@@ -202,7 +204,9 @@ mod tests {
             }
         }
         assert_eq!(Metric::parse("ndcg@010").unwrap().cutoff(), Some(10));
-        for (given, name) in [("nDCG@10", "ndcg@10"), ("MAP", "map"), ("Precision@5", "precision@5"), ("ndcg@10 ", "ndcg@10")] {
+        for (given, name) in
+            [("nDCG@10", "ndcg@10"), ("MAP", "map"), ("Precision@5", "precision@5"), ("ndcg@10 ", "ndcg@10")]
+        {
             assert_eq!(Metric::parse(given).unwrap().name(), name);
         }
     }

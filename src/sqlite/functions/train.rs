@@ -351,7 +351,8 @@ mod tests {
             let rest = warning.as_str()?.split_once("such as ")?.1;
             rest.split_once(", or ignore").map(|(days, _)| days.to_owned())
         };
-        let proposals: Vec<String> = report["warnings"].as_array().unwrap().iter().filter_map(proposed).collect();
+        let proposals: Vec<String> =
+            report["warnings"].as_array().unwrap().iter().filter_map(proposed).collect();
         assert_eq!(proposals.len(), 3, "{report}");
         for days in proposals {
             let sql = format!(
