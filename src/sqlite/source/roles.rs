@@ -61,7 +61,7 @@ pub struct Roles {
     /// Features that are named like ids (rule 2.12).
     pub like_ids: Option<LikeIds>,
     /// Features that are named like a role, with the role (rule 2.11).
-    like_roles: Vec<(usize, &'static str)>,
+    role_named: Vec<(usize, &'static str)>,
 }
 
 impl Roles {
@@ -93,8 +93,8 @@ impl Roles {
         // 3. Everything else is ignored, and reported.
         let used = |column: &usize| taken.contains(column) || features.all().contains(column);
         ignored.extend((0..names.len()).filter(|column| !used(column)));
+        let role_named = choice.like_roles(&features);
         let like_ids = choice.like_ids(&features, query_features.as_ref(), doc);
-        let like_roles = choice.like_roles(&features);
         Ok(Self {
             names,
             query,
@@ -107,7 +107,7 @@ impl Roles {
             query_features,
             ignored,
             like_ids,
-            like_roles,
+            role_named,
         })
     }
 
@@ -123,7 +123,7 @@ impl Roles {
         self.ignored.extend(query_features.iter().chain([&features]).flat_map(FeatureColumns::all));
         self.ignored.sort_unstable();
         self.like_ids = None;
-        self.like_roles.clear();
+        self.role_named.clear();
         self
     }
 
@@ -135,7 +135,7 @@ impl Roles {
     /// Warnings about features that are named like a role, and about ignored columns that may be meant as numbers.
     pub fn warnings(&self, read: &ReadReport) -> Vec<String> {
         let is_feature = |name: &String| !read.ignored.contains(name);
-        let like_roles = self.like_roles.iter().map(|(column, role)| (&self.names[*column], role));
+        let like_roles = self.role_named.iter().map(|(column, role)| (&self.names[*column], role));
         let like_roles = like_roles.filter(|(name, _)| is_feature(name)).map(|(name, role)| {
             format!(
                 "the feature \"{name}\" is named like the role {role}; if it is no property of the document, ignore it with the \
