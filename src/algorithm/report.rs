@@ -193,8 +193,6 @@ pub fn signs_of_leakage(data: &Dataset, doc: Option<&str>) -> Vec<String> {
             ));
         }
     }
-    if data.duplicates > 0 {
-        warnings.push(format!("{} rows repeat a (query, document) of another row", data.duplicates));
-    }
+    warnings.extend(data.repeated_rows());
     warnings
 }

@@ -82,6 +82,12 @@ impl Dataset {
         self.doc_ids.len()
     }
 
+    /// A warning about rows that repeat a (query, document).
+    pub fn repeated_rows(&self) -> Option<String> {
+        let repeated = || format!("{} rows repeat a (query, document) of another row", self.duplicates);
+        (self.duplicates > 0).then(repeated)
+    }
+
     /// Bytes that it takes.
     pub fn bytes(&self) -> u64 {
         let ids = [&self.query_ids, &self.doc_ids, &self.groups];

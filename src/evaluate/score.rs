@@ -89,7 +89,7 @@ impl<'a> ScoringJob<'a> {
     ) -> Result<Self> {
         model.check_width(data.features.columns())?;
         let n = data.n_queries();
-        let (seen, fitted, warnings) = (n, 0, Vec::new());
+        let (seen, fitted, warnings) = (n, 0, data.repeated_rows().into_iter().collect());
         let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);
         let mut job = Self {
             model,

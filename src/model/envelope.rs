@@ -130,9 +130,8 @@ pub fn read_key(bytes: &[u8]) -> Result<Key> {
     }
     let version = u16::from_le_bytes([bytes[8], bytes[9]]);
     if version != VERSION {
-        return corrupt(format!(
-            "format version {version}, this library reads {VERSION}; train the model again"
-        ));
+        let way_out = if version > VERSION { "use a newer library" } else { "train the model again" };
+        return corrupt(format!("format version {version}, this library reads {VERSION}; {way_out}"));
     }
     let mut key = [0; 16];
     key.copy_from_slice(&bytes[HASHED..KEY_END]);

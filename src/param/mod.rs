@@ -16,6 +16,9 @@ pub use named::Named;
 pub(crate) use named::named;
 pub use rule::Rule;
 
+/// Longest text of parameters in bytes. Parsing is not interrupted, and takes about 50 times the memory of the text.
+const MAX_BYTES: usize = 256 << 10;
+
 /// Default values of parameters that are names: pairs of key and name.
 pub type Defaults = &'static [(&'static str, &'static str)];
 
@@ -33,6 +36,11 @@ impl Params {
     /// Text that is no JSON object, a key that `rule_of` refuses or that appears twice, a value against its rule.
     pub fn parse(text: Option<&str>, rule_of: impl Fn(&str) -> Result<Rule>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::default()) };
+        if text.len() > MAX_BYTES {
+            let allowed =
+                format!("at most {MAX_BYTES} bytes; put long lists into a table and read them as a source");
+            return Err(Error::value("options", format!("{} bytes", text.len()), allowed));
+        }
         let Entries(entries) = serde_json::from_str(text).map_err(|problem| {
             Error::value(
                 "options",

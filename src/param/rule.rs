@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+/// Longest array of numbers.
+const MAX_NUMBERS: usize = 1000;
+
 /// The values that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
@@ -33,7 +36,7 @@ pub enum Rule {
     Between(f64, f64),
     /// A number above 0, or one of these texts.
     PositiveOr(&'static [&'static str]),
-    /// A number above 0, an array of such numbers, or one of these texts.
+    /// A number above 0, an array of at most [`MAX_NUMBERS`] such numbers, or one of these texts.
     PositivesOr(&'static [&'static str]),
     /// A number above 0 and below 1, or a text.
     FractionOrText,
@@ -78,7 +81,8 @@ fn is_too_small(value: &Value) -> bool {
 fn positives(value: &Value) -> bool {
     value
         .as_array()
-        .is_some_and(|list| !list.is_empty() && list.iter().all(|item| item.as_f64().is_some_and(positive)))
+        .filter(|list| (1..=MAX_NUMBERS).contains(&list.len()))
+        .is_some_and(|list| list.iter().all(|item| item.as_f64().is_some_and(positive)))
 }
 
 fn texts(value: &Value) -> bool {
@@ -118,7 +122,7 @@ impl fmt::Display for Rule {
             Self::PositiveOr([]) => f.write_str("a number above 0"),
             Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),
             Self::PositivesOr(words) => {
-                write!(f, "a number above 0, an array of such numbers, or {}", quoted(words))
+                write!(f, "a number above 0, an array of up to {MAX_NUMBERS} of them, or {}", quoted(words))
             }
             Self::FractionOrText => f.write_str("a number above 0 and below 1, \"documents\", or a source"),
         }

@@ -135,9 +135,13 @@ impl<'a> Store<'a> {
             return Ok(row);
         }
         if find("?2 = 0", text, 0)?.is_some() {
+            let newest = format!("SELECT max(version) FROM {table} WHERE name = ?1");
+            let newest: i64 =
+                self.connection.query_row(&newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
             return Err(Error::Model(format!(
                 "no version of the model '{text}' is active; activate one, such as \
-                 UPDATE {table} SET active = (version = 1) WHERE name = '{text}'"
+                 UPDATE {table} SET active = (version = {newest}) WHERE name = '{}'",
+                text.replace('\'', "''")
             )));
         }
         Err(self.unknown_model(text)?)

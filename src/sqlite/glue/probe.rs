@@ -139,7 +139,11 @@ impl Probe {
             ffi::sqlite3_prepare_v2(self.database, sql.as_ptr(), -1, &raw mut statement, ptr::null_mut())
         };
         self.statement.set(statement);
-        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.error(code)) }
+        match code & 0xff {
+            // Another connection with the same cache locks the schema. The next check tries again.
+            ffi::SQLITE_OK | ffi::SQLITE_LOCKED => Ok(()),
+            _ => Err(self.error(code)),
+        }
     }
 
     /// An error if the host interrupts the call.
@@ -150,6 +154,9 @@ impl Probe {
         if self.statement.get().is_null() {
             self.prepare()?;
         }
+        if self.statement.get().is_null() {
+            return Ok(());
+        }
         // SAFETY: the statement was prepared, is used on one thread, and its database is open during the call.
         let code = unsafe {
             let code = ffi::sqlite3_step(self.statement.get());
@@ -157,7 +164,9 @@ impl Probe {
             code
         };
         match code {
-            ffi::SQLITE_ROW | ffi::SQLITE_DONE => Ok(()),
+            ffi::SQLITE_ROW => Ok(()),
+            // An authorizer that ignores SQLITE_SELECT leaves no row, and no step for a progress handler.
+            ffi::SQLITE_DONE => Err(self.error(ffi::SQLITE_AUTH)),
             _ => Err(self.error(code)),
         }
     }

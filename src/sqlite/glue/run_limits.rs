@@ -16,6 +16,9 @@ use crate::param::Params;
 use crate::run::{cores, on_pool};
 use crate::space::Function;
 
+/// Bytes of the stack of a thread that are used.
+const BYTES_OF_THREAD: u64 = 32 << 10;
+
 /// Threads, time limit, progress output and memory of a call.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
@@ -89,6 +92,10 @@ impl RunLimits {
         work: impl FnOnce(&Control) -> Result<T> + Send,
     ) -> Result<T> {
         let probe = Probe::new(connection)?;
+        // More threads than cores are few only if the caller says so.
+        let threads = if self.threads > cores() { self.threads as u64 * BYTES_OF_THREAD } else { 0 };
+        let what = format_args!("{} threads", self.threads);
+        let _threads = self.memory.reserve(threads, what, "use fewer threads")?;
         let poll = |control: &Control| {
             self.show(control);
             self.check(&probe)

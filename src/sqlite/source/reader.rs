@@ -45,6 +45,9 @@ pub enum FeatureSet {
     Known,
 }
 
+/// Largest weight of a query: sums of weighted losses stay finite.
+const MAX_WEIGHT: f64 = 1e100;
+
 /// What to read from a source.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadSpec<'a> {
@@ -302,7 +305,8 @@ impl<'a> Reader<'a> {
         };
         let mut values = QueryValues::default();
         if let Some(column) = self.roles.weight {
-            values.weight = number(column, |value| value > 0.0 && value.is_finite(), "numbers above 0")?;
+            let accepts = |value: f64| value > 0.0 && value <= MAX_WEIGHT;
+            values.weight = number(column, accepts, "numbers above 0, at most 1e100")?;
         }
         values.features = match &self.roles.query_features {
             None => Vec::new(),
@@ -326,7 +330,14 @@ impl<'a> Reader<'a> {
         match &self.roles.features {
             FeatureColumns::Vector(column) => match self.value(row, *column)? {
                 ValueRef::Blob(bytes) => builder.blob(bytes)?,
-                ValueRef::Text(bytes) => builder.json(&String::from_utf8_lossy(bytes))?,
+                ValueRef::Text(bytes) => {
+                    // A number takes at least 2 bytes of text, and 16 bytes in a vector that grows.
+                    let needed = 8 * bytes.len() as u64;
+                    let what = format_args!("a vector in {} bytes of JSON", bytes.len());
+                    let way_out = "give features as BLOBs of ltr_vec (4 bytes per feature)";
+                    let _parsed = self.limits.memory().reserve(needed, what, way_out)?;
+                    builder.json(&String::from_utf8_lossy(bytes))?;
+                }
                 other => {
                     let found = describe(other);
                     let allowed = "allowed are a BLOB of f32 values or a JSON array";

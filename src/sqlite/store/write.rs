@@ -161,7 +161,7 @@ impl Store<'_> {
     /// Takes the write lock of an open transaction. No read comes first: after it SQLite may refuse the lock forever.
     fn lock_table(&self) -> Result<()> {
         let no_change = format!("UPDATE {} SET active = active WHERE 0", self.table());
-        self.connection.execute(&no_change, []).map(drop).map_err(|error| host(&error))
+        self.run(&no_change, [])
     }
 
     /// Stores a new version.
@@ -173,7 +173,10 @@ impl Store<'_> {
         let in_transaction = !self.connection.is_autocommit();
         let written = retry_busy(self.connection, limits, || {
             let transaction = StoreTransaction::begin(self.connection)?;
-            Ok((self.write(new)?, transaction))
+            let stored = self.write(new)?;
+            // The busy handler of the host may have waited for long.
+            limits.check_interrupt(self.connection)?;
+            Ok((stored, transaction))
         });
         let outcome = written.and_then(|(stored, mut transaction)| {
             retry_busy(self.connection, limits, || transaction.commit()).map(|()| stored)
@@ -204,7 +207,12 @@ impl Store<'_> {
             self.check_base(base)?;
         }
         // 3. The version, inactive.
-        let version = self.newest(new.name)? + 1;
+        let version = self.newest(new.name)?.checked_add(1).ok_or_else(|| {
+            Error::Host(format!(
+                "the model '{}' has a version with the largest number; renumber it",
+                new.name
+            ))
+        })?;
         let mut report = new.report.clone();
         report["version"] = version.into();
         self.execute(INSERT, (new.name, version, new.algorithm, report.to_string(), new.model))?;
@@ -228,7 +236,7 @@ impl Store<'_> {
     }
 
     fn execute(&self, template: &str, values: impl rusqlite::Params) -> Result<()> {
-        self.connection.execute(&self.sql(template), values).map(drop).map_err(|error| host(&error))
+        self.run(&self.sql(template), values)
     }
 
     /// Deletes all but the newest versions of a name. The statements have no subqueries: SQLite crashes in some of them if an
@@ -243,6 +251,14 @@ impl Store<'_> {
             Some(oldest) => self.execute(DELETE_OLDER, (name, oldest)),
             None => Ok(()),
         }
+    }
+
+    /// Runs a statement. It may return rows: `PRAGMA count_changes` makes every change return one.
+    fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+        let mut statement = self.connection.prepare(sql).map_err(|error| host(&error))?;
+        let mut rows = statement.query(values).map_err(|error| host(&error))?;
+        while rows.next().map_err(|error| host(&error))?.is_some() {}
+        Ok(())
     }
 
     /// The highest version of a name, or 0.

@@ -5,13 +5,14 @@ use super::super::roles::FeatureColumns;
 use super::ColumnChoice;
 use crate::error::Error;
 
-/// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, or a name that ends as in `product_id`,
-/// `product_uuid` or `productId`.
+/// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, `guid`, or a name that ends as in
+/// `product_id`, `product id`, `product-id`, `product_uuid` or `productId`.
 pub(super) fn is_like_id(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
+    let name = name.trim();
+    let lower = name.to_ascii_lowercase().replace([' ', '-'], "_");
     let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));
     lower == "rowid"
-        || ["id", "uuid"].contains(&lower.rsplit('_').next().unwrap_or_default())
+        || ["id", "uuid", "guid"].contains(&lower.rsplit('_').next().unwrap_or_default())
         || before.is_some_and(|before| before.ends_with(|last: char| last.is_ascii_lowercase()))
 }
 

@@ -9,6 +9,8 @@
 mod ids;
 mod messages;
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::Source;
@@ -83,22 +85,20 @@ impl<'a> ColumnChoice<'a> {
 
     /// Refuses columns with two roles. A document feature may also be a query feature (rule 2.2).
     fn check_claims(&self) -> Result<()> {
-        let mut claims: Vec<(&str, &str)> = Vec::new();
+        let mut claims: HashMap<String, Vec<&str>> = HashMap::new();
         for (key, value) in self.columns.into_iter().flatten() {
             for name in listed_names(value) {
                 let both_features = |other: &str| key.ends_with("features") && other.ends_with("features");
-                let same = claims.iter().find(|(other, claimed)| {
-                    claimed.eq_ignore_ascii_case(name) && (*other == key || !both_features(other))
-                });
-                if let Some((other, _)) = same {
-                    let problem = if *other == key {
+                let keys = claims.entry(name.to_ascii_lowercase()).or_default();
+                if let Some(other) = keys.iter().find(|other| *other == key || !both_features(other)) {
+                    let problem = if other == key {
                         format!("option 'columns' names the column \"{name}\" twice for '{key}'")
                     } else {
                         format!("option 'columns' gives the column \"{name}\" to both '{other}' and '{key}'")
                     };
                     return Err(self.source.error(problem));
                 }
-                claims.push((key, name));
+                keys.push(key);
             }
         }
         Ok(())
