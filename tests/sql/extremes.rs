@@ -243,7 +243,7 @@ fn grades_too_large_for_a_metric_are_refused_everywhere() {
             match outcome {
                 Ok(()) => assert!(allowed, "{grade}"),
                 Err(problem) => {
-                    assert!(!allowed && problem.to_string().contains(refused), "{grade}: {problem}")
+                    assert!(!allowed && problem.to_string().contains(refused), "{grade}: {problem}");
                 }
             }
         }
