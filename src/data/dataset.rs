@@ -1,6 +1,6 @@
 //! Documents grouped by query.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use ndarray::Array2;
@@ -86,6 +86,16 @@ impl Dataset {
     pub fn repeated_rows(&self) -> Option<String> {
         let repeated = || format!("{} rows repeat a (query, document) of another row", self.duplicates);
         (self.duplicates > 0).then(repeated)
+    }
+
+    /// Number of documents that another data set has in the same query. Its queries must be in canonical order.
+    pub fn documents_also_in(&self, other: &Self) -> usize {
+        let in_query = |(query, id): (usize, &Id)| {
+            let Ok(same) = other.query_ids.binary_search(id) else { return 0 };
+            let known: HashSet<&Id> = other.doc_ids[other.rows(same)].iter().collect();
+            self.doc_ids[self.rows(query)].iter().filter(|doc| known.contains(doc)).count()
+        };
+        self.query_ids.iter().enumerate().map(in_query).sum()
     }
 
     /// Bytes that it takes.

@@ -36,7 +36,7 @@ pub enum Rule {
     Between(f64, f64),
     /// A number above 0, or one of these texts.
     PositiveOr(&'static [&'static str]),
-    /// A number above 0, an array of at most [`MAX_NUMBERS`] such numbers, or one of these texts.
+    /// A number above 0, an array of at most 1000 such numbers, or one of these texts.
     PositivesOr(&'static [&'static str]),
     /// A number above 0 and below 1, or a text.
     FractionOrText,

@@ -249,7 +249,13 @@ impl Request {
         check_model_bytes(connection, training.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, features) = (DataFacts::of(&data), data.names.clone());
-        let leakage = signs_of_leakage(&data, roles.doc_name());
+        let mut leakage = signs_of_leakage(&data, roles.doc_name());
+        let repeated = validation.as_ref().map_or(0, |other| other.documents_also_in(&data));
+        if repeated > 0 {
+            leakage.push(format!(
+                "{repeated} documents of the validation source are in the training too, so the validation value is too good"
+            ));
+        }
         let roles_warnings = roles.warnings(&read_report);
         let settings = training.settings()?;
         let checks = self

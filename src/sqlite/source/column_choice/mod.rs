@@ -71,6 +71,7 @@ impl<'a> ColumnChoice<'a> {
         let choice = Self { source, names, columns, spec };
         choice.check_keys()?;
         choice.check_claims()?;
+        choice.check_ignored()?;
         Ok(choice)
     }
 
@@ -99,6 +100,19 @@ impl<'a> ColumnChoice<'a> {
                     return Err(self.source.error(problem));
                 }
                 keys.push(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to ignore features of the model (rule 2.13).
+    fn check_ignored(&self) -> Result<()> {
+        let ignored = self.columns.and_then(|columns| columns.get("ignore")).map(listed_names);
+        for name in ignored.into_iter().flatten() {
+            if self.find(name)?.is_some_and(|column| self.is_feature(column)) {
+                let problem =
+                    format!("option 'columns' ignores \"{name}\", but it is a feature of the model");
+                return Err(self.source.error(format!("{problem}; train a model without it")));
             }
         }
         Ok(())
