@@ -174,8 +174,8 @@ impl Store<'_> {
         let written = retry_busy(self.connection, limits, || {
             let transaction = StoreTransaction::begin(self.connection)?;
             let stored = self.write(new)?;
-            // The busy handler of the host may have waited for long.
-            limits.check_interrupt(self.connection)?;
+            // The busy handler of the host may have waited for long. An interrupt makes the commit fail by itself.
+            limits.check_time()?;
             Ok((stored, transaction))
         });
         let outcome = written.and_then(|(stored, mut transaction)| {
