@@ -342,7 +342,7 @@ fn old_host(package: &str) -> Option<PathBuf> {
     let target = target().join("hosts").join(package);
     let status = Command::new(env!("CARGO"))
         .current_dir(root().join("tests/hosts").join(package))
-        .args(["build", "--locked", "--quiet", "--target-dir"])
+        .args(["build", "--quiet", "--target-dir"])
         .arg(&target)
         .status()
         .expect("cargo");
