@@ -8,7 +8,7 @@ default:
 quick:
     .ci/run format
     cargo test --locked --lib --test slt
-    cargo test --locked --test conformance each_pair
+    cargo test --locked --test conformance combinations
 
 # All tests, as the README has it.
 test:

@@ -3,7 +3,7 @@
 //!
 //! Every case runs in a child process, because memory that was freed stays resident. Linux only: the peak is `VmHWM` of
 //! `/proc/self/status`. The full matrix, about 10 minutes:
-//! `cargo test --release --test memory -- --ignored --nocapture`
+//! `LTR_LONG=1 cargo test --release --test memory -- --nocapture`
 
 #![allow(
     clippy::print_stdout,
@@ -204,10 +204,8 @@ fn resident() -> Option<(f64, f64)> {
     Some((1024.0 * kilobytes("VmHWM:")?, 1024.0 * kilobytes("VmRSS:")?))
 }
 
-/// Not a test of its own: a child process measures one case.
-#[test]
-fn child() {
-    let Ok(request) = std::env::var(CASE) else { return };
+/// What a child process does: it measures the case of this request.
+fn measure_here(request: &str) {
     let numbers: Vec<usize> = request.split(' ').map(|number| number.parse().expect("a number")).collect();
     let [index, size, limit] = numbers[..] else { panic!("three numbers") };
     let case = &cases(size)[index];
@@ -236,7 +234,7 @@ fn child() {
 fn measure(index: usize, size: usize, limit: u64) -> (f64, String) {
     let binary = std::env::current_exe().expect("this program");
     let output = Command::new(binary)
-        .args(["child", "--exact", "--nocapture"])
+        .args(["calls_stay_within_their_memory_or_refuse", "--exact", "--nocapture"])
         .env(CASE, format!("{index} {size} {limit}"))
         .output()
         .expect("a child process");
@@ -284,16 +282,15 @@ fn check(size: usize, limits: &[u64]) {
 
 #[test]
 fn calls_stay_within_their_memory_or_refuse() {
-    if can_measure() {
-        check(1, &[2_000_000, 200_000_000]);
+    // 1. A child process measures one case.
+    if let Ok(request) = std::env::var(CASE) {
+        return measure_here(&request);
     }
-}
-
-#[test]
-#[ignore = "about 10 minutes"]
-fn large_calls_stay_within_their_memory_or_refuse() {
-    if can_measure() {
-        check(10, &[4_000_000, 8_000_000, 20_000_000, 64_000_000, 200_000_000]);
+    // 2. The cases, each in a child process that runs this test.
+    match std::env::var_os("LTR_LONG") {
+        _ if !can_measure() => (),
+        None => check(1, &[2_000_000, 200_000_000]),
+        Some(_) => check(10, &[4_000_000, 8_000_000, 20_000_000, 64_000_000, 200_000_000]),
     }
 }
 

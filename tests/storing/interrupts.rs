@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rusqlite::functions::{Context, FunctionFlags};
 
 use crate::hooks::{Action, Hooks};
-use crate::support::{Folder, assert_intact, has_table, m, number, run};
+use crate::support::{Folder, assert_intact, has_table, is_long, m, number, run};
 
 const TRAIN: &str =
     r#"ltr_train('rank_svm', 'j', '{"name": "m", "lambda": 0.1, "threads": 1, "keep_versions": 1}')"#;
@@ -94,12 +94,5 @@ fn walk_all(stride: usize) {
 
 #[test]
 fn an_interrupted_call_has_stored_nothing() {
-    walk_all(7);
-}
-
-/// About 10 times the work of the short walk.
-#[test]
-#[ignore = "a minute"]
-fn an_interrupted_call_has_stored_nothing_at_every_operation() {
-    walk_all(1);
+    walk_all(if is_long() { 1 } else { 7 });
 }

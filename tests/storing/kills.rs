@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::faulty_files::{Fault, NAME, install, left, plan};
-use crate::support::{Folder, MODES, TRAIN, assert_intact, m, open, run};
+use crate::support::{Folder, MODES, TRAIN, assert_intact, is_long, m, open, run};
 
-/// Starts this program again to run one of the ignored tests below, with a value for it.
+/// Starts this program again to run the test `test`, which finds the database and the value by [`started`].
 pub fn start(test: &str, database: &Path, value: &str) -> Child {
     Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", test, "--ignored", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env("LTR_STORING_DATABASE", database)
         .env("LTR_STORING_VALUE", value)
         .stdout(Stdio::piped())
@@ -25,22 +25,18 @@ pub fn started() -> Option<(std::path::PathBuf, String)> {
     Some((std::env::var_os("LTR_STORING_DATABASE")?.into(), std::env::var("LTR_STORING_VALUE").ok()?))
 }
 
-#[test]
-#[ignore = "a part of the other tests, in a process of its own"]
-fn process_that_ends_at_a_change() {
-    let Some((database, value)) = started() else { return };
+/// A process that ends at the change `at` of the files.
+fn end_at_a_change(database: &Path, at: &str) {
     install();
-    let connection = open(&database, Some(NAME));
-    plan(Fault::Kill, value.parse().expect("a number"));
+    let connection = open(database, Some(NAME));
+    plan(Fault::Kill, at.parse().expect("a number"));
     run(&connection, TRAIN).expect("a version");
     println!("left {}", left());
 }
 
-#[test]
-#[ignore = "a part of the other tests, in a process of its own"]
-fn process_that_trains_until_it_is_killed() {
-    let Some((database, _)) = started() else { return };
-    let connection = open(&database, None);
+/// A process that trains until it is killed.
+fn train_forever(database: &Path) -> ! {
+    let connection = open(database, None);
     loop {
         let report = run(&connection, TRAIN).expect("a version");
         let report: serde_json::Value = serde_json::from_str(&report).expect("a report");
@@ -51,6 +47,10 @@ fn process_that_trains_until_it_is_killed() {
 
 #[test]
 fn a_process_that_ends_at_any_change_leaves_all_or_nothing() {
+    if let Some((database, at)) = started() {
+        return end_at_a_change(&database, &at);
+    }
+    let this = "kills::a_process_that_ends_at_any_change_leaves_all_or_nothing";
     let mut killed = 0;
     for mode in MODES {
         for with_table in [true, false] {
@@ -59,8 +59,7 @@ fn a_process_that_ends_at_any_change_leaves_all_or_nothing() {
                 if with_table {
                     run(&folder.open(), TRAIN).expect("a version");
                 }
-                let mut child =
-                    start("kills::process_that_ends_at_a_change", &folder.database(), &at.to_string());
+                let mut child = start(this, &folder.database(), &at.to_string());
                 let status = child.wait().expect("the process");
                 let connection = folder.open();
                 let context = format!("{mode}, change {at}, with a version: {with_table}");
@@ -81,12 +80,18 @@ fn a_process_that_ends_at_any_change_leaves_all_or_nothing() {
     assert!(killed > 30, "{killed}");
 }
 
-fn kill_at_random(kills: u64) {
+#[test]
+fn a_killed_process_has_stored_what_it_reported() {
+    if let Some((database, _)) = started() {
+        train_forever(&database);
+    }
+    let this = "kills::a_killed_process_has_stored_what_it_reported";
+    let kills = if is_long() { 500 } else { 20 };
     for mode in MODES {
         let folder = Folder::new(mode);
         let mut stored = 0;
         for kill in 0..kills {
-            let mut child = start("kills::process_that_trains_until_it_is_killed", &folder.database(), "");
+            let mut child = start(this, &folder.database(), "");
             let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
             // The first line says that the loop runs.
             let first = lines.find_map(|line| line.ok()?.strip_prefix("stored ")?.parse::<i64>().ok());
@@ -111,15 +116,4 @@ fn kill_at_random(kills: u64) {
         assert_intact(&folder.open(), mode);
         println!("{mode}: {kills} kills, {stored} versions");
     }
-}
-
-#[test]
-fn a_killed_process_has_stored_what_it_reported() {
-    kill_at_random(20);
-}
-
-#[test]
-#[ignore = "minutes"]
-fn a_killed_process_has_stored_what_it_reported_500_times() {
-    kill_at_random(500);
 }

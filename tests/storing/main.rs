@@ -1,7 +1,7 @@
 //! Storing models: beside other connections, with triggers and authorizers that leave out changes, with interrupts, failing
 //! reads and writes, full disks and killed processes.
 //!
-//! Long runs: `cargo test --release --test storing -- --ignored --nocapture`.
+//! Long runs: `LTR_LONG=1 cargo test --release --test storing -- --nocapture`.
 
 #![allow(clippy::print_stdout, reason = "long runs print figures; processes report to their test")]
 #![allow(

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::kills::{start, started};
-use crate::support::{Folder, MODES, assert_intact, number, open, run};
+use crate::support::{Folder, MODES, assert_intact, is_long, number, open, run};
 
 const CONNECTIONS: usize = 4;
 
@@ -52,12 +52,10 @@ fn write(database: &Path, stop: &AtomicBool) -> usize {
     commits
 }
 
-#[test]
-#[ignore = "a part of the other tests, in a process of its own"]
-fn process_that_trains_and_updates() {
-    let Some((database, value)) = started() else { return };
+/// A process that works as one connection: its number and its calls are in `value`.
+fn work_in_process(database: &Path, value: &str) {
     let (number, calls) = value.split_once(' ').expect("two numbers");
-    let errors = work(&database, number.parse().expect("a number"), calls.parse().expect("a number"));
+    let errors = work(database, number.parse().expect("a number"), calls.parse().expect("a number"));
     assert!(errors.is_empty(), "{errors:?}");
 }
 
@@ -70,7 +68,7 @@ fn stress(mode: &str, processes: bool, calls: usize) {
     let commits = std::thread::scope(|scope| {
         let writer = scope.spawn(|| write(&database, &stop));
         if processes {
-            let test = "stress::process_that_trains_and_updates";
+            let test = "stress::trainings_and_updates_beside_a_writer_are_all_stored";
             let children: Vec<_> =
                 (0..CONNECTIONS).map(|n| start(test, &database, &format!("{n} {calls}"))).collect();
             for mut child in children {
@@ -110,21 +108,16 @@ fn stress(mode: &str, processes: bool, calls: usize) {
     assert_intact(&connection, mode);
 }
 
-fn stress_all(calls: usize) {
+/// 4 x 10 trainings and as many updates; with `LTR_LONG=1` 4 x 100.
+#[test]
+fn trainings_and_updates_beside_a_writer_are_all_stored() {
+    if let Some((database, value)) = started() {
+        return work_in_process(&database, &value);
+    }
+    let calls = if is_long() { 100 } else { 10 };
     for mode in MODES {
         for processes in [false, true] {
             stress(mode, processes, calls);
         }
     }
-}
-
-#[test]
-fn forty_trainings_and_forty_updates_beside_a_writer_are_all_stored() {
-    stress_all(10);
-}
-
-#[test]
-#[ignore = "a minute"]
-fn four_hundred_trainings_and_four_hundred_updates_beside_a_writer_are_all_stored() {
-    stress_all(100);
 }

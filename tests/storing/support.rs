@@ -105,3 +105,8 @@ pub fn assert_intact(connection: &Connection, context: &str) {
         assert_eq!(number(connection, sql), 0, "{context}: one active version");
     }
 }
+
+/// Whether `LTR_LONG` asks for the long forms of the tests.
+pub fn is_long() -> bool {
+    std::env::var_os("LTR_LONG").is_some()
+}
