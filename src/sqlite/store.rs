@@ -23,7 +23,7 @@ use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
-use crate::sqlite::glue::value::{describe, message};
+use crate::sqlite::glue::value::{describe, from_host};
 
 /// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
@@ -33,12 +33,7 @@ pub struct Store<'a> {
 }
 
 fn host(error: &rusqlite::Error) -> Error {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
-        // With a shared cache, SQLITE_LOCKED also reports locks of other connections.
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy(message(error)),
-        _ => Error::Host(message(error)),
-    }
+    from_host(error, Error::Host)
 }
 
 /// Checks the name of a model to be stored (rule 5.3).

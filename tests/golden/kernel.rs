@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{assert_close, numbers, read, rows};
+use crate::support::{assert_close, documents, numbers, read, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::internals::control::Control;
@@ -225,30 +225,9 @@ fn ranking_form_of_every_kernel_equals_the_dual_over_ordered_pairs() {
     }
 }
 
-/// Documents of the second example by query: training rows with labels, and the first five whatever their
-/// split.
-type Documents = BTreeMap<u64, (Vec<Vec<f64>>, Vec<f64>, Vec<Vec<f64>>)>;
-
-fn documents() -> Documents {
-    let mut documents = Documents::new();
-    for line in read("ex2_II_seed1_docs.csv").lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let x: Vec<f64> = cells[4..].iter().map(|cell| cell.parse().unwrap()).collect();
-        let (training, labels, first) = documents.entry(cells[0].parse().unwrap()).or_default();
-        if first.len() < 5 {
-            first.push(x.clone());
-        }
-        if cells[1] == "train" {
-            training.push(x);
-            labels.push(cells[3].parse().unwrap());
-        }
-    }
-    documents
-}
-
 #[test]
 fn every_method_of_the_second_example() {
-    let documents = documents();
+    let documents = documents("ex2_II_seed1_docs.csv");
     let results: Value = serde_json::from_str(&read("ex2_II_seed1_results.json")).unwrap();
     let control = Control::default();
     let training: Vec<Vec<f64>> = documents.values().flat_map(|(training, ..)| training.clone()).collect();

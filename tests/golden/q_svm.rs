@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{assert_close, numbers, read, rows};
+use crate::support::{assert_close, documents, numbers, read, rows};
 use serde_json::Value;
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::solve::{
@@ -97,26 +97,6 @@ fn scoring_form_with_a_tiny_lambda() {
 #[test]
 fn ranking_form_is_the_scoring_form_with_twice_the_lambda() {
     linear_problem("p5_ranking_linear", true);
-}
-
-/// Training rows by query, and the first five rows of each query whatever their split.
-type Documents = BTreeMap<u64, (Vec<Vec<f64>>, Vec<f64>, Vec<Vec<f64>>)>;
-
-fn documents(name: &str) -> Documents {
-    let mut documents = Documents::new();
-    for line in read(name).lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let x: Vec<f64> = cells[4..].iter().map(|cell| cell.parse().unwrap()).collect();
-        let (training, labels, first) = documents.entry(cells[0].parse().unwrap()).or_default();
-        if first.len() < 5 {
-            first.push(x.clone());
-        }
-        if cells[1] == "train" {
-            training.push(x);
-            labels.push(cells[3].parse().unwrap());
-        }
-    }
-    documents
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Reading golden vectors (`tests/golden`) and comparing with them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -44,4 +45,25 @@ pub fn list_loss(name: &str, options: &Value) -> ListLoss {
         Loss::List(loss) => loss,
         Loss::Pair(_) => panic!("{name} is a loss of pairs"),
     }
+}
+
+/// Training rows by query, and the first five rows of each query whatever their split.
+pub type Documents = BTreeMap<u64, (Vec<Vec<f64>>, Vec<f64>, Vec<Vec<f64>>)>;
+
+/// The documents of an example of `qsvm`.
+pub fn documents(name: &str) -> Documents {
+    let mut documents = Documents::new();
+    for line in read(name).lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let x: Vec<f64> = cells[4..].iter().map(|cell| cell.parse().unwrap()).collect();
+        let (training, labels, first) = documents.entry(cells[0].parse().unwrap()).or_default();
+        if first.len() < 5 {
+            first.push(x.clone());
+        }
+        if cells[1] == "train" {
+            training.push(x);
+            labels.push(cells[3].parse().unwrap());
+        }
+    }
+    documents
 }

@@ -1,7 +1,7 @@
 //! Conversion of SQL values.
 
-use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{ErrorCode, ToSql};
 
 use crate::data::Id;
 use crate::error::{Error, Result, shorten};
@@ -111,6 +111,19 @@ pub fn message(error: &rusqlite::Error) -> String {
         text.truncate(index);
     }
     text
+}
+
+/// An error of the database. `otherwise` makes it, unless the call was interrupted; a lock of another connection keeps
+/// its text.
+pub fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
+        // With a shared cache, SQLITE_LOCKED also reports locks of other connections.
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::Busy(otherwise(message(error)).to_string())
+        }
+        _ => otherwise(message(error)),
+    }
 }
 
 /// A text argument.

@@ -11,12 +11,12 @@ pub mod reader;
 pub mod roles;
 
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::{Batch, Connection, ErrorCode};
+use rusqlite::{Batch, Connection};
 
 use crate::error::{Error, Result, shorten};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::message;
+use crate::sqlite::glue::value::{from_host, message};
 
 /// A source that exists.
 #[derive(Debug, Clone)]
@@ -117,17 +117,6 @@ impl Source {
     /// An error of the database while this source is read.
     pub fn host_error(&self, error: &rusqlite::Error) -> Error {
         from_host(error, |problem| self.error(problem))
-    }
-}
-
-/// An error of the database. Interruptions keep their own error.
-fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -> Error {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::Busy(otherwise(message(error)).to_string())
-        }
-        _ => otherwise(message(error)),
     }
 }
 
