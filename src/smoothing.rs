@@ -1,7 +1,8 @@
 //! Smoothing: how much each training query counts for a target query.
 //!
 //! For a target q0 and training queries q_i at distances d_i = |q_i - q0| the weight is pi_i = W(d_i / h), cut to the
-//! nearest `neighbors` (ties by training order); Dai & Wang (2019), section 2.2. With u = d / h:
+//! nearest `neighbors` (ties by training order); Dai & Wang (2019), section 2.2. For a novel query, which has no training data,
+//! it is cut to the nearest `novel_neighbors` (section 5.2). With u = d / h:
 //!
 //! | name | W(u) |
 //! |---|---|
@@ -13,7 +14,9 @@
 //! | `epanechnikov` | 3/4 (1 - u^2) for u <= 1 |
 //! | `tricube` | 70/81 (1 - u^3)^3 for u <= 1 |
 //!
-//! Weights are not normalized. The bandwidth h is a number or the median distance from q0 to all training queries.
+//! Weights are not normalized, and not divided by h^p as those of the paper. The bandwidth h is a number, the median distance
+//! from q0 to all training queries, or that median times n^(-1 / (6 + 2p)) for n training queries and p query features: the
+//! rate of theorem 1, whose constant is the median.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +49,27 @@ pub enum Bandwidth {
     Median,
     /// A fixed distance, above 0.
     Fixed(f64),
+    /// The median times [`bandwidth_rate`].
+    Rate,
+}
+
+/// A query by what the training set has of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A training query.
+    Observed,
+    /// Any other query.
+    Novel,
+}
+
+/// The rate n^(-1 / (6 + 2p)) of the bandwidth for n training queries with p features; Dai & Wang (2019), theorem 1.
+pub fn bandwidth_rate(n: usize, p: usize) -> f64 {
+    libm::pow(n as f64, -1.0 / (6.0 + 2.0 * p as f64))
+}
+
+/// The rate n^(-2 / (9 + 3p)) of lambda for n training queries with p features; Dai & Wang (2019), theorem 1.
+pub fn lambda_rate(n: usize, p: usize) -> f64 {
+    libm::pow(n as f64, -2.0 / (9.0 + 3.0 * p as f64))
 }
 
 /// A smoothing with its parameters.
@@ -53,8 +77,10 @@ pub enum Bandwidth {
 pub struct Smoothing {
     /// Which queries count.
     pub kind: SmoothingKind,
-    /// At most this many nearest queries count (>= 1); not used by `uniform` and `individual`.
+    /// At most this many nearest queries count (>= 1) for a training query; not used by `uniform` and `individual`.
     pub neighbors: usize,
+    /// The same for a novel query.
+    pub novel_neighbors: usize,
     /// Scale of distances; used by the four kernels of u.
     pub bandwidth: Bandwidth,
 }
@@ -93,11 +119,31 @@ impl SmoothingKind {
 }
 
 impl Smoothing {
-    /// The bandwidth h for a target with these distances to all training queries; 0 without any.
-    pub fn bandwidth(&self, distances: &[f64]) -> f64 {
+    /// A smoothing with as many neighbors for training queries as for novel ones.
+    pub fn new(kind: SmoothingKind, neighbors: usize, bandwidth: Bandwidth) -> Self {
+        Self { kind, neighbors, novel_neighbors: neighbors, bandwidth }
+    }
+
+    /// The largest number of queries that count for a target.
+    pub fn neighbors_for(&self, target: Target) -> usize {
+        match target {
+            Target::Observed => self.neighbors,
+            Target::Novel => self.novel_neighbors,
+        }
+    }
+
+    /// The kind of target for which more queries count.
+    pub fn widest(&self) -> Target {
+        if self.neighbors > self.novel_neighbors { Target::Observed } else { Target::Novel }
+    }
+
+    /// The bandwidth h for a target with these distances to all training queries, which have p features; 0 without any.
+    pub fn bandwidth(&self, distances: &[f64], p: usize) -> f64 {
+        let median = || median(distances).unwrap_or(0.0);
         match self.bandwidth {
-            Bandwidth::Median => median(distances).unwrap_or(0.0),
+            Bandwidth::Median => median(),
             Bandwidth::Fixed(h) => h,
+            Bandwidth::Rate => median() * bandwidth_rate(distances.len(), p),
         }
     }
 
@@ -105,14 +151,15 @@ impl Smoothing {
     ///
     /// `distances`: from the target to each candidate; `h`: the bandwidth. `None` entries are no candidates.
     /// For the kinds that use distances only.
-    pub fn weights(&self, distances: &[Option<f64>], h: f64) -> Vec<(usize, f64)> {
+    pub fn weights(&self, distances: &[Option<f64>], h: f64, target: Target) -> Vec<(usize, f64)> {
+        let neighbors = self.neighbors_for(target);
         let mut near: Vec<(usize, f64)> =
             distances.iter().enumerate().filter_map(|(index, d)| d.map(|d| (index, d))).collect();
         let nearer = |a: &(usize, f64), b: &(usize, f64)| compare(a.1, b.1).then(a.0.cmp(&b.0));
         // Of many queries few count: only these are put in order.
-        if self.neighbors < near.len() {
-            near.select_nth_unstable_by(self.neighbors, nearer);
-            near.truncate(self.neighbors);
+        if neighbors < near.len() {
+            near.select_nth_unstable_by(neighbors, nearer);
+            near.truncate(neighbors);
         }
         near.sort_unstable_by(nearer);
         near.into_iter()
@@ -136,9 +183,29 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_earlier_query_and_only_neighbors_count() {
-        let smoothing = Smoothing { kind: SmoothingKind::Knn, neighbors: 2, bandwidth: Bandwidth::Median };
-        let near = smoothing.weights(&[Some(1.0), None, Some(0.5), Some(1.0)], 1.0);
+        let smoothing = Smoothing::new(SmoothingKind::Knn, 2, Bandwidth::Median);
+        let near = smoothing.weights(&[Some(1.0), None, Some(0.5), Some(1.0)], 1.0, Target::Novel);
         assert_eq!(near, [(2, 1.0), (0, 1.0)]);
+    }
+
+    #[test]
+    fn novel_queries_have_a_number_of_neighbors_of_their_own() {
+        let smoothing =
+            Smoothing { novel_neighbors: 3, ..Smoothing::new(SmoothingKind::Knn, 1, Bandwidth::Median) };
+        let near = |target| smoothing.weights(&[Some(1.0), Some(0.5), Some(2.0), Some(3.0)], 1.0, target);
+        assert_eq!(near(Target::Observed), [(1, 1.0)]);
+        assert_eq!(near(Target::Novel), [(1, 1.0), (0, 1.0), (2, 1.0)]);
+        assert_eq!(smoothing.widest(), Target::Novel);
+    }
+
+    #[test]
+    fn rates_are_those_of_theorem_1() {
+        // 64^(-1/8) and 4096^(-2/12).
+        assert!((bandwidth_rate(64, 1) - 0.594_603_557_501_360_5).abs() < 1e-15);
+        assert!((lambda_rate(4096, 1) - 0.25).abs() < 1e-15);
+        let smoothing = Smoothing::new(SmoothingKind::Gaussian, 5, Bandwidth::Rate);
+        let distances: Vec<f64> = (0..64).map(f64::from).collect();
+        assert!((smoothing.bandwidth(&distances, 1) - 31.5 * bandwidth_rate(64, 1)).abs() < 1e-14);
     }
 
     #[test]
@@ -146,8 +213,8 @@ mod tests {
         let distances: Vec<Option<f64>> =
             (0..101_u32).map(|i| (i % 9 > 0).then(|| f64::from(i * 37 % 23))).collect();
         let with = |neighbors| {
-            Smoothing { kind: SmoothingKind::Gaussian, neighbors, bandwidth: Bandwidth::Median }
-                .weights(&distances, 9.0)
+            let smoothing = Smoothing::new(SmoothingKind::Gaussian, neighbors, Bandwidth::Median);
+            smoothing.weights(&distances, 9.0, Target::Novel)
         };
         let all = with(1000);
         assert!(all.is_sorted_by(|a, b| a.1 > b.1 || (a.1 >= b.1 && a.0 < b.0)));
@@ -158,8 +225,7 @@ mod tests {
 
     #[test]
     fn identical_queries_count_fully_when_the_bandwidth_is_zero() {
-        let smoothing =
-            Smoothing { kind: SmoothingKind::Gaussian, neighbors: 5, bandwidth: Bandwidth::Median };
-        assert_eq!(smoothing.weights(&[Some(0.0), Some(1.0)], 0.0), [(0, 1.0)]);
+        let smoothing = Smoothing::new(SmoothingKind::Gaussian, 5, Bandwidth::Median);
+        assert_eq!(smoothing.weights(&[Some(0.0), Some(1.0)], 0.0, Target::Novel), [(0, 1.0)]);
     }
 }

@@ -417,6 +417,7 @@ fn sealed_online_models_with_wrong_contents_are_refused() {
 /// Changes of a query-dependent ranker that make it wrong.
 const WRONG_DEPENDENT: &[Change<Dependent>] = &[
     ("no neighbors", |d| d.smoothing.neighbors = 0),
+    ("no neighbors of novel queries", |d| d.smoothing.novel_neighbors = 0),
     ("a bandwidth of 0", |d| d.smoothing.bandwidth = Bandwidth::Fixed(0.0)),
     ("a bandwidth that is NaN", |d| d.smoothing.bandwidth = Bandwidth::Fixed(f64::NAN)),
     ("a negative lambda", |d| d.fitting.lambda = -1.0),

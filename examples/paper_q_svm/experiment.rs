@@ -26,7 +26,7 @@ use sqlite_ltr::internals::data::Matrix;
 use sqlite_ltr::internals::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap, as_documents};
 use sqlite_ltr::internals::math::dense::{distance, dot};
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind};
+use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
 use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, pair_path, solve};
 use sqlite_ltr::metric::{Better, Mean, Metric, Undefined};
 
@@ -301,14 +301,14 @@ impl<'a> Experiment<'a> {
             Method::NearestNeighbors => SmoothingKind::Knn,
             Method::QueryDependent => SmoothingKind::Gaussian,
         };
-        let smoothing = Smoothing { kind, neighbors: NEIGHBORS, bandwidth: Bandwidth::Median };
+        let smoothing = Smoothing::new(kind, NEIGHBORS, Bandwidth::Median);
         let features = &self.queries[target].features;
         let distances: Vec<f64> =
             self.queries.iter().map(|query| distance(&query.features, features)).collect();
         let observed = self.queries.iter().zip(&distances);
         let candidates: Vec<Option<f64>> =
             observed.map(|(query, d)| (!query.is_new()).then_some(*d)).collect();
-        smoothing.weights(&candidates, smoothing.bandwidth(&distances))
+        smoothing.weights(&candidates, smoothing.bandwidth(&distances, features.len()), Target::Novel)
     }
 
     /// The problem of one target. In the ranking form lambda counts twice.

@@ -22,15 +22,20 @@ pub type Curve = Vec<(f64, Option<f64>)>;
 pub enum LambdaChoice {
     /// The caller.
     Fixed(f64),
+    /// The rate of theorem 1 of Dai & Wang (2019) for the training queries and their features.
+    Rate,
     /// Validation of these candidates, largest first.
     Among(Vec<f64>),
 }
 
 impl LambdaChoice {
-    /// The choice by an option: a number, several numbers, or `default` candidates.
+    /// The choice by an option: a number, "rate", several numbers, or `default` candidates.
     pub(super) fn parse(given: Option<&Value>, default: impl FnOnce() -> Vec<f64>) -> Self {
         if let Some(number) = given.and_then(Value::as_f64) {
             return Self::Fixed(number);
+        }
+        if given.and_then(Value::as_str) == Some("rate") {
+            return Self::Rate;
         }
         let Some(list) = given.and_then(Value::as_array) else { return Self::Among(default()) };
         let mut candidates: Vec<f64> = list.iter().filter_map(Value::as_f64).collect();

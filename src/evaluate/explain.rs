@@ -8,6 +8,7 @@ use crate::data::QueryFeatureKind;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::model::{Key, Linear, Model, Ranker};
+use crate::smoothing::Target;
 use crate::space::Function;
 
 /// The contribution of one feature to a score.
@@ -65,11 +66,11 @@ pub fn function_for(
         let name = &model.card.algorithm;
         return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));
     }
-    if let Some(function) = cache.get(key, &features) {
+    if let Some(function) = cache.get(key, &features, Target::Novel) {
         return Ok(function);
     }
-    let function = Arc::new(run(&features, &|control| ranker.fit(&features, control))?);
-    cache.put(key, &features, &function);
+    let function = Arc::new(run(&features, &|control| ranker.fit(&features, Target::Novel, control))?);
+    cache.put(key, &features, Target::Novel, &function);
     Ok(function)
 }
 

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use crate::cache::BoundedCache;
 use crate::model::Key;
+use crate::smoothing::Target;
 use crate::space::Function;
 
-/// The cache: functions by the key of their model and the bits of the query features.
+/// The cache: functions by the key of their model, the bits of the query features, and the kind of target.
 #[derive(Debug)]
 pub struct FitCache(BoundedCache<(Key, Vec<u64>), Arc<Function>>);
 
-fn bits(features: &[f64]) -> Vec<u64> {
-    features.iter().map(|value| value.to_bits()).collect()
+fn bits(features: &[f64], target: Target) -> Vec<u64> {
+    let target = u64::from(target == Target::Observed);
+    features.iter().map(|value| value.to_bits()).chain([target]).collect()
 }
 
 impl FitCache {
@@ -21,14 +23,14 @@ impl FitCache {
     }
 
     /// The function of a model for these query features.
-    pub fn get(&self, model: Key, features: &[f64]) -> Option<Arc<Function>> {
-        self.0.get(&(model, bits(features)))
+    pub fn get(&self, model: Key, features: &[f64], target: Target) -> Option<Arc<Function>> {
+        self.0.get(&(model, bits(features, target)))
     }
 
     /// Adds a function.
-    pub fn put(&self, model: Key, features: &[f64], function: &Arc<Function>) {
+    pub fn put(&self, model: Key, features: &[f64], target: Target, function: &Arc<Function>) {
         let bytes = 8 * (features.len() + function.weights.len()) + 256;
-        self.0.put((model, bits(features)), Arc::clone(function), bytes);
+        self.0.put((model, bits(features, target)), Arc::clone(function), bytes);
     }
 
     /// Number of functions.
@@ -51,10 +53,11 @@ mod tests {
         let cache = FitCache::new(1000);
         let function = Arc::new(Function::zero(10));
         for target in 0..5 {
-            cache.put(1, &[f64::from(target)], &function);
+            cache.put(1, &[f64::from(target)], Target::Novel, &function);
         }
         assert_eq!(cache.len(), 2);
-        assert!(cache.get(1, &[0.0]).is_none() && cache.get(1, &[4.0]).is_some());
-        assert!(cache.get(2, &[4.0]).is_none());
+        let get = |model, feature| cache.get(model, &[feature], Target::Novel);
+        assert!(get(1, 0.0).is_none() && get(1, 4.0).is_some() && get(2, 4.0).is_none());
+        assert!(cache.get(1, &[4.0], Target::Observed).is_none());
     }
 }

@@ -126,9 +126,9 @@ impl<'a> ScoringJob<'a> {
         self.seen = self.functions.iter().flatten().count();
         // Functions of new queries: cached by an earlier call, or 0 if none can be fitted.
         let zero = (!ranker.fits_new_queries()).then(|| Arc::new(Function::zero(ranker.space().dim())));
-        for (function, features) in self.functions.iter_mut().zip(&self.features) {
+        for ((function, features), id) in self.functions.iter_mut().zip(&self.features).zip(&data.query_ids) {
             if function.is_none() {
-                *function = zero.clone().or_else(|| cache.get(key, features));
+                *function = zero.clone().or_else(|| cache.get(key, features, ranker.target(id, features)));
             }
         }
         let new = data.n_queries() - self.seen;
@@ -171,8 +171,9 @@ impl<'a> ScoringJob<'a> {
         control.expect(queries.len());
         let fit = |query: &usize| {
             let features = &self.features[*query];
-            let function = Arc::new(ranker.fit(features, control)?);
-            self.cache.put(self.key, features, &function);
+            let target = ranker.target(&self.data.query_ids[*query], features);
+            let function = Arc::new(ranker.fit(features, target, control)?);
+            self.cache.put(self.key, features, target, &function);
             control.step();
             Ok(function)
         };

@@ -80,6 +80,17 @@ pub enum LambdaScope {
 
 named!(LambdaScope { All = "all", Each = "each" });
 
+/// Where lambda comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LambdaBy {
+    /// The caller.
+    Number,
+    /// Validation of candidates.
+    Validation,
+    /// The rate of theorem 1 of Dai & Wang (2019).
+    Rate,
+}
+
 /// What validation holds out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldOut {

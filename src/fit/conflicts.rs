@@ -3,7 +3,7 @@
 //! Training refuses a conflict before it reads a row. The decoder of models refuses the same conflicts. A combination
 //! without a conflict trains, stores, reloads and ranks; the conformance tests try all of them.
 
-use super::choices::{FitAt, HeldOut, LambdaScope, Penalty, PenaltyKind, Prior};
+use super::choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::kernel;
@@ -36,8 +36,8 @@ pub struct Combination<'a> {
     pub lambda_scope: LambdaScope,
     /// What validation holds out.
     pub held_out: HeldOut,
-    /// Whether validation chooses lambda.
-    pub chooses_lambda: bool,
+    /// Where lambda, or what takes its place, comes from.
+    pub lambda: LambdaBy,
 }
 
 /// One of the choices.
@@ -51,6 +51,7 @@ enum Choice {
     Kernel,
     Smoothing,
     FitAt,
+    Lambda,
     LambdaScope,
     Validation,
 }
@@ -64,6 +65,7 @@ named!(Choice {
     Kernel = "kernel",
     Smoothing = "smoothing",
     FitAt = "fit_at",
+    Lambda = "lambda",
     LambdaScope = "lambda_scope",
     Validation = "validation",
 });
@@ -130,15 +132,26 @@ const CONFLICTS: &[Conflict] = &[
         choices: &[Choice::Validation, Choice::Loss],
         holds: |c| {
             let slots = c.loss.constraint() == ListConstraint::Slots;
-            slots && c.held_out == HeldOut::Documents && c.chooses_lambda
+            slots && c.held_out == HeldOut::Documents && c.lambda == LambdaBy::Validation
         },
         instead: |_| "a fraction of the queries, or give lambda".to_owned(),
     },
-    // The lambda of a query is chosen on its own held-out documents.
+    // The lambda of a query is chosen on its own documents.
     Conflict {
         choices: &[Choice::LambdaScope, Choice::Validation],
-        holds: |c| c.lambda_scope == LambdaScope::Each && c.held_out != HeldOut::Documents,
-        instead: |_| "validation \"documents\"".to_owned(),
+        holds: |c| c.lambda_scope == LambdaScope::Each && c.held_out == HeldOut::Queries,
+        instead: |_| "validation \"documents\" or a source".to_owned(),
+    },
+    // The rate is one of the number of query features.
+    Conflict {
+        choices: &[Choice::Lambda, Choice::Smoothing],
+        holds: |c| c.lambda == LambdaBy::Rate && !c.smoothing.uses_distance(),
+        instead: |_| "smoothing \"gaussian\" or \"knn\", or lambda \"auto\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Lambda, Choice::Penalty],
+        holds: |c| c.lambda == LambdaBy::Rate && c.penalty != Penalty::Ridge,
+        instead: |_| "penalty \"ridge\" or lambda \"auto\"".to_owned(),
     },
     Conflict {
         choices: &[Choice::FitAt, Choice::Smoothing],
@@ -164,6 +177,7 @@ struct Unused {
 /// Every option that a combination can leave without effect.
 const UNUSED: &[Unused] = &[
     unused("neighbors", Choice::Smoothing, |c| !c.smoothing.uses_distance()),
+    unused("novel_neighbors", Choice::Smoothing, |c| !c.smoothing.uses_distance()),
     unused("bandwidth", Choice::Smoothing, |c| {
         !c.smoothing.uses_distance() || c.smoothing == SmoothingKind::Knn
     }),
@@ -226,6 +240,7 @@ impl Combination<'_> {
             Choice::Kernel => self.kernel,
             Choice::Smoothing => self.smoothing.name(),
             Choice::FitAt => self.fit_at.name(),
+            Choice::Lambda => "rate",
             Choice::LambdaScope => self.lambda_scope.name(),
             Choice::Validation => match self.held_out {
                 HeldOut::Queries => return "validation on held-out queries".to_owned(),

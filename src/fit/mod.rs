@@ -8,7 +8,7 @@ mod neighborhood;
 mod problem;
 
 pub use blocks::{BATCH, Loading, TrainingBlocks};
-pub use choices::{FitAt, HeldOut, LambdaScope, Penalty, PenaltyKind, Prior};
+pub use choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 pub use conflicts::Combination;
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use problem::FitSpec;

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::loss::Loss;
 use crate::math::dense::distance;
 use crate::memory::{Memory, Reservation};
-use crate::smoothing::{Smoothing, SmoothingKind};
+use crate::smoothing::{Smoothing, SmoothingKind, Target};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
 
@@ -50,7 +50,7 @@ pub struct Neighborhood {
 
 impl Neighborhood {
     /// Training queries used for a query with these scaled features, nearest first.
-    pub fn neighbors(&self, features: &[f64]) -> Vec<Neighbor> {
+    pub fn neighbors(&self, features: &[f64], target: Target) -> Vec<Neighbor> {
         match self.smoothing.kind {
             SmoothingKind::Uniform => return self.not_held_out().map(Neighbor::with_full_weight).collect(),
             SmoothingKind::Individual => return Vec::new(),
@@ -61,11 +61,11 @@ impl Neighborhood {
             .not_held_out()
             .map(|query| (query, distance(&self.features.row(query).to_vec(), features)))
             .unzip();
-        let h = self.smoothing.bandwidth(&distances);
+        let h = self.smoothing.bandwidth(&distances, features.len());
         let candidate =
             |(query, distance): (&usize, &f64)| self.blocks.is_informative(*query).then_some(*distance);
         let candidates: Vec<Option<f64>> = queries.iter().zip(&distances).map(candidate).collect();
-        let weights = self.smoothing.weights(&candidates, h).into_iter();
+        let weights = self.smoothing.weights(&candidates, h, target).into_iter();
         weights
             .map(|(index, weight)| Neighbor { query: queries[index], distance: distances[index], weight })
             .collect()
@@ -75,7 +75,7 @@ impl Neighborhood {
     pub fn neighbors_of(&self, query: usize) -> Vec<Neighbor> {
         match self.smoothing.kind {
             SmoothingKind::Individual => vec![Neighbor::with_full_weight(query)],
-            _ => self.neighbors(&self.features.row(query).to_vec()),
+            _ => self.neighbors(&self.features.row(query).to_vec(), Target::Observed),
         }
     }
 
@@ -149,7 +149,7 @@ impl Neighborhood {
     pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<Reservation> {
         let neighbors = match self.smoothing.kind {
             SmoothingKind::Individual => 1,
-            _ => self.smoothing.neighbors,
+            _ => self.smoothing.neighbors_for(self.smoothing.widest()),
         };
         self.blocks.reserve_cache(fits, neighbors, memory)
     }

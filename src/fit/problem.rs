@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::{FitAt, HeldOut, LambdaScope, Penalty, Prior};
+use super::choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, Prior};
 use super::conflicts::Combination;
 use crate::control::Control;
 use crate::error::{Error, Result, require};
@@ -211,7 +211,7 @@ impl FitSpec {
             fit_at: FitAt::Training,
             lambda_scope: LambdaScope::All,
             held_out: HeldOut::Source,
-            chooses_lambda: false,
+            lambda: LambdaBy::Number,
         };
         combination.check().map_err(|problem| Error::Corrupt(format!("fit: {problem}")))
     }

@@ -22,7 +22,7 @@ use crate::control::checkpoint;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.
 pub const KEY_END: usize = 48;

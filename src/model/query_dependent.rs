@@ -21,7 +21,7 @@ use crate::error::{Error, Result, require};
 use crate::fit::{FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
 use crate::math::bounds::{are_bounded, is_positive};
 use crate::memory::{Memory, Reservation, bytes_of, matrix_bytes};
-use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind};
+use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
 use crate::space::{Function, Scorer, Space};
 
 pub(super) const TAG: &str = "query_dependent";
@@ -90,9 +90,22 @@ impl QueryDependent {
 
     /// The stored function of a training query with exactly these scaled features.
     pub fn stored(&self, id: &Id, features: &[f64]) -> Option<Arc<Function>> {
+        self.index(id, features).and_then(|index| self.training.functions.get(index)).cloned()
+    }
+
+    /// Whether a query is a training query with exactly these scaled features. Without a difference it counts as novel.
+    pub fn target(&self, id: &Id, features: &[f64]) -> Target {
+        let Smoothing { neighbors, novel_neighbors, .. } = self.neighborhood.smoothing;
+        match self.index(id, features) {
+            Some(_) if neighbors != novel_neighbors => Target::Observed,
+            _ => Target::Novel,
+        }
+    }
+
+    /// The index of a training query with exactly these scaled features.
+    fn index(&self, id: &Id, features: &[f64]) -> Option<usize> {
         let index = *self.indices.get(id)?;
-        let same_features = self.neighborhood.features.row(index).iter().eq(features);
-        self.training.functions.get(index).filter(|_| same_features).cloned()
+        self.neighborhood.features.row(index).iter().eq(features).then_some(index)
     }
 
     /// Whether functions can be fitted for new queries; else their only function is 0.
@@ -104,8 +117,8 @@ impl QueryDependent {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; blocks that are not loaded.
-    pub fn fit(&self, features: &[f64], control: &Control) -> Result<Function> {
-        let (function, _) = self.neighborhood.fit(&self.neighbors(features), &self.spec, control)?;
+    pub fn fit(&self, features: &[f64], target: Target, control: &Control) -> Result<Function> {
+        let (function, _) = self.neighborhood.fit(&self.neighbors(features, target), &self.spec, control)?;
         if function.is_bounded() {
             return Ok(function);
         }
@@ -115,8 +128,8 @@ impl QueryDependent {
     }
 
     /// The training queries used for a query with these scaled features, nearest first.
-    pub fn neighbors(&self, features: &[f64]) -> Vec<Neighbor> {
-        self.neighborhood.neighbors(features)
+    pub fn neighbors(&self, features: &[f64], target: Target) -> Vec<Neighbor> {
+        self.neighborhood.neighbors(features, target)
     }
 
     /// Id of a training query, given by [`Neighbor::query`].
@@ -126,7 +139,8 @@ impl QueryDependent {
 
     /// Numbers of the blocks that must be loaded before functions for these query features are fitted.
     pub fn missing_blocks(&self, targets: &[&[f64]]) -> Vec<usize> {
-        let neighbors = targets.iter().flat_map(|features| self.neighbors(features));
+        let widest = self.neighborhood.smoothing.widest();
+        let neighbors = targets.iter().flat_map(|features| self.neighbors(features, widest));
         let queries: BTreeSet<usize> = neighbors.map(|neighbor| neighbor.query).collect();
         let missing = self.neighborhood.blocks.missing(&queries.into_iter().collect::<Vec<usize>>());
         missing.iter().filter_map(|query| self.queries_with_block.binary_search(query).ok()).collect()
@@ -226,7 +240,7 @@ impl Header {
         let n = self.ids.len();
         let fitted = self.objectives.len();
         let bandwidth_ok = match self.smoothing.bandwidth {
-            Bandwidth::Median => true,
+            Bandwidth::Median | Bandwidth::Rate => true,
             Bandwidth::Fixed(h) => is_positive(h),
         };
         let positive = |value: f64| value.is_finite() && value > 0.0;
@@ -255,7 +269,10 @@ impl Header {
                     "finite objectives",
                 ),
                 (self.weights.iter().all(|weight| positive(*weight)), "positive weights of queries"),
-                (bandwidth_ok && self.smoothing.neighbors > 0, "a positive bandwidth and a neighbor"),
+                (
+                    bandwidth_ok && self.smoothing.neighbors.min(self.smoothing.novel_neighbors) > 0,
+                    "a positive bandwidth and a neighbor",
+                ),
                 (self.ids.is_sorted_by(|a, b| a < b), "ids in order"),
             ],
         )

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::math::dense::distance;
-use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind};
+use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
 use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, solve};
 use sqlite_ltr::metric::{Metric, MetricOptions, Ties};
 
@@ -25,7 +25,7 @@ fn numbers(value: &Value) -> Vec<f64> {
 }
 
 fn smoothing(kind: SmoothingKind, neighbors: usize) -> Smoothing {
-    Smoothing { kind, neighbors, bandwidth: Bandwidth::Median }
+    Smoothing::new(kind, neighbors, Bandwidth::Median)
 }
 
 /// The files take the bandwidth over all queries, also those that cannot lend.
@@ -49,10 +49,10 @@ fn weights_and_bandwidths_are_the_files() {
             (SmoothingKind::Tricube, "pi_tricube"),
         ] {
             let smoothing = smoothing(kind, index("k"));
-            let h = smoothing.bandwidth(&distances);
+            let h = smoothing.bandwidth(&distances, target.len());
             assert!((h - case["h"].as_f64().unwrap()).abs() <= 1e-12, "{}: bandwidth {h}", case["name"]);
             let mut found = vec![0.0; features.len()];
-            for (query, weight) in smoothing.weights(&candidates, h) {
+            for (query, weight) in smoothing.weights(&candidates, h, Target::Novel) {
                 found[query] = weight;
             }
             for (found, expected) in found.iter().zip(numbers(&case[key])) {
@@ -109,7 +109,7 @@ fn lenders(queries: &[Query], target: usize, method: &str) -> Vec<(usize, f64)> 
             let candidates: Vec<Option<f64>> =
                 (0..queries.len()).map(|query| observed(&query).then_some(distances[query])).collect();
             let smoothing = smoothing(kind, 15);
-            smoothing.weights(&candidates, smoothing.bandwidth(&distances))
+            smoothing.weights(&candidates, smoothing.bandwidth(&distances, features.len()), Target::Novel)
         }
     }
 }

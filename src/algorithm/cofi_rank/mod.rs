@@ -65,6 +65,11 @@ enum UseBiases {
     No,
 }
 
+/// The refusal of the rate of lambda, which is one of the number of query features.
+fn no_rate() -> Error {
+    Error::Unsupported("lambda \"rate\" needs query features; use a number or \"auto\"".to_owned())
+}
+
 /// The choices of one training.
 #[derive(Debug, Clone)]
 struct CofiRankSpec {
@@ -96,8 +101,12 @@ impl CofiRankSpec {
         check_loss_parameters(def, params, &["target"])?;
         let target = params.choice("target")?.unwrap_or(Target::Gain);
         let loss = convex_loss(def, params, target)?;
+        let lambda = LambdaChoice::parse(params.get("lambda"), || default_lambdas(&loss));
+        if lambda == LambdaChoice::Rate {
+            return Err(no_rate());
+        }
         Ok(Self {
-            lambda: LambdaChoice::parse(params.get("lambda"), || default_lambdas(&loss)),
+            lambda,
             loss,
             loss_parameters: loss_parameters(def, params).collect(),
             rank: params.count("factors").unwrap_or(10),

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::factors::Fit;
-use super::{CofiRankSpec, Session};
+use super::{CofiRankSpec, Session, no_rate};
 use crate::algorithm::selection::{LambdaChoice, Validation};
 use crate::algorithm::{Curve, LambdaSelection, Split};
 use crate::data::{Dataset, Id, Ratings};
@@ -141,6 +141,7 @@ impl Session<'_> {
     ) -> Result<(f64, Option<LambdaSelection>)> {
         let lambdas = match &self.spec.lambda {
             LambdaChoice::Fixed(lambda) => return Ok((*lambda, None)),
+            LambdaChoice::Rate => return Err(no_rate()),
             LambdaChoice::Among(lambdas) => lambdas,
         };
         let trials = self.trials(ratings, folds, judged, lambdas)?;

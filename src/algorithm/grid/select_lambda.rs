@@ -58,7 +58,7 @@ impl Session<'_> {
                     mean.add(*value, round.judge.labels(query));
                 }
                 paired.extend(self.defined(&values));
-                if round.judges_training_queries() {
+                if let Some(query) = round.training_query(query) {
                     own[query] = values;
                 }
             }
@@ -71,11 +71,17 @@ impl Session<'_> {
             chosen = chosen.map(|best| one_standard_error(&paired, best, better));
         }
         let all = chosen.map_or(FALLBACK_LAMBDA, |chosen| curve[chosen].0);
-        // 3. One lambda per training query, if asked for.
-        let each = (self.spec.lambda_scope == LambdaScope::Each).then(|| {
-            let choose = |values: &Values| argmax(values, better).map_or(all, |best| lambdas[best]);
-            own.iter().map(choose).collect()
-        });
+        // 3. One lambda per training query, if asked for: the largest of the best, or that of all without a value.
+        let choose = |values: &Values| argmax(values, better).map(|best| lambdas[best]);
+        let chosen_each = || -> Vec<Option<f64>> { own.iter().map(choose).collect() };
+        let each = (self.spec.lambda_scope == LambdaScope::Each).then(chosen_each);
+        if each.as_ref().is_some_and(|each| each.iter().all(Option::is_none)) {
+            warnings.push(format!(
+                "no training query has a value of {} in the validation data, so \"lambda_scope\": \"each\" has no effect",
+                validation.metric.name()
+            ));
+        }
+        let each = each.map(|each| each.into_iter().map(|own| own.unwrap_or(all)).collect());
         let split = rounds.first().map_or(Split::Nothing, |round| round.split);
         let selection = LambdaSelection { metric: validation.metric.name(), split, curve, chosen };
         warnings.extend(selection.warning(&Searched { used: all, ..candidates.searched.clone() }));

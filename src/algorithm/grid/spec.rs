@@ -6,7 +6,7 @@ use super::lambdas::{default_components, default_lambdas, default_radii};
 use crate::algorithm::selection::{LambdaChoice, ValidationSpec};
 use crate::data::{Dataset, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
-use crate::fit::{Combination, FitAt, HeldOut, LambdaScope, Penalty, PenaltyKind, Prior};
+use crate::fit::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, LOSSES, Loss, LossDef};
 use crate::param::{Params, named};
@@ -17,7 +17,7 @@ use crate::space::Form;
 /// Options of the grid, besides the parameters of its losses.
 #[rustfmt::skip]
 const OPTIONS: &[&str] = &[
-    "smoothing", "neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "solver",
+    "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "solver",
     "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
     "scale", "query_features", "query_scale", "metric", "validation", "undefined",
 ];
@@ -137,7 +137,11 @@ impl GridSpec {
             fit_at: self.fit_at,
             lambda_scope: self.lambda_scope,
             held_out: self.validation.data.held_out(),
-            chooses_lambda: matches!(self.lambda, LambdaChoice::Among(_)),
+            lambda: match self.lambda {
+                LambdaChoice::Fixed(_) => LambdaBy::Number,
+                LambdaChoice::Rate => LambdaBy::Rate,
+                LambdaChoice::Among(_) => LambdaBy::Validation,
+            },
         }
     }
 
@@ -174,15 +178,23 @@ impl GridSpec {
             set("fit_at", json!(self.fit_at.name()));
         }
         if kind.uses_distance() {
-            set("neighbors", json!(self.smoothing.neighbors));
+            let Smoothing { neighbors, novel_neighbors, .. } = self.smoothing;
+            set("neighbors", json!(neighbors));
+            if novel_neighbors != neighbors {
+                set("novel_neighbors", json!(novel_neighbors));
+            }
             set("query_scale", json!(self.query_scale.name()));
         }
         if kind.uses_distance() && kind != SmoothingKind::Knn {
             let bandwidth = match self.smoothing.bandwidth {
                 Bandwidth::Median => json!("median"),
                 Bandwidth::Fixed(h) => json!(h),
+                Bandwidth::Rate => json!("rate"),
             };
             set("bandwidth", bandwidth);
+        }
+        if self.lambda == LambdaChoice::Rate {
+            set("lambda", json!("rate"));
         }
         settings
     }
@@ -243,10 +255,16 @@ pub(in crate::algorithm) fn loss_parameters(
 }
 
 fn parse_smoothing(params: &Params) -> Result<Smoothing> {
+    let neighbors = params.count("neighbors").unwrap_or(NEIGHBORS);
     Ok(Smoothing {
         kind: params.choice("smoothing")?.unwrap_or(SmoothingKind::Uniform),
-        neighbors: params.count("neighbors").unwrap_or(NEIGHBORS),
-        bandwidth: params.number("bandwidth").map_or(Bandwidth::Median, Bandwidth::Fixed),
+        neighbors,
+        novel_neighbors: params.count("novel_neighbors").unwrap_or(neighbors),
+        bandwidth: match (params.number("bandwidth"), params.text("bandwidth")) {
+            (Some(h), _) => Bandwidth::Fixed(h),
+            (None, Some("rate")) => Bandwidth::Rate,
+            (None, _) => Bandwidth::Median,
+        },
     })
 }
 

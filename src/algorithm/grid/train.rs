@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ndarray::Array2;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::checks;
 use super::lambdas::default_lambdas;
@@ -26,7 +26,7 @@ use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::Reservation;
 use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
-use crate::smoothing::SmoothingKind;
+use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate};
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Scorer, Space};
 
@@ -63,8 +63,10 @@ impl TrainingSpec for GridSpec {
         let unconverged = fits.iter().filter(|fit| !converged(fit)).count();
         warnings.extend(checks::collapse(self, &fits));
         let (log, functions) = (log(&fits), fits.len());
+        let bandwidth = session.bandwidth_report();
         let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
-        let (lambda, details) = self.penalty_report(lambdas.all);
+        let (lambda, mut details) = self.penalty_report(lambdas.all);
+        details.extend(bandwidth);
         Ok(Trained {
             lambda,
             prior_lambda: prior.map(|prior| prior.lambda),
@@ -133,6 +135,13 @@ pub(super) struct Lambdas {
     pub selection: Option<LambdaSelection>,
 }
 
+impl Lambdas {
+    /// The same lambda for every function, without validation.
+    fn given(lambda: f64) -> Self {
+        Self { all: lambda, each: None, selection: None }
+    }
+}
+
 /// The steps of the solver if one fit took any, otherwise one line per fit.
 fn log(fits: &[Fit]) -> Vec<LogStep> {
     let last =
@@ -192,6 +201,19 @@ impl<'a> Session<'a> {
         self.neighborhood.blocks.space()
     }
 
+    /// Number of query features; 0 without any.
+    fn query_features(&self) -> usize {
+        self.neighborhood.features.ncols()
+    }
+
+    /// What the report tells about the bandwidth: the factor of the median distance.
+    fn bandwidth_report(&self) -> Option<(String, Value)> {
+        let Smoothing { kind, bandwidth, .. } = self.spec.smoothing;
+        let factor = || bandwidth_rate(self.data.n_queries(), self.query_features());
+        (kind.uses_distance() && bandwidth == Bandwidth::Rate)
+            .then(|| ("bandwidth_factor".to_owned(), json!(factor())))
+    }
+
     /// How functions are fitted on the judgments of a neighborhood.
     fn fit_spec(
         &self,
@@ -243,7 +265,10 @@ impl<'a> Session<'a> {
         warnings: &mut Vec<String>,
     ) -> Result<Lambdas> {
         match &self.spec.lambda {
-            LambdaChoice::Fixed(lambda) => Ok(Lambdas { all: *lambda, each: None, selection: None }),
+            LambdaChoice::Fixed(lambda) => Ok(Lambdas::given(*lambda)),
+            LambdaChoice::Rate => {
+                Ok(Lambdas::given(lambda_rate(self.data.n_queries(), self.query_features())))
+            }
             LambdaChoice::Among(lambdas) => {
                 let tolerance = selection_tolerance(&self.spec.loss);
                 let spec = |round: &Round| self.fit_spec(&round.neighborhood, lambdas[0], tolerance, prior);
@@ -284,7 +309,7 @@ impl<'a> Session<'a> {
         tolerance: f64,
     ) -> Result<Vec<f64>> {
         let neighborhood = neighborhood.uniform(&prior.loss)?;
-        let neighbors = neighborhood.neighbors(&[]);
+        let neighbors = neighborhood.neighbors(&[], Target::Observed);
         let _memory = neighborhood.reserve(&neighbors, self.control)?;
         let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
         let spec = self.prior_spec(prior, tolerance);
@@ -294,7 +319,11 @@ impl<'a> Session<'a> {
     /// One function for all queries, one per training query, or none if they are fitted at query time.
     fn fit_all(&self, spec: &FitSpec, each: Option<&[f64]>, started: Instant) -> Result<Vec<Fit>> {
         if self.spec.smoothing.kind == SmoothingKind::Uniform {
-            return Ok(vec![self.fit_one(&self.neighborhood.neighbors(&[]), spec, started)?]);
+            return Ok(vec![self.fit_one(
+                &self.neighborhood.neighbors(&[], Target::Observed),
+                spec,
+                started,
+            )?]);
         }
         if self.spec.fit_at == FitAt::QueryTime {
             return Ok(Vec::new());

@@ -11,11 +11,11 @@ use crate::algorithm::{Split, scale};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::fit::{Neighbor, Neighborhood, Prior, TrainingBlocks};
+use crate::fit::{LambdaScope, Neighbor, Neighborhood, Prior, TrainingBlocks};
 use crate::loss::Loss;
 use crate::memory::{Reservation, bytes_of};
 use crate::select::{Folds, held_out_documents};
-use crate::smoothing::SmoothingKind;
+use crate::smoothing::{SmoothingKind, Target};
 
 /// Fraction of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
@@ -42,7 +42,7 @@ enum Targets {
     HeldOut,
     /// Training queries with some held-out documents.
     Observed,
-    /// Queries of another source, with their features. `own`: their indices among the training queries.
+    /// Queries of another source, with their features. `own`: the training queries whose functions they judge.
     Others { features: Arc<Array2<f64>>, own: Arc<Vec<Option<usize>>> },
 }
 
@@ -68,20 +68,25 @@ impl Round {
         })
     }
 
-    /// Whether the training queries themselves are judged.
-    pub fn judges_training_queries(&self) -> bool {
-        matches!(self.targets, Targets::Observed)
+    /// The training query whose function a query of the judge judges.
+    pub fn training_query(&self, query: usize) -> Option<usize> {
+        match &self.targets {
+            Targets::HeldOut => None,
+            Targets::Observed => Some(query),
+            Targets::Others { own, .. } => own[query],
+        }
     }
 
     /// One trial per query, or one in all with uniform smoothing; and the bytes of their neighbors.
     pub fn trials(&self, control: &Control) -> Result<(Vec<Trial>, Reservation)> {
         if self.neighborhood.smoothing.kind == SmoothingKind::Uniform {
-            let neighbors = self.neighborhood.neighbors(&[]);
+            let neighbors = self.neighborhood.neighbors(&[], Target::Observed);
             let trial = Trial { neighbors, queries: self.queries.clone() };
             return Ok((vec![trial], control.memory().nothing()));
         }
         // Neighbors are kept until all trials are fitted.
-        let neighbors = self.neighborhood.smoothing.neighbors.min(self.neighborhood.blocks.len());
+        let smoothing = self.neighborhood.smoothing;
+        let neighbors = smoothing.neighbors_for(smoothing.widest()).min(self.neighborhood.blocks.len());
         let bytes = bytes_of::<Neighbor>(neighbors).saturating_mul(self.queries.len() as u64);
         let what = format_args!("finding neighbors of {} queries", self.queries.len());
         let way_out = "use a smaller option 'neighbors', or give lambda as a number";
@@ -96,14 +101,14 @@ impl Round {
 
     fn neighbors(&self, query: usize) -> Vec<Neighbor> {
         let neighborhood = &self.neighborhood;
-        match &self.targets {
-            Targets::HeldOut => neighborhood.neighbors(&neighborhood.features.row(query).to_vec()),
-            Targets::Observed => neighborhood.neighbors_of(query),
-            Targets::Others { own, .. } if neighborhood.smoothing.kind == SmoothingKind::Individual => {
-                own[query].map_or_else(Vec::new, |own| neighborhood.neighbors_of(own))
-            }
-            Targets::Others { features, .. } => neighborhood.neighbors(&features.row(query).to_vec()),
+        if let Some(own) = self.training_query(query) {
+            return neighborhood.neighbors_of(own);
         }
+        let features = match &self.targets {
+            Targets::Others { features, .. } => features,
+            Targets::HeldOut | Targets::Observed => &neighborhood.features,
+        };
+        neighborhood.neighbors(&features.row(query).to_vec(), Target::Novel)
     }
 }
 
@@ -112,7 +117,7 @@ impl Session<'_> {
     pub(super) fn rounds(&self, source: Option<Dataset>) -> Result<Vec<Round>> {
         let spec = self.spec;
         let has_prior = spec.prior != Prior::Zero || spec.starts_at_regression();
-        if matches!(spec.lambda, LambdaChoice::Fixed(_)) && !has_prior {
+        if !matches!(spec.lambda, LambdaChoice::Among(_)) && !has_prior {
             return Ok(Vec::new());
         }
         match (&spec.validation.data, source) {
@@ -169,7 +174,15 @@ impl Session<'_> {
     fn on_source(&self, mut source: Dataset) -> Result<Round> {
         let features = Arc::new(query_features(self.rule.as_ref(), &source)?);
         let memory = scale(&self.scaling, self.spec.scale, &mut source, self.control)?;
-        let own = source.query_ids.iter().map(|id| self.data.query_ids.binary_search(id).ok()).collect();
+        // A training query keeps its function if its features are the same, as in a ranking. Without other functions, and
+        // to choose the lambda of that function, its id is enough.
+        let by_id = self.spec.smoothing.kind == SmoothingKind::Individual
+            || self.spec.lambda_scope == LambdaScope::Each;
+        let own = |(query, id)| {
+            let own: usize = self.data.query_ids.binary_search(id).ok()?;
+            (by_id || self.neighborhood.features.row(own) == features.row(query)).then_some(own)
+        };
+        let own = source.query_ids.iter().enumerate().map(own).collect();
         Ok(Round {
             neighborhood: self.neighborhood.clone(),
             queries: (0..source.n_queries()).collect(),

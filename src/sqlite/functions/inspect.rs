@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights, parts};
 use crate::fit::Neighbor;
 use crate::model::{Model, QueryDependent};
+use crate::smoothing::Target;
 use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
@@ -161,7 +162,7 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
         let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
         vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]
     };
-    Ok(ready(ranker.neighbors(&features).into_iter().map(row).collect()))
+    Ok(ready(ranker.neighbors(&features, Target::Novel).into_iter().map(row).collect()))
 }
 
 /// `ltr_training_log(model)`: rows `step, objective, gap, seconds`; seconds are in the stored report.
