@@ -9,7 +9,7 @@ use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
 use crate::data::ColumnSummary;
 use crate::error::{Error, Result, require};
-use crate::loss::list::{Active, Bounded, LabelTies, Slam};
+use crate::loss::list::{Active, Bounded, LabelTies, Slam, SlamWeights};
 use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::metric::Metric;
 use crate::space::{Form, Function, Scorer, Space};
@@ -58,7 +58,8 @@ impl OnlineRules {
         let measure = Bounded::of(&self.metric()?);
         let measure =
             measure.ok_or_else(|| Error::Internal("a metric without a surrogate bound".to_owned()))?;
-        Ok(Slam { measure, margin: 1.0, average: self.label_ties == LabelTies::Average })
+        let weights = SlamWeights::Measure(measure);
+        Ok(Slam { weights, margin: 1.0, average: self.label_ties == LabelTies::Average })
     }
 }
 

@@ -38,6 +38,8 @@ pub enum Rule {
     PositiveOr(&'static [&'static str]),
     /// A number above 0, an array of at most 1000 such numbers, or one of these texts.
     PositivesOr(&'static [&'static str]),
+    /// An array of 1 to 1000 numbers in this range, both ends included.
+    NumbersBetween(f64, f64),
     /// A number above 0 and below 1, or a text.
     FractionOrText,
 }
@@ -61,7 +63,10 @@ impl Rule {
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
             Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
             Self::PositiveOr(words) => number.is_some_and(positive) || word(words),
-            Self::PositivesOr(words) => number.is_some_and(positive) || positives(value) || word(words),
+            Self::PositivesOr(words) => {
+                number.is_some_and(positive) || numbers(value, positive) || word(words)
+            }
+            Self::NumbersBetween(low, high) => numbers(value, |x| (low..=high).contains(&x)),
             Self::FractionOrText => number.is_some_and(|x| x > 0.0 && x < 1.0) || value.is_string(),
         }
     }
@@ -78,11 +83,11 @@ fn is_too_small(value: &Value) -> bool {
     subnormal(value) || value.as_array().is_some_and(|list| list.iter().any(subnormal))
 }
 
-fn positives(value: &Value) -> bool {
-    value
-        .as_array()
-        .filter(|list| (1..=MAX_NUMBERS).contains(&list.len()))
-        .is_some_and(|list| list.iter().all(|item| item.as_f64().is_some_and(positive)))
+/// Whether a value is an array of 1 to [`MAX_NUMBERS`] numbers with a property, none of them subnormal.
+fn numbers(value: &Value, have: impl Fn(f64) -> bool) -> bool {
+    value.as_array().filter(|list| (1..=MAX_NUMBERS).contains(&list.len())).is_some_and(|list| {
+        list.iter().all(|item| item.as_f64().is_some_and(|x| !x.is_subnormal() && have(x)))
+    })
 }
 
 fn texts(value: &Value) -> bool {
@@ -121,6 +126,9 @@ impl fmt::Display for Rule {
             Self::Between(low, high) => write!(f, "a number from {low} to {high}"),
             Self::PositiveOr([]) => f.write_str("a number above 0"),
             Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),
+            Self::NumbersBetween(low, high) => {
+                write!(f, "an array of up to {MAX_NUMBERS} numbers from {low} to {high}")
+            }
             Self::PositivesOr(words) => {
                 write!(f, "a number above 0, an array of up to {MAX_NUMBERS} of them, or {}", quoted(words))
             }

@@ -61,7 +61,11 @@ const CHOICES: &[&str] = &["smoothing", "loss", "measure", "decoder", "kernel", 
 fn acts(connection: &Connection, algorithm: &str, [option, default, range]: &[String; 3]) -> bool {
     // 1. A value of the option: its default, else the first name that it allows, else a number or a metric.
     let first_name = range.strip_prefix("one of ").and_then(|names| names.split(", ").next());
-    let number = if range == "a text" { "\"ndcg\"" } else { "1" };
+    let number = match range.as_str() {
+        "a text" => "\"ndcg\"",
+        range if range.starts_with("an array of") => "[1]",
+        _ => "1",
+    };
     let value = if default == "null" { first_name.unwrap_or(number) } else { default };
     // 2. Options are checked before the source, which has no rows to train on.
     let options = format!("{{\"{option}\": {value}}}");

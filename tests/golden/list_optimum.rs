@@ -11,7 +11,7 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::loss::list::{Bound, Bounded, DIRECT, DirectQuery, SLAM, Slam};
+use sqlite_ltr::internals::loss::list::{Bound, Bounded, DIRECT, DirectQuery, SLAM, Slam, SlamWeights};
 use sqlite_ltr::internals::loss::{ListLoss, Loss};
 use sqlite_ltr::internals::optim::{Solution, SolveReport, Stop};
 use sqlite_ltr::internals::param::Params;
@@ -116,8 +116,11 @@ fn slam() {
     for case in cases(&file) {
         let k = case["k"].as_u64().map(|k| k as usize);
         let measure = if case["measure"] == "map" { Bounded::Map } else { Bounded::Ndcg(k) };
-        let loss =
-            ListLoss::new(&SLAM, Params::default(), Arc::new(Slam { measure, margin: 1.0, average: false }));
+        let loss = ListLoss::new(
+            &SLAM,
+            Params::default(),
+            Arc::new(Slam { weights: SlamWeights::Measure(measure), margin: 1.0, average: false }),
+        );
         let golden = Golden::new(case, &case["lam"], loss);
         let what = format!("{} {k:?} {}", case["measure"], case["lam"]);
         let solvers = golden.check(case["optimum"].as_f64().unwrap(), &numbers(&case["w"]), &what);

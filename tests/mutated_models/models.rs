@@ -75,6 +75,7 @@ const CASES: &[(&str, &str)] = &[
         "slam",
         r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "measure": "map", "prior": "zero"}"#,
     ),
+    ("slam", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "position_weights": [1, 0.5]}"#),
     ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "nonconvex"}"#),
     (
         "direct",

@@ -62,8 +62,8 @@ impl Perceptron {
     }
 
     /// The surrogate of a round, with the margin.
-    pub(super) fn surrogate(&self) -> Slam {
-        self.surrogate
+    pub(super) fn surrogate(&self) -> &Slam {
+        &self.surrogate
     }
 
     /// The rules.

@@ -23,7 +23,7 @@ pub use list_mle::{LIST_MLE, LabelOrder};
 pub use list_net::{LIST_NET, Target};
 pub use matching::{MATCHING, MatchingQuery};
 pub use measure::{Measure, PositionWeights};
-pub use slam::{Active, Bounded, LabelTies, SLAM, Slam, SlamQuery};
+pub use slam::{Active, Bounded, LabelTies, SLAM, Slam, SlamQuery, SlamWeights};
 pub use smooth_grad::SMOOTH_GRAD;
 pub(super) use squared::Squared;
 pub use squared::{Centering, PAIR_SQUARED, SQUARED};
@@ -53,6 +53,7 @@ mod tests {
         ),
         ("slam", r#"{"measure": "ndcg@3", "margin": 0.5}"#),
         ("slam", r#"{"measure": "map"}"#),
+        ("slam", r#"{"position_weights": [3, 0, 1, 0.5]}"#),
         ("smooth_grad", r#"{"measure": "precision@2"}"#),
         ("direct", r#"{"bound": "convex"}"#),
         ("direct", r#"{"bound": "convex", "measure": "dcg@2", "decoder": "power"}"#),

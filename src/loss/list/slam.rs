@@ -10,6 +10,9 @@
 //! ndcg@k      v_i = G(R_i) D(i) / Z_k for i <= k, else 0
 //! ```
 //!
+//! The option `position_weights` replaces these v by its numbers: v_i is number i, and 0 after the last. Grades are then
+//! compared as for `ndcg`. Such a v bounds a measure only if its numbers do.
+//!
 //! With Delta = 1, phi >= 1 - measure for every order of equal scores. The paper's eq. (31) goes with a truncated
 //! NDCG that is not the usual one, eq. (30); the last line bounds the usual one. `map` compares relevant documents
 //! (grade at least 1) with the others, not grades.
@@ -28,15 +31,18 @@ use serde::{Deserialize, Serialize};
 use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
 use crate::arrange::RowGroup;
 use crate::control::checkpoint;
-use crate::error::Result;
+use crate::error::{Error, Result, shorten};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::order::{compare, descending, sort_indices};
 use crate::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 use crate::param::{Params, named};
 
+/// Largest number of the option `position_weights`.
+const MOST_WEIGHT: f64 = 1e9;
+
 /// The declaration.
 pub const SLAM: LossDef = LossDef {
-    parameters: &["measure", "margin", "label_ties"],
+    parameters: &["measure", "position_weights", "margin", "label_ties"],
     measures: &["ndcg", "ndcg@k", "map"],
     ..LossDef::listwise(
         "slam",
@@ -47,14 +53,23 @@ pub const SLAM: LossDef = LossDef {
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Slam {
-    /// The measure that it bounds.
-    pub measure: Bounded,
+    /// Where v comes from.
+    pub weights: SlamWeights,
     /// Delta > 0.
     pub margin: f64,
     /// True if the weights of equal grades are replaced by their mean.
     pub average: bool,
+}
+
+/// Where the weights v of documents come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SlamWeights {
+    /// The measure that the loss bounds.
+    Measure(Bounded),
+    /// By position in the ideal order, each at least 0 and finite; 0 after the last.
+    Positions(Vec<f64>),
 }
 
 /// A measure that SLAM bounds.
@@ -115,15 +130,13 @@ pub struct SlamQuery {
 
 impl Slam {
     fn new(params: &Params) -> Result<Self> {
-        let metric = measure(params, "ndcg")?;
-        let measure = Bounded::of(&metric).ok_or_else(|| unknown_measure(&metric.name(), &SLAM))?;
         let ties = params.choice("label_ties")?.unwrap_or(LabelTies::Average);
         let margin = params.number("margin").unwrap_or(1.0);
-        Ok(Self { measure, margin, average: ties == LabelTies::Average })
+        Ok(Self { weights: SlamWeights::parse(params)?, margin, average: ties == LabelTies::Average })
     }
 
     /// The loss of a query with these labels (m >= 1, finite), of all documents that violate the margin.
-    pub fn of(self, labels: &[f64]) -> SlamQuery {
+    pub fn of(&self, labels: &[f64]) -> SlamQuery {
         let grades = self.grades(labels);
         let mut ascending: Vec<usize> = (0..labels.len()).collect();
         sort_indices(&mut ascending, &|a, b| compare(grades[a], grades[b]));
@@ -134,18 +147,23 @@ impl Slam {
     }
 
     /// What is compared: labels, or whether they are relevant.
-    fn grades(self, labels: &[f64]) -> Vec<f64> {
-        match self.measure {
-            Bounded::Ndcg(_) => labels.to_vec(),
-            Bounded::Map => labels.iter().map(|label| f64::from(*label >= RELEVANT)).collect(),
+    fn grades(&self, labels: &[f64]) -> Vec<f64> {
+        match self.weights {
+            SlamWeights::Measure(Bounded::Map) => {
+                labels.iter().map(|label| f64::from(*label >= RELEVANT)).collect()
+            }
+            SlamWeights::Measure(Bounded::Ndcg(_)) | SlamWeights::Positions(_) => labels.to_vec(),
         }
     }
 
     /// v, in the order of the documents; `ideal` is their ideal order.
-    fn weights(self, grades: &[f64], ideal: &[usize]) -> Vec<f64> {
-        let mut by_position = match self.measure {
-            Bounded::Ndcg(cutoff) => ndcg_weights(grades, ideal, cutoff),
-            Bounded::Map => map_weights(grades),
+    fn weights(&self, grades: &[f64], ideal: &[usize]) -> Vec<f64> {
+        let mut by_position = match &self.weights {
+            SlamWeights::Measure(Bounded::Ndcg(cutoff)) => ndcg_weights(grades, ideal, *cutoff),
+            SlamWeights::Measure(Bounded::Map) => map_weights(grades),
+            SlamWeights::Positions(weights) => {
+                weights.iter().copied().chain(std::iter::repeat(0.0)).take(grades.len()).collect()
+            }
         };
         if self.average {
             let mut start = 0;
@@ -161,14 +179,46 @@ impl Slam {
     }
 }
 
+impl SlamWeights {
+    fn parse(params: &Params) -> Result<Self> {
+        let Some(given) = params.get("position_weights") else {
+            let metric = measure(params, "ndcg")?;
+            let bounded = Bounded::of(&metric).ok_or_else(|| unknown_measure(&metric.name(), &SLAM))?;
+            return Ok(Self::Measure(bounded));
+        };
+        if params.has("measure") {
+            let problem = "option 'measure' does not work with option 'position_weights'; give one of them";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        let numbers = given.as_array().into_iter().flatten();
+        Ok(Self::Positions(numbers.map(|number| number.as_f64().unwrap_or(f64::NAN)).collect()))
+    }
+
+    fn validate(&self) -> Result<()> {
+        let Self::Positions(weights) = self else { return Ok(()) };
+        let valid = weights.iter().all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
+            && weights.iter().any(|weight| *weight > 0.0);
+        let allowed = format!("an array of numbers from 0 to {MOST_WEIGHT:e}, at least one of them above 0");
+        in_range(valid, "position_weights", &shorten(&format!("{weights:?}")), &allowed)
+    }
+}
+
 impl ListwiseLoss for Slam {
     fn validate(&self) -> Result<()> {
+        self.weights.validate()?;
         in_range(self.margin.is_finite() && self.margin > 0.0, "margin", &self.margin, "a number above 0")
     }
 
     fn is_informative(&self, labels: &[f64]) -> bool {
         let grades = self.grades(labels);
-        differ(&grades) && grades.iter().any(|grade| *grade > 0.0)
+        match &self.weights {
+            SlamWeights::Measure(_) => differ(&grades) && grades.iter().any(|grade| *grade > 0.0),
+            SlamWeights::Positions(weights) => {
+                let lowest = grades.iter().copied().fold(f64::INFINITY, f64::min);
+                let better = grades.iter().filter(|grade| **grade > lowest).count();
+                weights.iter().take(better).any(|weight| *weight > 0.0)
+            }
+        }
     }
 
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
@@ -278,7 +328,8 @@ mod tests {
         measures.flat_map(|(name, measure)| {
             let options = MetricOptions { ties: Ties::Worst, ..MetricOptions::default() };
             let metric = Metric::parse(name).unwrap().with_options(options).unwrap();
-            [true, false].map(|average| (Slam { measure, margin: 1.0, average }, metric.clone()))
+            let slam = |average| Slam { weights: SlamWeights::Measure(measure), margin: 1.0, average };
+            [true, false].map(|average| (slam(average), metric.clone()))
         })
     }
 
@@ -290,7 +341,7 @@ mod tests {
     }
 
     /// The loss by its definition.
-    fn by_definition(slam: Slam, v: &[f64], labels: &[f64], scores: &[f64]) -> f64 {
+    fn by_definition(slam: &Slam, v: &[f64], labels: &[f64], scores: &[f64]) -> f64 {
         let grades = slam.grades(labels);
         let inner = |i: usize| {
             let worse = (0..labels.len()).filter(|j| grades[*j] < grades[i]);
@@ -310,7 +361,7 @@ mod tests {
                 let value = query.value_and_subgradient(&scores, &mut g);
                 let lost = 1.0 - metric.value(&labels, &scores).unwrap_or(1.0);
                 proptest::prop_assert!(value >= lost - 1e-12, "{slam:?}: {value}, {lost}");
-                let expected = by_definition(slam, query.weights(), &labels, &scores);
+                let expected = by_definition(&slam, query.weights(), &labels, &scores);
                 proptest::prop_assert!((value - expected).abs() < 1e-12);
                 proptest::prop_assert!(query.weights().iter().sum::<f64>() <= 1.0 + 1e-12);
                 proptest::prop_assert!(slam.is_informative(&labels) || value <= 0.0);
@@ -344,7 +395,7 @@ mod tests {
             g.push(value);
             g
         };
-        let slam = Slam { measure: Bounded::Map, margin: 1.0, average: true };
+        let slam = Slam { weights: SlamWeights::Measure(Bounded::Map), margin: 1.0, average: true };
         let query = slam.of(&[0.0, 0.0, 1.0, 0.0]);
         assert_eq!(at(&query, &[1.0, 2.0, 2.5, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.375]);
         assert_eq!(at(&query, &[1.0, 2.0, 3.0, 2.0]), [0.0; 5]);
@@ -352,8 +403,76 @@ mod tests {
         assert_eq!(at(&query, &[1.0, 2.0, 2.5, 2.0]), [0.0; 5]);
         assert_eq!(at(&query, &[1.0, 2.0, 2.0, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.75]);
         // The lowest index over all grades, not within one.
-        let slam = Slam { measure: Bounded::Ndcg(Some(1)), margin: 1.0, average: true };
+        let weights = SlamWeights::Measure(Bounded::Ndcg(Some(1)));
+        let slam = Slam { weights, margin: 1.0, average: true };
         assert_eq!(at(&slam.of(&[1.0, 0.0, 2.0]), &[0.0; 3]), [1.0, 0.0, -1.0, 1.0]);
+    }
+
+    fn made(options: &serde_json::Value) -> Result<crate::loss::ListLoss> {
+        match SLAM.make(&options.as_object().unwrap().clone().into())? {
+            crate::loss::Loss::List(loss) => Ok(loss),
+            crate::loss::Loss::Pair(_) => unreachable!(),
+        }
+    }
+
+    proptest::proptest! {
+        /// The loss with position weights is its definition: number i for the document at position i of the ideal order,
+        /// 0 after the last, and the mean of a group of equal grades unless `label_ties` is "stable".
+        #[test]
+        fn position_weights_are_those_of_the_definition(
+            rows in proptest::collection::vec((0u8..4, -4i8..4), 1..10),
+            numbers in proptest::collection::vec(0u8..4, 1..6),
+            average in proptest::bool::ANY,
+        ) {
+            let (labels, scores) = columns(&rows);
+            let weights: Vec<f64> = numbers.into_iter().map(f64::from).collect();
+            let slam = Slam { weights: SlamWeights::Positions(weights.clone()), margin: 0.7, average };
+            let mut ideal: Vec<usize> = (0..labels.len()).collect();
+            ideal.sort_by(|a, b| labels[*b].total_cmp(&labels[*a]));
+            let mut v = vec![0.0; labels.len()];
+            for (position, document) in ideal.iter().enumerate() {
+                let group = |p: &usize| labels[ideal[*p]] >= labels[*document] && labels[ideal[*p]] <= labels[*document];
+                let positions: Vec<usize> =
+                    (0..labels.len()).filter(|p| if average { group(p) } else { *p == position }).collect();
+                let number = |p: &usize| weights.get(*p).copied().unwrap_or(0.0);
+                v[*document] = positions.iter().map(number).sum::<f64>() / positions.len() as f64;
+            }
+            let mut g = vec![0.0; rows.len()];
+            let value = slam.of(&labels).value_and_subgradient(&scores, &mut g);
+            proptest::prop_assert!((value - by_definition(&slam, &v, &labels, &scores)).abs() < 1e-12);
+            let flat = slam.of(&labels).value_and_subgradient(&vec![0.0; rows.len()], &mut g);
+            proptest::prop_assert_eq!(slam.is_informative(&labels), flat > 0.0);
+        }
+    }
+
+    /// The numbers that the measure would give, written out, make the same loss.
+    #[test]
+    fn the_weights_of_a_measure_written_out_give_the_same_loss() {
+        let (labels, scores) = ([2.0, 0.0, 1.0, 0.0], [0.1, 0.4, -0.3, 0.2]);
+        let of_measure =
+            Slam { weights: SlamWeights::Measure(Bounded::Ndcg(Some(2))), margin: 1.0, average: true };
+        let v = of_measure.of(&labels).weights().to_vec();
+        let written = made(&serde_json::json!({ "position_weights": [v[0], v[2]] })).unwrap();
+        let (mut g, mut h) = ([0.0; 4], [0.0; 4]);
+        let a = of_measure.of(&labels).value_and_subgradient(&scores, &mut g);
+        let b = written.prepare(&labels, &[]).value_and_subgradient(&scores, &mut h);
+        assert_eq!((a, g), (b, h));
+    }
+
+    #[test]
+    fn position_weights_that_weigh_nothing_or_contradict_a_measure_are_refused() {
+        let refused = |options: serde_json::Value| made(&options).unwrap_err().to_string();
+        assert!(
+            refused(serde_json::json!({ "position_weights": [0, 0.0] }))
+                .ends_with("at least one of them above 0")
+        );
+        assert!(
+            refused(serde_json::json!({ "position_weights": [1, -1] })).contains("got [1.0, -1.0], allowed")
+        );
+        assert_eq!(
+            refused(serde_json::json!({ "position_weights": [1], "measure": "ndcg" })),
+            "option 'measure' does not work with option 'position_weights'; give one of them"
+        );
     }
 
     #[test]
