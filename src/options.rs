@@ -118,7 +118,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("neighbors", Rule::Integer(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries with a weight above 0"),
     def("novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors"),
     def("bandwidth", Rule::PositiveOr(&["median", "rate"]), "\"median\"", TRAIN, "distance h in the weights of training queries; median: the median distance; rate: the median distance times n^(-1/(6 + 2p)) for n training queries and p query features"),
-    def("prior", Rule::OneOf(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries, or their least-squares function; default: that of the algorithm"),
+    def("prior", Rule::OneOfOrModel(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries, their least-squares function, or a stored linear model as in \"@name\" or \"@name@2\"; default: that of the algorithm"),
     def("form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is a preference of pairs, and a document's score is its mean preference over the query"),
     def("solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
     def("loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; default: that of the algorithm"),

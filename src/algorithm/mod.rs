@@ -24,7 +24,7 @@ use crate::control::Control;
 use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::memory::Reservation;
-use crate::model::Ranker;
+use crate::model::{LinearPrior, Ranker};
 use crate::param::{Defaults, Params};
 
 pub use grid::Weighting;
@@ -88,6 +88,9 @@ pub trait TrainingSpec: Debug + Send + Sync {
     /// None that its types do not exclude.
     fn settings(&self) -> Result<Map<String, Value>>;
 
+    /// Makes a function the center of the penalty. It is that of the model which [`Input::prior`] names.
+    fn set_prior(&mut self, _prior: LinearPrior) {}
+
     /// Bytes that a model is known to take before it is trained.
     fn bytes_kept(&self, _data: &Dataset) -> u64 {
         0
@@ -107,6 +110,8 @@ pub struct Input<'a> {
     pub missing: Missing,
     /// A source to validate on.
     pub validation: Option<&'a str>,
+    /// The stored model that the penalty shrinks to: its name, or name@version.
+    pub prior: Option<&'a str>,
 }
 
 /// The columns that a training needs besides ids and relevance.

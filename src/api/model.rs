@@ -104,6 +104,11 @@ pub struct ModelInfo {
 }
 
 impl Model {
+    /// The model without what only this interface needs.
+    pub(super) fn inner(&self) -> &model::Model {
+        &self.inner
+    }
+
     /// Reads a model from bytes of [`to_bytes`](Self::to_bytes), `ltr_fit` or `ltr_models`. The bytes may come from anywhere:
     /// damaged or forged ones are an error.
     ///

@@ -69,6 +69,7 @@ pub fn algorithms() -> impl Iterator<Item = AlgorithmInfo> {
 pub struct Trainer {
     algorithm: String,
     options: Map<String, Value>,
+    prior: Option<Model>,
     control: Control,
 }
 
@@ -85,7 +86,7 @@ impl Trainer {
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
     pub fn new(algorithm: &str) -> Self {
-        Self { algorithm: algorithm.to_owned(), options: Map::new(), control: Control::new() }
+        Self { algorithm: algorithm.to_owned(), options: Map::new(), prior: None, control: Control::new() }
     }
 
     /// Sets an option. A later value replaces an earlier one; keys and values are checked by [`fit`](Self::fit).
@@ -108,6 +109,27 @@ impl Trainer {
     pub fn option(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.options.insert(key.to_owned(), value.into());
         self
+    }
+
+    /// Makes the function of a trained model the center of the penalty, instead of the option `prior`: warm retraining, or
+    /// transfer from much data to little. The model needs one linear function and the features of the new data; documents
+    /// are scaled as in its training.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let large = Dataset::from_arrays(array![[0.0], [1.0], [2.0]], [1, 1, 1], &[0.0, 1.0, 2.0])?;
+    /// let small = Dataset::from_arrays(array![[0.0], [1.0]], [7, 7], &[0.0, 1.0])?;
+    /// let trainer = Trainer::new("rank_svm").option("lambda", 0.1);
+    /// let model = trainer.clone().prior(&trainer.fit(&large)?).fit(&small)?;
+    /// assert_eq!(model.info().algorithm, "rank_svm");
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    #[must_use]
+    pub fn prior(mut self, model: &Model) -> Self {
+        self.prior = Some(model.clone());
+        self.option("prior", "@the model of the caller")
     }
 
     /// Sets the handle that stops the training and shows its progress.
@@ -169,7 +191,14 @@ impl Trainer {
         let started = Instant::now();
         let algorithm = algorithm::find(&self.algorithm)?;
         let options = self.parsed_options()?;
-        let spec = algorithm.spec(&options)?;
+        let mut spec = algorithm.spec(&options)?;
+        if spec.input().prior.is_some() {
+            let prior = self.prior.as_ref().ok_or_else(|| {
+                let reason = "option 'prior': stored models are for SQL; use Trainer::prior";
+                Error::Unsupported(reason.to_owned())
+            })?;
+            spec.set_prior(prior.inner().linear_prior()?);
+        }
         if validation.is_some() && spec.input().validation.is_none() {
             let reason = format!("the algorithm '{}' takes no validation data", algorithm.name);
             return Err(Error::Unsupported(reason));

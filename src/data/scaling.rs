@@ -81,6 +81,18 @@ impl Scaling {
         })
     }
 
+    /// The scaling of some of the features, in this order.
+    #[must_use]
+    pub fn select(&self, features: &[usize]) -> Self {
+        let quantiles = |of: &[Quantiles]| features.iter().map(|feature| of[*feature].clone()).collect();
+        match self {
+            Self::Quantile(of) => Self::Quantile(quantiles(of)),
+            Self::QuantileMinmax(of) => Self::QuantileMinmax(quantiles(of)),
+            Self::Standard(of) => Self::Standard(features.iter().map(|feature| of[*feature]).collect()),
+            other => other.clone(),
+        }
+    }
+
     /// What kind it is.
     pub fn kind(&self) -> ScalingKind {
         match self {

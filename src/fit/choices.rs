@@ -52,9 +52,11 @@ pub enum Prior {
     Global,
     /// The least-squares function of all queries.
     Regression,
+    /// The function of a stored model.
+    Model,
 }
 
-named!(Prior { Zero = "zero", Global = "global", Regression = "regression" });
+named!(Prior { Zero = "zero", Global = "global", Regression = "regression", Model = "@name" });
 
 /// When the functions of training queries are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -115,6 +115,12 @@ const CONFLICTS: &[Conflict] = &[
         holds: |c| c.prior == Prior::Global && c.smoothing == SmoothingKind::Uniform,
         instead: |_| "prior \"zero\" or \"regression\"".to_owned(),
     },
+    // The weights of a stored model belong to its own features.
+    Conflict {
+        choices: &[Choice::Prior, Choice::Kernel],
+        holds: |c| c.prior == Prior::Model && c.kernel != kernel::NAMES[0],
+        instead: |_| "prior \"zero\" or kernel \"linear\"".to_owned(),
+    },
     // The least-squares function needs features of single documents.
     Conflict {
         choices: &[Choice::Prior, Choice::Form, Choice::Kernel],
@@ -185,6 +191,8 @@ const UNUSED: &[Unused] = &[
     unused("query_scale", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("fit_at", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
+    unused("scale", Choice::Prior, |c| c.prior == Prior::Model)
+        .instead("; documents are scaled as in the training of the prior"),
     unused("landmarks", Choice::Kernel, |c| c.kernel == kernel::NAMES[0]),
     unused("components", Choice::Penalty, |c| c.penalty.kind() != PenaltyKind::Spectral)
         .instead("; set \"penalty\": \"spectral\""),

@@ -32,6 +32,14 @@ impl Linear {
         &self.function
     }
 
+    /// The weights of the scaled features, if it is a linear function of one space.
+    pub(super) fn linear_weights(&self) -> Option<&[f64]> {
+        match &self.space {
+            AnySpace::One(space) if space.is_linear() => Some(&self.function.weights),
+            _ => None,
+        }
+    }
+
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
         encode_header(&(&self.space, &*self.function))
     }

@@ -10,6 +10,7 @@ mod factored;
 mod json_text;
 mod linear;
 mod online;
+mod prior;
 mod query_dependent;
 mod ranker;
 
@@ -27,6 +28,7 @@ pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
 pub use online::{Online, OnlineRules, OnlineState};
+pub use prior::LinearPrior;
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use ranker::{Capabilities, Ranker};
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, shorten};
 
 pub use named::Named;
 pub(crate) use named::named;
-pub use rule::Rule;
+pub use rule::{Rule, stored_model};
 
 /// Longest text of parameters in bytes. Parsing is not interrupted, and takes about 50 times the memory of the text.
 const MAX_BYTES: usize = 256 << 10;

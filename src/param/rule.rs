@@ -26,6 +26,8 @@ pub enum Rule {
     Texts,
     /// One of these texts.
     OneOf(&'static [&'static str]),
+    /// One of these texts, or "@" and the name of a stored model.
+    OneOfOrModel(&'static [&'static str]),
     /// An integer in this range, both ends included.
     Integer(u64, u64),
     /// A whole number of bytes, at least 1.
@@ -58,6 +60,7 @@ impl Rule {
             Self::TextArrayOrObject => value.is_string() || value.is_array() || value.is_object(),
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
+            Self::OneOfOrModel(words) => word(words) || stored_model(value).is_some(),
             Self::Bytes => value.as_u64().is_some_and(|n| n > 0),
             Self::Integer(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
@@ -70,6 +73,11 @@ impl Rule {
             Self::FractionOrText => number.is_some_and(|x| x > 0.0 && x < 1.0) || value.is_string(),
         }
     }
+}
+
+/// The model that a text such as "@name" or "@name@2" refers to.
+pub fn stored_model(value: &Value) -> Option<&str> {
+    value.as_str()?.strip_prefix('@').filter(|name| !name.is_empty())
 }
 
 fn positive(x: f64) -> bool {
@@ -118,6 +126,7 @@ impl fmt::Display for Rule {
             Self::ArrayOrObject => f.write_str("a JSON array or object"),
             Self::TextArrayOrObject => f.write_str("a text, a JSON array or a JSON object"),
             Self::Texts => f.write_str("a text or an array of texts"),
+            Self::OneOfOrModel(words) => write!(f, "one of {}", quoted(words)),
             Self::OneOf([only]) => write!(f, "only \"{only}\""),
             Self::OneOf(words) => write!(f, "one of {}", quoted(words)),
             Self::Bytes => f.write_str("a whole number of bytes from 1"),

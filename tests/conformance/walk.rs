@@ -146,6 +146,12 @@ fn check(combinations: &[Combination]) -> Counts {
         for _ in 0..cores {
             scope.spawn(|| {
                 let connection = connect();
+                // The model of the prior "@name".
+                let name = r#"{"name": "name", "lambda": 1, "threads": 1}"#;
+                let stored =
+                    connection
+                        .query_row("SELECT ltr_train(?1, ?2, ?3)", (PRESET, DOCUMENTS, name), |_| Ok(()));
+                stored.expect("a model to be the prior");
                 while let Some(combination) = combinations.get(next.fetch_add(1, Ordering::Relaxed)) {
                     combination.check(&connection, &counts);
                 }

@@ -2,6 +2,9 @@
 
 use crate::support::{database, value};
 use rusqlite::Connection;
+use serde_json::json;
+use sqlite_ltr::internals::fit::FitAt;
+use sqlite_ltr::internals::smoothing::SmoothingKind;
 
 /// Forty queries of five documents with a noisy grade.
 fn judged() -> Connection {
@@ -34,6 +37,34 @@ fn models_are_trained() {
         train(&connection, "cs_list_mle", options).unwrap();
         let sql = "SELECT count(*) FROM ltr_models WHERE name = 'cs_list_mle' AND active";
         assert_eq!(value::<i64>(&connection, sql, ()), 1, "{options}");
+    }
+}
+
+/// The ball of weights (cost-sensitive ListMLE) with each smoothing: trained, stored, read again, and used to rank a new query.
+#[test]
+fn every_smoothing_trains_stores_and_ranks() {
+    let connection = judged();
+    for smoothing in SmoothingKind::NAMES {
+        for fit_at in FitAt::NAMES {
+            let name = format!("{smoothing} {fit_at}");
+            let options = json!({"penalty": "ball", "radius": 0.5, "smoothing": smoothing, "fit_at": fit_at, "name": name});
+            // One function of all queries, or of each training query, is fitted in training.
+            let takes_time = !["uniform", "individual"].contains(smoothing);
+            let trained = train(&connection, "cs_list_mle", &options.to_string());
+            if !takes_time && *fit_at != "training" {
+                assert!(trained.unwrap_err().contains("fit_at"), "{name}");
+                continue;
+            }
+            if *smoothing == "uniform" {
+                let options = json!({"penalty": "ball", "radius": 0.5, "name": name});
+                train(&connection, "cs_list_mle", &options.to_string()).unwrap();
+            } else {
+                trained.unwrap();
+            }
+            let sql = "SELECT count(*) FROM ltr_rank(?1, 'SELECT query_id % 3 + 100 AS query_id, doc_id, a, b FROM judged')
+                        WHERE score = score AND abs(score) < 1e6";
+            assert_eq!(value::<i64>(&connection, sql, [&name]), 200, "{name}");
+        }
     }
 }
 

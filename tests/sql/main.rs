@@ -10,6 +10,7 @@ mod matching;
 mod names;
 mod paper_example;
 mod perceptron;
+mod prior;
 mod real_data;
 mod recommendation;
 mod regressions;

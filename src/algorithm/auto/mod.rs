@@ -106,6 +106,7 @@ impl TrainingSpec for AutoSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: None,
+            prior: None,
         }
     }
 

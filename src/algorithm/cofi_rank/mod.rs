@@ -171,6 +171,7 @@ impl TrainingSpec for CofiRankSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: self.validation.data.source(),
+            prior: None,
         }
     }
 

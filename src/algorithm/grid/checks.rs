@@ -44,8 +44,15 @@ pub(in crate::algorithm) fn pairs(data: &Dataset, [query_name, documents]: [&str
     Ok(())
 }
 
-/// Refuses training sets without an informative query.
-pub(super) fn informative(loss: &Loss, data: &Dataset) -> Result<()> {
+/// Refuses training sets without an informative query. With a stored model as prior the result is that model: a warning.
+pub(super) fn informative(spec: &GridSpec, data: &Dataset) -> Result<Vec<String>> {
+    match any_informative(&spec.loss, data) {
+        Err(problem) if spec.prior == Prior::Model => Ok(vec![format!("{problem}; the model is its prior")]),
+        result => result.map(|()| Vec::new()),
+    }
+}
+
+fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
     let any = |is_informative: &dyn Fn(&[f64]) -> bool| {
         (0..data.n_queries()).any(|query| is_informative(data.labels(query)))
     };

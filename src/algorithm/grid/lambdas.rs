@@ -11,6 +11,7 @@ use crate::loss::{Loss, Shape};
 /// | difference of convex functions | any | half decades from 100 to 0.01 |
 /// | convex with cutting planes, with a prior | any | half decades from 1000 to 0.001: the prior may be best |
 /// | convex with cutting planes, or annealed | any | half decades from 1 to 1e-4 |
+/// | others, with a stored model as prior | linear | half decades from 1000 to 1e-6: the prior may be best |
 /// | others | linear | half decades from 10 to 1e-6: fits take longer |
 /// | others | others | half decades from 1 to 1e-7: the space is larger |
 pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
@@ -24,6 +25,7 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
         (Loss::List(_), Shape::Convex) if prior != Prior::Zero => half_decades(3.0, 12),
         (Loss::List(_), Shape::Difference) => half_decades(2.0, 8),
         (Loss::List(_), Shape::Convex | Shape::Annealed) => half_decades(0.0, 8),
+        _ if prior == Prior::Model => half_decades(3.0, 18),
         _ if is_linear => half_decades(1.0, 14),
         _ => half_decades(0.0, 14),
     }

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::fit::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, LOSSES, Loss, LossDef};
-use crate::param::{Params, named};
+use crate::model::LinearPrior;
+use crate::param::{Params, named, stored_model};
 use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use crate::solve::{self, SolverDef};
 use crate::space::Form;
@@ -58,6 +59,10 @@ pub(super) struct GridSpec {
     pub tolerance: f64,
     pub penalty: Penalty,
     pub prior: Prior,
+    /// The stored model that is the prior, as the caller names it.
+    pub prior_name: Option<String>,
+    /// Its function, once it was read.
+    pub prior_model: Option<LinearPrior>,
     pub lambda: LambdaChoice,
     pub lambda_scope: LambdaScope,
     pub fit_at: FitAt,
@@ -108,6 +113,8 @@ impl GridSpec {
             solver: solve::find(params.text("solver").unwrap_or(solve::NAMES[0]))?,
             penalty,
             prior,
+            prior_name: params.get("prior").and_then(stored_model).map(str::to_owned),
+            prior_model: None,
             lambda,
             lambda_scope: params.choice("lambda_scope")?.unwrap_or_default(),
             fit_at: params.choice("fit_at")?.unwrap_or_default(),
@@ -145,6 +152,24 @@ impl GridSpec {
         }
     }
 
+    /// A result of the stored prior, whose problem names it.
+    pub(super) fn in_prior<T>(&self, result: Result<T, String>) -> Result<T> {
+        let name = self.prior_name.as_deref().unwrap_or_default();
+        result.map_err(|problem| {
+            let way_out = "give both trainings the same features, for instance by the option 'columns'";
+            Error::Data(format!("prior \"@{name}\": {problem}; {way_out}"))
+        })
+    }
+
+    /// Whether a function of all queries is fitted first, as the prior or as the start of the solver.
+    pub(super) fn fits_prior(&self) -> bool {
+        match self.prior {
+            Prior::Zero => self.starts_at_regression(),
+            Prior::Global | Prior::Regression => true,
+            Prior::Model => false,
+        }
+    }
+
     /// Whether the solver starts at the least-squares function: local minima near 0 are poor.
     pub(super) fn starts_at_regression(&self) -> bool {
         matches!(self.loss, Loss::List(_)) && !self.loss.shape().is_convex()
@@ -166,7 +191,8 @@ impl GridSpec {
             set(key, value.clone());
         }
         if kind != SmoothingKind::Uniform || self.prior != Prior::Zero {
-            set("prior", json!(self.prior.name()));
+            let name = self.prior_name.as_ref().map(|name| format!("@{name}"));
+            set("prior", json!(name.as_deref().unwrap_or(self.prior.name())));
         }
         if self.weighting != Weighting::Queries {
             set("weighting", json!(self.weighting.name()));
@@ -287,6 +313,9 @@ fn parse_penalty(params: &Params) -> Result<Penalty> {
 
 /// The prior. The default of an algorithm holds with its own penalty, ridge.
 fn parse_prior(params: &Params, penalty: Penalty) -> Result<Prior> {
+    if params.get("prior").is_some_and(|value| stored_model(value).is_some()) {
+        return Ok(Prior::Model);
+    }
     let prior = params.choice("prior")?.unwrap_or_default();
     Ok(if penalty == Penalty::Ridge || params.has("prior") { prior } else { Prior::Zero })
 }

@@ -25,7 +25,7 @@ use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, Trainin
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::Reservation;
-use crate::model::{Linear, QueryDependent, Ranker, TrainingQueries};
+use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
 use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate};
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Scorer, Space};
@@ -41,13 +41,20 @@ impl TrainingSpec for GridSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: self.validation.data.source(),
+            prior: self.prior_name.as_deref(),
         }
+    }
+
+    fn set_prior(&mut self, prior: LinearPrior) {
+        self.scale = prior.scaling().kind();
+        self.prior_model = Some(prior);
     }
 
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let started = Instant::now();
+        let mut warnings = checks::informative(self, &set.data)?;
         let session = Session::new(self, set.data, control)?;
-        let mut warnings: Vec<String> = session.space().warning().into_iter().collect();
+        warnings.extend(session.space().warning());
         // 1. Lambda, first that of the prior, then that of the functions which shrink to it.
         let rounds = session.rounds(set.validation)?;
         let prior = session.prior_fit(&rounds, &mut warnings)?;
@@ -97,6 +104,8 @@ pub(super) struct Session<'a> {
     pub scaling: Scaling,
     pub rule: Option<QueryFeatureRule>,
     pub neighborhood: Neighborhood,
+    /// The weights of the stored model that the penalty shrinks to.
+    center: Option<Vec<f64>>,
     pub control: &'a Control,
     /// The bytes of what is kept until training ends.
     _memory: Vec<Reservation>,
@@ -163,9 +172,14 @@ impl<'a> Session<'a> {
         if matches!(spec.loss, Loss::Pair(_)) {
             checks::pairs(&data, ["query", "documents"])?;
         }
-        checks::informative(&spec.loss, &data)?;
-        // 2. Query features from documents as they are, then documents scaled.
-        let scaling = Scaling::fit(spec.scale, &data, control)?;
+        // 2. Query features from documents as they are, then documents scaled. The weights of a stored model belong to its own
+        // scaling.
+        let (scaling, center) = match &spec.prior_model {
+            Some(prior) => {
+                spec.in_prior(prior.for_features(&data.names)).map(|(scaling, w)| (scaling, Some(w)))?
+            }
+            None => (Scaling::fit(spec.scale, &data, control)?, None),
+        };
         let rule = (spec.smoothing.kind != SmoothingKind::Uniform)
             .then(|| QueryFeatureRule::fit(&data, spec.query_features, spec.query_scale))
             .transpose()?;
@@ -194,7 +208,7 @@ impl<'a> Session<'a> {
         if spec.smoothing.kind != SmoothingKind::Uniform {
             memory.push(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
         }
-        Ok(Self { spec, data, scaling, rule, neighborhood, control, _memory: memory })
+        Ok(Self { spec, data, scaling, rule, neighborhood, center, control, _memory: memory })
     }
 
     fn space(&self) -> &Space {
@@ -226,7 +240,8 @@ impl<'a> Session<'a> {
         let w = prior.map(|prior| self.prior_weights(neighborhood, prior, tolerance)).transpose()?;
         let (center, start) = match prior.map(|prior| prior.role) {
             Some(PriorRole::Center) => (w, None),
-            Some(PriorRole::Start) | None => (None, w),
+            Some(PriorRole::Start) => (None, w),
+            None => (self.center.clone(), None),
         };
         Ok(FitSpec { lambda, tolerance, loss: loss.clone(), penalty: *penalty, solver, center, start })
     }
@@ -238,7 +253,7 @@ impl<'a> Session<'a> {
             Prior::Global => (self.spec.loss.clone(), PriorRole::Center),
             Prior::Regression => (regression(), PriorRole::Center),
             Prior::Zero if self.spec.starts_at_regression() => (regression(), PriorRole::Start),
-            Prior::Zero => return Ok(None),
+            Prior::Zero | Prior::Model => return Ok(None),
         };
         let rounds = rounds.iter().map(|round| round.uniform(&loss)).collect::<Result<Vec<Round>>>()?;
         let lambdas = default_lambdas(&loss, self.spec.kernel.is_linear(), Prior::Zero);
@@ -273,8 +288,9 @@ impl<'a> Session<'a> {
                 let tolerance = selection_tolerance(&self.spec.loss);
                 let spec = |round: &Round| self.fit_spec(&round.neighborhood, lambdas[0], tolerance, prior);
                 // The largest lambda gives the prior. Functions depart from it only if that is clearly better.
-                let shrinks =
-                    self.spec.prior != Prior::Zero && self.spec.smoothing.kind != SmoothingKind::Uniform;
+                // A stored model is other data: both departures from it and its own weights need evidence.
+                let shrinks = matches!(self.spec.prior, Prior::Global | Prior::Regression)
+                    && self.spec.smoothing.kind != SmoothingKind::Uniform;
                 let tendency = if shrinks { Tendency::LargestNearBest } else { Tendency::Best };
                 let searched = self.searched(lambdas[0]);
                 self.select(rounds, &Candidates { lambdas, spec: &spec, tendency, searched }, warnings)

@@ -11,7 +11,7 @@ use crate::algorithm::{Split, scale};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::fit::{LambdaScope, Neighbor, Neighborhood, Prior, TrainingBlocks};
+use crate::fit::{LambdaScope, Neighbor, Neighborhood, TrainingBlocks};
 use crate::loss::Loss;
 use crate::memory::{Reservation, bytes_of};
 use crate::select::{Folds, held_out_documents};
@@ -116,8 +116,7 @@ impl Session<'_> {
     /// The rounds of validation; none if there is no lambda to choose.
     pub(super) fn rounds(&self, source: Option<Dataset>) -> Result<Vec<Round>> {
         let spec = self.spec;
-        let has_prior = spec.prior != Prior::Zero || spec.starts_at_regression();
-        if !matches!(spec.lambda, LambdaChoice::Among(_)) && !has_prior {
+        if !matches!(spec.lambda, LambdaChoice::Among(_)) && !spec.fits_prior() {
             return Ok(Vec::new());
         }
         match (&spec.validation.data, source) {

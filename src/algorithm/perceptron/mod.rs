@@ -113,6 +113,7 @@ impl TrainingSpec for PerceptronSpec {
             order: RowOrder::Stream,
             missing: self.missing,
             validation: None,
+            prior: None,
         }
     }
 

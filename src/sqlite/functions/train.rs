@@ -10,8 +10,9 @@
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::limits::Limit;
+use rusqlite::types::ValueRef;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
@@ -30,7 +31,7 @@ use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
-use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name};
+use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
 
 /// The parameters of both functions.
 const PARAMETERS: &[Parameter] =
@@ -61,6 +62,8 @@ struct Request {
     source: String,
     options: Params,
     limits: RunLimits,
+    /// Name and version of the prior, if it is a stored model.
+    prior: Option<(String, i64)>,
 }
 
 /// A report as it is stored.
@@ -146,13 +149,14 @@ pub(super) struct Seconds {
 }
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
-    let request = Request::new(call, Use::Train)?;
+    let mut request = Request::new(call, Use::Train)?;
     let name = request.options.text("name").unwrap_or(request.algorithm.name).to_owned();
     check_name(&name)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
         let store = Store::new(connection, request.options.text("schema"), &request.limits)?;
         store.prepare(&request.limits)?;
+        request.read_prior(connection, call.state)?;
         let (model, training) = request.limits.run_here(connection, || request.execute(connection))?;
         let report = StoredReport { name, version: None, active: None, from: Start::New, training };
         let Request { options, limits, .. } = &request;
@@ -209,9 +213,10 @@ pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
 }
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
-    let request = Request::new(call, Use::Fit)?;
+    let mut request = Request::new(call, Use::Fit)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
+        request.read_prior(connection, call.state)?;
         let (model, training) = request.limits.run_here(connection, || request.execute(connection))?;
         call.state.set_warnings(training.warnings);
         Ok(Output::Blob(model.bytes))
@@ -229,7 +234,23 @@ impl Request {
         let options = options::parse(options.as_deref(), used)?;
         let spec = algorithm.spec(&options)?;
         let limits = RunLimits::new(&options);
-        Ok(Self { algorithm, spec, source, options, limits })
+        Ok(Self { algorithm, spec, source, options, limits, prior: None })
+    }
+
+    /// Reads the stored model that is the prior, if one is named.
+    fn read_prior(&mut self, connection: &Connection, state: &State) -> Result<()> {
+        let Some(text) = self.spec.input().prior else { return Ok(()) };
+        let schema = self.options.text("schema");
+        let (name, version, _) = Store::new(connection, schema, &self.limits)?.report(text, &self.limits)?;
+        // The version that the report names is read, whatever becomes active meanwhile.
+        let exact = format!("{name}@{version}");
+        let handle = model(connection, ValueRef::Text(exact.as_bytes()), schema, state, &self.limits)?;
+        let prior = handle.model.linear_prior();
+        let prior =
+            prior.map_err(|error| Error::Unsupported(format!("option 'prior' \"@{text}\": {error}")))?;
+        self.spec.set_prior(prior);
+        self.prior = Some((name, version));
+        Ok(())
     }
 
     /// Reads, fits and encodes: the model, and the report.
@@ -276,6 +297,10 @@ impl Request {
         let model = Model::new(card, trained.scaling, trained.ranker);
         let encoded = Encoded::new(model, self.limits.memory())?;
         check_model_bytes(connection, encoded.bytes.len() as u64)?;
+        let mut volatile = trained.volatile;
+        if let Some((name, version)) = &self.prior {
+            volatile.insert("prior_model".to_owned(), json!({ "name": name, "version": version }));
+        }
         let report = TrainingReport {
             algorithm: self.algorithm.name,
             source: self.source.clone(),
@@ -283,7 +308,7 @@ impl Request {
             settings,
             added: None,
             summary,
-            volatile: trained.volatile,
+            volatile,
             missing_filled: read_report.imputed,
             warnings,
             seconds: Seconds { reading: read_seconds, all: self.limits.seconds() },
