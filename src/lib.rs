@@ -64,7 +64,7 @@ mod space;
 mod sqlite;
 
 pub use api::*;
-pub use data::Id;
+pub use data::{Id, QueryValue};
 pub use error::{Error, Result};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Files, register, register_with};

@@ -18,10 +18,14 @@
 //! from q0 to all training queries, or that median times n^(-1 / (6 + 2p)) for n training queries and p query features: the
 //! rate of theorem 1, whose constant is the median.
 
+mod query_distance;
+
 use serde::{Deserialize, Serialize};
 
 use crate::math::order::{compare, median};
 use crate::param::named;
+
+pub use query_distance::{ColumnDistance, Comparison, QueryDistance, Separation};
 
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,6 +156,25 @@ impl Smoothing {
     /// `distances`: from the target to each candidate; `h`: the bandwidth. `None` entries are no candidates.
     /// For the kinds that use distances only.
     pub fn weights(&self, distances: &[Option<f64>], h: f64, target: Target) -> Vec<(usize, f64)> {
+        let weight = |distance| self.weight(&Separation { distance, cost: 0.0 }, h);
+        let near = self.nearest(distances, target).into_iter().map(|(index, distance)| (index, weight(distance)));
+        near.filter(|(_, weight)| *weight > 0.0).collect()
+    }
+
+    /// The weight pi of a training query.
+    pub fn weight(&self, separation: &Separation, h: f64) -> f64 {
+        let Separation { distance, cost } = *separation;
+        let numbers = self.kind.at(if distance > 0.0 { distance / h } else { 0.0 });
+        match self.kind {
+            _ if cost <= 0.0 => numbers,
+            SmoothingKind::Knn => f64::from(u8::from(cost.is_finite())),
+            _ => numbers * libm::exp(-cost),
+        }
+    }
+
+    /// The nearest candidates, as many as the target uses, with their distances, nearest first; ties in the order of the candidates.
+    /// `None` entries are no candidates.
+    pub fn nearest(&self, distances: &[Option<f64>], target: Target) -> Vec<(usize, f64)> {
         let neighbors = self.neighbors_for(target);
         let mut near: Vec<(usize, f64)> =
             distances.iter().enumerate().filter_map(|(index, d)| d.map(|d| (index, d))).collect();
@@ -162,10 +185,7 @@ impl Smoothing {
             near.truncate(neighbors);
         }
         near.sort_unstable_by(nearer);
-        near.into_iter()
-            .map(|(index, d)| (index, self.kind.at(if d > 0.0 { d / h } else { 0.0 })))
-            .filter(|(_, weight)| *weight > 0.0)
-            .collect()
+        near
     }
 }
 

@@ -300,7 +300,8 @@ mod tests {
             row_groups: Vec::new(),
             weights: vec![1.0; 3],
             query_names: Vec::new(),
-            query_features: Array2::zeros((3, 0)),
+            query_features: Array2::default((3, 0)),
+            missing: crate::data::Missing::default(),
             duplicates: 0,
         };
         let rows: Vec<usize> = (0..12).collect();

@@ -1,7 +1,7 @@
 //! The report of a training: counts of the data, results of the fit, warnings.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::feature_checks::FeatureChecks;
 use super::{ALGORITHMS, AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
@@ -9,7 +9,7 @@ use crate::arrange::ListConstraint;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss;
-use crate::model::{Card, Ranker, TrainingColumns};
+use crate::model::{Card, QueryDependent, Ranker, TrainingColumns};
 
 /// The type of features in double precision.
 const DOUBLE: &str = "f64";
@@ -78,16 +78,27 @@ pub struct Summary {
 struct QueryFeatures {
     kind: &'static str,
     names: Vec<String>,
+    /// How each is compared, with its weight; empty if all are numbers that count equally.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    distances: Map<String, Value>,
+}
+
+impl QueryFeatures {
+    fn new(ranker: &QueryDependent) -> Self {
+        let (rule, distance) = (ranker.query_rule(), ranker.query_distance());
+        let columns = rule.names.iter().zip(distance.columns());
+        let columns = columns.filter(|_| !distance.is_plain()).map(|(name, column)| {
+            (name.clone(), json!({ "distance": column.comparison.name(), "weight": column.weight }))
+        });
+        Self { kind: rule.kind.name(), names: rule.names.clone(), distances: columns.collect() }
+    }
 }
 
 impl Summary {
     /// The results of a training on data with these counts.
     pub fn new(facts: DataFacts, trained: &Trained) -> Self {
         let kernel = trained.ranker.scorer().and_then(|space| Some((space.kernel()?, space.dim())));
-        let query_features = trained
-            .ranker
-            .query_rule()
-            .map(|rule| QueryFeatures { kind: rule.kind.name(), names: rule.names.clone() });
+        let query_features = trained.ranker.as_query_dependent().map(QueryFeatures::new);
         Self {
             facts,
             lambda: trained.lambda,

@@ -4,8 +4,8 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::arrange::ListConstraint;
 use crate::data::{
-    self, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind, QueryValues, ReadReport,
-    RowOrder, TextColumns,
+    self, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind, QueryValue, QueryValues,
+    ReadReport, RowOrder, TextColumns,
 };
 use crate::error::{Error, Result};
 use crate::model::{self, QueryDependent};
@@ -141,7 +141,7 @@ pub struct Dataset {
     weights: Option<Vec<f64>>,
     query_names: Vec<String>,
     /// (rows, number of `query_names`).
-    query_features: Array2<f64>,
+    query_features: Array2<QueryValue>,
     groups: Option<Vec<Id>>,
 }
 
@@ -197,7 +197,7 @@ impl Dataset {
         check_length("query ids", query_ids.len(), features.rows())?;
         check_features(&features)?;
         Ok(Self {
-            query_features: Array2::zeros((features.rows(), 0)),
+            query_features: Array2::default((features.rows(), 0)),
             features,
             names: None,
             query_ids,
@@ -377,12 +377,14 @@ impl Dataset {
     pub fn with_query_features(
         mut self,
         names: impl IntoIterator<Item = impl Into<String>>,
-        values: Array2<f64>,
+        values: Array2<impl Into<QueryValue> + Clone>,
     ) -> Result<Self> {
+        let values = values.mapv(Into::into);
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         check_length("rows of query features", values.nrows(), self.rows())?;
         check_length("query features", values.ncols(), names.len())?;
-        if values.iter().any(|value| !value.is_finite()) {
+        let infinite = |value: &QueryValue| matches!(value, QueryValue::Number(x) if !x.is_finite());
+        if values.iter().any(infinite) {
             return Err(Error::value("query features", "a value that is not finite", "finite numbers"));
         }
         (self.query_names, self.query_features) = (names, values);
@@ -470,7 +472,8 @@ impl Dataset {
         let query_names = query_columns.iter().map(|&column| self.query_names[column].clone()).collect();
         let mut builder = DatasetBuilder::new(SOURCE, names, query_names);
         for row in 0..self.rows() {
-            let query_features = query_columns.iter().map(|&column| self.query_features[[row, column]]);
+            let query_features =
+                query_columns.iter().map(|&column| self.query_features[[row, column]].clone());
             let group = self.groups.as_ref().filter(|_| needs.constraint != ListConstraint::None);
             builder.begin(NewRow {
                 query: self.query_ids[row].clone(),

@@ -8,7 +8,7 @@ use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use crate::arrange::ListConstraint;
 use crate::control;
-use crate::data::{self, Id, RowOrder};
+use crate::data::{self, Id, QueryValue, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{
     self, FeatureWeight, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step,
@@ -257,7 +257,7 @@ impl Model {
     /// # Errors
     /// Another number of features than in training; values that are not finite; a model that needs all documents of a
     /// query; query features that are missing or not wanted.
-    pub fn score(&self, features: &[f64], query_features: Option<&[f64]>) -> Result<f64> {
+    pub fn score(&self, features: &[f64], query_features: Option<&[QueryValue]>) -> Result<f64> {
         let function = self.function(query_features)?;
         PointScorer::new(Arc::clone(&self.inner), function)?.score(features)
     }
@@ -277,7 +277,11 @@ impl Model {
     ///
     /// # Errors
     /// Those of [`score`](Self::score); a model that is not linear.
-    pub fn explain(&self, features: &[f64], query_features: Option<&[f64]>) -> Result<Vec<Contribution>> {
+    pub fn explain(
+        &self,
+        features: &[f64],
+        query_features: Option<&[QueryValue]>,
+    ) -> Result<Vec<Contribution>> {
         let function = self.function(query_features)?;
         parts(&self.inner, &function, features)
     }
@@ -299,7 +303,7 @@ impl Model {
     ///
     /// # Errors
     /// A model that is not linear; query features that are missing or not wanted.
-    pub fn weights(&self, query_features: Option<&[f64]>) -> Result<Vec<FeatureWeight>> {
+    pub fn weights(&self, query_features: Option<&[QueryValue]>) -> Result<Vec<FeatureWeight>> {
         let function = self.function(query_features)?;
         function_weights(&self.inner, &function)
     }
@@ -370,7 +374,7 @@ impl Model {
         })
     }
 
-    fn function(&self, query_features: Option<&[f64]>) -> Result<Arc<Function>> {
+    fn function(&self, query_features: Option<&[QueryValue]>) -> Result<Arc<Function>> {
         let fit = |_: &[f64], fit: &Fit<'_>| run(&RankOptions::default(), |control| fit(control));
         function_for(&self.inner, self.key, query_features, &self.functions, fit)
     }

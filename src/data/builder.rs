@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::id::Id;
+use super::query_value::QueryValue;
 use crate::error::{Error, Result, shorten};
 use crate::math::order::compare;
 use crate::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
@@ -39,7 +40,7 @@ pub struct QueryValues {
     /// Weight, > 0.
     pub weight: f64,
     /// Named query features.
-    pub features: Vec<f64>,
+    pub features: Vec<QueryValue>,
 }
 
 impl Default for QueryValues {
@@ -98,7 +99,7 @@ pub struct DatasetBuilder {
     pub(super) query_sizes: Vec<i64>,
     pub(super) weights: Vec<f64>,
     pub(super) query_names: Vec<String>,
-    pub(super) query_features: Vec<Vec<f64>>,
+    pub(super) query_features: Vec<Vec<QueryValue>>,
     pub(super) row_query: Vec<usize>,
     pub(super) row_doc: Vec<Id>,
     pub(super) has_docs: bool,
@@ -175,7 +176,7 @@ impl DatasetBuilder {
         let per_query = self.query_features.first().map_or(0, Vec::len);
         // The map has at least 8/7 as many entries of an id, a number and a byte as it can hold.
         let map = bytes_of::<(Id, usize, usize)>(self.query_numbers.capacity());
-        map + bytes_of::<f64>(per_query).saturating_mul(self.query_ids.len() as u64)
+        map + bytes_of::<QueryValue>(per_query).saturating_mul(self.query_ids.len() as u64)
             + grown_bytes(&self.query_ids, 1)
             + grown_bytes(&self.query_features, 1)
             + grown_bytes(&self.query_sizes, 1)
@@ -225,7 +226,8 @@ impl DatasetBuilder {
         let number = self.query_number(&row.query);
         self.check_query_values(&row, number)?;
         // The id of a new query is kept twice.
-        let of_query = if number.is_none() { 2 * row.query.heap_bytes() } else { 0 };
+        let texts = row.query_values.features.iter().map(QueryValue::heap_bytes).sum::<u64>();
+        let of_query = if number.is_none() { 2 * row.query.heap_bytes() + texts } else { 0 };
         let of_row = [&row.doc, &row.group].into_iter().flatten().map(Id::heap_bytes).sum::<u64>();
         self.reserve_row(of_query + of_row)?;
         let number = number.unwrap_or_else(|| self.add_query(row.query, row.query_values));
@@ -285,8 +287,7 @@ impl DatasetBuilder {
             return refuse("weight", problem);
         }
         let earlier = &self.query_features[number];
-        let differs = |(a, b): (&f64, &f64)| compare(*a, *b).is_ne();
-        let Some(index) = earlier.iter().zip(features).position(differs) else { return Ok(()) };
+        let Some(index) = earlier.iter().zip(features).position(|(a, b)| a != b) else { return Ok(()) };
         let problem = format!(
             "{} differs from {} in an earlier row of the query; all rows of a query need the same query features",
             features[index], earlier[index]

@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use ndarray::Array2;
 
+use super::finish::Missing;
 use super::id::Id;
 use super::matrix::Matrix;
+use super::query_value::QueryValue;
 use crate::arrange::RowGroup;
 use crate::memory::{bytes_of, matrix_bytes};
 
@@ -38,7 +40,9 @@ pub struct Dataset {
     /// Names of the named query features; may be empty.
     pub query_names: Vec<String>,
     /// Named query features (`n_queries`, number of names).
-    pub query_features: Array2<f64>,
+    pub query_features: Array2<QueryValue>,
+    /// What a missing query feature counts as.
+    pub missing: Missing,
     /// Number of rows that repeat a (query, document) of an earlier row.
     pub duplicates: usize,
 }
@@ -102,8 +106,10 @@ impl Dataset {
     pub fn bytes(&self) -> u64 {
         let ids = [&self.query_ids, &self.doc_ids, &self.groups];
         let ids = ids.into_iter().flatten().map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum::<u64>();
-        let queries = matrix_bytes(self.n_queries(), 2 + self.query_features.ncols());
+        let texts = self.query_features.iter().map(QueryValue::heap_bytes).sum::<u64>();
+        let queries = matrix_bytes(self.n_queries(), 2 + 3 * self.query_features.ncols());
         ids + queries
+            + texts
             + self.features.bytes()
             + bytes_of::<f64>(self.relevance.len())
             + bytes_of::<RowGroup>(self.row_groups.len())
@@ -168,6 +174,7 @@ impl Dataset {
             weights: self.weights.clone(),
             query_names: self.query_names.clone(),
             query_features: self.query_features.clone(),
+            missing: self.missing,
             duplicates: 0,
         }
     }

@@ -10,6 +10,7 @@ use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
+use super::query_value::QueryValue;
 use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
@@ -127,6 +128,7 @@ impl DatasetBuilder {
         let mut report = ReadReport::default();
         let kept = self.numeric_columns(options.text_columns, &mut report)?;
         self.check_missing(options.missing, &kept, vector)?;
+        self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes();
         let matrix = if kept.len() == matrix.columns() {
@@ -163,7 +165,7 @@ impl DatasetBuilder {
         let ids = bytes_of::<Id>(order.len() + self.row_group.len());
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let mut memory = std::mem::take(&mut self.memory);
-        let data = self.in_order(matrix, &rank, &order);
+        let data = Dataset { missing: options.missing, ..self.in_order(matrix, &rank, &order) };
         report.rows = order;
         memory.resize(data.bytes() + bytes_of::<usize>(report.rows.len()), "a data set", FEWER_ROWS)?;
         report.memory = memory;
@@ -231,6 +233,24 @@ impl DatasetBuilder {
         })
     }
 
+    /// Refuses missing query features, unless the option `missing` allows them.
+    fn check_query_features(&self, missing: Missing) -> Result<()> {
+        if missing != Missing::Error {
+            return Ok(());
+        }
+        let column = |values: &Vec<QueryValue>| values.iter().position(|value| *value == QueryValue::Missing);
+        let found =
+            self.query_features.iter().enumerate().find_map(|(query, values)| Some((query, column(values)?)));
+        let Some((query, column)) = found else { return Ok(()) };
+        let row = self.row_query.iter().position(|number| *number == query).unwrap_or(0);
+        let (name, problem) = match self.query_names.get(column) {
+            Some(name) => (name.as_str(), "NULL".to_owned()),
+            None => ("query_features", format!("value {} is null", column + 1)),
+        };
+        let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing query features";
+        Err(self.context(row).error(name, format!("{problem}; {advice}")))
+    }
+
     fn take_matrix(&mut self) -> Matrix {
         let (rows, columns) = (self.n_rows(), self.width.unwrap_or(0));
         match std::mem::replace(&mut self.values, Values::F64(Vec::new())) {
@@ -274,8 +294,8 @@ impl DatasetBuilder {
         let doc_ids: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_doc, row)).collect();
         let groups: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_group, row)).collect();
         let per_query = self.query_features.first().map_or(0, Vec::len);
-        let query_values: Vec<f64> =
-            queries.iter().flat_map(|&query| self.query_features[query].iter().copied()).collect();
+        let query_values: Vec<QueryValue> =
+            queries.iter().flat_map(|&query| std::mem::take(&mut self.query_features[query])).collect();
         let query_names = if self.query_names.len() == per_query {
             self.query_names
         } else {
@@ -293,6 +313,7 @@ impl DatasetBuilder {
             query_names,
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
+            missing: Missing::default(),
             offsets,
             duplicates,
         }

@@ -7,7 +7,9 @@ mod id;
 pub mod letor;
 mod matrix;
 mod quantiles;
+mod query_columns;
 mod query_features;
+mod query_value;
 mod ratings;
 mod scaling;
 
@@ -17,6 +19,7 @@ pub use finish::{ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, Te
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
-pub use query_features::{QueryFeatureKind, QueryFeatureRule, QueryScale};
+pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
+pub use query_value::QueryValue;
 pub use ratings::Ratings;
 pub use scaling::{Scaling, ScalingKind};

@@ -12,10 +12,15 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
+use super::finish::Missing;
+use super::matrix::shaped;
+use super::query_columns::{Encoding, Refused, refuse_value};
+use super::query_value::{Cell, QueryValue};
 use crate::error::{Error, Result, require};
 use crate::math::bounds::are_bounded;
 use crate::math::order::{compare, sort_ascending};
 use crate::param::named;
+use crate::smoothing::{ColumnDistance, Comparison, QueryDistance};
 
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +47,9 @@ pub enum QueryScale {
 
 named!(QueryScale { Standard = "standard", None = "none" });
 
+/// How the caller wants query features to be compared, by name.
+pub type GivenDistances = Vec<(String, Comparison)>;
+
 /// How to form the features of a query, learned in training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryFeatureRule {
@@ -51,78 +59,183 @@ pub struct QueryFeatureRule {
     pub names: Vec<String>,
     /// For `constant`: the columns of the document features.
     columns: Vec<usize>,
-    /// Center and factor of each (p); (0, 1) without standardization.
-    scale: Vec<(f64, f64)>,
+    /// How each becomes numbers (p).
+    encodings: Vec<Encoding>,
+}
+
+/// Query features before they are encoded.
+enum Raw<'a> {
+    /// As the source gives them.
+    Named(&'a Array2<QueryValue>),
+    /// Computed from documents.
+    Computed(Array2<f64>),
+}
+
+impl Raw<'_> {
+    fn cell(&self, query: usize, column: usize) -> Cell<'_> {
+        match self {
+            Self::Named(values) => values[[query, column]].cell(),
+            Self::Computed(values) => Cell::Number(values[[query, column]]),
+        }
+    }
 }
 
 impl QueryFeatureRule {
-    /// Learns the rule on a training set; by default of the first kind that exists.
+    /// Learns the rule and the distance on a training set; by default of the first kind that exists.
     ///
     /// # Errors
-    /// A kind that does not exist in the data.
-    pub fn fit(data: &Dataset, kind: Option<QueryFeatureKind>, scale: QueryScale) -> Result<Self> {
-        let constant = constant_columns(data);
-        let kind = kind.unwrap_or(match () {
-            () if !data.query_names.is_empty() => QueryFeatureKind::Named,
-            () if !constant.is_empty() => QueryFeatureKind::Constant,
-            () => QueryFeatureKind::Mean,
-        });
-        let (names, columns) = match kind {
-            QueryFeatureKind::Named if data.query_names.is_empty() => {
-                return Err(missing_kind(
-                    "named",
-                    "the source has no column query_features and none named q_*",
-                ));
-            }
-            QueryFeatureKind::Constant if constant.is_empty() => {
-                return Err(missing_kind(
-                    "constant",
-                    "no feature is constant inside every query but differs between queries",
-                ));
-            }
-            QueryFeatureKind::Named => (data.query_names.clone(), Vec::new()),
-            QueryFeatureKind::Constant => {
-                (constant.iter().map(|&column| data.names[column].clone()).collect(), constant)
-            }
-            QueryFeatureKind::Mean => (data.names.clone(), Vec::new()),
-        };
-        let mut rule = Self { kind, scale: vec![(0.0, 1.0); names.len()], names, columns };
+    /// A kind that does not exist in the data; a value that its column does not allow; a distance for an unknown feature.
+    pub fn fit(
+        data: &Dataset,
+        kind: Option<QueryFeatureKind>,
+        scale: QueryScale,
+        given: &GivenDistances,
+    ) -> Result<(Self, QueryDistance)> {
+        // 1. Where they come from.
+        let (kind, names, columns) = choose_kind(data, kind)?;
+        check_names(&names, given)?;
+        let mut rule = Self { kind, names, columns, encodings: Vec::new() };
+        let raw = rule.raw(data)?;
+        // 2. What each of them is.
+        let mut comparisons = Vec::new();
+        for (column, name) in rule.names.iter().enumerate() {
+            let values = (0..data.n_queries()).map(|query| raw.cell(query, column));
+            let given = given.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+            let fitted = Encoding::fit(values, given.map(|(_, comparison)| *comparison));
+            let (encoding, comparison) = fitted.map_err(|(query, problem)| {
+                refuse_value(&format!("query {}: query feature", data.query_ids[query]), name, &problem)
+            })?;
+            rule.encodings.push(encoding);
+            comparisons.push(comparison);
+        }
+        // 3. Scales of numbers.
         if scale == QueryScale::Standard {
-            rule.scale = standard(&rule.features(data)?);
+            rule.standardize(&raw, data);
         }
-        Ok(rule)
+        let distance = rule.distance(&comparisons, data.n_queries());
+        Ok((rule, distance))
     }
 
-    /// Features of every query of `data` (`n_queries`, p), scaled.
-    ///
-    /// # Errors
-    /// A data set without the named query features the rule needs, or with another number of them; scaled values beyond
-    /// the bound of stored numbers.
-    pub fn features(&self, data: &Dataset) -> Result<Array2<f64>> {
-        let mut features = match self.kind {
-            QueryFeatureKind::Named => self.named(data)?,
-            QueryFeatureKind::Constant => means(data, &self.columns),
-            QueryFeatureKind::Mean => means(data, &(0..data.features.columns()).collect::<Vec<_>>()),
+    /// Gives each number mean 0 and standard deviation 1 over the queries of `data`.
+    fn standardize(&mut self, raw: &Raw<'_>, data: &Dataset) {
+        for (column, encoding) in self.encodings.iter_mut().enumerate() {
+            let Encoding::Number { mean, center, factor } = encoding else { continue };
+            let value = |query| match raw.cell(query, column) {
+                Cell::Number(value) => value,
+                Cell::Missing if data.missing == Missing::Zero => 0.0,
+                _ => *mean,
+            };
+            (*center, *factor) = standard(&(0..data.n_queries()).map(value).collect::<Vec<f64>>());
+        }
+    }
+
+    /// The distance of rows: numbers first, then the other columns.
+    fn distance(&self, comparisons: &[Comparison], n_queries: usize) -> QueryDistance {
+        let numbers = self.encodings.iter().filter(|encoding| encoding.is_number()).count();
+        let (mut number, mut other) = (0, numbers);
+        let column = |(encoding, comparison): (&Encoding, &Comparison)| {
+            let next = if encoding.is_number() { &mut number } else { &mut other };
+            let start = *next;
+            *next += encoding.width();
+            let weight = comparison.default_weight(n_queries, numbers);
+            ColumnDistance { comparison: *comparison, start, width: encoding.width(), weight }
         };
-        for (mut row, id) in features.rows_mut().into_iter().zip(&data.query_ids) {
-            let place = || format!("query {id}: query feature");
-            self.scale_in_place(row.iter_mut(), place)?;
-        }
-        Ok(features)
+        let columns: Vec<ColumnDistance> = self.encodings.iter().zip(comparisons).map(column).collect();
+        QueryDistance::from(columns)
     }
 
-    /// Features that the caller gave for one query, scaled.
+    /// Length of an encoded row.
+    pub fn width(&self) -> usize {
+        self.encodings.iter().map(Encoding::width).sum()
+    }
+
+    /// Encoded features of every query of `data` (`n_queries`, [`Self::width`]), numbers scaled.
     ///
     /// # Errors
-    /// Another number of features than in training; scaled values beyond the bound of stored numbers.
-    pub fn scaled(&self, given: &[f64]) -> Result<Vec<f64>> {
+    /// A data set without the named query features the rule needs, or with another number of them; a value that its
+    /// column does not allow; scaled values beyond the bound of stored numbers.
+    pub fn features(&self, data: &Dataset) -> Result<Array2<f64>> {
+        let raw = self.raw(data)?;
+        let mut rows = Vec::with_capacity(data.n_queries() * self.width());
+        for (query, id) in data.query_ids.iter().enumerate() {
+            let place = || format!("query {id}: query feature");
+            self.encode(|column| raw.cell(query, column), data.missing, place, &mut rows)?;
+        }
+        Ok(shaped(data.n_queries(), self.width(), rows))
+    }
+
+    /// Features that the caller gave for one query, encoded.
+    ///
+    /// # Errors
+    /// Another number of features than in training; those of [`Self::features`].
+    pub fn encoded(&self, given: &[QueryValue], missing: Missing) -> Result<Vec<f64>> {
         if given.len() != self.names.len() {
             let what = "number of query features".to_owned();
             return Err(Error::Shape { what, found: given.len(), expected: self.names.len() });
         }
-        let mut features = given.to_vec();
-        self.scale_in_place(features.iter_mut(), || "argument 'query_features':".to_owned())?;
-        Ok(features)
+        let absent = given.iter().position(|value| *value == QueryValue::Missing);
+        if let Some(at) = absent.filter(|_| missing == Missing::Error) {
+            let allowed = "a value for every feature, such as coalesce(x, 0) for a missing number";
+            return Err(Error::value(
+                "argument 'query_features'",
+                format!("null as value {}", at + 1),
+                allowed,
+            ));
+        }
+        let mut row = Vec::with_capacity(self.width());
+        let place = || "argument 'query_features':".to_owned();
+        self.encode(|column| given[column].cell(), missing, place, &mut row)?;
+        Ok(row)
+    }
+
+    /// Adds the encoded features of one query to `rows`: numbers first. With scaled values in the bound, distances of
+    /// queries are finite.
+    fn encode<'a>(
+        &self,
+        cell: impl Fn(usize) -> Cell<'a>,
+        missing: Missing,
+        place: impl Fn() -> String,
+        rows: &mut Vec<f64>,
+    ) -> Result<()> {
+        let all = || self.encodings.iter().zip(&self.names).enumerate();
+        let numbers = all().filter(|(_, (encoding, _))| encoding.is_number());
+        let others = all().filter(|(_, (encoding, _))| !encoding.is_number());
+        for (column, (encoding, name)) in numbers.chain(others) {
+            encoding.push(cell(column), missing, rows).map_err(|Refused { found, allowed }| {
+                refuse_value(&place(), name, &format!("{found}; the model compares {allowed}"))
+            })?;
+            let (Encoding::Number { center, factor, .. }, Some(value)) = (encoding, rows.last_mut()) else {
+                continue;
+            };
+            let given = *value;
+            *value = (given - center) * factor;
+            if !are_bounded([&*value]) {
+                let problem =
+                    format!("{} \"{name}\" with the value {given:e} is too large for distances", place());
+                return Err(Error::Data(problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// The query features as they are.
+    fn raw<'a>(&self, data: &'a Dataset) -> Result<Raw<'a>> {
+        let all = || (0..data.features.columns()).collect::<Vec<_>>();
+        match self.kind {
+            QueryFeatureKind::Named => self.named(data).map(Raw::Named),
+            QueryFeatureKind::Constant => Ok(Raw::Computed(means(data, &self.columns))),
+            QueryFeatureKind::Mean => Ok(Raw::Computed(means(data, &all()))),
+        }
+    }
+
+    /// Whether the source gives a number for the query feature at this position.
+    pub fn is_number(&self, position: usize) -> bool {
+        self.encodings.get(position).is_none_or(Encoding::is_number)
+    }
+
+    /// Bytes that it takes besides names.
+    pub fn bytes(&self) -> u64 {
+        self.encodings.iter().map(Encoding::bytes).sum()
     }
 
     /// Checks a rule that was read from bytes, for documents of `n_features` features.
@@ -136,13 +249,16 @@ impl QueryFeatureRule {
             QueryFeatureKind::Constant => self.columns.len() == p,
             QueryFeatureKind::Mean => self.columns.is_empty() && p == n_features,
         };
-        let finite = self.scale.iter().all(|(center, factor)| center.is_finite() && are_bounded([factor]));
         require(
             "query features",
             &[
                 (columns, "a column for each"),
                 (self.columns.iter().all(|column| *column < n_features), "columns of the features"),
-                (self.scale.len() == p && finite, "a finite scale for each"),
+                (self.encodings.len() == p, "an encoding for each"),
+                (
+                    self.encodings.iter().all(Encoding::is_valid),
+                    "finite scales, categories and items in order",
+                ),
             ],
         )
     }
@@ -157,9 +273,9 @@ impl QueryFeatureRule {
             .collect()
     }
 
-    fn named(&self, data: &Dataset) -> Result<Array2<f64>> {
+    fn named<'a>(&self, data: &'a Dataset) -> Result<&'a Array2<QueryValue>> {
         if data.query_names.len() == self.names.len() {
-            return Ok(data.query_features.clone());
+            return Ok(&data.query_features);
         }
         let found = if data.query_names.is_empty() { "none".to_owned() } else { data.query_names.join(", ") };
         Err(Error::Data(format!(
@@ -167,24 +283,49 @@ impl QueryFeatureRule {
             self.names.join(", ")
         )))
     }
+}
 
-    /// Scales the features of one query. With scaled values in the bound, distances of queries are finite.
-    fn scale_in_place<'a>(
-        &self,
-        features: impl Iterator<Item = &'a mut f64>,
-        place: impl Fn() -> String,
-    ) -> Result<()> {
-        for ((value, (center, factor)), name) in features.zip(&self.scale).zip(&self.names) {
-            let given = *value;
-            *value = (given - center) * factor;
-            if !are_bounded([&*value]) {
-                let problem =
-                    format!("{} \"{name}\" with the value {given:e} is too large for distances", place());
-                return Err(Error::Data(problem));
-            }
+/// The kind, the names, and for `constant` the columns of query features.
+fn choose_kind(
+    data: &Dataset,
+    kind: Option<QueryFeatureKind>,
+) -> Result<(QueryFeatureKind, Vec<String>, Vec<usize>)> {
+    let constant = constant_columns(data);
+    let kind = kind.unwrap_or(match () {
+        () if !data.query_names.is_empty() => QueryFeatureKind::Named,
+        () if !constant.is_empty() => QueryFeatureKind::Constant,
+        () => QueryFeatureKind::Mean,
+    });
+    let (names, columns) = match kind {
+        QueryFeatureKind::Named if data.query_names.is_empty() => {
+            return Err(missing_kind("named", "the source has no column query_features and none named q_*"));
         }
-        Ok(())
-    }
+        QueryFeatureKind::Constant if constant.is_empty() => {
+            return Err(missing_kind(
+                "constant",
+                "no feature is constant inside every query but differs between queries",
+            ));
+        }
+        QueryFeatureKind::Named => (data.query_names.clone(), Vec::new()),
+        QueryFeatureKind::Constant => {
+            (constant.iter().map(|&column| data.names[column].clone()).collect(), constant)
+        }
+        QueryFeatureKind::Mean => (data.names.clone(), Vec::new()),
+    };
+    Ok((kind, names, columns))
+}
+
+/// Refuses distances for features that do not exist.
+fn check_names(names: &[String], given: &GivenDistances) -> Result<()> {
+    let known = |name: &String| names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    given.iter().find(|(name, _)| !known(name)).map_or(Ok(()), |(name, _)| {
+        Err(Error::unknown_in(
+            "query feature",
+            name,
+            " in the option 'query_distance'",
+            names.iter().map(String::as_str),
+        ))
+    })
 }
 
 fn missing_kind(kind: &str, problem: &str) -> Error {
@@ -244,17 +385,11 @@ fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
     }
 }
 
-/// Mean and 1 / standard deviation (0 if constant) of each column.
-fn standard(features: &Array2<f64>) -> Vec<(f64, f64)> {
-    features
-        .columns()
-        .into_iter()
-        .map(|column| {
-            let n = column.len().max(1) as f64;
-            let mean = column.iter().sum::<f64>() / n;
-            let spread = (column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
-            let factor = 1.0 / spread;
-            (mean, if spread > 1e-12 * mean.abs() && factor.is_finite() { factor } else { 0.0 })
-        })
-        .collect()
+/// Mean and 1 / standard deviation (0 if constant) of these values.
+fn standard(values: &[f64]) -> (f64, f64) {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let spread = (values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
+    let factor = 1.0 / spread;
+    (mean, if spread > 1e-12 * mean.abs() && factor.is_finite() { factor } else { 0.0 })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fit_cache::FitCache;
 use crate::control::Control;
-use crate::data::QueryFeatureKind;
+use crate::data::{QueryFeatureKind, QueryValue};
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::model::{Key, Linear, Model, Ranker};
@@ -27,7 +27,7 @@ pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
 
 /// The function of the query with these features; `None` for a model that has one function for all queries.
 ///
-/// If the function must be fitted, `run` gets the scaled query features and the fit. It loads the blocks that the fit needs
+/// If the function must be fitted, `run` gets the encoded query features and the fit. It loads the blocks that the fit needs
 /// and chooses threads and limits.
 ///
 /// # Errors
@@ -35,7 +35,7 @@ pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
 pub fn function_for(
     model: &Model,
     key: Key,
-    query_features: Option<&[f64]>,
+    query_features: Option<&[QueryValue]>,
     cache: &FitCache,
     run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
@@ -61,7 +61,7 @@ pub fn function_for(
             "the model's function depends on the query; give its query features ({of}{names}) too, or rank all documents of the query"
         )));
     };
-    let features = rule.scaled(query_features)?;
+    let features = rule.encoded(query_features, model.card.missing)?;
     if !ranker.fits_new_queries() {
         let name = &model.card.algorithm;
         return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));

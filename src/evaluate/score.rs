@@ -47,7 +47,7 @@ pub struct ScoringJob<'a> {
     key: Key,
     data: &'a Dataset,
     cache: &'a FitCache,
-    /// Scaled query features (`n_queries`); empty if the model uses none.
+    /// Encoded query features (`n_queries`); empty if the model uses none.
     features: Vec<Vec<f64>>,
     /// Known functions (`n_queries`).
     functions: Vec<Option<Arc<Function>>>,
@@ -141,7 +141,7 @@ impl<'a> ScoringJob<'a> {
         Ok(())
     }
 
-    /// Scaled features of these queries.
+    /// Encoded features of these queries.
     pub fn targets(&self, queries: &[usize]) -> Vec<&[f64]> {
         queries.iter().map(|query| &self.features[*query][..]).collect()
     }
@@ -210,7 +210,7 @@ impl<'a> ScoringJob<'a> {
 fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
     let numbers = model.ranker.as_query_dependent().map_or(0, |ranker| {
         let function = if ranker.fits_new_queries() { ranker.space().dim() } else { 0 };
-        function + 2 * ranker.query_rule().names.len() + 16
+        function + 2 * ranker.query_rule().width() + 16
     });
     matrix_bytes(data.n_queries(), numbers)
 }

@@ -189,6 +189,7 @@ const UNUSED: &[Unused] = &[
     }),
     unused("query_features", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("query_scale", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
+    unused("query_distance", Choice::Smoothing, |c| !c.smoothing.uses_distance()),
     unused("fit_at", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("scale", Choice::Prior, |c| c.prior == Prior::Model)

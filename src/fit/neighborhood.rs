@@ -10,9 +10,8 @@ use super::problem::FitSpec;
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
-use crate::math::dense::distance;
 use crate::memory::{Memory, Reservation};
-use crate::smoothing::{Smoothing, SmoothingKind, Target};
+use crate::smoothing::{QueryDistance, Separation, Smoothing, SmoothingKind, Target};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
 
@@ -21,7 +20,7 @@ use crate::space::Function;
 pub struct Neighbor {
     /// Index of the training query.
     pub query: usize,
-    /// Distance between the query features of the two.
+    /// Distance between the query features of the two; see [`QueryDistance::combined`].
     pub distance: f64,
     /// Its weight pi.
     pub weight: f64,
@@ -38,7 +37,9 @@ impl Neighbor {
 pub struct Neighborhood {
     /// Weights from distances.
     pub smoothing: Smoothing,
-    /// Scaled query features (`n_queries`, p).
+    /// How query features are compared.
+    pub distance: QueryDistance,
+    /// Encoded query features (`n_queries`, width of a row).
     pub features: Arc<Array2<f64>>,
     /// Weight omega of each query in the training data (`n_queries`), > 0.
     pub weights: Arc<Vec<f64>>,
@@ -49,7 +50,7 @@ pub struct Neighborhood {
 }
 
 impl Neighborhood {
-    /// Training queries used for a query with these scaled features, nearest first.
+    /// Training queries used for a query with these encoded features, nearest first.
     pub fn neighbors(&self, features: &[f64], target: Target) -> Vec<Neighbor> {
         match self.smoothing.kind {
             SmoothingKind::Uniform => return self.not_held_out().map(Neighbor::with_full_weight).collect(),
@@ -57,18 +58,22 @@ impl Neighborhood {
             _ => {}
         }
         // The bandwidth is computed from all queries, the neighbors are informative ones.
-        let (queries, distances): (Vec<usize>, Vec<f64>) = self
+        let (queries, separations): (Vec<usize>, Vec<Separation>) = self
             .not_held_out()
-            .map(|query| (query, distance(&self.features.row(query).to_vec(), features)))
+            .map(|query| (query, self.distance.between(&self.features.row(query).to_vec(), features)))
             .unzip();
-        let h = self.smoothing.bandwidth(&distances, features.len());
-        let candidate =
-            |(query, distance): (&usize, &f64)| self.blocks.is_informative(*query).then_some(*distance);
-        let candidates: Vec<Option<f64>> = queries.iter().zip(&distances).map(candidate).collect();
-        let weights = self.smoothing.weights(&candidates, h, target).into_iter();
-        weights
-            .map(|(index, weight)| Neighbor { query: queries[index], distance: distances[index], weight })
-            .collect()
+        let distances: Vec<f64> = separations.iter().map(|separation| separation.distance).collect();
+        let h = self.smoothing.bandwidth(&distances, self.distance.numbers());
+        let candidate = |(query, separation): (&usize, &Separation)| {
+            self.blocks.is_informative(*query).then(|| self.distance.combined(separation, h))
+        };
+        let candidates: Vec<Option<f64>> = queries.iter().zip(&separations).map(candidate).collect();
+        let neighbor = |(index, distance): (usize, f64)| {
+            let weight = self.smoothing.weight(&separations[index], h);
+            Neighbor { query: queries[index], distance, weight }
+        };
+        let nearest = self.smoothing.nearest(&candidates, target).into_iter().map(neighbor);
+        nearest.filter(|neighbor| neighbor.weight > 0.0).collect()
     }
 
     /// Training queries used for a training query.

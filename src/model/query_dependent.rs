@@ -21,7 +21,7 @@ use crate::error::{Error, Result, require};
 use crate::fit::{FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
 use crate::math::bounds::{are_bounded, is_positive};
 use crate::memory::{Memory, Reservation, bytes_of, matrix_bytes};
-use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
+use crate::smoothing::{Bandwidth, QueryDistance, Smoothing, SmoothingKind, Target};
 use crate::space::{Function, Scorer, Space};
 
 pub(super) const TAG: &str = "query_dependent";
@@ -72,7 +72,12 @@ impl QueryDependent {
         let TrainingQueries { ids, functions, .. } = &self.training;
         let ids_bytes = ids.iter().map(|id| bytes_of::<[Id; 2]>(1) + 2 * id.heap_bytes()).sum::<u64>();
         let features = matrix_bytes(self.neighborhood.features.nrows(), self.neighborhood.features.ncols());
-        self.space().bytes() + matrix_bytes(functions.len(), self.space().dim() + 8) + features + ids_bytes
+        let rule = self.training.rule.bytes();
+        self.space().bytes()
+            + matrix_bytes(functions.len(), self.space().dim() + 8)
+            + features
+            + ids_bytes
+            + rule
     }
 
     /// Bytes of all blocks.
@@ -88,7 +93,7 @@ impl QueryDependent {
         self.neighborhood.reserve_cache(fits, memory)
     }
 
-    /// The stored function of a training query with exactly these scaled features.
+    /// The stored function of a training query with exactly these encoded features.
     pub fn stored(&self, id: &Id, features: &[f64]) -> Option<Arc<Function>> {
         self.index(id, features).and_then(|index| self.training.functions.get(index)).cloned()
     }
@@ -113,7 +118,7 @@ impl QueryDependent {
         self.neighborhood.smoothing.kind != SmoothingKind::Individual || self.spec.center.is_some()
     }
 
-    /// Fits the function for a query with these scaled features.
+    /// Fits the function for a query with these encoded features.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; blocks that are not loaded.
@@ -127,9 +132,14 @@ impl QueryDependent {
         Err(Error::Data(problem.to_owned()))
     }
 
-    /// The training queries used for a query with these scaled features, nearest first.
+    /// The training queries used for a query with these encoded features, nearest first.
     pub fn neighbors(&self, features: &[f64], target: Target) -> Vec<Neighbor> {
         self.neighborhood.neighbors(features, target)
+    }
+
+    /// How query features are compared.
+    pub fn query_distance(&self) -> &QueryDistance {
+        &self.neighborhood.distance
     }
 
     /// Id of a training query, given by [`Neighbor::query`].
@@ -163,6 +173,7 @@ impl QueryDependent {
         let functions = &self.training.functions;
         let header = Header {
             smoothing: self.neighborhood.smoothing,
+            distance: self.neighborhood.distance.clone(),
             spec: self.spec.clone(),
             space: (**blocks.space()).clone(),
             rule: self.training.rule.clone(),
@@ -193,7 +204,7 @@ impl QueryDependent {
         let weights = header.functions.chunks_exact(header.space.dim());
         let functions = weights.zip(&header.objectives).map(function).collect();
         // 2. Query features.
-        let shape = (header.ids.len(), header.rule.names.len());
+        let shape = (header.ids.len(), header.rule.width());
         let features = Array2::from_shape_vec(shape, header.features)
             .map_err(|problem| Error::Corrupt(format!("query features: {problem}")))?;
         // 3. Training blocks, to be loaded.
@@ -203,6 +214,7 @@ impl QueryDependent {
             TrainingBlocks::from_blocks(space, loss, header.documents, header.element_bytes, loading);
         let neighborhood = Neighborhood {
             smoothing: header.smoothing,
+            distance: header.distance,
             features: Arc::new(features),
             weights: Arc::new(header.weights),
             blocks: Arc::new(blocks),
@@ -216,12 +228,13 @@ impl QueryDependent {
 #[derive(Serialize, Deserialize)]
 struct Header {
     smoothing: Smoothing,
+    distance: QueryDistance,
     spec: FitSpec,
     space: Space,
     rule: QueryFeatureRule,
     ids: Vec<Id>,
     weights: Vec<f64>,
-    /// (`n_queries`, p) row-major.
+    /// (`n_queries`, width of a row) row-major.
     features: Vec<f64>,
     /// (`n_queries`, weights of a function) row-major, or empty.
     functions: Vec<f64>,
@@ -237,6 +250,7 @@ impl Header {
     fn validate(&self, blocks: usize) -> Result<()> {
         self.space.validate()?;
         self.spec.validate(&self.space, self.smoothing.kind)?;
+        self.distance.validate(self.rule.width())?;
         let n = self.ids.len();
         let fitted = self.objectives.len();
         let bandwidth_ok = match self.smoothing.bandwidth {
@@ -252,10 +266,7 @@ impl Header {
                 (self.weights.len() == n, "a weight for each query"),
                 (self.documents.len() == n, "a number of documents for each query"),
                 (fitted == n || fitted == 0, "a function for each query, or none"),
-                (
-                    n.checked_mul(self.rule.names.len()) == Some(self.features.len()),
-                    "features for each query",
-                ),
+                (n.checked_mul(self.rule.width()) == Some(self.features.len()), "features for each query"),
                 (
                     fitted.checked_mul(self.space.dim()) == Some(self.functions.len()),
                     "as many weights of functions as its space has",

@@ -4,14 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::lambdas::{default_components, default_lambdas, default_radii};
 use crate::algorithm::selection::{LambdaChoice, ValidationSpec};
-use crate::data::{Dataset, Missing, QueryFeatureKind, QueryScale, ScalingKind};
+use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, LOSSES, Loss, LossDef};
 use crate::model::LinearPrior;
-use crate::param::{Params, named, stored_model};
-use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind};
+use crate::param::{Params, Rule, named, stored_model};
+use crate::smoothing::{Bandwidth, Comparison, Smoothing, SmoothingKind};
 use crate::solve::{self, SolverDef};
 use crate::space::Form;
 
@@ -20,7 +20,7 @@ use crate::space::Form;
 const OPTIONS: &[&str] = &[
     "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "solver",
     "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
-    "scale", "query_features", "query_scale", "metric", "validation", "undefined",
+    "scale", "query_features", "query_scale", "query_distance", "metric", "validation", "undefined",
 ];
 
 /// Nearest training queries with a weight, by default.
@@ -48,6 +48,8 @@ pub(super) struct GridSpec {
     /// Where query features come from; `None` is the first kind that exists.
     pub query_features: Option<QueryFeatureKind>,
     pub query_scale: QueryScale,
+    /// How the caller wants query features to be compared.
+    pub query_distance: GivenDistances,
     pub loss: Loss,
     pub weighting: Weighting,
     pub kernel: kernel::KernelSpec,
@@ -104,6 +106,7 @@ impl GridSpec {
             smoothing,
             query_features: params.choice("query_features")?,
             query_scale: params.choice("query_scale")?.unwrap_or_default(),
+            query_distance: parse_query_distance(params)?,
             tolerance: params.number("tolerance").unwrap_or_else(|| default_tolerance(&loss)),
             loss,
             weighting: params.choice("weighting")?.unwrap_or_default(),
@@ -211,6 +214,10 @@ impl GridSpec {
             }
             set("query_scale", json!(self.query_scale.name()));
         }
+        if !self.query_distance.is_empty() {
+            let given = self.query_distance.iter();
+            set("query_distance", given.map(|(name, how)| (name.clone(), json!(how.name()))).collect());
+        }
         if kind.uses_distance() && kind != SmoothingKind::Knn {
             let bandwidth = match self.smoothing.bandwidth {
                 Bandwidth::Median => json!("median"),
@@ -292,6 +299,19 @@ fn parse_smoothing(params: &Params) -> Result<Smoothing> {
             (None, _) => Bandwidth::Median,
         },
     })
+}
+
+/// The comparisons that the caller chose for query features.
+fn parse_query_distance(params: &Params) -> Result<GivenDistances> {
+    let given = params.get("query_distance").and_then(Value::as_object);
+    let comparison = |(name, value): (&String, &Value)| {
+        let known = value.as_str().and_then(Comparison::parse);
+        known.map(|known| (name.clone(), known)).ok_or_else(|| {
+            let what = format!("option 'query_distance', key '{name}'");
+            Error::value(what, value.to_string(), Rule::OneOf(Comparison::NAMES).to_string())
+        })
+    };
+    given.into_iter().flatten().map(comparison).collect()
 }
 
 fn parse_penalty(params: &Params) -> Result<Penalty> {

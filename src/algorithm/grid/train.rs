@@ -26,7 +26,9 @@ use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::Reservation;
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
-use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate};
+use crate::smoothing::{
+    Bandwidth, QueryDistance, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate,
+};
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Scorer, Space};
 
@@ -181,8 +183,12 @@ impl<'a> Session<'a> {
             None => (Scaling::fit(spec.scale, &data, control)?, None),
         };
         let rule = (spec.smoothing.kind != SmoothingKind::Uniform)
-            .then(|| QueryFeatureRule::fit(&data, spec.query_features, spec.query_scale))
+            .then(|| {
+                QueryFeatureRule::fit(&data, spec.query_features, spec.query_scale, &spec.query_distance)
+            })
             .transpose()?;
+        let (rule, distance) =
+            rule.map_or((None, QueryDistance::default()), |(rule, distance)| (Some(rule), distance));
         let features = query_features(rule.as_ref(), &data)?;
         control.check()?;
         let mut memory = vec![scale(&scaling, spec.scale, &mut data, control)?];
@@ -200,6 +206,7 @@ impl<'a> Session<'a> {
         }
         let neighborhood = Neighborhood {
             smoothing: spec.smoothing,
+            distance,
             features: Arc::new(features),
             weights: Arc::new(weights(&data, spec.weighting)),
             held_out: Arc::new(vec![false; data.n_queries()]),
@@ -414,7 +421,7 @@ fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
     data.weights.iter().enumerate().map(weight).collect()
 }
 
-/// Scaled features of every query (`n_queries`, p); p = 0 without a rule.
+/// Encoded features of every query (`n_queries`, width of a row); the width is 0 without a rule.
 pub(super) fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
     rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
 }

@@ -6,6 +6,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
+use crate::data::QueryValue;
 use crate::error::{Error, Result};
 use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights, parts};
 use crate::fit::Neighbor;
@@ -15,7 +16,7 @@ use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, vector_argument};
+use crate::sqlite::glue::value::{Output, query_values, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
@@ -79,7 +80,7 @@ fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
 }
 
 /// The function of the query with these features.
-fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[f64]>) -> Result<Arc<Function>> {
+fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[QueryValue]>) -> Result<Arc<Function>> {
     let run = |features: &[f64], fit: &Fit<'_>| {
         handle.fetch(call.connection, &[features], &RunLimits::default())?;
         run_fit(call.connection, fit)
@@ -87,10 +88,10 @@ fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[f64]>) -> 
     function_for(&handle.model, handle.key, query, &call.state.fits, run)
 }
 
-fn optional_vector(call: &Call<'_>, index: usize) -> Result<Option<Vec<f64>>> {
+fn optional_query(call: &Call<'_>, index: usize) -> Result<Option<Vec<QueryValue>>> {
     match call.argument(index) {
         ValueRef::Null => Ok(None),
-        value => vector_argument("argument 'query_features'", value).map(Some),
+        value => query_values("argument 'query_features'", value).map(Some),
     }
 }
 
@@ -104,7 +105,7 @@ pub const WEIGHTS: TableFunction = TableFunction::new(
 
 fn weights(call: &Call<'_>) -> Result<OutputRows> {
     let handle = open_model(call)?;
-    let query = optional_vector(call, 1)?;
+    let query = optional_query(call, 1)?;
     let function = function_of(call, &handle, query.as_deref())?;
     let row = |weight: FeatureWeight| {
         let FeatureWeight { feature, weight, raw_weight, center, scale } = weight;
@@ -125,7 +126,7 @@ pub const EXPLAIN: TableFunction = TableFunction::new(
 fn explain(call: &Call<'_>) -> Result<OutputRows> {
     let handle = open_model(call)?;
     let features = vector_argument("argument 'features'", call.argument(1))?;
-    let query = optional_vector(call, 2)?;
+    let query = optional_query(call, 2)?;
     let function = function_of(call, &handle, query.as_deref())?;
     let model = &handle.model;
     let parts = if matches!(call.argument(1), ValueRef::Blob(_)) {
@@ -156,8 +157,8 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
         let name = &model.card.algorithm;
         return Err(Error::Unsupported(format!("a model of '{name}' uses no neighbors")));
     };
-    let features =
-        ranker.query_rule().scaled(&vector_argument("argument 'query_features'", call.argument(1))?)?;
+    let given = query_values("argument 'query_features'", call.argument(1))?;
+    let features = ranker.query_rule().encoded(&given, model.card.missing)?;
     let row = |neighbor: Neighbor| {
         let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
         vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
+use crate::data::QueryValue;
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, PointScorer, function_for};
 use crate::model::Key;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, vector_argument};
+use crate::sqlite::glue::value::{Output, query_values, vector_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::store::model;
 
@@ -77,7 +78,7 @@ fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
     if let number @ (ValueRef::Integer(_) | ValueRef::Real(_)) = call.context.get_raw(1) {
         vector_argument("argument 'features'", number)?;
     }
-    let features = vector_argument("argument 'query_features'", call.context.get_raw(2))?;
+    let features = query_values("argument 'query_features'", call.context.get_raw(2))?;
     let scorer = scorer(&handle, Some(&features), call)?;
     let outcome = one(&scorer, call);
     drop(call.context.set_aux(2, CachedScorer { key: handle.key, scorer }));
@@ -92,7 +93,7 @@ fn load(call: &ScalarCall<'_>) -> Result<ModelHandle> {
 
 fn scorer(
     handle: &ModelHandle,
-    query_features: Option<&[f64]>,
+    query_features: Option<&[QueryValue]>,
     call: &ScalarCall<'_>,
 ) -> Result<PointScorer> {
     let ModelHandle { model, key, .. } = handle;

@@ -3,7 +3,7 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use crate::data::Id;
+use crate::data::{Id, QueryValue};
 use crate::error::{Error, Result, shorten};
 
 /// A value that an SQL function returns.
@@ -175,6 +175,48 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
         Some(at) => Err(refuse(format!("{} as value {}", values[at], at + 1))),
+    }
+}
+
+/// The features of a query: numbers, texts and orders of items by position, in a JSON array; or a BLOB of numbers.
+///
+/// # Errors
+/// Anything else; NaN and infinities.
+pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> {
+    let ValueRef::Text(bytes) = value else {
+        return Ok(vector_argument(what, value)?.into_iter().map(QueryValue::Number).collect());
+    };
+    let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers, texts and orders of items";
+    let refuse = |problem: String| Error::value(what, problem, allowed);
+    let values: Vec<serde_json::Value> = serde_json::from_slice(bytes)
+        .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
+    let entry = |(at, value): (usize, serde_json::Value)| {
+        query_entry(&value)
+            .ok_or_else(|| refuse(format!("{} as value {}", shorten(&value.to_string()), at + 1)))
+    };
+    values.into_iter().enumerate().map(entry).collect()
+}
+
+/// A query feature in a JSON array.
+fn query_entry(value: &serde_json::Value) -> Option<QueryValue> {
+    match value {
+        serde_json::Value::Null => Some(QueryValue::Missing),
+        serde_json::Value::Number(number) => {
+            number.as_f64().filter(|number| number.is_finite()).map(QueryValue::Number)
+        }
+        serde_json::Value::String(text) => query_value(ValueRef::Text(text.as_bytes())),
+        serde_json::Value::Array(_) => Some(QueryValue::from(value.to_string())),
+        _ => None,
+    }
+}
+
+/// A query feature in a column of its own. Text that is a well-formed number is a number.
+pub fn query_value(value: ValueRef<'_>) -> Option<QueryValue> {
+    match (value, number_of(value)) {
+        (ValueRef::Null, _) => Some(QueryValue::Missing),
+        (_, Some(number)) => number.is_finite().then_some(QueryValue::Number(number)),
+        (ValueRef::Text(bytes), None) => std::str::from_utf8(bytes).ok().map(QueryValue::from),
+        _ => None,
     }
 }
 

@@ -14,15 +14,15 @@ use super::roles::{FeatureColumns, Roles};
 use super::{Source, quote};
 use crate::arrange::ListConstraint;
 use crate::data::{
-    ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, ReadReport,
-    RowOrder, TextColumns,
+    ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues,
+    ReadReport, RowOrder, TextColumns,
 };
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{describe, id_of, number_of, vector_argument};
+use crate::sqlite::glue::value::{describe, id_of, number_of, query_value, query_values};
 use crate::sqlite::glue::watchdog::within_time;
 
 /// Which columns of judgments are read.
@@ -312,10 +312,11 @@ impl<'a> Reader<'a> {
             None => Vec::new(),
             Some(FeatureColumns::Wide(columns)) => columns
                 .iter()
-                .map(|&column| number(column, f64::is_finite, "finite numbers"))
+                .enumerate()
+                .map(|(position, &column)| self.query_feature(row, column, position, refuse))
                 .collect::<Result<_>>()?,
             Some(FeatureColumns::Vector(column)) => {
-                vector_argument("", self.value(row, *column)?).map_err(|error| match error {
+                query_values("", self.value(row, *column)?).map_err(|error| match error {
                     Error::Value { got, allowed, .. } => {
                         refuse(*column, format!("{got}; allowed is {allowed}"))
                     }
@@ -324,6 +325,22 @@ impl<'a> Reader<'a> {
             }
         };
         Ok(values)
+    }
+
+    /// The query feature at this position. Numbers of a model must be numbers.
+    fn query_feature(
+        &self,
+        row: &Row<'_>,
+        column: usize,
+        position: usize,
+        refuse: &Refuse<'_>,
+    ) -> Result<QueryValue> {
+        let found = self.value(row, column)?;
+        let rule = self.spec.model.and_then(|model| model.ranker.query_rule());
+        let is_number = rule.is_some_and(|rule| rule.is_number(position));
+        let value = query_value(found).filter(|value| !(is_number && matches!(value, QueryValue::Text(_))));
+        let allowed = if is_number { "finite numbers" } else { "finite numbers and text in UTF-8" };
+        value.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(found))))
     }
 
     fn read_features(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {

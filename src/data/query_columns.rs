@@ -1,0 +1,179 @@
+//! How one query feature becomes numbers of a row: a scaled number, the number of a category, or positions of items.
+
+use serde::{Deserialize, Serialize};
+
+use super::finish::Missing;
+use super::id::Id;
+use super::query_value::Cell;
+use crate::error::{Error, Result};
+use crate::math::bounds::are_bounded;
+use crate::smoothing::Comparison;
+
+/// Largest number of different items in the orders of one query feature: comparing two orders takes all pairs of items.
+pub const MAX_ITEMS: usize = 256;
+
+/// The code of categories that no training query has.
+const UNKNOWN: f64 = -1.0;
+
+/// What was learned about one query feature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Encoding {
+    /// A number: (value - center) * factor.
+    Number {
+        /// Replaces missing values with the option `missing` "mean".
+        mean: f64,
+        center: f64,
+        factor: f64,
+    },
+    /// A category: its index. A missing value is a category of its own.
+    Category(Vec<Id>),
+    /// An order: the position of each item from 0. Items that are not listed have the position after the last one.
+    Order(Vec<Id>),
+}
+
+/// A value that an encoding does not take: what was found, and what is allowed.
+pub struct Refused {
+    pub found: String,
+    pub allowed: String,
+}
+
+impl Encoding {
+    /// Learns the encoding of the values of all training queries. `given`: how the caller wants them compared.
+    ///
+    /// # Errors
+    /// The index of a query, and the problem with its value.
+    pub fn fit<'a>(
+        values: impl Iterator<Item = Cell<'a>> + Clone,
+        given: Option<Comparison>,
+    ) -> Result<(Self, Comparison), (usize, String)> {
+        let is_order = |cell: &Cell<'_>| matches!(cell, Cell::Text(_)) && cell.order().is_some();
+        let comparison = given.unwrap_or_else(|| {
+            let text = |cell: &Cell<'_>| matches!(cell, Cell::Text(_));
+            match () {
+                () if !values.clone().any(|cell| text(&cell)) => Comparison::Euclidean,
+                () if values.clone().any(|cell| is_order(&cell)) => Comparison::Mallows,
+                () => Comparison::Overlap,
+            }
+        });
+        let encoding = match comparison {
+            Comparison::Euclidean => Self::number(values.clone()),
+            Comparison::Overlap => Self::Category(distinct(values.clone().map(Cell::category))),
+            Comparison::Kendall | Comparison::Mallows => {
+                Self::Order(distinct(values.clone().flat_map(|cell| cell.order().unwrap_or_default())))
+            }
+        };
+        // Every value must be of this kind.
+        let mut row = Vec::new();
+        for (query, value) in values.enumerate() {
+            row.clear();
+            encoding.push(value, Missing::Mean, &mut row).map_err(|Refused { found, allowed }| {
+                (query, format!("{found}; \"{}\" compares {allowed}", comparison.name()))
+            })?;
+        }
+        match &encoding {
+            Self::Order(items) if items.len() > MAX_ITEMS => {
+                let problem =
+                    format!("orders of {} different items; allowed are at most {MAX_ITEMS}", items.len());
+                Err((0, problem))
+            }
+            _ => Ok((encoding, comparison)),
+        }
+    }
+
+    fn number<'a>(values: impl Iterator<Item = Cell<'a>>) -> Self {
+        let (mut sum, mut count) = (0.0, 0_usize);
+        for value in values {
+            if let Cell::Number(value) = value {
+                sum += value;
+                count += 1;
+            }
+        }
+        Self::Number { mean: sum / count.max(1) as f64, center: 0.0, factor: 1.0 }
+    }
+
+    /// How many numbers of a row it takes.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Number { .. } | Self::Category(_) => 1,
+            Self::Order(items) => items.len(),
+        }
+    }
+
+    /// Whether it is a number.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Self::Number { .. })
+    }
+
+    /// Adds the numbers of a value to a row; a number is not scaled yet.
+    pub fn push(&self, value: Cell<'_>, missing: Missing, row: &mut Vec<f64>) -> Result<(), Refused> {
+        let refuse = |allowed: &str| Refused { found: value.describe(), allowed: allowed.to_owned() };
+        match self {
+            Self::Number { mean, .. } => row.push(match value {
+                Cell::Number(value) => value,
+                Cell::Missing if missing == Missing::Zero => 0.0,
+                Cell::Missing => *mean,
+                Cell::Text(_) => return Err(refuse("numbers")),
+            }),
+            Self::Category(known) => {
+                let index = known.binary_search(&value.category());
+                row.push(index.map_or(UNKNOWN, |index| index as f64));
+            }
+            Self::Order(items) => {
+                let allowed = "orders: JSON arrays of texts or numbers, such as [\"price\", \"brand\"]";
+                let listed = value.order().ok_or_else(|| refuse(allowed))?;
+                push_positions(items, &listed, row).map_err(|item| {
+                    refuse(&format!("orders in which no item appears twice, as {item} does"))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether values that were read from bytes are possible.
+    pub fn is_valid(&self) -> bool {
+        match self {
+            Self::Number { mean, center, factor } => {
+                mean.is_finite() && center.is_finite() && are_bounded([factor])
+            }
+            Self::Category(ids) => ids.is_sorted_by(|a, b| a < b),
+            Self::Order(items) => items.len() <= MAX_ITEMS && items.is_sorted_by(|a, b| a < b),
+        }
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Number { .. } => 0,
+            Self::Category(ids) | Self::Order(ids) => {
+                ids.iter().map(|id| crate::memory::bytes_of::<Id>(1) + id.heap_bytes()).sum()
+            }
+        }
+    }
+}
+
+/// Adds the position of each known item among the listed ones. Unknown items take no position.
+fn push_positions<'a>(items: &[Id], listed: &'a [Id], row: &mut Vec<f64>) -> Result<(), &'a Id> {
+    let start = row.len();
+    let known: Vec<usize> = listed.iter().filter_map(|item| items.binary_search(item).ok()).collect();
+    row.resize(start + items.len(), known.len() as f64);
+    for (position, &item) in known.iter().enumerate() {
+        row[start + item] = position as f64;
+    }
+    let mut sorted: Vec<&Id> = listed.iter().collect();
+    sorted.sort_unstable();
+    let repeated = sorted.windows(2).find(|pair| pair[0] == pair[1]);
+    repeated.map_or(Ok(()), |pair| Err(pair[0]))
+}
+
+/// Sorted, each once.
+fn distinct(ids: impl Iterator<Item = Id>) -> Vec<Id> {
+    let mut ids: Vec<Id> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// An error about the value of a query.
+pub fn refuse_value(place: &str, name: &str, problem: &str) -> Error {
+    Error::Data(format!("{place} \"{name}\" is {problem}"))
+}

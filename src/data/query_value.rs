@@ -1,0 +1,118 @@
+//! One query feature of one query, as the source gives it: a number, a category, or an order of items.
+
+use serde_json::Value;
+
+use super::id::Id;
+use crate::error::shorten;
+
+/// A query feature of one query.
+///
+/// ```
+/// use sqlite_ltr::QueryValue;
+///
+/// assert_eq!(QueryValue::from(f64::NAN), QueryValue::Missing);
+/// assert_eq!(QueryValue::order(["price", "brand"]), QueryValue::from(r#"["price","brand"]"#));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum QueryValue {
+    /// No value.
+    #[default]
+    Missing,
+    /// A finite number.
+    Number(f64),
+    /// A category; or an order of items from first to last, as a JSON array of texts or numbers.
+    Text(Box<str>),
+}
+
+impl QueryValue {
+    /// An order of items, from first to last. Items that are missing come after all others.
+    pub fn order(items: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let items = items.into_iter().map(|item| Value::String(item.into())).collect();
+        Self::Text(Value::Array(items).to_string().into())
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) => crate::memory::heap_bytes(text.len()),
+            Self::Missing | Self::Number(_) => 0,
+        }
+    }
+
+    pub(super) fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Missing => Cell::Missing,
+            Self::Number(value) => Cell::Number(*value),
+            Self::Text(text) => Cell::Text(text),
+        }
+    }
+}
+
+impl From<f64> for QueryValue {
+    /// NaN is a missing value.
+    fn from(value: f64) -> Self {
+        if value.is_nan() { Self::Missing } else { Self::Number(value) }
+    }
+}
+
+impl From<&str> for QueryValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for QueryValue {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// A borrowed [`QueryValue`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cell<'a> {
+    Missing,
+    Number(f64),
+    Text(&'a str),
+}
+
+impl Cell<'_> {
+    /// The category, which is equal for equal values; that of missing values is NULL.
+    pub fn category(self) -> Id {
+        match self {
+            Self::Missing => Id::Null,
+            Self::Number(value) => Id::Real(value),
+            Self::Text(text) => Id::text(text),
+        }
+    }
+
+    /// The items of an order, from first to last; none of a missing value.
+    pub fn order(self) -> Option<Vec<Id>> {
+        let item = |item: Value| match item {
+            Value::String(text) => Some(Id::from(text)),
+            Value::Number(number) => number.as_i64().map(Id::Integer).or(number.as_f64().map(Id::Real)),
+            _ => None,
+        };
+        match self {
+            Self::Missing => Some(Vec::new()),
+            Self::Number(_) => None,
+            Self::Text(text) => {
+                serde_json::from_str::<Vec<Value>>(text).ok()?.into_iter().map(item).collect()
+            }
+        }
+    }
+
+    /// The value for messages.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Missing => "NULL".to_owned(),
+            Self::Number(value) => format!("{value}"),
+            Self::Text(text) => format!("text '{}'", shorten(text)),
+        }
+    }
+}
+
+impl std::fmt::Display for QueryValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.cell().describe())
+    }
+}
