@@ -110,7 +110,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("columns", Rule::Object, "null", ALL_WITH_MODELS, "columns for the roles query, doc, relevance, features, query_features, weight and slot, and columns to ignore"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists"),
-    def("query_distance", Rule::Object, "null", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values"),
+    def("query_distance", Rule::Object, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values"),
     def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances"),
     def("scale", Rule::OneOf(ScalingKind::NAMES), "null", TRAIN, "scaling of document features; quantile: empirical quantile, mapped to a standard normal; standard: mean 0, standard deviation 1; query_minmax: to 0..1 within each query; quantile_minmax: quantile and query_minmax side by side (twice the features); default: quantile; perceptron: none; auto: tries quantile and quantile_minmax"),
     def("kernel", Rule::TextOrObject, "null", TRAIN, "kernel: linear, polynomial, gaussian, laplace, laplace_l1, tanh, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}; default: linear; auto: tries seven"),

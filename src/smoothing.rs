@@ -157,7 +157,8 @@ impl Smoothing {
     /// For the kinds that use distances only.
     pub fn weights(&self, distances: &[Option<f64>], h: f64, target: Target) -> Vec<(usize, f64)> {
         let weight = |distance| self.weight(&Separation { distance, cost: 0.0 }, h);
-        let near = self.nearest(distances, target).into_iter().map(|(index, distance)| (index, weight(distance)));
+        let near =
+            self.nearest(distances, target).into_iter().map(|(index, distance)| (index, weight(distance)));
         near.filter(|(_, weight)| *weight > 0.0).collect()
     }
 

@@ -222,9 +222,9 @@ impl<'a> Session<'a> {
         self.neighborhood.blocks.space()
     }
 
-    /// Number of query features; 0 without any.
+    /// Number of query features that are numbers; 0 without any.
     fn query_features(&self) -> usize {
-        self.neighborhood.features.ncols()
+        self.neighborhood.distance.numbers()
     }
 
     /// What the report tells about the bandwidth: the factor of the median distance.
