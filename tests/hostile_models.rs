@@ -128,6 +128,8 @@ const USES: &[&str] = &[
     "SELECT count(*) FROM ltr_evaluate(?1, 'judged')",
     "SELECT ltr_score(?1, '[0.5, 0.25]')",
     "SELECT ltr_score(?1, ltr_vec(0.5, 0.25), '[0.5, 0.25]')",
+    "SELECT ltr_prefer(?1, '[0.5, 0.25]', '[1, 0]')",
+    "SELECT ltr_prefer(?1, '[0.5, 0.25]', '[1, 0]', '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_weights(?1)",
     "SELECT count(*) FROM ltr_weights(?1, '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_explain(?1, '[0.5, 0.25]')",

@@ -327,6 +327,7 @@ fn a_read_only_database_ranks_scores_evaluates_and_fits() {
     for sql in [
         "SELECT count(*) || '' FROM ltr_rank('rank_svm', 'j')",
         "SELECT ltr_score('rank_svm', '[0.5]') || ''",
+        "SELECT ltr_prefer('rank_svm', '[0.5]', '[0.6]') || ''",
         "SELECT count(*) || '' FROM ltr_evaluate('rank_svm', 'j')",
         "SELECT hex(ltr_fit('rank_svm', 'j'))",
     ] {
@@ -394,6 +395,7 @@ const CALLS: &[&str] = &[
     "SELECT count(*) FROM ltr_rank('q', 'SELECT query_id, doc_id, a + 1 AS a, b, c, d FROM small')",
     "SELECT count(*) FROM ltr_evaluate('q', 'small')",
     "SELECT ltr_score('q', ltr_vec(1, 2, 3, 4), ltr_vec(1, 2, 3, 5))",
+    "SELECT ltr_prefer('q', ltr_vec(1, 2, 3, 4), ltr_vec(2, 2, 3, 4), ltr_vec(1, 2, 3, 6))",
     "SELECT count(*) FROM ltr_neighbors('q', '[1, 2, 3, 4]')",
     "SELECT ltr_train('list_net', 'small', '{\"name\": \"k\", \"kernel\": \"gaussian\"}')",
     "SELECT count(*) FROM ltr_rank('k', 'small')",

@@ -11,7 +11,7 @@ use crate::control;
 use crate::data::{self, Id, QueryValue, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{
-    self, FeatureWeight, Fit, FitCache, Part as Contribution, PointScorer, ScoringJob, Step,
+    self, FeatureWeight, Fit, FitCache, PairScorer, Part as Contribution, PointScorer, ScoringJob, Step,
     constrained_scores, function_for, function_weights, parts, selected_rows,
 };
 use crate::metric::{Metric, Undefined};
@@ -260,6 +260,26 @@ impl Model {
     pub fn score(&self, features: &[f64], query_features: Option<&[QueryValue]>) -> Result<f64> {
         let function = self.function(query_features)?;
         PointScorer::new(Arc::clone(&self.inner), function)?.score(features)
+    }
+
+    /// The preference for document a over document b: f(a, b) of the form `ranking`, otherwise the difference of their
+    /// scores. Above 0 document a is better. `prefer(b, a)` is the same number with the other sign.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("form", "ranking").option("lambda", 0.1).fit(&data)?;
+    /// assert!(model.prefer(&[0.9], &[0.1], None)? > 0.0);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`score`](Self::score), but for the form `ranking`.
+    pub fn prefer(&self, a: &[f64], b: &[f64], query_features: Option<&[QueryValue]>) -> Result<f64> {
+        let function = self.function(query_features)?;
+        PairScorer::new(Arc::clone(&self.inner), function)?.preference(a, b)
     }
 
     /// The contribution of each feature to the score of one document, for linear models.

@@ -11,5 +11,5 @@ pub use arrange::{constrained_scores, selected_rows};
 pub use explain::{FeatureWeight, Fit, Part, function_for, function_weights, parts};
 pub use fit_cache::FitCache;
 pub use measure::{Evaluation, evaluate};
-pub use point::PointScorer;
+pub use point::{PairScorer, PointScorer};
 pub use score::{Scored, ScoringJob, Step};

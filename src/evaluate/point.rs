@@ -1,4 +1,4 @@
-//! Scores of single documents, at the cost of one dot product.
+//! Scores of single documents, at the cost of one dot product, and preferences between two documents.
 
 use std::sync::Arc;
 
@@ -33,6 +33,10 @@ impl PointScorer {
     /// # Errors
     /// A number of features that differs from the training; features or a score that are not finite.
     pub fn score<T: Element>(&self, features: &[T]) -> Result<f64> {
+        self.score_of("argument 'features'", features)
+    }
+
+    fn score_of<T: Element>(&self, argument: &str, features: &[T]) -> Result<f64> {
         self.model.check_width(features.len())?;
         let scorer = self.model.scorer()?;
         let score =
@@ -40,30 +44,25 @@ impl PointScorer {
         // A weighted sum of NaN or infinity is not finite. Quantiles and kernels can map them to finite numbers.
         let can_hide = !scorer.is_linear() || matches!(self.model.scaling, Scaling::Quantile(_));
         if can_hide || !score.is_finite() {
-            Self::check_finite(features)?;
+            check_finite(argument, features)?;
         }
         if score.is_finite() { Ok(score) } else { Err(too_large(features)) }
     }
 
-    fn check_finite<T: Element>(features: &[T]) -> Result<()> {
-        match features.iter().position(|value| !value.to_f64().is_finite()) {
-            None => Ok(()),
-            Some(index) => {
-                let got = format!("{} as value {}", features[index].to_f64(), index + 1);
-                Err(Error::value("argument 'features'", got, "finite numbers"))
-            }
-        }
-    }
-
     /// The score of a function that is not linear in the features.
     fn by_kernel<T: Element>(&self, scorer: &dyn Scorer, features: &[T]) -> Result<f64> {
-        let scaled =
-            |(index, x): (usize, &T)| T::from_f64(self.model.scaling.value(index, x.to_f64())).to_f64();
-        let scaled: Vec<f64> = features.iter().enumerate().map(scaled).collect();
+        let scaled = self.scaled(features);
         let document = Matrix::F64(shaped(1, scaled.len(), scaled));
         let documents = Documents { features: &document, start: 0, end: 1 };
         let scores = scorer.scores(&documents, &self.function.weights, &Control::default())?;
         Ok(scores.iter().sum())
+    }
+
+    /// Scaled features, rounded to the type of the source.
+    fn scaled<T: Element>(&self, features: &[T]) -> Vec<f64> {
+        let scaled =
+            |(index, x): (usize, &T)| T::from_f64(self.model.scaling.value(index, x.to_f64())).to_f64();
+        features.iter().enumerate().map(scaled).collect()
     }
 
     fn weighted_sum<T: Element>(&self, features: &[T]) -> f64 {
@@ -81,6 +80,68 @@ impl PointScorer {
                 dot_by(weights, |index| rounded(quantiles[index].normal_score(features[index].to_f64())))
             }
             Scaling::None | Scaling::QueryMinmax => dot(features, weights),
+        }
+    }
+}
+
+/// The preference between two documents of a query, by the function of that query: f(x, x') of the form `ranking` (Dai & Wang
+/// 2019, section 3.2), otherwise the difference of their scores. Above 0 the first document is better. With the documents
+/// swapped, the preference changes its sign and nothing else.
+#[derive(Debug, Clone)]
+pub struct PairScorer(PointScorer);
+
+impl PairScorer {
+    /// A scorer of pairs.
+    ///
+    /// # Errors
+    /// A model that needs all documents of a query.
+    pub fn new(model: Arc<Model>, function: Arc<Function>) -> Result<Self> {
+        model.check_pairwise()?;
+        Ok(Self(PointScorer { model, function }))
+    }
+
+    /// The preference for a over b.
+    ///
+    /// # Errors
+    /// A number of features that differs from the training; features or a preference that are not finite.
+    pub fn preference<A: Element, B: Element>(&self, a: &[A], b: &[B]) -> Result<f64> {
+        const ARGUMENTS: [&str; 2] = ["argument 'features_a'", "argument 'features_b'"];
+        let scorer = self.0.model.scorer()?;
+        let preference = if scorer.pointwise() {
+            self.0.score_of(ARGUMENTS[0], a)? - self.0.score_of(ARGUMENTS[1], b)?
+        } else {
+            for length in [a.len(), b.len()] {
+                self.0.model.check_width(length)?;
+            }
+            check_finite(ARGUMENTS[0], a)?;
+            check_finite(ARGUMENTS[1], b)?;
+            // The scores of two documents are f(x, x') / 2 and -f(x, x') / 2.
+            let rows = Matrix::F64(shaped(2, a.len(), [self.0.scaled(a), self.0.scaled(b)].concat()));
+            let documents = Documents { features: &rows, start: 0, end: 2 };
+            let scores = scorer.scores(&documents, &self.0.function.weights, &Control::default())?;
+            scores[0] - scores[1]
+        };
+        if preference.is_finite() {
+            return Ok(preference);
+        }
+        let larger = |x: f64, y: f64| x.abs().max(y.abs());
+        let size = larger(
+            a.iter().map(|x| x.to_f64()).fold(0.0, larger),
+            b.iter().map(|x| x.to_f64()).fold(0.0, larger),
+        );
+        Err(Error::Data(format!(
+            "the preference is beyond the range of numbers; features are too large for this model (up to {size:e})"
+        )))
+    }
+}
+
+/// Refuses features of an argument that are not finite.
+fn check_finite<T: Element>(argument: &str, features: &[T]) -> Result<()> {
+    match features.iter().position(|value| !value.to_f64().is_finite()) {
+        None => Ok(()),
+        Some(index) => {
+            let got = format!("{} as value {}", features[index].to_f64(), index + 1);
+            Err(Error::value(argument, got, "finite numbers"))
         }
     }
 }

@@ -107,6 +107,18 @@ impl Model {
     /// # Errors
     /// [`Error::NotPointwise`] with the reason.
     pub fn check_pointwise(&self) -> Result<()> {
+        self.check_pairwise()?;
+        if self.scorer()?.pointwise() {
+            return Ok(());
+        }
+        Err(Error::NotPointwise("the model's form \"ranking\" needs all documents of a query".to_owned()))
+    }
+
+    /// Refuses a model that cannot compare two documents without the other documents of their query.
+    ///
+    /// # Errors
+    /// [`Error::NotPointwise`] with the reason.
+    pub fn check_pairwise(&self) -> Result<()> {
         let scorer = self.scorer()?;
         let reason = if self.card.slots {
             "the model matches all documents of a query to its slots".to_owned()
@@ -114,8 +126,6 @@ impl Model {
             format!("the model's scaling \"{}\" needs all documents of a query", self.scaling.kind().name())
         } else if !scorer.pointwise() && self.card.algorithm == "auto" {
             "a scaling of 'auto' needs all documents of a query (\"quantile_minmax\")".to_owned()
-        } else if !scorer.pointwise() {
-            "the model's form \"ranking\" needs all documents of a query".to_owned()
         } else {
             return Ok(());
         };

@@ -147,6 +147,7 @@ fn fits_of_new_queries_stop_at_every_check() {
         "SELECT * FROM ltr_rank('q_svm', 'SELECT query_id + 100 AS query_id, doc_id, a, b, q_1 + NEW AS q_1, site FROM j')",
         "SELECT * FROM ltr_explain('q_svm', '[0.5, 0.2, 1]', '[NEW]')",
         "SELECT ltr_score('q_svm', '[0.5, 0.2, 1]', '[NEW]')",
+        "SELECT ltr_prefer('q_svm', '[0.5, 0.2, 1]', '[0.1, 0.2, 1]', '[NEW]')",
     ] {
         let mut done = false;
         for (number, check) in walk().enumerate() {

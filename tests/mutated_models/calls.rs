@@ -51,10 +51,12 @@ fn statements() -> Vec<String> {
     }
     for features in ["'[0.5, 0.25]'", "'[1e308, -1e308]'", "ltr_vec(0.5, 0.25)"] {
         statements.push(scalar(&format!("ltr_score(?1, {features})")));
+        statements.push(scalar(&format!("ltr_prefer(?1, '[0.5, 0.5]', {features})")));
         statements.push(from("contribution", BAD, &format!("ltr_explain(?1, {features})")));
     }
     for query in ["'[0.4]'", "'[0.5, 0.25]'", "'[1e300]'"] {
         statements.push(scalar(&format!("ltr_score(?1, '[0.5, 0.25]', {query})")));
+        statements.push(scalar(&format!("ltr_prefer(?1, '[0.5, 0.25]', ltr_vec(1, 0), {query})")));
         statements.push(from("contribution", BAD, &format!("ltr_explain(?1, '[0.5, 0.25]', {query})")));
         statements.push(from("weight", BAD, &format!("ltr_weights(?1, {query})")));
         statements.push(from("max(abs(distance), abs(weight))", BAD, &format!("ltr_neighbors(?1, {query})")));

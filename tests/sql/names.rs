@@ -35,6 +35,8 @@ const FUNCTIONS: &[&str] = &[
     "ltr_precision/2",
     "ltr_precision/3",
     "ltr_precision/4",
+    "ltr_prefer/3",
+    "ltr_prefer/4",
     "ltr_recall/2",
     "ltr_recall/3",
     "ltr_recall/4",
@@ -178,6 +180,7 @@ fn each_function_has_the_flags_it_should() {
             "ltr_fit/2",
             "ltr_fit/3",
             "ltr_info/1",
+            "ltr_prefer/4",
             "ltr_score/3",
             "ltr_train/2",
             "ltr_train/3",
@@ -189,6 +192,6 @@ fn each_function_has_the_flags_it_should() {
     let neither = FUNCTIONS
         .iter()
         .filter(|name| !innocuous.contains(**name) && !direct_only.contains(&(**name).to_owned()));
-    assert_eq!(neither.collect::<Vec<_>>(), [&"ltr_score/2"]);
+    assert_eq!(neither.collect::<Vec<_>>(), [&"ltr_prefer/3", &"ltr_score/2"]);
     assert!(innocuous.is_subset(&with(0x800)), "what is innocuous here is deterministic too");
 }

@@ -27,6 +27,8 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &update::UPDATE,
     &score::SCORE,
     &score::SCORE_FOR_QUERY,
+    &score::PREFER,
+    &score::PREFER_FOR_QUERY,
     &vector::VEC,
     &vector::VEC_TO_JSON,
     &inspect::INFO,

@@ -1,9 +1,11 @@
 //! `ltr_score(model, features [, query_features])`: the score of one document; higher is better.
+//! `ltr_prefer(model, features_a, features_b [, query_features])`: above 0 if document a is better than document b.
 //!
 //! Rules (docs/reference/rules.md, 7):
 //! * 7.2: A constant model argument is decoded once per statement.
-//! * 7.3: With two arguments nothing is fitted. Models whose function depends on the query need the third.
-//! * 7.4: Models that cannot score a document alone are refused with "use ltr_rank".
+//! * 7.3: Without query features nothing is fitted. Models whose function depends on the query need them.
+//! * 7.4: Models that need all documents of a query are refused with "use ltr_rank".
+//! * 7.5: A preference is f(a, b) of the form `ranking`, otherwise a difference of scores.
 
 use std::sync::Arc;
 
@@ -12,8 +14,9 @@ use rusqlite::types::ValueRef;
 
 use crate::data::QueryValue;
 use crate::error::{Error, Result};
-use crate::evaluate::{Fit, PointScorer, function_for};
-use crate::model::Key;
+use crate::evaluate::{Fit, PairScorer, PointScorer, function_for};
+use crate::model::{Key, Model};
+use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
@@ -21,46 +24,139 @@ use crate::sqlite::glue::value::{Output, query_values, vector_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::store::model;
 
-/// The parameters of both definitions.
-const PARAMETERS: &[Parameter] =
+/// The parameters of both definitions of `ltr_score`.
+const SCORE_PARAMETERS: &[Parameter] =
     &[Parameter::required("model"), Parameter::required("features"), Parameter::optional("query_features")];
 
-/// The definition with two arguments. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).
+/// The parameters of both definitions of `ltr_prefer`.
+const PREFER_PARAMETERS: &[Parameter] = &[
+    Parameter::required("model"),
+    Parameter::required("features_a"),
+    Parameter::required("features_b"),
+    Parameter::optional("query_features"),
+];
+
+/// `ltr_score` without query features. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).
 pub const SCORE: ScalarFunction = ScalarFunction {
     name: "ltr_score",
     arities: &[2],
-    parameters: PARAMETERS,
+    parameters: SCORE_PARAMETERS,
     flags: FunctionFlags::empty(),
-    execute: score,
+    execute: of_all_queries::<PointScorer>,
 };
 
-/// The definition with three arguments.
+/// `ltr_score` with query features.
 pub const SCORE_FOR_QUERY: ScalarFunction = ScalarFunction {
     name: "ltr_score",
     arities: &[3],
-    parameters: PARAMETERS,
+    parameters: SCORE_PARAMETERS,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: score_for_query,
+    execute: of_query::<PointScorer>,
 };
 
-/// A scorer that SQLite caches with the argument it depends on (rule 7.2).
-struct CachedScorer {
-    key: Key,
-    scorer: PointScorer,
+/// `ltr_prefer` without query features; with the flags of `ltr_score`.
+pub const PREFER: ScalarFunction = ScalarFunction {
+    name: "ltr_prefer",
+    arities: &[3],
+    parameters: PREFER_PARAMETERS,
+    flags: FunctionFlags::empty(),
+    execute: of_all_queries::<PairScorer>,
+};
+
+/// `ltr_prefer` with query features.
+pub const PREFER_FOR_QUERY: ScalarFunction = ScalarFunction {
+    name: "ltr_prefer",
+    arities: &[4],
+    parameters: PREFER_PARAMETERS,
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: of_query::<PairScorer>,
+};
+
+/// A number for the documents of a call, by the function of one query.
+trait DocumentScorer: Send + Sync + Sized + 'static {
+    /// Names of the arguments with documents, which follow the model. Query features follow them.
+    const DOCUMENTS: &'static [&'static str];
+
+    fn new(model: Arc<Model>, function: Arc<Function>) -> Result<Self>;
+
+    fn value(&self, call: &ScalarCall<'_>) -> Result<f64>;
 }
 
-fn score(call: &ScalarCall<'_>) -> Result<Output> {
-    if let Ok(Some(cached)) = call.context.get_aux::<CachedScorer>(0) {
-        return one(&cached.scorer, call);
+impl DocumentScorer for PointScorer {
+    const DOCUMENTS: &'static [&'static str] = &["argument 'features'"];
+
+    fn new(model: Arc<Model>, function: Arc<Function>) -> Result<Self> {
+        Self::new(model, function)
+    }
+
+    fn value(&self, call: &ScalarCall<'_>) -> Result<f64> {
+        match document::<Self>(call, 0)? {
+            Document::F32(features) => self.score(features),
+            Document::F64(features) => self.score(&features),
+        }
+    }
+}
+
+impl DocumentScorer for PairScorer {
+    const DOCUMENTS: &'static [&'static str] = &["argument 'features_a'", "argument 'features_b'"];
+
+    fn new(model: Arc<Model>, function: Arc<Function>) -> Result<Self> {
+        Self::new(model, function)
+    }
+
+    fn value(&self, call: &ScalarCall<'_>) -> Result<f64> {
+        match (document::<Self>(call, 0)?, document::<Self>(call, 1)?) {
+            (Document::F32(a), Document::F32(b)) => self.preference(a, b),
+            (Document::F32(a), Document::F64(b)) => self.preference(a, &b),
+            (Document::F64(a), Document::F32(b)) => self.preference(&a, b),
+            (Document::F64(a), Document::F64(b)) => self.preference(&a, &b),
+        }
+    }
+}
+
+/// Features of a document, in the type of their source.
+enum Document<'a> {
+    /// The bytes of each number.
+    F32(&'a [[u8; 4]]),
+    F64(Vec<f64>),
+}
+
+/// The document of a call with this number.
+fn document<'a, S: DocumentScorer>(call: &'a ScalarCall<'_>, number: usize) -> Result<Document<'a>> {
+    let argument = S::DOCUMENTS[number];
+    match call.context.get_raw(1 + number) {
+        ValueRef::Blob(bytes) => {
+            if let (values, []) = bytes.as_chunks::<4>() {
+                Ok(Document::F32(values))
+            } else {
+                let got = format!("a BLOB of {} bytes", bytes.len());
+                Err(Error::value(argument, got, "a multiple of 4 bytes (f32 values, as ltr_vec makes)"))
+            }
+        }
+        other => Ok(Document::F64(vector_argument(argument, other)?)),
+    }
+}
+
+/// A scorer that SQLite caches with the argument it depends on (rule 7.2).
+struct CachedScorer<S> {
+    key: Key,
+    scorer: S,
+}
+
+/// The value by the function of all queries.
+fn of_all_queries<S: DocumentScorer>(call: &ScalarCall<'_>) -> Result<Output> {
+    if let Ok(Some(cached)) = call.context.get_aux::<CachedScorer<S>>(0) {
+        return cached.scorer.value(call).map(Output::Real);
     }
     let handle = load(call)?;
-    let scorer = scorer(&handle, None, call)?;
-    let outcome = one(&scorer, call);
+    let scorer: S = scorer(&handle, None, call)?;
+    let value = scorer.value(call);
     drop(call.context.set_aux(0, CachedScorer { key: handle.key, scorer }));
-    outcome
+    value.map(Output::Real)
 }
 
-fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
+/// The value by the function of the query whose features are the last argument.
+fn of_query<S: DocumentScorer>(call: &ScalarCall<'_>) -> Result<Output> {
     let handle = if let Ok(Some(handle)) = call.context.get_aux::<ModelHandle>(0) {
         (*handle).clone()
     } else {
@@ -69,20 +165,24 @@ fn score_for_query(call: &ScalarCall<'_>) -> Result<Output> {
         handle
     };
     // The model may change from row to row although the query features are constant.
-    if let Ok(Some(cached)) = call.context.get_aux::<CachedScorer>(2)
+    let last = 1 + S::DOCUMENTS.len();
+    let last_argument = i32::try_from(last).unwrap_or(i32::MAX);
+    if let Ok(Some(cached)) = call.context.get_aux::<CachedScorer<S>>(last_argument)
         && cached.key == handle.key
     {
-        return one(&cached.scorer, call);
+        return cached.scorer.value(call).map(Output::Real);
     }
     // Features that are several arguments instead of one vector are the more likely mistake: the first number is named.
-    if let number @ (ValueRef::Integer(_) | ValueRef::Real(_)) = call.context.get_raw(1) {
-        vector_argument("argument 'features'", number)?;
+    for (number, argument) in S::DOCUMENTS.iter().enumerate() {
+        if let number @ (ValueRef::Integer(_) | ValueRef::Real(_)) = call.context.get_raw(1 + number) {
+            vector_argument(argument, number)?;
+        }
     }
-    let features = query_values("argument 'query_features'", call.context.get_raw(2))?;
-    let scorer = scorer(&handle, Some(&features), call)?;
-    let outcome = one(&scorer, call);
-    drop(call.context.set_aux(2, CachedScorer { key: handle.key, scorer }));
-    outcome
+    let features = query_values("argument 'query_features'", call.context.get_raw(last))?;
+    let scorer: S = scorer(&handle, Some(&features), call)?;
+    let value = scorer.value(call);
+    drop(call.context.set_aux(last_argument, CachedScorer { key: handle.key, scorer }));
+    value.map(Output::Real)
 }
 
 fn load(call: &ScalarCall<'_>) -> Result<ModelHandle> {
@@ -91,11 +191,11 @@ fn load(call: &ScalarCall<'_>) -> Result<ModelHandle> {
     })
 }
 
-fn scorer(
+fn scorer<S: DocumentScorer>(
     handle: &ModelHandle,
     query_features: Option<&[QueryValue]>,
     call: &ScalarCall<'_>,
-) -> Result<PointScorer> {
+) -> Result<S> {
     let ModelHandle { model, key, .. } = handle;
     let run = |features: &[f64], fit: &Fit<'_>| {
         call.with_connection(|connection| {
@@ -104,21 +204,5 @@ fn scorer(
         })
     };
     let function = function_for(model, *key, query_features, &call.state.fits, run)?;
-    PointScorer::new(Arc::clone(model), function)
-}
-
-fn one(scorer: &PointScorer, call: &ScalarCall<'_>) -> Result<Output> {
-    let score = match call.context.get_raw(1) {
-        ValueRef::Blob(bytes) => {
-            if let (values, []) = bytes.as_chunks::<4>() {
-                scorer.score(values)
-            } else {
-                let got = format!("a BLOB of {} bytes", bytes.len());
-                let allowed = "a multiple of 4 bytes (f32 values, as ltr_vec makes)";
-                Err(Error::value("argument 'features'", got, allowed))
-            }
-        }
-        other => scorer.score(&vector_argument("argument 'features'", other)?),
-    };
-    score.map(Output::Real)
+    S::new(Arc::clone(model), function)
 }
