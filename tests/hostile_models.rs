@@ -312,6 +312,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("a quantile that is NaN", |o| {
         o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)].into(); 2]);
     });
+    card("a negative factor", |o| o.parts.scaling = Scaling::MaxNorm(-1.0));
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
     card("a scaling of another width", |o| {
         o.parts.scaling = Scaling::QuantileMinmax(vec![vec![(0.0, 0.0)].into(); 2]);

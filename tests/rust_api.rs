@@ -110,6 +110,22 @@ fn missing_values_follow_the_option() {
     assert!(trainer.option("missing", "mean").fit(&data).unwrap().rank(&data).is_ok());
 }
 
+/// The scaling `max_norm` divides all documents by the largest norm of the training, also new ones.
+#[test]
+fn documents_are_divided_by_the_largest_norm() {
+    let largest = features().rows().into_iter().map(|x| x.dot(&x).sqrt()).fold(0.0, f64::max);
+    let grades: Vec<f64> = (0..ROWS).map(grade).collect();
+    let divided = Dataset::from_arrays(features() / largest, (0..ROWS).map(query), &grades).unwrap();
+    let fit = |scale: &str, data: &Dataset| {
+        Trainer::new("regression").option("scale", scale).option("lambda", 0.1).fit(data).unwrap()
+    };
+    let (scaled, plain) = (fit("max_norm", &judged()), fit("none", &divided));
+    for (scaled, plain) in scaled.weights(None).unwrap().iter().zip(plain.weights(None).unwrap()) {
+        assert!((scaled.weight - plain.weight).abs() <= 1e-9 * plain.weight.abs(), "{scaled:?} {plain:?}");
+        assert!((scaled.scale.unwrap() - largest).abs() <= 1e-12 * largest && scaled.center == Some(0.0));
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
     let data = judged();

@@ -7,8 +7,9 @@
 //! | `none` | x |
 //! | `query_minmax` | (x - min) / (max - min) over the documents of its query; 0 if they are all equal |
 //! | `quantile_minmax` | the `quantile` features followed by the `query_minmax` features |
+//! | `max_norm` | x / the largest Euclidean norm of a training document, one number for all features: training documents have norm 1 at most |
 //!
-//! The last two need all documents of a query, so a model with them cannot score a document alone. Scaled values have
+//! The two with min and max need all documents of a query, so a model with them cannot score a document alone. Scaled values have
 //! the type of the original matrix.
 
 use ndarray::Array2;
@@ -38,6 +39,8 @@ pub enum ScalingKind {
     QueryMinmax,
     /// Quantile and min-max side by side.
     QuantileMinmax,
+    /// Largest norm of a document 1.
+    MaxNorm,
 }
 
 named!(ScalingKind {
@@ -46,6 +49,7 @@ named!(ScalingKind {
     None = "none",
     QueryMinmax = "query_minmax",
     QuantileMinmax = "quantile_minmax",
+    MaxNorm = "max_norm",
 });
 
 /// Operations, for [`Ticks`], of scaling a value.
@@ -64,6 +68,8 @@ pub enum Scaling {
     QueryMinmax,
     /// Quantiles per feature, then min-max within the query.
     QuantileMinmax(Vec<Quantiles>),
+    /// 1 / the largest norm of a document, or 0: one factor for all features.
+    MaxNorm(f64),
 }
 
 impl Scaling {
@@ -78,6 +84,7 @@ impl Scaling {
             ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
             ScalingKind::QuantileMinmax => Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?),
             ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
+            ScalingKind::MaxNorm => Self::MaxNorm(norm_factor(data, control)?),
         })
     }
 
@@ -101,6 +108,7 @@ impl Scaling {
             Self::Standard(_) => ScalingKind::Standard,
             Self::QueryMinmax => ScalingKind::QueryMinmax,
             Self::QuantileMinmax(_) => ScalingKind::QuantileMinmax,
+            Self::MaxNorm(_) => ScalingKind::MaxNorm,
         }
     }
 
@@ -129,6 +137,7 @@ impl Scaling {
         match self {
             Self::None => Some((0.0, 1.0)),
             Self::Standard(moments) => moments.get(feature).copied(),
+            Self::MaxNorm(factor) => Some((0.0, *factor)),
             Self::Quantile(_) | Self::QueryMinmax | Self::QuantileMinmax(_) => None,
         }
     }
@@ -138,7 +147,7 @@ impl Scaling {
         match self {
             Self::Quantile(knots) | Self::QuantileMinmax(knots) => Some(knots.len()),
             Self::Standard(moments) => Some(moments.len()),
-            Self::None | Self::QueryMinmax => None,
+            Self::None | Self::QueryMinmax | Self::MaxNorm(_) => None,
         }
     }
 
@@ -153,6 +162,7 @@ impl Scaling {
                 features.iter().all(Quantiles::is_valid)
             }
             Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && are_bounded([f])),
+            Self::MaxNorm(factor) => *factor >= 0.0 && are_bounded([factor]),
         };
         require(
             "scaling",
@@ -169,6 +179,7 @@ impl Scaling {
         match self {
             Self::Quantile(knots) | Self::QuantileMinmax(knots) => knots[feature].normal_score(x),
             Self::Standard(moments) => (x - moments[feature].0) * moments[feature].1,
+            Self::MaxNorm(factor) => x * factor,
             Self::None | Self::QueryMinmax => x,
         }
     }
@@ -309,6 +320,28 @@ fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
 fn inverse(x: f64) -> f64 {
     let inverse = 1.0 / x;
     if inverse.is_finite() && x > 0.0 { inverse } else { 0.0 }
+}
+
+/// 1 / the largest norm of a document, or 0 if that is not a number that a model can store.
+fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
+    let columns = data.features.columns();
+    let norm = |row: usize| {
+        let largest = (0..columns).map(|column| data.features.at(row, column).abs()).fold(0.0, f64::max);
+        let part = |column: usize| (data.features.at(row, column) * inverse(largest)).powi(2);
+        largest * (0..columns).map(part).sum::<f64>().sqrt()
+    };
+    let largest_of_query = |query: usize| {
+        control.check()?;
+        let mut ticks = Ticks::default();
+        let norms = data.rows(query).map(|row| {
+            ticks.add(2 * columns);
+            norm(row)
+        });
+        Ok(norms.fold(0.0, f64::max))
+    };
+    let largest =
+        (0..data.n_queries()).into_par_iter().map(largest_of_query).try_reduce(|| 0.0, |x, y| Ok(x.max(y)))?;
+    Ok(Some(inverse(largest)).filter(|factor| are_bounded([factor])).unwrap_or(0.0))
 }
 
 fn mean_and_factor(values: &[f64]) -> (f64, f64) {

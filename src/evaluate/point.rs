@@ -79,6 +79,7 @@ impl PointScorer {
                 let quantiles = &quantiles[..features.len()];
                 dot_by(weights, |index| rounded(quantiles[index].normal_score(features[index].to_f64())))
             }
+            Scaling::MaxNorm(factor) => dot_by(weights, |index| rounded(features[index].to_f64() * factor)),
             Scaling::None | Scaling::QueryMinmax => dot(features, weights),
         }
     }

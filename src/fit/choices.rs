@@ -15,6 +15,8 @@ pub enum Penalty {
     Components,
     /// No penalty, but weights of Euclidean norm at most the parameter.
     Ball,
+    /// No penalty, but weights whose Euclidean norm is the parameter.
+    Sphere,
 }
 
 /// The penalty as the option `penalty` names it.
@@ -27,9 +29,11 @@ pub enum PenaltyKind {
     Spectral,
     /// Weights of bounded length.
     Ball,
+    /// Weights of a given length.
+    Sphere,
 }
 
-named!(PenaltyKind { Ridge = "ridge", Spectral = "spectral", Ball = "ball" });
+named!(PenaltyKind { Ridge = "ridge", Spectral = "spectral", Ball = "ball", Sphere = "sphere" });
 
 impl Penalty {
     /// Its kind.
@@ -38,7 +42,13 @@ impl Penalty {
             Self::Ridge => PenaltyKind::Ridge,
             Self::Threshold | Self::Components => PenaltyKind::Spectral,
             Self::Ball => PenaltyKind::Ball,
+            Self::Sphere => PenaltyKind::Sphere,
         }
+    }
+
+    /// Whether its parameter is a radius.
+    pub const fn has_radius(self) -> bool {
+        matches!(self, Self::Ball | Self::Sphere)
     }
 }
 

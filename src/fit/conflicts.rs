@@ -102,7 +102,7 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Penalty, Choice::Loss],
-        holds: |c| c.penalty == Penalty::Ball && !is_smooth_list(c.loss),
+        holds: |c| c.penalty.has_radius() && !is_smooth_list(c.loss),
         instead: |_| "penalty \"ridge\" or a smooth listwise loss such as \"list_net\"".to_owned(),
     },
     Conflict {
@@ -197,8 +197,8 @@ const UNUSED: &[Unused] = &[
     unused("landmarks", Choice::Kernel, |c| c.kernel == kernel::NAMES[0]),
     unused("components", Choice::Penalty, |c| c.penalty.kind() != PenaltyKind::Spectral)
         .instead("; set \"penalty\": \"spectral\""),
-    unused("radius", Choice::Penalty, |c| c.penalty != Penalty::Ball).instead("; set \"penalty\": \"ball\""),
-    unused("lambda", Choice::Penalty, |c| c.penalty == Penalty::Ball).instead("; use the option 'radius'"),
+    unused("radius", Choice::Penalty, |c| !c.penalty.has_radius()).instead("; set \"penalty\": \"ball\""),
+    unused("lambda", Choice::Penalty, |c| c.penalty.has_radius()).instead("; use the option 'radius'"),
 ];
 
 const fn unused(option: &'static str, with: Choice, holds: fn(&Combination<'_>) -> bool) -> Unused {

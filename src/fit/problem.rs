@@ -101,7 +101,7 @@ impl FitSpec {
     fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
         match self.penalty {
             Penalty::Ridge => self.loss.penalty_factor() * space.solver_lambda(lambda),
-            Penalty::Threshold | Penalty::Components | Penalty::Ball => lambda,
+            Penalty::Threshold | Penalty::Components | Penalty::Ball | Penalty::Sphere => lambda,
         }
     }
 
@@ -127,13 +127,14 @@ impl FitSpec {
                 let problem = self.list_problem(loss, space, blocks)?;
                 let _memory = reserve(match self.penalty {
                     Penalty::Threshold | Penalty::Components => solve::spectral_bytes(space.dim()),
-                    Penalty::Ridge | Penalty::Ball => solve::list_bytes(&problem, self.solver),
+                    Penalty::Ridge | Penalty::Ball | Penalty::Sphere => solve::list_bytes(&problem, self.solver),
                 })?;
                 match self.penalty {
                     Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), control),
                     Penalty::Threshold => solve::spectral_path(&problem, Cut::Threshold, lambdas, control),
                     Penalty::Components => solve::spectral_path(&problem, Cut::Components, lambdas, control),
                     Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options().rule(), control),
+                    Penalty::Sphere => solve::sphere_path(&problem, lambdas, &self.options().rule(), control),
                 }
             }
         }

@@ -8,6 +8,7 @@
 //! | `newton_cg`, `lbfgs` | smooth risks |
 //! | `cutting_planes` | convex risks |
 //! | `projected_gradient` | smooth risks over a ball |
+//! | `sphere` | smooth risks over a sphere |
 
 pub mod cutting_planes;
 mod driver;
@@ -16,6 +17,7 @@ mod line_search;
 pub mod newton_cg;
 mod objective;
 pub mod projected_gradient;
+pub mod sphere;
 pub mod vector;
 
 pub use driver::{Best, Method, iterate, solve_path};
@@ -43,6 +45,8 @@ pub struct SolveReport {
     pub gap: f64,
     /// State after each iteration.
     pub steps: Vec<Step>,
+    /// Eigenvalue and coefficient of each kept eigenfunction, leading ones first; of spectral fits only.
+    pub eigenfunctions: Vec<(f64, f64)>,
 }
 
 /// State after one iteration.
@@ -61,6 +65,8 @@ pub struct Step {
 pub enum Stop {
     /// The requested gap is certified.
     Converged,
+    /// A point without a direction of descent, to the requested accuracy. Nothing bounds its distance from the optimum.
+    Stationary,
     /// The iteration limit was reached.
     IterationLimit,
     /// Rounding allows no further progress.
@@ -76,6 +82,7 @@ impl Stop {
     pub fn text(self) -> &'static str {
         match self {
             Self::Converged => "converged",
+            Self::Stationary => "a stationary point",
             Self::IterationLimit => "the limit on iterations was reached",
             Self::Stalled => "no further progress in double precision",
             Self::Interrupted => "interrupted",

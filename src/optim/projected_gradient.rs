@@ -122,7 +122,7 @@ impl Method for Search<'_> {
 }
 
 /// Whether R at the next point is at most the parabola at v with this curvature, by values or by gradients.
-fn is_below_parabola(v: &Point, next: &Point, curvature: f64) -> bool {
+pub(super) fn is_below_parabola(v: &Point, next: &Point, curvature: f64) -> bool {
     let step = difference(&next.w, &v.w);
     let square = dot(&step, &step);
     let by_value = next.value <= v.value + dot(&v.gradient, &step) + 0.5 * curvature * square;

@@ -11,7 +11,7 @@ use sqlite_ltr::internals::smoothing::SmoothingKind;
 use sqlite_ltr::internals::space::Form;
 use sqlite_ltr::internals::{kernel, loss, solve};
 
-pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax"];
+pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax", "max_norm"];
 
 /// Ten judged queries of six documents with three features; what is good depends on the sign of `q_mood`. Columns
 /// `other` and `shuffle` give two more orders of the rows.

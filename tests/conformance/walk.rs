@@ -30,6 +30,7 @@ const PENALTIES: &[(&str, &str)] = &[
     ("spectral", r#"{"components": [2, 1]}"#),
     ("ball", "{}"),
     ("ball", r#"{"radius": [10, 1]}"#),
+    ("sphere", "{}"),
 ];
 
 /// Documents and slots: a document is relevant at its own slot.

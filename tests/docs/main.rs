@@ -3,6 +3,7 @@
 //! * `sessions` runs every SQL block and compares the outputs that the pages show.
 //! * `names` checks that paths, functions and options named on a page exist.
 //! * `rules` checks that every rule cited in code and tests is on the page of rules.
+//! * `papers` checks the table of what each paper has and where it is.
 //! * `reference_pages` compares the generated tables of `docs/reference/` with the library.
 #![allow(clippy::print_stderr, reason = "tests print why they are skipped and which tables lag behind")]
 
@@ -10,6 +11,7 @@
 mod common;
 mod names;
 mod page;
+mod papers;
 mod reference_pages;
 mod rules;
 mod sessions;

@@ -140,6 +140,10 @@ fn eigenpairs_coefficients_and_scores() {
         for (found, expected) in coefficients.iter().zip(numbers(&case["abs_coefficients"])) {
             assert_close(&[*found], &[expected], TOLERANCE * expected.max(1.0), &what);
         }
+        let (values, found): (Vec<f64>, Vec<f64>) = report.eigenfunctions.iter().copied().unzip();
+        assert_close(&values, &numbers(&case["eigenvalues"]), TOLERANCE, &what);
+        let found: Vec<f64> = found.into_iter().map(f64::abs).collect();
+        assert_close(&found, &coefficients, 1e-12 * coefficients.iter().fold(1.0, |x, y| y.max(x)), &what);
         let first: Vec<f64> = train.iter().map(|phi| dot(phi, &pairs.vectors[..map.dim()]).abs()).collect();
         assert_close(&first, &numbers(&case["abs_phi_on_train_first"]), TOLERANCE, &what);
         let zero = pair_loss(&blocks, &vec![0.0; map.dim()]);

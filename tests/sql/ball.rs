@@ -1,4 +1,4 @@
-//! The penalty "ball" in SQL: what it takes, and that models are trained with it.
+//! The penalties "ball" and "sphere" in SQL: what they take, and that models are trained with them.
 
 use crate::support::{database, value};
 use rusqlite::Connection;
@@ -33,6 +33,8 @@ fn models_are_trained() {
         r#"{"penalty": "ball", "radius": [0.1, 1, 10]}"#,
         r#"{"penalty": "ball", "radius": "auto", "kernel": {"gaussian": {"gamma": 0.5}}}"#,
         r#"{"penalty": "ball", "radius": 2, "kernel": "laplace", "landmarks": 20}"#,
+        r#"{"penalty": "sphere"}"#,
+        r#"{"penalty": "sphere", "radius": [0.1, 10], "kernel": {"gaussian": {"gamma": 0.5}}}"#,
     ] {
         train(&connection, "cs_list_mle", options).unwrap();
         let sql = "SELECT count(*) FROM ltr_models WHERE name = 'cs_list_mle' AND active";
@@ -68,6 +70,21 @@ fn every_smoothing_trains_stores_and_ranks() {
     }
 }
 
+/// Algorithm 1 of Olinto & Fokoue (2018): theta of length 1, documents of length 1 at most.
+#[test]
+fn weights_on_the_sphere_have_the_length_of_the_radius() {
+    let connection = judged();
+    for (radius, certified) in [(0.5, true), (1e4, false)] {
+        let options = format!(r#"{{"penalty": "sphere", "radius": {radius}, "scale": "max_norm"}}"#);
+        let report = train(&connection, "cs_list_mle", &options).unwrap();
+        let sql = "SELECT ?1 ->> '$.radius' = ?2 AND ?1 ->> '$.certified' = ?3 AND ?1 ->> '$.unconverged' = 0";
+        assert!(value::<bool>(&connection, sql, (&report, radius, certified)), "{report}");
+        let sql = "SELECT sqrt(sum(weight * weight)) FROM ltr_weights('cs_list_mle')";
+        let length: f64 = value(&connection, sql, ());
+        assert!((length - radius).abs() <= 1e-9 * radius, "{radius}: {length}");
+    }
+}
+
 #[test]
 fn what_has_no_meaning_is_refused() {
     let connection = judged();
@@ -81,6 +98,12 @@ fn what_has_no_meaning_is_refused() {
             "list_net",
             r#"{"penalty": "ball", "lambda": 1}"#,
             "no effect with penalty \"ball\"; use the option 'radius'",
+        ),
+        ("slam", r#"{"penalty": "sphere"}"#, "penalty \"sphere\" does not support loss \"slam\""),
+        (
+            "list_net",
+            r#"{"penalty": "sphere", "lambda": 1}"#,
+            "no effect with penalty \"sphere\"; use the option 'radius'",
         ),
         ("slam", r#"{"penalty": "ball"}"#, "penalty \"ball\" does not support loss \"slam\""),
         ("rank_svm", r#"{"penalty": "ball"}"#, "penalty \"ball\" does not support loss \"hinge\""),

@@ -5,6 +5,7 @@
 
 mod checks;
 mod lambdas;
+mod penalty;
 mod presets;
 mod select_lambda;
 mod spec;

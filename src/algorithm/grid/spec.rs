@@ -232,16 +232,6 @@ impl GridSpec {
         settings
     }
 
-    /// Lambda for the report, or an entry with what replaces it.
-    pub(super) fn penalty_report(&self, value: f64) -> (Option<f64>, Map<String, Value>) {
-        let replaced = |option: &str, value: Value| (None, Map::from_iter([(option.to_owned(), value)]));
-        match self.penalty {
-            Penalty::Ridge | Penalty::Threshold => (Some(value), Map::new()),
-            Penalty::Components => replaced("components", json!(value as u64)),
-            Penalty::Ball => replaced("radius", json!(value)),
-        }
-    }
-
     /// Bytes that a model is known to take: documents kept for new queries, and linear functions of training queries.
     pub(super) fn bytes_kept(&self, data: &Dataset) -> u64 {
         if self.smoothing.kind == SmoothingKind::Uniform {
@@ -319,6 +309,7 @@ fn parse_penalty(params: &Params) -> Result<Penalty> {
     Ok(match kind {
         PenaltyKind::Ridge => Penalty::Ridge,
         PenaltyKind::Ball => Penalty::Ball,
+        PenaltyKind::Sphere => Penalty::Sphere,
         PenaltyKind::Spectral if !params.has("components") => Penalty::Threshold,
         PenaltyKind::Spectral if params.has("lambda") => {
             let problem = "option 'components' does not work with option 'lambda'; give one of them";
@@ -349,8 +340,8 @@ fn parse_lambda(
     prior: Prior,
 ) -> LambdaChoice {
     match penalty {
-        Penalty::Ball if !params.has("radius") => LambdaChoice::Fixed(1.0),
-        Penalty::Ball => LambdaChoice::parse(params.get("radius"), default_radii),
+        Penalty::Ball | Penalty::Sphere if !params.has("radius") => LambdaChoice::Fixed(1.0),
+        Penalty::Ball | Penalty::Sphere => LambdaChoice::parse(params.get("radius"), default_radii),
         Penalty::Components => LambdaChoice::parse(params.get("components"), default_components),
         Penalty::Ridge | Penalty::Threshold => {
             LambdaChoice::parse(params.get("lambda"), || default_lambdas(loss, is_linear, prior))

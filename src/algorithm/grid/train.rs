@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::checks;
 use super::lambdas::default_lambdas;
+use super::penalty;
 use super::select_lambda::{Candidates, Tendency};
 use super::spec::{GridSpec, Weighting};
 use super::validation_rounds::Round;
@@ -68,13 +69,15 @@ impl TrainingSpec for GridSpec {
         let spec = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
         let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;
         // 3. The report.
-        let converged = |fit: &Fit| matches!(fit.report.stop, Stop::Converged | Stop::Empty);
+        let converged =
+            |fit: &Fit| matches!(fit.report.stop, Stop::Converged | Stop::Stationary | Stop::Empty);
         let unconverged = fits.iter().filter(|fit| !converged(fit)).count();
         warnings.extend(checks::collapse(self, &fits));
+        warnings.extend(penalty::warning(self, &fits));
+        let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
         let (log, functions) = (log(&fits), fits.len());
         let bandwidth = session.bandwidth_report();
         let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
-        let (lambda, mut details) = self.penalty_report(lambdas.all);
         details.extend(bandwidth);
         Ok(Trained {
             lambda,
@@ -195,7 +198,7 @@ impl<'a> Session<'a> {
         // 3. The space of functions.
         let map = MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() };
         let space = match spec.penalty {
-            Penalty::Ball => Space::expansion(&spec.kernel, &data.features, &map, control)?,
+            Penalty::Ball | Penalty::Sphere => Space::expansion(&spec.kernel, &data.features, &map, control)?,
             _ => Space::fit(&spec.kernel, spec.form, &data, &map, control)?,
         };
         memory.push(space.reserve(control)?);
@@ -312,7 +315,7 @@ impl<'a> Session<'a> {
         match self.spec.penalty {
             Penalty::Ridge | Penalty::Threshold => Searched { center, ..Searched::new("lambda", used) },
             Penalty::Components => Searched { limits: (1.0, dim), ..Searched::new("components", used) },
-            Penalty::Ball => Searched::new("radius", used),
+            Penalty::Ball | Penalty::Sphere => Searched::new("radius", used),
         }
     }
 

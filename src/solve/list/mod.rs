@@ -26,7 +26,7 @@ mod spectral;
 mod stochastic;
 
 pub use auto::AUTO_ON_LISTS;
-pub use ball::path as ball_path;
+pub use ball::{path as ball_path, sphere_path};
 pub use block::{ListBlock, Rows};
 pub use bundle::BUNDLE;
 pub use constraint_generation::CONSTRAINT_GENERATION;

@@ -7,7 +7,8 @@
 //! w = sum over kept i of c_i u_i         c_i = S_i / lambda_i with S_i = u_i.b
 //! ```
 //!
-//! Kept are the eigenvalues above a threshold or a number of leading ones, and those equal to the last of them (to 1e-8).
+//! Kept are the eigenvalues of at least a threshold (the paper prints "less than or equal", which would keep the trailing
+//! ones; its proofs keep the leading ones) or a number of leading ones, and those equal to the last of them (to 1e-8).
 //! Eigenvalues below 1e-12 of the largest are rounding and are never kept. There is no other penalty. One set of
 //! eigenpairs serves each threshold.
 
@@ -55,16 +56,20 @@ pub fn path(
         let kept = kept(&pairs.values, cut, *parameter);
         let mut w = vec![0.0; gram.dim()];
         let mut explained = 0.0;
+        let mut eigenfunctions = Vec::with_capacity(kept);
         let vectors = pairs.vectors.chunks_exact(gram.dim());
         for ((u, value), projection) in vectors.zip(&pairs.values).zip(&projections).take(kept) {
             let c = projection / value;
             explained += c * projection;
             axpy(c, u, &mut w);
+            eigenfunctions.push((*value, c));
         }
         let objective = (0.5 * (gram.square() - explained)).max(0.0);
         let step = Step { objective, gap: 0.0, seconds: began.elapsed().as_secs_f64() };
         let stop = if kept == 0 { Stop::Empty } else { Stop::Converged };
-        let report = SolveReport { stop, iterations: kept as u32, objective, gap: 0.0, steps: vec![step] };
+        let steps = vec![step];
+        let report =
+            SolveReport { stop, iterations: kept as u32, objective, gap: 0.0, steps, eigenfunctions };
         Solution { w, report }
     };
     Ok(parameters.iter().map(fit).collect())
