@@ -79,8 +79,8 @@ fn weights_on_the_sphere_have_the_length_of_the_radius() {
         let report = train(&connection, "cs_list_mle", &options).unwrap();
         let sql = "SELECT ?1 ->> '$.radius' = ?2 AND ?1 ->> '$.certified' = ?3 AND ?1 ->> '$.unconverged' = 0";
         assert!(value::<bool>(&connection, sql, (&report, radius, certified)), "{report}");
-        let sql = "SELECT sqrt(sum(weight * weight)) FROM ltr_weights('cs_list_mle')";
-        let length: f64 = value(&connection, sql, ());
+        let sql = "SELECT sum(weight * weight) FROM ltr_weights('cs_list_mle')";
+        let length = value::<f64>(&connection, sql, ()).sqrt();
         assert!((length - radius).abs() <= 1e-9 * radius, "{radius}: {length}");
     }
 }
