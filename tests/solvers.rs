@@ -114,7 +114,14 @@ fn reference(case: &Case, lambda: f64, center: Option<&[f64]>, tolerance: f64) -
     case.each_pair(|c, z| pairs.push((c, z.to_vec())));
     pairs.retain(|(c, _)| *c > 0.0);
     if pairs.is_empty() {
-        return SolveReport { stop: Stop::Empty, iterations: 0, objective: 0.0, gap: 0.0, steps: Vec::new(), eigenfunctions: Vec::new() };
+        return SolveReport {
+            stop: Stop::Empty,
+            iterations: 0,
+            objective: 0.0,
+            gap: 0.0,
+            steps: Vec::new(),
+            eigenfunctions: Vec::new(),
+        };
     }
     let total: f64 = pairs.iter().map(|(c, _)| c).sum();
     let center = center.map_or_else(|| vec![0.0; case.dim], <[f64]>::to_vec);

@@ -339,8 +339,10 @@ fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
         });
         Ok(norms.fold(0.0, f64::max))
     };
-    let largest =
-        (0..data.n_queries()).into_par_iter().map(largest_of_query).try_reduce(|| 0.0, |x, y| Ok(x.max(y)))?;
+    let largest = (0..data.n_queries())
+        .into_par_iter()
+        .map(largest_of_query)
+        .try_reduce(|| 0.0, |x, y| Ok(x.max(y)))?;
     Ok(Some(inverse(largest)).filter(|factor| are_bounded([factor])).unwrap_or(0.0))
 }
 

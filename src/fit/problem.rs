@@ -127,7 +127,9 @@ impl FitSpec {
                 let problem = self.list_problem(loss, space, blocks)?;
                 let _memory = reserve(match self.penalty {
                     Penalty::Threshold | Penalty::Components => solve::spectral_bytes(space.dim()),
-                    Penalty::Ridge | Penalty::Ball | Penalty::Sphere => solve::list_bytes(&problem, self.solver),
+                    Penalty::Ridge | Penalty::Ball | Penalty::Sphere => {
+                        solve::list_bytes(&problem, self.solver)
+                    }
                 })?;
                 match self.penalty {
                     Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), control),

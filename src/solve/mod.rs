@@ -15,7 +15,8 @@ pub use crate::optim::{Solution, SolveReport, Step, Stop, StopRule};
 
 pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather};
 pub use list::{
-    Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path, sphere_path,
+    Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
+    sphere_path,
 };
 pub use workspace::{least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};
 

@@ -111,7 +111,8 @@ fn fewer_eigenfunctions_than_asked_for_are_a_warning() {
     }
     let report = check(&queries, &json!({ "components": 99 }), 3);
     assert_eq!(report["components"], 3);
-    let warnings = trained("eigen_rank", &json!({ "components": 99 }), &dataset(&queries)).warnings().to_vec();
+    let warnings =
+        trained("eigen_rank", &json!({ "components": 99 }), &dataset(&queries)).warnings().to_vec();
     let expected = "option 'components': 99 eigenfunctions are more than the 3 with an eigenvalue above 0; these are used";
     assert_eq!(warnings, [expected]);
     assert!(trained("eigen_rank", &json!({ "components": 3 }), &dataset(&queries)).warnings().is_empty());

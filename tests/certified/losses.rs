@@ -74,7 +74,8 @@ pub fn list_mle(program: &mut Program, grades: &[f64], scores: &[Affine]) -> Aff
 /// (Olinto & Fokoue 2018): beta_j = sum_t w_jt, alpha_jt = w_jt / beta_j, w_jt = (G_j - G_t) (D_j - D_t).
 pub fn cs_list_mle(program: &mut Program, grades: &[f64], scores: &[Affine]) -> Affine {
     let order = ideal(grades);
-    let largest: f64 = order.iter().enumerate().map(|(p, document)| gain(grades[*document]) * discount(p)).sum();
+    let largest: f64 =
+        order.iter().enumerate().map(|(p, document)| gain(grades[*document]) * discount(p)).sum();
     let mut sum = Affine::default();
     for (p, j) in order.iter().enumerate() {
         let lower = (p..order.len()).filter(|q| grades[order[*q]] < grades[*j]);
@@ -85,9 +86,9 @@ pub fn cs_list_mle(program: &mut Program, grades: &[f64], scores: &[Affine]) -> 
         if beta <= 0.0 {
             continue;
         }
-        let exponents = weights
-            .iter()
-            .map(|(t, weight)| scores[*t].minus(&scores[*j]).plus((weight / beta).ln(), &Affine::constant(1.0)));
+        let exponents = weights.iter().map(|(t, weight)| {
+            scores[*t].minus(&scores[*j]).plus((weight / beta).ln(), &Affine::constant(1.0))
+        });
         let exponents: Vec<Affine> = [Affine::default()].into_iter().chain(exponents).collect();
         sum = sum.plus(beta / (largest * std::f64::consts::LN_2), &program.log_sum_exp(&exponents));
     }
@@ -127,7 +128,8 @@ pub fn direct_ndcg_3(program: &mut Program, grades: &[f64], scores: &[Affine]) -
     let discounts = |p: usize| if p < cutoff { discount(p) } else { 0.0 };
     let decoder = |p: usize| cutoff.saturating_sub(p) as f64;
     let order = ideal(grades);
-    let dcg = |order: &[usize]| order.iter().enumerate().map(|(p, j)| gain(grades[*j]) * discounts(p)).sum::<f64>();
+    let dcg =
+        |order: &[usize]| order.iter().enumerate().map(|(p, j)| gain(grades[*j]) * discounts(p)).sum::<f64>();
     let decoded = |order: &[usize]| {
         order.iter().enumerate().fold(Affine::default(), |sum, (p, j)| sum.plus(decoder(p), &scores[*j]))
     };
@@ -150,7 +152,8 @@ pub fn matching(program: &mut Program, grades: &[f64], scores: &[Affine]) -> Aff
         })
     };
     let assignments = permutations(3);
-    let rows = |order: &Vec<usize>| order.iter().enumerate().map(|(slot, i)| 3 * i + slot).collect::<Vec<_>>();
+    let rows =
+        |order: &Vec<usize>| order.iter().enumerate().map(|(slot, i)| 3 * i + slot).collect::<Vec<_>>();
     let values: Vec<Affine> = assignments.iter().map(|order| value(&rows(order))).collect();
     let target: Vec<usize> = (0..grades.len()).filter(|row| grades[*row] > 0.0).collect();
     program.maximum(&values).minus(&value(&target))

@@ -13,7 +13,7 @@ use losses::Loss;
 use program::{Affine, Program};
 use sample::Query;
 use serde_json::{Value, json};
-use sqlite_ltr::{Dataset, Model, Trainer};
+use sqlite_ltr::{Dataset, Model, QueryValue, Trainer};
 
 const LAMBDA: f64 = 0.03;
 const AGREEMENT: f64 = 1e-8;
@@ -66,7 +66,7 @@ impl<'a> Space<'a> {
     }
 
     /// v of the model's function.
-    fn weights(&self, model: &Model, query_features: Option<&[f64]>) -> Vec<f64> {
+    fn weights(&self, model: &Model, query_features: Option<&[QueryValue]>) -> Vec<f64> {
         let Some(factor) = &self.factor else {
             return model.weights(query_features).unwrap().iter().map(|weight| weight.weight).collect();
         };
@@ -79,7 +79,14 @@ impl<'a> Space<'a> {
     }
 
     /// The objective of a function with these weights, variables or numbers.
-    fn objective(&self, program: &mut Program, w: &[Affine], target: &Target, penalty: Penalty, loss: Loss<'_>) {
+    fn objective(
+        &self,
+        program: &mut Program,
+        w: &[Affine],
+        target: &Target,
+        penalty: Penalty,
+        loss: Loss<'_>,
+    ) {
         for ((query, phi), weight) in self.queries.iter().zip(&self.phi).zip(&target.weights) {
             if *weight > 0.0 {
                 let scores: Vec<Affine> = phi.iter().map(|phi| Affine::combination(phi, w)).collect();
@@ -150,7 +157,13 @@ fn center(space: &Space<'_>, model: &Model, data: &Dataset) -> Vec<f64> {
 }
 
 /// Trains on the queries with one function for all, or one for each query, and checks every function.
-fn certify(space: &Space<'_>, data: &Dataset, (algorithm, options): (&str, Value), weights: Weights, loss: Loss<'_>) {
+fn certify(
+    space: &Space<'_>,
+    data: &Dataset,
+    (algorithm, options): (&str, Value),
+    weights: Weights,
+    loss: Loss<'_>,
+) {
     let mut options = options;
     let penalty = match options["radius"].as_f64() {
         Some(radius) => Penalty::Ball(radius),
@@ -171,9 +184,10 @@ fn certify(space: &Space<'_>, data: &Dataset, (algorithm, options): (&str, Value
         false => vec![None],
     };
     for query in targets {
-        let query_features = query.map(|query| space.queries[query].features.as_slice());
+        let numbers = |query: usize| space.queries[query].features.iter().map(|x| QueryValue::Number(*x));
+        let query_features: Option<Vec<QueryValue>> = query.map(|query| numbers(query).collect());
         // `indv_svm` has no functions by query features.
-        let fitted = (algorithm != "indv_svm").then(|| space.weights(&model, query_features));
+        let fitted = (algorithm != "indv_svm").then(|| space.weights(&model, query_features.as_deref()));
         let target = Target {
             weights: weights(space.queries, query.unwrap_or(0)),
             center: center.clone(),
@@ -288,8 +302,7 @@ fn a_ranking_function_of_pairs() {
             sum.plus(1.0 / 12.0, &program.positive_part(&short))
         })
     };
-    let options =
-        json!({ "form": "ranking", "kernel": { "gaussian": { "gamma": 0.7 } }, "lambda": LAMBDA });
+    let options = json!({ "form": "ranking", "kernel": { "gaussian": { "gamma": 0.7 } }, "lambda": LAMBDA });
     let model = trained("rank_svm", &options, &sample::dataset(&queries));
     let reported = log(&model).last().unwrap().0;
     let center = vec![0.0; space.dim()];

@@ -142,7 +142,12 @@ impl Program {
         let done = matches!(solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved);
         let gap = (primal - dual).abs() / primal.abs().max(1e-3);
         let certified = gap <= 1e-9 && solution.r_prim <= 1e-7;
-        assert!(done && certified, "{what}, Clarabel: {:?}, {primal} {dual} {:e}", solution.status, solution.r_prim);
+        assert!(
+            done && certified,
+            "{what}, Clarabel: {:?}, {primal} {dual} {:e}",
+            solution.status,
+            solution.r_prim
+        );
         primal
     }
 }

@@ -77,7 +77,8 @@ fn weights_on_the_sphere_have_the_length_of_the_radius() {
     for (radius, certified) in [(0.5, true), (1e4, false)] {
         let options = format!(r#"{{"penalty": "sphere", "radius": {radius}, "scale": "max_norm"}}"#);
         let report = train(&connection, "cs_list_mle", &options).unwrap();
-        let sql = "SELECT ?1 ->> '$.radius' = ?2 AND ?1 ->> '$.certified' = ?3 AND ?1 ->> '$.unconverged' = 0";
+        let sql =
+            "SELECT ?1 ->> '$.radius' = ?2 AND ?1 ->> '$.certified' = ?3 AND ?1 ->> '$.unconverged' = 0";
         assert!(value::<bool>(&connection, sql, (&report, radius, certified)), "{report}");
         let sql = "SELECT sum(weight * weight) FROM ltr_weights('cs_list_mle')";
         let length = value::<f64>(&connection, sql, ()).sqrt();

@@ -108,7 +108,8 @@ impl<'p, 'a> Rounds<'p, 'a> {
         let began = Instant::now();
         let start = problem.ridge(lambda).at(problem.start());
         let (stop, objective, steps) = (Stop::IterationLimit, start.value, Vec::new());
-        let report = SolveReport { stop, iterations: 0, objective, gap: objective, steps, eigenfunctions: Vec::new() };
+        let report =
+            SolveReport { stop, iterations: 0, objective, gap: objective, steps, eigenfunctions: Vec::new() };
         Self { problem, lambda, w: start.w, report, began }
     }
 
