@@ -39,7 +39,7 @@ fn list_loss(name: &str, options: &Value) -> ListLoss {
     let given: Map<String, Value> = options.as_object().unwrap().clone();
     match loss::find(name).unwrap().make(&given.into()).unwrap() {
         Loss::List(loss) => loss,
-        Loss::Pair(_) => unreachable!("a listwise loss"),
+        Loss::Pair(..) => unreachable!("a listwise loss"),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::algorithm::short_report::ReportLength;
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
+use crate::loss::PairWeights;
 use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::metric::{Gain, Ties, Undefined};
 use crate::param::{Params, Rule, named};
@@ -96,7 +97,7 @@ const fn def(
 
 /// Keys of the option `columns`.
 pub const COLUMN_KEYS: &[&str] =
-    &["query", "doc", "relevance", "features", "query_features", "weight", "slot", "ignore"];
+    &["query", "doc", "relevance", "features", "query_features", "weight", "doc_weight", "slot", "ignore"];
 
 /// Every option.
 #[rustfmt::skip]
@@ -107,7 +108,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", ALL_WITH_MODELS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
-    def("columns", Rule::Object, "null", ALL_WITH_MODELS, "columns for the roles query, doc, relevance, features, query_features, weight and slot, and columns to ignore"),
+    def("columns", Rule::Object, "null", ALL_WITH_MODELS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists"),
     def("query_distance", Rule::Object, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values"),
@@ -124,6 +125,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
     def("loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; default: that of the algorithm"),
     def("centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query"),
+    def("pair_weights", Rule::OneOf(PairWeights::NAMES), "\"equal\"", TRAIN, "weights of pairs in the pairwise losses: equal, or the difference of their grades, or of their gains 2^y - 1"),
     def("weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs"),
     def("target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain"),
     def("label_order", Rule::OneOf(LabelOrder::NAMES), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed"),

@@ -296,6 +296,7 @@ mod tests {
             query_ids: (0..3).map(Id::Integer).collect(),
             doc_ids: (0..12).map(Id::Integer).collect(),
             relevance: vec![0.0; 12],
+            doc_weights: Vec::new(),
             groups: Vec::new(),
             row_groups: Vec::new(),
             weights: vec![1.0; 3],

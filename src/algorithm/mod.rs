@@ -110,8 +110,31 @@ pub struct Input<'a> {
     pub missing: Missing,
     /// A source to validate on.
     pub validation: Option<&'a str>,
+    /// Whether documents may have weights.
+    pub doc_weights: DocWeights,
     /// The stored model that the penalty shrinks to: its name, or name@version.
     pub prior: Option<&'a str>,
+}
+
+/// Whether a training takes weights of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocWeights {
+    /// It does.
+    Taken,
+    /// The loss or algorithm of this name does not.
+    RefusedBy(&'static str),
+}
+
+impl DocWeights {
+    /// What to tell about data with weights, if they are refused.
+    pub fn problem(self) -> Option<String> {
+        match self {
+            Self::Taken => None,
+            Self::RefusedBy(name) => Some(format!(
+                "'{name}' does not weigh documents; use a pairwise loss, \"list_net\" or least squares (\"regression\")"
+            )),
+        }
+    }
 }
 
 /// The columns that a training needs besides ids and relevance.

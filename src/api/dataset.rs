@@ -139,6 +139,7 @@ pub struct Dataset {
     doc_ids: Option<Vec<Id>>,
     relevance: Option<Vec<f64>>,
     weights: Option<Vec<f64>>,
+    pub(super) doc_weights: Option<Vec<f64>>,
     query_names: Vec<String>,
     /// (rows, number of `query_names`).
     query_features: Array2<QueryValue>,
@@ -204,6 +205,7 @@ impl Dataset {
             doc_ids: None,
             relevance: None,
             weights: None,
+            doc_weights: None,
             query_names: Vec::new(),
             groups: None,
         })
@@ -358,6 +360,31 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Gives each document its weight in training (at least 0, 1 by default): a pair counts with the weight of its more
+    /// relevant document; with least squares and ListNet a document of weight w counts as w copies. Other losses refuse
+    /// weights. Metrics are not weighted.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0], [2.0]], [1, 1, 1], &[0.0, 1.0, 1.0])?;
+    /// let data = data.with_doc_weights(&[1.0, 2.5, 0.0])?;
+    /// assert!(Trainer::new("rank_svm").option("lambda", 1).fit(&data).is_ok());
+    /// assert!(Trainer::new("slam").option("lambda", 1).fit(&data).is_err());
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of weights than of rows; a weight that is not a finite number from 0.
+    pub fn with_doc_weights(mut self, weights: &[f64]) -> Result<Self> {
+        check_length("weights of documents", weights.len(), self.rows())?;
+        let accepts = |weight: f64| weight >= 0.0 && weight.is_finite();
+        check_numbers("weight of a document", weights, accepts, "numbers from 0")?;
+        self.doc_weights = Some(weights.to_vec());
+        Ok(self)
+    }
+
     /// Gives each row the features of its query (rows x names), which query-dependent models such as `q_svm` use to find
     /// similar queries. Rows of a query have the same values. Without query features these models use the features that
     /// are constant within queries, or else means over the documents (option `query_features`).
@@ -479,6 +506,7 @@ impl Dataset {
                 query: self.query_ids[row].clone(),
                 doc: self.doc_ids.as_ref().map(|ids| ids[row].clone()),
                 relevance: self.relevance.as_ref().filter(|_| needs.relevance).map(|grades| grades[row]),
+                doc_weight: self.doc_weights.as_ref().map(|weights| weights[row]),
                 group: group.map(|groups| groups[row].clone()),
                 query_values: QueryValues {
                     weight: self.weights.as_ref().map_or(1.0, |weights| weights[row]),

@@ -203,6 +203,10 @@ impl Trainer {
             let reason = format!("the algorithm '{}' takes no validation data", algorithm.name);
             return Err(Error::Unsupported(reason));
         }
+        let refused = spec.input().doc_weights.problem();
+        if let Some(problem) = refused.filter(|_| data.doc_weights.is_some()) {
+            return Err(Error::Unsupported(format!("data with weights of documents: {problem}")));
+        }
         if data.rows() == 0 {
             return Err(Error::Data("0 rows; training needs judged documents".to_owned()));
         }

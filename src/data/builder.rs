@@ -58,6 +58,8 @@ pub struct NewRow {
     pub doc: Option<Id>,
     /// Relevance; in every row or in none.
     pub relevance: Option<f64>,
+    /// Weight of the document, >= 0; in every row or in none.
+    pub doc_weight: Option<f64>,
     /// Diversity value or slot; in every row or in none.
     pub group: Option<Id>,
     /// Weight and features of the query.
@@ -104,6 +106,7 @@ pub struct DatasetBuilder {
     pub(super) row_doc: Vec<Id>,
     pub(super) has_docs: bool,
     pub(super) relevance: Vec<f64>,
+    pub(super) doc_weights: Vec<f64>,
     pub(super) row_group: Vec<Id>,
     /// Bytes of ids on the heap.
     id_bytes: u64,
@@ -136,6 +139,7 @@ impl DatasetBuilder {
             row_doc: Vec::new(),
             has_docs: true,
             relevance: Vec::new(),
+            doc_weights: Vec::new(),
             row_group: Vec::new(),
             id_bytes: 0,
             memory: Reservation::default(),
@@ -162,12 +166,14 @@ impl DatasetBuilder {
             Values::F64(values) => grown_bytes(values, features),
         };
         let has_groups = usize::from(!self.row_group.is_empty());
+        let has_weights = usize::from(!self.doc_weights.is_empty());
         values
             + self.query_bytes()
             + self.id_bytes
             + grown_bytes(&self.row_query, rows)
             + grown_bytes(&self.row_doc, rows)
             + grown_bytes(&self.relevance, rows)
+            + grown_bytes(&self.doc_weights, rows * has_weights)
             + grown_bytes(&self.row_group, rows * has_groups)
     }
 
@@ -186,7 +192,8 @@ impl DatasetBuilder {
     /// Bytes of the rows without features and without unused capacity.
     pub(super) fn bytes_besides_features(&self) -> u64 {
         let ids = bytes_of::<Id>(self.row_doc.len() + self.row_group.len()) + self.id_bytes;
-        ids + self.query_bytes() + bytes_of::<(usize, f64)>(self.n_rows())
+        let numbers = bytes_of::<(usize, f64)>(self.n_rows()) + bytes_of::<f64>(self.doc_weights.len());
+        ids + self.query_bytes() + numbers
     }
 
     /// Reserves the bytes of the next row, whose ids take `id_bytes` on the heap.
@@ -237,6 +244,7 @@ impl DatasetBuilder {
         self.row_query.push(number);
         self.row_doc.push(row.doc.unwrap_or(Id::Integer(self.query_sizes[number])));
         self.relevance.extend(row.relevance);
+        self.doc_weights.extend(row.doc_weight);
         self.row_group.extend(row.group);
         Ok(())
     }

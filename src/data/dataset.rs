@@ -14,8 +14,8 @@ use crate::memory::{bytes_of, matrix_bytes};
 
 /// Documents grouped by query.
 ///
-/// Queries are in the order of their ids, the documents of a query in the order of (document id, features, relevance), so
-/// the data set does not depend on the order of the rows. Online algorithms use `RowOrder::Stream` instead: queries by
+/// Queries are in the order of their ids, the documents of a query in the order of (document id, features, relevance, weight),
+/// so the data set does not depend on the order of the rows. Online algorithms use `RowOrder::Stream` instead: queries by
 /// first appearance, documents in the order of their rows.
 #[derive(Debug, Clone)]
 pub struct Dataset {
@@ -31,6 +31,8 @@ pub struct Dataset {
     pub doc_ids: Vec<Id>,
     /// Relevance (`n_docs`); empty if it was not read.
     pub relevance: Vec<f64>,
+    /// Weight of each document (`n_docs`), >= 0; empty if all are 1.
+    pub doc_weights: Vec<f64>,
     /// The diversity value or slot of each row (`n_docs`); empty without a constraint.
     pub groups: Vec<Id>,
     /// Numbers of documents and groups in their queries (`n_docs`); empty without a constraint.
@@ -111,7 +113,7 @@ impl Dataset {
         ids + queries
             + texts
             + self.features.bytes()
-            + bytes_of::<f64>(self.relevance.len())
+            + bytes_of::<f64>(self.relevance.len() + self.doc_weights.len())
             + bytes_of::<RowGroup>(self.row_groups.len())
     }
 
@@ -128,6 +130,11 @@ impl Dataset {
     /// Relevance of the documents of one query.
     pub fn labels(&self, query: usize) -> &[f64] {
         &self.relevance[self.rows(query)]
+    }
+
+    /// Weights of the documents of one query; empty if all weights of the data set are 1.
+    pub fn doc_weights(&self, query: usize) -> &[f64] {
+        self.doc_weights.get(self.rows(query)).unwrap_or_default()
     }
 
     /// Groups of the documents of one query; empty without a constraint.
@@ -154,6 +161,7 @@ impl Dataset {
             row_groups: row_groups(&doc_ids, &groups, &offsets),
             doc_ids,
             relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            doc_weights: rows.iter().filter_map(|&row| self.doc_weights.get(row).copied()).collect(),
             groups,
             offsets,
             ..self.clone_queries()
@@ -169,6 +177,7 @@ impl Dataset {
             query_ids: self.query_ids.clone(),
             doc_ids: Vec::new(),
             relevance: Vec::new(),
+            doc_weights: Vec::new(),
             groups: Vec::new(),
             row_groups: Vec::new(),
             weights: self.weights.clone(),

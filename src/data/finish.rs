@@ -21,7 +21,7 @@ use crate::param::named;
 /// The order of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowOrder {
-    /// Queries by id, documents by (id, features, relevance). Does not depend on the order of the rows.
+    /// Queries by id, documents by (id, features, relevance, weight). Does not depend on the order of the rows.
     Canonical,
     /// Queries by first appearance, the documents of each in the order of their rows.
     Stream,
@@ -293,6 +293,10 @@ impl DatasetBuilder {
         };
         let doc_ids: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_doc, row)).collect();
         let groups: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_group, row)).collect();
+        // Weights that are all 1 are none, so that they change nothing.
+        let weighs = self.doc_weights.iter().any(|weight| compare(*weight, 1.0).is_ne());
+        let weight = |row: &usize| self.doc_weights.get(*row).copied().filter(|_| weighs);
+        let doc_weights = order.iter().filter_map(weight).collect();
         let per_query = self.query_features.first().map_or(0, Vec::len);
         let query_values: Vec<QueryValue> =
             queries.iter().flat_map(|&query| std::mem::take(&mut self.query_features[query])).collect();
@@ -309,6 +313,7 @@ impl DatasetBuilder {
             doc_ids,
             groups,
             relevance: order.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            doc_weights,
             weights: queries.iter().map(|&query| self.weights[query]).collect(),
             query_names,
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
@@ -360,7 +365,7 @@ impl DatasetBuilder {
         order
     }
 
-    /// Row numbers in the order (query, document, group, features, relevance).
+    /// Row numbers in the order (query, document, group, features, relevance, weight).
     ///
     /// Documents without ids are ordered by features and relevance alone, so their order does not depend on that of the
     /// rows.
@@ -373,6 +378,7 @@ impl DatasetBuilder {
                 .unwrap_or(Ordering::Equal)
         };
         let relevance = |row: usize| self.relevance.get(row).copied().unwrap_or(0.0);
+        let weight = |row: usize| self.doc_weights.get(row).copied().unwrap_or(1.0);
         let mut ticks = Ticks::default();
         order.sort_by(|&a, &b| {
             ticks.add(ID_COST);
@@ -383,6 +389,7 @@ impl DatasetBuilder {
                 .then_with(|| self.row_group.get(a).cmp(&self.row_group.get(b)))
                 .then_with(|| by_features(a, b))
                 .then_with(|| compare(relevance(a), relevance(b)))
+                .then_with(|| compare(weight(a), weight(b)))
         });
         order
     }

@@ -4,16 +4,16 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::judgments::{BlockLayout, Judgments};
-use crate::arrange::{ListConstraint, RowGroup};
+use super::judgments::{BlockLayout, Judged, Judgments};
+use crate::arrange::ListConstraint;
 use crate::cache::BoundedCache;
 use crate::control::Control;
 use crate::data::{Dataset, Matrix};
 use crate::error::{Error, Result};
-use crate::loss::{self, Loss};
+use crate::loss::{self, ListLoss, Loss};
 use crate::math::lanes::LANES;
 use crate::memory::{Memory, Reservation, matrix_bytes};
-use crate::solve::{ListBlock, QueryBlock, Rows};
+use crate::solve::{ListBlock, PairWeighting, QueryBlock, Rows};
 use crate::space::{Form, Scorer, Space};
 
 /// Pair moments take 8 dim^2 bytes per query. They are computed up to this many weights.
@@ -78,16 +78,42 @@ pub struct TrainingBlocks {
     cache: BoundedCache<usize, Arc<CachedQuery>>,
 }
 
+/// The parts of a block that depend on the training set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockFormat {
+    /// Bytes of a feature: 4 or 8.
+    pub element_bytes: u8,
+    /// Whether documents have weights.
+    pub has_doc_weights: bool,
+}
+
+/// What judges the documents of a query of a data set.
+fn judged(data: &Dataset, query: usize) -> Judged<'_> {
+    Judged {
+        labels: data.labels(query),
+        doc_weights: data.doc_weights(query),
+        row_groups: data.row_groups(query),
+    }
+}
+
+fn list_block(rows: Rows, judged: Judged<'_>, loss: &ListLoss) -> Result<QueryBlock> {
+    let block = ListBlock::new(rows, judged.labels, judged.row_groups, loss)?;
+    block.weighted(judged.labels, judged.doc_weights, loss).map(QueryBlock::List)
+}
+
 impl TrainingBlocks {
     /// The judgments of a training set with scaled features.
     pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
         let size = |query: usize| {
             let labels = data.labels(query);
-            if loss.is_informative(labels) { labels.len() as u32 } else { 0 }
+            if loss.is_informative(labels, data.doc_weights(query)) { labels.len() as u32 } else { 0 }
         };
         let sizes = (0..data.n_queries()).map(size).collect();
-        let element_bytes = data.features.element_bytes() as u8;
-        Self::new(space, loss, sizes, element_bytes, Origin::Rows(data))
+        let format = BlockFormat {
+            element_bytes: data.features.element_bytes() as u8,
+            has_doc_weights: !data.doc_weights.is_empty(),
+        };
+        Self::new(space, loss, sizes, format, Origin::Rows(data))
     }
 
     /// The judgments of a model, none of them loaded yet. `sizes`: documents of each query.
@@ -95,19 +121,20 @@ impl TrainingBlocks {
         space: Arc<Space>,
         loss: Loss,
         sizes: Vec<u32>,
-        element_bytes: u8,
+        format: BlockFormat,
         loading: Loading,
     ) -> Self {
         let origin = match loading {
             Loading::All => Origin::Blocks(vec![OnceLock::new(); sizes.len()]),
             Loading::OnDemand => Origin::CachedBlocks,
         };
-        Self::new(space, loss, sizes, element_bytes, origin)
+        Self::new(space, loss, sizes, format, origin)
     }
 
-    fn new(space: Arc<Space>, loss: Loss, sizes: Vec<u32>, element_bytes: u8, origin: Origin) -> Self {
+    fn new(space: Arc<Space>, loss: Loss, sizes: Vec<u32>, format: BlockFormat, origin: Origin) -> Self {
         let has_row_groups = loss.constraint() != ListConstraint::None;
-        let layout = BlockLayout { width: space.width(), element_bytes, has_row_groups };
+        let BlockFormat { element_bytes, has_doc_weights } = format;
+        let layout = BlockLayout { width: space.width(), element_bytes, has_row_groups, has_doc_weights };
         Self { sizes, origin, layout, space, loss, cache: BoundedCache::new(CACHE_BYTES) }
     }
 
@@ -157,9 +184,10 @@ impl TrainingBlocks {
         if self.is_informative(query) { self.loss.normalizer(self.sizes[query] as usize) } else { 0.0 }
     }
 
-    /// Bytes of a feature: 4 or 8.
-    pub(crate) fn element_bytes(&self) -> u8 {
-        self.layout.element_bytes
+    /// The format of the blocks.
+    pub(crate) fn format(&self) -> BlockFormat {
+        let BlockLayout { element_bytes, has_doc_weights, .. } = self.layout;
+        BlockFormat { element_bytes, has_doc_weights }
     }
 
     /// The documents of an informative query, prepared for a solver. They are not cached: for a single use.
@@ -217,18 +245,19 @@ impl TrainingBlocks {
         control: &Control,
     ) -> Result<QueryBlock> {
         let (Origin::Rows(data), None) = (&self.origin, judgments) else {
-            let Judgments { labels, row_groups, features } =
+            let judgments =
                 judgments.ok_or_else(|| Error::Internal(format!("query {query} without judgments")))?;
-            return self.query_block((features, 0..labels.len()), labels, row_groups, control);
+            let rows = 0..judgments.labels.len();
+            return self.query_block((&judgments.features, rows), judgments.judged(), control);
         };
-        let (rows, labels, row_groups) = (data.rows(query), data.labels(query), data.row_groups(query));
+        let (rows, judged) = (data.rows(query), judged(data, query));
         let block = match &self.loss {
             // Linear functions use the rows of the data set without a copy.
             Loss::List(loss) if self.space.is_linear() => {
                 let rows = Rows::Of(Arc::clone(data), rows);
-                ListBlock::new(rows, labels, row_groups, loss).map(QueryBlock::List)
+                list_block(rows, judged, loss)
             }
-            _ => self.query_block((&data.features, rows), labels, row_groups, control),
+            _ => self.query_block((&data.features, rows), judged, control),
         };
         block.map_err(|error| match error {
             Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),
@@ -239,15 +268,18 @@ impl TrainingBlocks {
     fn query_block(
         &self,
         (documents, rows): (&Matrix, Range<usize>),
-        labels: &[f64],
-        row_groups: &[RowGroup],
+        judged: Judged<'_>,
         control: &Control,
     ) -> Result<QueryBlock> {
         match &self.loss {
-            Loss::Pair(_) => self.space.pair_block(documents, rows, labels, control).map(QueryBlock::Pair),
+            Loss::Pair(_, by) => {
+                let weighting = PairWeighting { by: *by, documents: judged.doc_weights };
+                let block = self.space.pair_block(documents, rows, judged.labels, weighting, control);
+                block.map(QueryBlock::Pair)
+            }
             Loss::List(loss) => {
                 let rows = Rows::Own(self.space.rows(documents, rows, control)?);
-                ListBlock::new(rows, labels, row_groups, loss).map(QueryBlock::List)
+                list_block(rows, judged, loss)
             }
         }
     }
@@ -306,10 +338,10 @@ impl TrainingBlocks {
         let is_linear = self.space.is_linear();
         let rows = match (&self.loss, &self.origin) {
             (Loss::List(_), Origin::Rows(_)) if is_linear => 0,
-            (Loss::Pair(_), Origin::Rows(data)) if !is_linear && self.space.form() == Form::Ranking => {
+            (Loss::Pair(..), Origin::Rows(data)) if !is_linear && self.space.form() == Form::Ranking => {
                 1 + loss::pair_count(data.labels(query)) as usize
             }
-            (Loss::Pair(_), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
+            (Loss::Pair(..), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
             _ => n,
         };
         matrix_bytes(rows, self.space.dim().next_multiple_of(LANES))
@@ -319,7 +351,7 @@ impl TrainingBlocks {
     /// Bytes of the pair moment of a query.
     fn moment_bytes(&self) -> u64 {
         let dim = self.space.dim();
-        let has_moment = matches!(self.loss, Loss::Pair(_)) && dim <= MAX_DIM_WITH_MOMENT;
+        let has_moment = matches!(self.loss, Loss::Pair(..)) && dim <= MAX_DIM_WITH_MOMENT;
         let width = if has_moment { dim.next_multiple_of(LANES) } else { 0 };
         matrix_bytes(width, width)
     }
@@ -365,12 +397,13 @@ impl TrainingBlocks {
     pub(crate) fn write(&self, query: usize, out: &mut Vec<u8>) -> Result<()> {
         let judgments = self.judgments(query)?;
         match (&self.origin, judgments.as_deref()) {
-            (_, Some(Judgments { labels, row_groups, features })) => {
-                self.layout.write(labels, row_groups, (features, 0..labels.len()), out);
+            (_, Some(judgments)) => {
+                let rows = (&judgments.features, 0..judgments.labels.len());
+                self.layout.write(judgments.judged(), rows, out);
             }
             (Origin::Rows(data), None) => {
                 let rows = (&data.features, data.rows(query));
-                self.layout.write(data.labels(query), data.row_groups(query), rows, out);
+                self.layout.write(judged(data, query), rows, out);
             }
             (_, None) => return Err(Error::Internal(format!("query {query} without judgments"))),
         }

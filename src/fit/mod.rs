@@ -7,7 +7,7 @@ mod judgments;
 mod neighborhood;
 mod problem;
 
-pub use blocks::{BATCH, Loading, TrainingBlocks};
+pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
 pub use choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 pub use conflicts::Combination;
 pub use neighborhood::{Neighbor, Neighborhood};

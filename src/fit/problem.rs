@@ -118,7 +118,7 @@ impl FitSpec {
             control.reserve(bytes, what, "use fewer features, landmarks, rows or threads")
         };
         match &self.loss {
-            Loss::Pair(loss) => {
+            Loss::Pair(loss, _) => {
                 let problem = self.pair_problem(*loss, space, blocks)?;
                 let _memory = reserve(solve::pair_bytes(&problem, self.solver))?;
                 solve::pair_path(&problem, lambdas, &self.options(), control)

@@ -35,7 +35,7 @@ impl LossDef {
             summary,
             shape,
             kind: LossKind::Pairwise(loss),
-            parameters: &[],
+            parameters: &["pair_weights"],
             measures: &[],
             constraints,
         }
@@ -153,6 +153,12 @@ pub trait ListwiseLoss: Debug + Send + Sync {
     /// The loss of one query with these labels (N >= 1) and row groups (N, or empty without a constraint), both
     /// accepted by `check_query`.
     fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss>;
+
+    /// The loss of one query whose documents have weights (N, finite, >= 0, one of them > 0): a document of weight w counts as
+    /// w copies. `None` if the loss does not weigh documents.
+    fn prepare_weighted(&self, _labels: &[f64], _weights: &[f64]) -> Option<Box<dyn QueryLoss>> {
+        None
+    }
 }
 
 /// The loss of one query as a function of its scores.
@@ -184,13 +190,28 @@ pub trait QueryLoss: Debug + Send + Sync {
     }
 }
 
-/// factor / 2 sum_j (s_j - t_j)^2. If `centered`, the means of the scores s and of the targets t are subtracted.
+/// factor / 2 sum_j w_j (s_j - t_j)^2. If `centered`, the means of the scores s and of the targets t, weighted by w, are
+/// subtracted.
 #[derive(Debug, Clone, Copy)]
 pub struct Quadratic<'a> {
     /// t (N).
     pub targets: &'a [f64],
+    /// w (N); empty if all are 1.
+    pub weights: &'a [f64],
     /// True if means are subtracted.
     pub centered: bool,
     /// The factor.
     pub factor: f64,
+}
+
+impl Quadratic<'_> {
+    /// The weight of a document.
+    pub fn weight(&self, document: usize) -> f64 {
+        self.weights.get(document).copied().unwrap_or(1.0)
+    }
+
+    /// The sum of the weights.
+    pub fn total_weight(&self) -> f64 {
+        if self.weights.is_empty() { self.targets.len() as f64 } else { self.weights.iter().sum() }
+    }
 }

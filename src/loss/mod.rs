@@ -22,7 +22,7 @@ use crate::param::Params;
 pub use def::{
     ListwiseLoss, LossDef, LossKind, MakeListwise, PairDef, PairLoss, Quadratic, QueryLoss, Shape,
 };
-pub use pair::{HINGE, LOGISTIC, PSI, SQUARED_HINGE, pair_count, pair_normalizer};
+pub use pair::{HINGE, LOGISTIC, PSI, PairWeights, SQUARED_HINGE, pair_count, pair_normalizer};
 
 const PAIRWISE: &[&LossDef] = &[&HINGE.def, &PSI.def, &LOGISTIC.def, &SQUARED_HINGE.def];
 
@@ -70,8 +70,8 @@ pub fn least_squares() -> ListLoss {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "StoredLoss", try_from = "StoredLoss")]
 pub enum Loss {
-    /// A sum over pairs.
-    Pair(PairLoss),
+    /// A sum over pairs with weights by their grades.
+    Pair(PairLoss, PairWeights),
     /// A function of all scores of a query.
     List(ListLoss),
 }
@@ -126,7 +126,9 @@ impl LossDef {
     /// Parameters that are out of range or contradict each other.
     pub fn make(&'static self, options: &Params) -> Result<Loss> {
         let make = match self.kind {
-            LossKind::Pairwise(loss) => return Ok(Loss::Pair(loss)),
+            LossKind::Pairwise(loss) => {
+                return Ok(Loss::Pair(loss, options.choice("pair_weights")?.unwrap_or_default()));
+            }
             LossKind::Listwise(make) => make,
         };
         let own = options.given().iter().filter(|(key, _)| self.reads(key));
@@ -142,7 +144,7 @@ impl Loss {
     /// Its declaration.
     pub fn def(&self) -> &'static LossDef {
         match self {
-            Self::Pair(loss) => &loss.def().def,
+            Self::Pair(loss, _) => &loss.def().def,
             Self::List(loss) => loss.def(),
         }
     }
@@ -150,23 +152,34 @@ impl Loss {
     /// The properties that solvers rely on.
     pub fn shape(&self) -> Shape {
         match self {
-            Self::Pair(_) => self.def().shape,
+            Self::Pair(..) => self.def().shape,
             Self::List(loss) => loss.shape(),
         }
     }
 
-    /// True if a query with these labels influences a fit.
-    pub fn is_informative(&self, labels: &[f64]) -> bool {
+    /// True if a query with these labels influences a fit. `weights` are those of its documents; empty if all are 1.
+    pub fn is_informative(&self, labels: &[f64], weights: &[f64]) -> bool {
+        let weighted = || labels.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(y, _)| *y);
         match self {
-            Self::Pair(_) => pair_count(labels) > 0,
-            Self::List(loss) => loss.is_informative(labels),
+            Self::Pair(..) if weights.is_empty() => pair_count(labels) > 0,
+            Self::Pair(..) => weighted().any(|better| labels.iter().any(|worse| better > *worse)),
+            Self::List(loss) if weights.is_empty() => loss.is_informative(labels),
+            Self::List(loss) => loss.is_informative(&weighted().collect::<Vec<f64>>()),
+        }
+    }
+
+    /// Whether documents may have weights: pairs then weigh as their better document, documents of a list as so many copies.
+    pub fn weighs_documents(&self) -> bool {
+        match self {
+            Self::Pair(..) => true,
+            Self::List(loss) => loss.prepare_weighted(&[0.0], &[1.0]).is_some(),
         }
     }
 
     /// The constraint on the lists that it ranks.
     pub fn constraint(&self) -> ListConstraint {
         match self {
-            Self::Pair(_) => ListConstraint::None,
+            Self::Pair(..) => ListConstraint::None,
             Self::List(loss) => loss.constraint(),
         }
     }
@@ -175,7 +188,7 @@ impl Loss {
     /// listwise losses.
     pub fn normalizer(&self, documents: usize) -> f64 {
         match self {
-            Self::Pair(_) => pair_normalizer(documents),
+            Self::Pair(..) => pair_normalizer(documents),
             Self::List(_) => 1.0,
         }
     }
@@ -183,7 +196,7 @@ impl Loss {
     /// The penalty is this factor times lambda |f|^2, by the convention of the papers.
     pub fn penalty_factor(&self) -> f64 {
         match self {
-            Self::Pair(_) => 1.0,
+            Self::Pair(..) => 1.0,
             Self::List(_) => 0.5,
         }
     }
@@ -200,7 +213,8 @@ struct StoredLoss {
 impl From<Loss> for StoredLoss {
     fn from(loss: Loss) -> Self {
         let parameters = match &loss {
-            Loss::Pair(_) => Map::new(),
+            Loss::Pair(_, PairWeights::Equal) => Map::new(),
+            Loss::Pair(_, weights) => Map::from_iter([("pair_weights".to_owned(), weights.name().into())]),
             Loss::List(loss) => loss.parameters.given().clone(),
         };
         Self { name: loss.def().name.to_owned(), parameters: Value::Object(parameters).to_string() }

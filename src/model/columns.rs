@@ -13,6 +13,8 @@ pub struct TrainingColumns {
     pub relevance: Option<String>,
     /// The weight of the query.
     pub weight: Option<String>,
+    /// The weight of the document.
+    pub doc_weight: Option<String>,
     /// The slot.
     pub slot: Option<String>,
     /// The column of feature vectors; `None` if each feature has a column of its own.
@@ -31,6 +33,7 @@ impl TrainingColumns {
             "doc" => &self.doc,
             "relevance" => &self.relevance,
             "weight" => &self.weight,
+            "doc_weight" => &self.doc_weight,
             "slot" => &self.slot,
             "features" => &self.features,
             "query_features" => &self.query_features,

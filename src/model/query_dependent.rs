@@ -18,7 +18,7 @@ use super::codec::{Block, Encoded, decode_header, encode_header};
 use crate::control::Control;
 use crate::data::{Id, QueryFeatureRule};
 use crate::error::{Error, Result, require};
-use crate::fit::{FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
+use crate::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
 use crate::math::bounds::{are_bounded, is_positive};
 use crate::memory::{Memory, Reservation, bytes_of, matrix_bytes};
 use crate::smoothing::{Bandwidth, QueryDistance, Smoothing, SmoothingKind, Target};
@@ -183,7 +183,8 @@ impl QueryDependent {
             functions: functions.iter().flat_map(|function| function.weights.iter().copied()).collect(),
             objectives: functions.iter().map(|function| (function.objective, function.gap)).collect(),
             documents: blocks.sizes().iter().map(|size| if stores_blocks { *size } else { 0 }).collect(),
-            element_bytes: blocks.element_bytes(),
+            element_bytes: blocks.format().element_bytes,
+            has_doc_weights: blocks.format().has_doc_weights,
         };
         let queries: &[usize] = if stores_blocks { &self.queries_with_block } else { &[] };
         let block = |query: &usize| -> Block<'_> {
@@ -210,8 +211,10 @@ impl QueryDependent {
         // 3. Training blocks, to be loaded.
         let (loss, space) = (header.spec.loss.clone(), Arc::new(header.space));
         let held_out = vec![false; header.documents.len()];
+        let format =
+            BlockFormat { element_bytes: header.element_bytes, has_doc_weights: header.has_doc_weights };
         let blocks =
-            TrainingBlocks::from_blocks(space, loss, header.documents, header.element_bytes, loading);
+            TrainingBlocks::from_blocks(space, loss, header.documents, format, loading);
         let neighborhood = Neighborhood {
             smoothing: header.smoothing,
             distance: header.distance,
@@ -244,6 +247,8 @@ struct Header {
     documents: Vec<u32>,
     /// 4 or 8.
     element_bytes: u8,
+    /// Whether blocks hold weights of documents.
+    has_doc_weights: bool,
 }
 
 impl Header {
@@ -273,6 +278,10 @@ impl Header {
                 ),
                 (with_block == blocks, "a block for each query with documents"),
                 (matches!(self.element_bytes, 4 | 8), "elements of 4 or 8 bytes"),
+                (
+                    !self.has_doc_weights || self.spec.loss.weighs_documents(),
+                    "weights of documents only for a loss that has them",
+                ),
                 (are_bounded(&self.features), "query features from -1e150 to 1e150"),
                 (are_bounded(&self.functions), "weights of functions from -1e150 to 1e150"),
                 (

@@ -20,7 +20,7 @@ pub use list::{
 };
 pub use workspace::{least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};
 
-pub use pair::{PairBlock, PairProblem, certificate, path as pair_path, solve};
+pub use pair::{PairBlock, PairProblem, PairWeighting, certificate, path as pair_path, solve};
 
 /// A solver of problems with pairwise losses, with listwise losses, or with both.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ impl SolverDef {
     /// Whether the solver supports the loss. Psi is solved by a sequence of hinge problems.
     pub fn takes(&self, loss: &Loss) -> bool {
         match loss {
-            Loss::Pair(PairLoss::Psi) => self.takes(&Loss::Pair(PairLoss::Hinge)),
-            Loss::Pair(loss) => self.pair.is_some_and(|method| method.losses.contains(loss)),
+            Loss::Pair(PairLoss::Psi, weights) => self.takes(&Loss::Pair(PairLoss::Hinge, *weights)),
+            Loss::Pair(loss, _) => self.pair.is_some_and(|method| method.losses.contains(loss)),
             Loss::List(loss) => self.list.is_some_and(|method| method.shapes.contains(&loss.shape())),
         }
     }

@@ -20,12 +20,13 @@ use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix, shaped};
 use crate::error::{Error, Result, require};
 use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap};
+use crate::loss::PairWeights;
 use crate::math::bounds::are_bounded;
 use crate::math::dense::dot;
 use crate::math::tile::TILE;
 use crate::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
 use crate::param::named;
-use crate::solve::PairBlock;
+use crate::solve::{PairBlock, PairWeighting};
 
 pub use sum::{Member, SumSpace};
 
@@ -258,15 +259,16 @@ impl Space {
     /// Scaled documents of one query, prepared for solvers of pairwise losses.
     ///
     /// # Errors
-    /// Labels and documents of different number; an interruption.
+    /// Labels and documents of different number; weights out of range; an interruption.
     pub fn pair_block(
         &self,
         documents: &Matrix,
         rows: Range<usize>,
         labels: &[f64],
+        weighting: PairWeighting<'_>,
         control: &Control,
     ) -> Result<PairBlock> {
-        match &self.map {
+        let block = match &self.map {
             Map::Linear => match documents {
                 Matrix::F32(_) => PairBlock::new(&documents.rows_f32(rows), labels, self.width),
                 Matrix::F64(_) => PairBlock::new(&documents.rows_f64(rows), labels, self.width),
@@ -276,13 +278,17 @@ impl Space {
             }
             Map::Pairs(map) => {
                 let psi = map.features(documents, rows, labels, control)?;
-                let (rows, labels) = kernel::as_documents(psi, map.dim());
-                PairBlock::new(&rows, &labels, map.dim())
+                let (rows, as_labels) = kernel::as_documents(psi, map.dim());
+                // Each pair is a document, so its weight is that of a document.
+                let documents = weighting.of_pairs(labels, &kernel::ordered_pairs(labels))?;
+                let weighting = PairWeighting { by: PairWeights::Equal, documents: &documents };
+                return PairBlock::new(&rows, &as_labels, map.dim())?.weighted(weighting);
             }
             Map::Fitted(_) => {
                 Err(Error::Internal("pairs of documents in a space of fitted functions".to_owned()))
             }
-        }
+        };
+        block?.weighted(weighting)
     }
 
     /// Scaled documents of one query, prepared for solvers of listwise losses: a matrix (rows, dim).

@@ -43,7 +43,7 @@ pub fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str)
 pub fn list_loss(name: &str, options: &Value) -> ListLoss {
     match find(name).unwrap().make(&options.as_object().unwrap().clone().into()).unwrap() {
         Loss::List(loss) => loss,
-        Loss::Pair(_) => panic!("{name} is a loss of pairs"),
+        Loss::Pair(..) => panic!("{name} is a loss of pairs"),
     }
 }
 

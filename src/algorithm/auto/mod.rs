@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::selection::{Searched, ValidationSpec};
 use super::single_feature::{self, Judge};
 use super::{
+    DocWeights,
     AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries, grid,
 };
 use crate::arrange::ListConstraint;
@@ -106,6 +107,7 @@ impl TrainingSpec for AutoSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: None,
+            doc_weights: DocWeights::RefusedBy("auto"),
             prior: None,
         }
     }

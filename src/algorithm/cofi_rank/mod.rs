@@ -17,6 +17,7 @@ use self::factors::Fit;
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
+    DocWeights,
     AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
 use crate::arrange::ListConstraint;
@@ -171,6 +172,7 @@ impl TrainingSpec for CofiRankSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: self.validation.data.source(),
+            doc_weights: DocWeights::RefusedBy("cofi_rank"),
             prior: None,
         }
     }
@@ -178,7 +180,7 @@ impl TrainingSpec for CofiRankSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let TrainingSet { data, validation, .. } = set;
         check(&data, self)?;
-        if matches!(self.loss, Loss::Pair(_)) {
+        if matches!(self.loss, Loss::Pair(..)) {
             check_pairs(&data, ["user", "ratings"])?;
         }
         // Ids are copied; the lists to judge by have a few numbers for each rating.

@@ -53,18 +53,16 @@ pub(super) fn informative(spec: &GridSpec, data: &Dataset) -> Result<Vec<String>
 }
 
 fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
-    let any = |is_informative: &dyn Fn(&[f64]) -> bool| {
-        (0..data.n_queries()).any(|query| is_informative(data.labels(query)))
-    };
-    if !any(&|labels| loss::pair_count(labels) > 0) {
+    let any = |is_informative: &dyn Fn(usize) -> bool| (0..data.n_queries()).any(is_informative);
+    if !any(&|query| loss::pair_count(data.labels(query)) > 0) {
         return Err(nothing_to_learn(data.n_queries()));
     }
-    if any(&|labels| loss.is_informative(labels)) {
+    if any(&|query| loss.is_informative(data.labels(query), data.doc_weights(query))) {
         return Ok(());
     }
     Err(Error::Data(format!(
         "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({} queries read; most \
-         losses treat relevance below 0 as 0)",
+         losses treat relevance below 0 as 0, and documents of weight 0 count little or nothing)",
         loss.def().name,
         data.n_queries()
     )))

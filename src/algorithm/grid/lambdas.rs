@@ -19,7 +19,7 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
         (0..=steps).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
     };
     match (loss, loss.shape()) {
-        (Loss::Pair(_), _) if is_linear => {
+        (Loss::Pair(..), _) if is_linear => {
             (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
         }
         (Loss::List(_), Shape::Convex) if prior != Prior::Zero => half_decades(3.0, 12),
@@ -44,11 +44,11 @@ pub(super) fn default_components() -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::PairLoss;
+    use crate::loss::{PairLoss, PairWeights};
 
     #[test]
     fn candidates_of_the_hinge_are_those_of_the_paper() {
-        let lambdas = default_lambdas(&Loss::Pair(PairLoss::Hinge), true, Prior::Zero);
+        let lambdas = default_lambdas(&Loss::Pair(PairLoss::Hinge, PairWeights::Equal), true, Prior::Zero);
         assert_eq!(lambdas.len(), 61);
         assert!((lambdas[0] - 1e3).abs() < 1e-9 && (lambdas[60] - 1e-3).abs() < 1e-15);
     }

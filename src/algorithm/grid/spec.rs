@@ -238,7 +238,7 @@ impl GridSpec {
             return 0;
         }
         let columns = data.features.columns() * if self.scale == ScalingKind::QuantileMinmax { 2 } else { 1 };
-        let informative = |query: &usize| self.loss.is_informative(data.labels(*query));
+        let informative = |query: &usize| self.loss.is_informative(data.labels(*query), data.doc_weights(*query));
         let documents: usize =
             (0..data.n_queries()).filter(informative).map(|query| data.rows(query).len()).sum();
         let kept = if self.smoothing.kind == SmoothingKind::Individual { 0 } else { documents };
@@ -365,7 +365,7 @@ fn check_whole(given: Option<&Value>) -> Result<()> {
 
 fn default_tolerance(loss: &Loss) -> f64 {
     match loss {
-        Loss::Pair(_) => 1e-6,
+        Loss::Pair(..) => 1e-6,
         Loss::List(_) if loss.shape().is_convex() => 1e-4,
         Loss::List(_) => 1e-2,
     }

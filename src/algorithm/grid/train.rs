@@ -18,7 +18,7 @@ use super::spec::{GridSpec, Weighting};
 use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
-use crate::algorithm::{Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale};
+use crate::algorithm::{Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale};
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
 use crate::error::Result;
@@ -44,6 +44,11 @@ impl TrainingSpec for GridSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: self.validation.data.source(),
+            doc_weights: if self.loss.weighs_documents() {
+                DocWeights::Taken
+            } else {
+                DocWeights::RefusedBy(self.loss.def().name)
+            },
             prior: self.prior_name.as_deref(),
         }
     }
@@ -174,7 +179,7 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 impl<'a> Session<'a> {
     fn new(spec: &'a GridSpec, mut data: Dataset, control: &'a Control) -> Result<Self> {
         // 1. Data from which nothing can be learned, or not in reasonable time.
-        if matches!(spec.loss, Loss::Pair(_)) {
+        if matches!(spec.loss, Loss::Pair(..)) {
             checks::pairs(&data, ["query", "documents"])?;
         }
         // 2. Query features from documents as they are, then documents scaled. The weights of a stored model belong to its own
@@ -403,7 +408,7 @@ impl<'a> Session<'a> {
 fn selection_tolerance(loss: &Loss) -> f64 {
     match (loss, loss.shape()) {
         // Cutting planes that stop early rank like their start point, and would validate that.
-        (Loss::Pair(_), _) | (_, Shape::Convex) => 1e-4,
+        (Loss::Pair(..), _) | (_, Shape::Convex) => 1e-4,
         (_, Shape::Quadratic | Shape::Smooth) => 1e-3,
         _ => 1e-2,
     }

@@ -13,7 +13,7 @@ mod rounds;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{AlgorithmDef, Columns, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale};
+use super::{AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale};
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
@@ -113,6 +113,7 @@ impl TrainingSpec for PerceptronSpec {
             order: RowOrder::Stream,
             missing: self.missing,
             validation: None,
+            doc_weights: DocWeights::RefusedBy("perceptron"),
             prior: None,
         }
     }

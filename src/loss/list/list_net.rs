@@ -5,7 +5,8 @@
 //! dL/ds   = p - t,   p = softmax(s);   Hessian diag(p) - p p'
 //! ```
 //!
-//! With equal labels the minimum is log N, at equal scores.
+//! With equal labels the minimum is log N, at equal scores. A document of weight w counts as w copies: both softmax functions
+//! then have the terms w_j exp(s_j) and w_j exp(y_j).
 
 use std::sync::Arc;
 
@@ -51,6 +52,8 @@ struct ListNet {
 #[derive(Debug)]
 struct ListNetQuery {
     targets: Vec<f64>,
+    /// Logarithms of the weights of the documents; empty if all are 1.
+    log_weights: Vec<f64>,
 }
 
 impl ListwiseLoss for ListNet {
@@ -63,12 +66,33 @@ impl ListwiseLoss for ListNet {
     }
 
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
+        Box::new(self.query(labels, Vec::new()))
+    }
+
+    fn prepare_weighted(&self, labels: &[f64], weights: &[f64]) -> Option<Box<dyn QueryLoss>> {
+        let log_weights = weights.iter().map(|weight| libm::log(*weight)).collect();
+        Some(Box::new(self.query(labels, log_weights)))
+    }
+}
+
+impl ListNet {
+    fn query(&self, labels: &[f64], log_weights: Vec<f64>) -> ListNetQuery {
         let mut targets = labels.to_vec();
         if self.of_gains {
             targets.iter_mut().for_each(|label| *label = libm::exp2(*label) - 1.0);
         }
-        softmax(&mut targets);
-        Box::new(ListNetQuery { targets })
+        let mut query = ListNetQuery { targets: Vec::new(), log_weights };
+        query.softmax(&mut targets);
+        query.targets = targets;
+        query
+    }
+}
+
+impl ListNetQuery {
+    /// Replaces values by their weighted softmax; returns the logarithm of the weighted sum of exponentials.
+    fn softmax(&self, values: &mut [f64]) -> f64 {
+        values.iter_mut().zip(&self.log_weights).for_each(|(value, log_weight)| *value += log_weight);
+        softmax(values)
     }
 }
 
@@ -87,7 +111,7 @@ fn softmax(values: &mut [f64]) -> f64 {
 impl QueryLoss for ListNetQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.copy_from_slice(scores);
-        let mut value = softmax(subgradient);
+        let mut value = self.softmax(subgradient);
         for ((g, t), s) in subgradient.iter_mut().zip(&self.targets).zip(scores) {
             value -= t * s;
             *g -= t;
@@ -97,7 +121,7 @@ impl QueryLoss for ListNetQuery {
 
     fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) -> bool {
         product.copy_from_slice(scores);
-        softmax(product);
+        self.softmax(product);
         let mean: f64 = product.iter().zip(direction).map(|(p, d)| p * d).sum();
         product.iter_mut().zip(direction).for_each(|(p, d)| *p *= d - mean);
         true

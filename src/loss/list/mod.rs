@@ -65,7 +65,7 @@ mod tests {
         let options: serde_json::Map<_, _> = serde_json::from_str(options).unwrap();
         match def.make(&options.into()).unwrap() {
             Loss::List(loss) => Some((def, loss)),
-            Loss::Pair(_) => None,
+            Loss::Pair(..) => None,
         }
     }
 

@@ -411,7 +411,7 @@ mod tests {
     fn made(options: &serde_json::Value) -> Result<crate::loss::ListLoss> {
         match SLAM.make(&options.as_object().unwrap().clone().into())? {
             crate::loss::Loss::List(loss) => Ok(loss),
-            crate::loss::Loss::Pair(_) => unreachable!(),
+            crate::loss::Loss::Pair(..) => unreachable!(),
         }
     }
 

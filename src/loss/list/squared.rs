@@ -6,7 +6,8 @@
 //!
 //! With `centering` "query", the default, the means in the query are subtracted from scores and labels. Then
 //! L = 1 / (4 N^2) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2. `pair_squared` divides by N - 1 in place of N: a quarter of
-//! the mean over the N (N - 1) ordered pairs. With "none" a constant added to all scores changes the loss.
+//! the mean over the N (N - 1) ordered pairs. With "none" a constant added to all scores changes the loss. With weights of
+//! documents the sum and the means are weighted, and N is the sum of the weights.
 
 use std::sync::Arc;
 
@@ -60,8 +61,10 @@ pub(in crate::loss) struct Squared {
 #[derive(Debug)]
 struct SquaredQuery {
     labels: Vec<f64>,
+    /// Weights of the documents; empty if all are 1.
+    weights: Vec<f64>,
     centered: bool,
-    /// 1 / N or 1 / (N - 1).
+    /// 1 / N or 1 / (N - 1); N is the sum of the weights.
     factor: f64,
 }
 
@@ -78,13 +81,38 @@ impl ListwiseLoss for Squared {
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let terms = if self.over_pairs { labels.len() - 1 } else { labels.len() };
         let factor = 1.0 / terms.max(1) as f64;
-        Box::new(SquaredQuery { labels: labels.to_vec(), centered: self.centered, factor })
+        Box::new(SquaredQuery { labels: labels.to_vec(), weights: Vec::new(), centered: self.centered, factor })
+    }
+
+    fn prepare_weighted(&self, labels: &[f64], weights: &[f64]) -> Option<Box<dyn QueryLoss>> {
+        if self.over_pairs {
+            return None;
+        }
+        let factor = 1.0 / weights.iter().sum::<f64>();
+        let (labels, weights) = (labels.to_vec(), weights.to_vec());
+        Some(Box::new(SquaredQuery { labels, weights, centered: self.centered, factor }))
     }
 }
 
-fn center(values: &mut [f64]) {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values.iter_mut().for_each(|value| *value -= mean);
+impl SquaredQuery {
+    /// Subtracts the mean if the loss does.
+    fn center(&self, values: &mut [f64]) {
+        if !self.centered {
+            return;
+        }
+        let mean = if self.weights.is_empty() {
+            values.iter().sum::<f64>() / values.len() as f64
+        } else {
+            self.factor * self.weights.iter().zip(&*values).map(|(weight, value)| weight * value).sum::<f64>()
+        };
+        values.iter_mut().for_each(|value| *value -= mean);
+    }
+
+    /// Multiplies by the weights and the factor.
+    fn weigh(&self, values: &mut [f64]) {
+        values.iter_mut().zip(&self.weights).for_each(|(value, weight)| *value *= weight);
+        values.iter_mut().for_each(|value| *value *= self.factor);
+    }
 }
 
 impl QueryLoss for SquaredQuery {
@@ -92,24 +120,25 @@ impl QueryLoss for SquaredQuery {
         for ((g, s), y) in subgradient.iter_mut().zip(scores).zip(&self.labels) {
             *g = s - y;
         }
-        if self.centered {
-            center(subgradient);
-        }
-        let sum: f64 = subgradient.iter().map(|error| error * error).sum();
-        subgradient.iter_mut().for_each(|g| *g *= self.factor);
+        self.center(subgradient);
+        let sum: f64 = if self.weights.is_empty() {
+            subgradient.iter().map(|error| error * error).sum()
+        } else {
+            subgradient.iter().zip(&self.weights).map(|(error, weight)| weight * error * error).sum()
+        };
+        self.weigh(subgradient);
         0.5 * sum * self.factor
     }
 
     fn hessian_times(&self, _scores: &[f64], direction: &[f64], product: &mut [f64]) -> bool {
         product.copy_from_slice(direction);
-        if self.centered {
-            center(product);
-        }
-        product.iter_mut().for_each(|value| *value *= self.factor);
+        self.center(product);
+        self.weigh(product);
         true
     }
 
     fn quadratic(&self) -> Option<Quadratic<'_>> {
-        Some(Quadratic { targets: &self.labels, centered: self.centered, factor: self.factor })
+        let Self { labels, weights, centered, factor } = self;
+        Some(Quadratic { targets: labels, weights, centered: *centered, factor: *factor })
     }
 }

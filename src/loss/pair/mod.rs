@@ -2,12 +2,14 @@
 //!
 //!   L(y, s) = 2 / (N (N - 1)) sum over pairs with y_j > y_l of value(s_j - s_l)
 //!
-//! with N documents. Pairs with equal labels are not counted. Each file has the value and slope of one pair.
+//! with N documents. Pairs with equal labels are not counted. Each file has the value and slope of one pair. The option
+//! `pair_weights` gives each pair a factor by its grades ([`PairWeights`]).
 
 mod hinge;
 mod logistic;
 mod psi;
 mod squared_hinge;
+mod weights;
 
 use super::def::{PairDef, PairLoss};
 use crate::control::Ticks;
@@ -17,6 +19,7 @@ pub use hinge::HINGE;
 pub use logistic::LOGISTIC;
 pub use psi::PSI;
 pub use squared_hinge::SQUARED_HINGE;
+pub use weights::PairWeights;
 
 /// Operations, for [`Ticks`], of a pair.
 const PAIR_COST: usize = 4;

@@ -98,12 +98,12 @@ pub struct UserLoss {
 impl UserLoss {
     /// The loss of a user with these ratings; `None` if there are fewer than two or they are not informative.
     pub fn new(loss: &Loss, ratings: &[f64]) -> Option<Self> {
-        if ratings.len() < 2 || !loss.is_informative(ratings) {
+        if ratings.len() < 2 || !loss.is_informative(ratings, &[]) {
             return None;
         }
         let query: Box<dyn QueryLoss> = match loss {
             Loss::List(loss) => loss.prepare(ratings, &[]),
-            Loss::Pair(pair) => Box::new(Ordinal { def: pair.def(), ratings: ratings.to_vec() }),
+            Loss::Pair(pair, _) => Box::new(Ordinal { def: pair.def(), ratings: ratings.to_vec() }),
         };
         let weight = query.quadratic().map_or(1.0, |quadratic| 1.0 / quadratic.factor);
         Some(Self { loss: query, weight, smooth: is_smooth(loss) })

@@ -70,6 +70,20 @@ impl ListBlock {
         Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups) })
     }
 
+    /// The same query, whose documents have these weights; none if all are 1.
+    ///
+    /// # Errors
+    /// Another number of weights; a loss that does not weigh documents.
+    pub fn weighted(mut self, labels: &[f64], weights: &[f64], loss: &ListLoss) -> Result<Self> {
+        if !weights.is_empty() {
+            check_size("weights of the documents of a query", weights.len(), self.n)?;
+            self.loss = loss.prepare_weighted(labels, weights).ok_or_else(|| {
+                Error::Unsupported(format!("the loss '{}' does not weigh documents", loss.def().name))
+            })?;
+        }
+        Ok(self)
+    }
+
     /// Number of documents N.
     pub fn n_docs(&self) -> usize {
         self.n

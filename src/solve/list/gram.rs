@@ -226,13 +226,14 @@ pub(super) fn scaled_rows(
     let columns = dim + 1;
     let mut means = vec![0.0; columns];
     if quadratic.centered {
-        for row in rows.chunks_exact(columns) {
-            means.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
+        for (document, row) in rows.chunks_exact(columns).enumerate() {
+            let weight = quadratic.weight(document);
+            means.iter_mut().zip(row).for_each(|(mean, value)| *mean += weight * value);
         }
-        means.iter_mut().for_each(|mean| *mean /= block.n_docs() as f64);
+        means.iter_mut().for_each(|mean| *mean /= quadratic.total_weight());
     }
-    let scale = (weight * quadratic.factor).sqrt();
-    for row in rows.chunks_exact_mut(columns) {
+    for (document, row) in rows.chunks_exact_mut(columns).enumerate() {
+        let scale = (weight * quadratic.factor * quadratic.weight(document)).sqrt();
         row.iter_mut().zip(&means).for_each(|(value, mean)| *value = (*value - mean) * scale);
     }
     Ok(rows)

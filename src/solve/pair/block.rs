@@ -12,8 +12,11 @@
 //! S = sum of z z' = sum_a x_a (d_a x_a - (M - M_y(a)))'
 //! ```
 //!
-//! Cost n b for m, n b^2 / 2 for S.
+//! Cost n b for m, n b^2 / 2 for S. With weights of pairs both are weighted sums (`weights`).
 
+use std::sync::Arc;
+
+use super::weights::{PairWeighting, Weights};
 use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
@@ -35,6 +38,8 @@ pub struct PairBlock {
     pairs: u64,
     pair_sum: Vec<Lanes>,
     pair_moment: Option<Vec<Lanes>>,
+    /// The weights of the pairs; `None` if all are 1.
+    weights: Option<Arc<Weights>>,
 }
 
 impl PairBlock {
@@ -62,8 +67,22 @@ impl PairBlock {
         let pairs = start.iter().map(|&s| (n - s as usize) as u64).sum();
         let x = centered_rows(x, &order, dim, width);
         let order = order.into_iter().map(|i| i as u32).collect();
-        let pair_sum = pair_sum(&x, width, &start);
-        Ok(Self { dim, width, x, order, labels, start, pairs, pair_sum, pair_moment: None })
+        let pair_sum = pair_sum(&x, width, &start, None);
+        Ok(Self { dim, width, x, order, labels, start, pairs, pair_sum, pair_moment: None, weights: None })
+    }
+
+    /// The same documents, whose pairs have weights.
+    ///
+    /// # Errors
+    /// Another number of weights; a weight that is negative or not finite; a grade with too large a gain.
+    pub fn weighted(mut self, weighting: PairWeighting<'_>) -> Result<Self> {
+        if !weighting.is_equal() {
+            let weights = Weights::new(&self.labels, &self.order, &self.start, weighting)?;
+            self.pair_sum = pair_sum(&self.x, self.width, &self.start, Some(&weights));
+            self.pair_moment = None;
+            self.weights = Some(Arc::new(weights));
+        }
+        Ok(self)
     }
 
     /// Stores the pair moment S (8 b^2 bytes), which saves time if several problems use the block.
@@ -80,9 +99,10 @@ impl PairBlock {
     /// The same documents and pairs with other features, shape `(n_docs, 8 ceil(dim / 8))`, which must be centered.
     pub(super) fn with_features(&self, x: Vec<Lanes>, dim: usize) -> Self {
         let width = lanes::blocks_for(dim);
-        let pair_sum = pair_sum(&x, width, &self.start);
+        let pair_sum = pair_sum(&x, width, &self.start, self.weights());
         let (order, labels, start) = (self.order.clone(), self.labels.clone(), self.start.clone());
-        Self { dim, width, x, order, labels, start, pairs: self.pairs, pair_sum, pair_moment: None }
+        let (pairs, weights) = (self.pairs, self.weights.clone());
+        Self { dim, width, x, order, labels, start, pairs, pair_sum, pair_moment: None, weights }
     }
 
     /// Number of documents.
@@ -98,6 +118,21 @@ impl PairBlock {
     /// Number of pairs of documents with different labels.
     pub fn pairs(&self) -> u64 {
         self.pairs
+    }
+
+    /// Sum of the weights of all pairs.
+    pub fn total_weight(&self) -> f64 {
+        self.weights().map_or(self.pairs as f64, |weights| weights.total)
+    }
+
+    /// The weights of the pairs; `None` if all are 1.
+    pub(super) fn weights(&self) -> Option<&Weights> {
+        self.weights.as_deref()
+    }
+
+    /// The weight of a pair of sorted documents, the better one first.
+    pub(super) fn pair_weight(&self, a: usize, b: usize) -> f64 {
+        self.weights().map_or(1.0, |weights| weights.pair(a, b))
     }
 
     /// For each sorted document its position in the given order.
@@ -145,6 +180,10 @@ impl PairBlock {
     pub(super) fn full_laplacian(&self, factor: f64, out: &mut Vec<Lanes>) {
         let (n, width) = (self.n_docs(), self.width);
         out.clear();
+        if let Some(weights) = self.weights() {
+            out.extend(lanes::scaled(&weights.laplacian(&self.start, &self.x, width), factor));
+            return;
+        }
         out.resize(n * width, Lanes::ZERO);
         let mut total = vec![Lanes::ZERO; width];
         (0..n).for_each(|a| lanes::axpy(1.0, self.row(a), &mut total));
@@ -194,10 +233,15 @@ fn centered_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize)
     rows
 }
 
-/// m, the sum of `k_a x_a`.
-fn pair_sum(x: &[Lanes], width: usize, start: &[u32]) -> Vec<Lanes> {
+/// m, the sum of `k_a x_a`, or of the weights of pairs at a times `x_a`.
+fn pair_sum(x: &[Lanes], width: usize, start: &[u32], weights: Option<&Weights>) -> Vec<Lanes> {
     let n = start.len();
     let mut sum = vec![Lanes::ZERO; width];
+    if let Some(weights) = weights {
+        let balances = weights.balance.iter().enumerate();
+        balances.for_each(|(a, balance)| lanes::axpy(*balance, &x[a * width..(a + 1) * width], &mut sum));
+        return sum;
+    }
     let mut first = 0;
     while first < n {
         let end = start[first] as usize;

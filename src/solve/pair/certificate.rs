@@ -4,7 +4,7 @@ use super::PairProblem;
 use crate::control::Ticks;
 use crate::math::lanes;
 
-/// P(w), pair by pair: the sum of c L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
+/// P(w), pair by pair: the sum of c times the weight of the pair times L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
 pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
     let value = problem.loss().def().value;
     let mut loss = 0.0;
@@ -18,7 +18,7 @@ pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
             ticks.add(labels.len());
             for b in 0..labels.len() {
                 if labels[a] > labels[b] {
-                    query_loss += value(scores[a] - scores[b]);
+                    query_loss += block.pair_weight(a, b) * value(scores[a] - scores[b]);
                 }
             }
         }

@@ -3,6 +3,7 @@
 //! ```text
 //! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of L(s_a - s_b) + v.w + lambda |w - w0|^2
 //!
+//! c_g    weight of each pair of the query; with weights of pairs (`weights`) c of a pair is c_g times its weight
 //! L      loss of a pair; the default is the hinge max(0, 1 - (s_a - s_b))
 //! v, w0  linear term and center of the penalty; the default is 0
 //! s = X w                scores of the m documents with b features
@@ -37,17 +38,19 @@ mod dual;
 mod newton;
 mod psi;
 mod reduce;
+mod weights;
 
 pub use block::PairBlock;
 pub use certificate::certificate;
 pub use dual::{ADMM, DUAL_DESCENT};
 pub use newton::{NEWTON, NEWTON_ON_PAIRS, largest_chunk_count};
 pub use reduce::reduced_dim;
+pub use weights::PairWeighting;
 
 use super::{Solution, SolveOptions, SolveReport, Stop, check};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::loss::{Loss, PairLoss};
+use crate::loss::{Loss, PairLoss, PairWeights};
 
 /// Largest number of features. A fit needs several matrices of 8 b^2 bytes and b^3 / 3 multiplications per iteration.
 const MOST_FEATURES: usize = 10_000;
@@ -133,7 +136,7 @@ impl<'a> PairProblem<'a> {
 
     /// Queries with a positive weight and at least one pair.
     fn useful_blocks(&self) -> impl Iterator<Item = (&'a PairBlock, f64)> + '_ {
-        self.blocks.iter().copied().filter(|(block, weight)| *weight > 0.0 && block.pairs() > 0)
+        self.blocks.iter().copied().filter(|(block, weight)| *weight > 0.0 && block.total_weight() > 0.0)
     }
 
     /// Number of features.
@@ -181,7 +184,7 @@ pub fn path(
     control: &Control,
 ) -> Result<Vec<Solution>> {
     lambdas.iter().try_for_each(|&lambda| check::lambda(lambda))?;
-    options.solver.check(&Loss::Pair(problem.loss))?;
+    options.solver.check(&Loss::Pair(problem.loss, PairWeights::Equal))?;
     Ok(solve_all(problem, lambdas, options, control))
 }
 

@@ -69,7 +69,7 @@ impl<'p, 'a> Descent<'p, 'a> {
 
     /// Solves convex problems until the objective decreases by less than `tolerance`.
     fn run(mut self, tolerance: f64, convex: impl Fn(&PairProblem<'_>) -> Option<Solution>) -> Solution {
-        let mut balance = vec![0; self.problem.blocks().iter().map(|(block, _)| block.n_docs()).sum()];
+        let mut balance = vec![0.0; self.problem.blocks().iter().map(|(block, _)| block.n_docs()).sum()];
         for _ in 0..MOST_STEPS {
             let next = self.misranked();
             if next == balance || matches!(self.report.stop, Stop::Interrupted | Stop::Empty) {
@@ -109,20 +109,22 @@ impl<'p, 'a> Descent<'p, 'a> {
         decrease > tolerance * objective.abs()
     }
 
-    /// For each document of each query, the number of its pairs with a margin below 0 in which it is the better one,
-    /// minus the number of those in which it is the worse one. Equal balances give equal convex problems.
-    fn misranked(&self) -> Vec<i64> {
+    /// For each document of each query, the weight of its pairs with a margin below 0 in which it is the better one, minus
+    /// the weight of those in which it is the worse one. Equal balances give equal convex problems.
+    fn misranked(&self) -> Vec<f64> {
         let w = lanes::from_slice(&self.w);
         let (mut all, mut ticks) = (Vec::new(), Ticks::default());
         for (block, _) in self.problem.blocks() {
             let scores: Vec<f64> = (0..block.n_docs()).map(|a| lanes::dot(block.row(a), &w)).collect();
-            let mut balance = vec![0; scores.len()];
+            let mut balance = vec![0.0; scores.len()];
             for (a, &first) in block.start().iter().enumerate() {
                 ticks.add(scores.len() - first as usize);
                 for b in first as usize..scores.len() {
-                    let misranked = i64::from(scores[a] < scores[b]);
-                    balance[a] += misranked;
-                    balance[b] -= misranked;
+                    if scores[a] < scores[b] {
+                        let weight = block.pair_weight(a, b);
+                        balance[a] += weight;
+                        balance[b] -= weight;
+                    }
                 }
             }
             all.append(&mut balance);
@@ -131,13 +133,13 @@ impl<'p, 'a> Descent<'p, 'a> {
     }
 
     /// The problem's linear term plus the sum of c z over misranked pairs.
-    fn linear_term(&self, balance: &[i64]) -> Vec<f64> {
+    fn linear_term(&self, balance: &[f64]) -> Vec<f64> {
         let dim = self.problem.dim;
         let mut linear_term = vec![Lanes::ZERO; lanes::blocks_for(dim)];
         let mut balance = balance.iter();
         for (block, weight) in self.problem.blocks() {
             for (document, &balance) in (0..block.n_docs()).zip(balance.by_ref()) {
-                lanes::axpy(weight * balance as f64, block.row(document), &mut linear_term);
+                lanes::axpy(weight * balance, block.row(document), &mut linear_term);
             }
         }
         if let Some(own) = &self.problem.linear_term {

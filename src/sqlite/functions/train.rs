@@ -339,7 +339,8 @@ impl Request {
 }
 
 fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
-    ReadSpec::judged(input.constraint, order, input.columns == Columns::Features)
+    let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
+    ReadSpec { doc_weights: input.doc_weights, ..judged }
 }
 
 /// Refuses a model that is too long for one value of the database: before training by the bytes that are known, after it by

@@ -20,7 +20,7 @@ use super::train::{
 };
 use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
-use crate::algorithm::{self, AlgorithmDef, PreviousFit, ResumeFn, TrainingSet};
+use crate::algorithm::{self, AlgorithmDef, DocWeights, PreviousFit, ResumeFn, TrainingSet};
 use crate::arrange::ListConstraint;
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
@@ -160,6 +160,7 @@ impl Request<'_> {
             model: Some(model),
             feature_set: FeatureSet::Known,
             previous,
+            doc_weights: DocWeights::RefusedBy("perceptron"),
             ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
         };
         let SourceRows { data, roles, read_report } =

@@ -12,6 +12,7 @@ use rusqlite::{Connection, Row, Statement};
 use super::params::bind;
 use super::roles::{FeatureColumns, Roles};
 use super::{Source, quote};
+use crate::algorithm::DocWeights;
 use crate::arrange::ListConstraint;
 use crate::data::{
     ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues,
@@ -45,7 +46,7 @@ pub enum FeatureSet {
     Known,
 }
 
-/// Largest weight of a query: sums of weighted losses stay finite.
+/// Largest weight of a query or document: sums of weighted losses stay finite.
 const MAX_WEIGHT: f64 = 1e100;
 
 /// What to read from a source.
@@ -65,6 +66,8 @@ pub struct ReadSpec<'a> {
     pub only: Option<&'a Id>,
     /// The constraint whose groups are read.
     pub constraint: ListConstraint,
+    /// Whether documents may have weights.
+    pub doc_weights: DocWeights,
     /// The order of the data set.
     pub order: RowOrder,
     /// Summaries of the features in the rows of earlier calls; may be empty.
@@ -82,6 +85,7 @@ impl<'a> ReadSpec<'a> {
             features,
             only: None,
             constraint,
+            doc_weights: DocWeights::Taken,
             order,
             previous: &[],
         }
@@ -241,6 +245,7 @@ impl<'a> Reader<'a> {
         let query_values = self.query_values(row, &refuse)?;
         self.check_ids(ids, &refuse)?;
         let relevance = self.relevance(row, &refuse)?;
+        let doc_weight = self.doc_weight(row, &refuse)?;
         // 2. Numbers in columns that are named like ids (rule 2.12).
         if let Some(like_ids) = &self.roles.like_ids {
             for &column in &like_ids.columns {
@@ -251,7 +256,7 @@ impl<'a> Reader<'a> {
         }
         // 3. Features go straight into the builder, which checks them.
         let query = query.unwrap_or_default();
-        builder.begin(NewRow { query, doc, relevance, group, query_values })?;
+        builder.begin(NewRow { query, doc, relevance, doc_weight, group, query_values })?;
         self.read_features(row, builder)
     }
 
@@ -295,6 +300,14 @@ impl<'a> Reader<'a> {
             };
             refuse(column, format!("{}; allowed are finite numbers{advice}", describe(found)))
         })
+    }
+
+    fn doc_weight(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<Option<f64>> {
+        let Some(column) = self.roles.doc_weight else { return Ok(None) };
+        let found = self.value(row, column)?;
+        let number = number_of(found).filter(|value| (0.0..=MAX_WEIGHT).contains(value));
+        let allowed = "allowed are numbers from 0 to 1e100";
+        number.map(Some).ok_or_else(|| refuse(column, format!("{}; {allowed}", describe(found))))
     }
 
     fn query_values(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<QueryValues> {

@@ -49,6 +49,8 @@ pub struct Roles {
     pub relevance: Option<usize>,
     /// The query's weight.
     pub weight: Option<usize>,
+    /// The document's weight.
+    pub doc_weight: Option<usize>,
     /// The diversity value or slot, if the constraint has one.
     pub group: Option<usize>,
     constraint: ListConstraint,
@@ -79,12 +81,20 @@ impl Roles {
         let relevance = choice.required("relevance", spec.reads_relevance())?;
         let doc = choice.required("doc", spec.needs_doc_ids())?;
         let (weight, slot) = (choice.one("weight")?, choice.one("slot")?);
+        let doc_weight = choice.one("doc_weight")?;
+        if let Some((column, problem)) = doc_weight.zip(spec.doc_weights.problem()) {
+            let name = &names[column];
+            return Err(source.error(format!(
+                "the column \"{name}\" has the role doc_weight, but {problem}, or ignore the column: \
+                 {{\"columns\": {{\"ignore\": [\"{name}\"]}}}}"
+            )));
+        }
         let group = choice.group(constraint, slot, options.text("diversify_by"))?;
         let mut ignored = choice.listed("ignore")?.unwrap_or_default();
         // A slot is never a feature (rule 2.8).
         ignored.extend(slot.filter(|_| constraint != ListConstraint::Slots));
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
-        let mut taken: Vec<usize> = [query, doc, relevance, weight, group].into_iter().flatten().collect();
+        let mut taken: Vec<usize> = [query, doc, relevance, weight, doc_weight, group].into_iter().flatten().collect();
         taken.extend(&ignored);
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
@@ -101,6 +111,7 @@ impl Roles {
             doc,
             relevance,
             weight,
+            doc_weight,
             group,
             constraint,
             features,
@@ -172,6 +183,7 @@ impl Roles {
             doc: self.name(self.doc),
             relevance: self.name(self.relevance),
             weight: self.name(self.weight),
+            doc_weight: self.name(self.doc_weight),
             slot: self.name(self.group.filter(|_| self.constraint == ListConstraint::Slots)),
             features: vector(&self.features),
             query_features: self.query_features.as_ref().and_then(vector),
@@ -208,6 +220,7 @@ pub fn as_json(columns: &TrainingColumns, (features, query_features): (Value, Va
         ("query_features", query_features),
         ("ignored", json!(columns.ignored)),
     ];
-    let slot = columns.slot.as_ref().map(|slot| ("slot", json!(slot)));
-    entries.into_iter().chain(slot).map(|(key, value)| (key.to_owned(), value)).collect()
+    let optional = [("doc_weight", &columns.doc_weight), ("slot", &columns.slot)];
+    let optional = optional.into_iter().filter_map(|(role, column)| Some((role, json!(column.as_ref()?))));
+    entries.into_iter().chain(optional).map(|(key, value)| (key.to_owned(), value)).collect()
 }

@@ -58,8 +58,10 @@ fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &C
 #[derive(Clone, Copy)]
 struct Document<'a> {
     row: &'a [Lanes],
-    /// c of its pairs.
+    /// c of its pairs as the better document is `weight` times (`better` - `worse` of the other one).
     weight: f64,
+    better: f64,
+    worse: f64,
     /// Its first lower document, and its pair with that one.
     first_low: usize,
     first_pair: usize,
@@ -97,20 +99,27 @@ impl<'a> Descent<'a> {
     fn new(pairs: &'a Pairs<'a>, loss: PairLoss) -> Self {
         let mut documents = Vec::with_capacity(pairs.documents);
         for part in &pairs.parts {
-            let rows = (0..part.block.n_docs()).map(|document| Document {
-                row: part.block.row(document),
-                weight: part.weight,
-                first_low: 0,
-                first_pair: 0,
+            let mut first_pair = part.first_pair;
+            let rows = part.block.start().iter().enumerate().map(|(document, &start)| {
+                let before = first_pair;
+                first_pair += part.block.n_docs() - start as usize;
+                let weights = part.block.weights().map(|weights| weights.of_document(document));
+                let (weight, better, worse) = weights.unwrap_or((1.0, 1.0, 0.0));
+                Document {
+                    row: part.block.row(document),
+                    weight: part.weight * weight,
+                    better,
+                    worse,
+                    first_low: part.documents.start + start as usize,
+                    first_pair: before,
+                }
             });
             documents.extend(rows);
         }
         let factor = if loss == PairLoss::SquaredHinge { 2.0 } else { 1.0 };
         let mut alpha = vec![0.0; pairs.count];
         for row in pairs.rows() {
-            alpha[row.pairs.clone()].fill(factor * row.weight);
-            documents[row.high].first_low = row.low.start;
-            documents[row.high].first_pair = row.pairs.start;
+            alpha[row.pairs].fill(factor * row.weight);
         }
         let alpha_z = lanes::scaled(&pairs.pair_sum, factor);
         let (w, started, active) = (vec![Lanes::ZERO; pairs.width], false, Vec::new());
@@ -242,7 +251,7 @@ impl<const SQUARED: bool> SimdTask for Sweep<'_, '_, SQUARED> {
             let (higher, lower) = (&documents[high as usize], &documents[low as usize]);
             let alpha = &mut alpha[higher.first_pair + (low as usize - higher.first_low)];
             let (margin, size) = margin_and_size(higher.row, lower.row, w);
-            let (c, u) = (higher.weight, 1.0 - margin);
+            let (c, u) = (higher.weight * (higher.better - lower.worse), 1.0 - margin);
             let (alpha_squares, largest) = if SQUARED { (0.5 / c, f64::INFINITY) } else { (0.0, c) };
             let gradient = u - alpha_squares * *alpha;
             let free = (gradient < 0.0 && *alpha > 0.0) || (gradient > 0.0 && *alpha < largest);

@@ -35,10 +35,10 @@ pub(super) struct Part<'a> {
     pub first_pair: usize,
 }
 
-/// The pairs of one document that has lower documents.
+/// Pairs of one document that has lower documents: all of them, or with weights of pairs those with one lower grade.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// c.
+    /// c, above 0.
     pub weight: f64,
     /// The higher document a.
     pub high: usize,
@@ -103,7 +103,7 @@ impl<'a> Pairs<'a> {
         self.documents = documents.end;
         self.parts.push(Part { block, weight, documents, first_pair: self.count });
         self.count += block.pairs() as usize;
-        self.total_weight += weight * block.pairs() as f64;
+        self.total_weight += weight * block.total_weight();
         lanes::axpy(weight, block.pair_sum(), &mut self.pair_sum);
     }
 
@@ -157,6 +157,12 @@ impl<'a> Pairs<'a> {
         for part in &self.parts {
             let (start, first) = (part.block.start(), part.documents.start);
             let scores = &scores[part.documents.clone()];
+            if let Some(weights) = part.block.weights() {
+                let rows: Vec<Lanes> = scores.iter().map(|score| Lanes([*score; LANES])).collect();
+                let product = weights.laplacian(start, &rows, 1);
+                product.iter().enumerate().for_each(|(i, row)| g[first + i] = part.weight * row.0[0]);
+                continue;
+            }
             let (n, total) = (scores.len() as f64, scores.iter().sum::<f64>());
             let mut a = 0;
             while a < scores.len() {
@@ -200,14 +206,30 @@ impl Part<'_> {
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let n = self.block.n_docs();
         let mut first_pair = self.first_pair;
-        self.block.start().iter().enumerate().take_while(move |(_, start)| (**start as usize) < n).map(
-            move |(a, &start)| {
-                let low = self.documents.start + start as usize..self.documents.end;
-                let pairs = first_pair..first_pair + low.len();
-                first_pair = pairs.end;
-                Row { weight: self.weight, high: self.documents.start + a, low, pairs }
-            },
-        )
+        let documents = self.block.start().iter().enumerate();
+        documents.take_while(move |(_, start)| (**start as usize) < n).flat_map(move |(a, &start)| {
+            let before = first_pair;
+            first_pair += n - start as usize;
+            self.parts_of_row(a, start as usize, before)
+        })
+    }
+
+    /// The row of a document, cut into pairs of equal weight. Pairs without weight are left out; their alpha stays 0.
+    fn parts_of_row(&self, a: usize, start: usize, first_pair: usize) -> impl Iterator<Item = Row> + '_ {
+        let (n, of_query) = (self.block.n_docs(), self.documents.start);
+        let mut first = start;
+        let next = move || {
+            let low = first;
+            let (end, weight) = match self.block.weights() {
+                _ if low >= n => return None,
+                None => (n, self.weight),
+                Some(weights) => (self.block.start()[low] as usize, self.weight * weights.pair(a, low)),
+            };
+            first = end;
+            let pairs = first_pair + (low - start)..first_pair + (end - start);
+            Some(Row { weight, high: of_query + a, low: of_query + low..of_query + end, pairs })
+        };
+        std::iter::from_fn(next).filter(|row| row.weight > 0.0)
     }
 }
 

@@ -7,11 +7,12 @@ use super::pass::{self, Center, Half, PAD, Stored, Update};
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::simd;
 use crate::solve::PairBlock;
+use crate::solve::pair::weights::{EightWeights, Equal};
 
 /// Sums of a pass over all pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
-    /// Sum of c L, of the hinge c max(u, 0).
+    /// Sum of c L, of the hinge c max(u, 0); c includes the weights of pairs.
     pub loss: f64,
     /// Sum of alpha.
     pub alpha: f64,
@@ -190,6 +191,23 @@ simd! {
     }
 }
 
+/// Passes over the pairs of one query around its stored centers, or around 1/2 without any.
+#[inline(always)]
+fn pass_query(
+    start: &[u32],
+    (scaled, inverse): (&[Lanes], f64),
+    centers: &[Lanes],
+    weights: impl EightWeights,
+    rows: &mut Vec<pass::RowSums>,
+    g: &mut [Lanes],
+) -> (f64, f64) {
+    if centers.is_empty() {
+        pass::pass(start, scaled, inverse, &mut Half, weights, rows, g)
+    } else {
+        pass::pass(start, scaled, inverse, &mut Stored(centers), weights, rows, g)
+    }
+}
+
 simd! {
     /// Passes over all pairs at (accepted scores) + step * Xd.
     pub(super) fn pass<'c, 'a>(chunk: &'c mut Chunk<'a>, step: f64, delta: f64) -> Sums {
@@ -205,11 +223,10 @@ simd! {
             scale(scores, inverse, scaled);
             // 2. Its pairs, around the stored centers if there are any.
             g.fill(Lanes::ZERO);
-            let start = part.block.start();
-            let (hinge, alpha) = if centers.is_empty() {
-                pass::pass(start, scaled, inverse, &mut Half, rows, g)
-            } else {
-                pass::pass(start, scaled, inverse, &mut Stored(&centers[part.pairs..]), rows, g)
+            let (start, centers) = (part.block.start(), centers.get(part.pairs..).unwrap_or_default());
+            let (hinge, alpha) = match part.block.weights() {
+                None => pass_query(start, (scaled, inverse), centers, Equal, rows, g),
+                Some(weights) => pass_query(start, (scaled, inverse), centers, weights, rows, g),
             };
             // 3. Its sums with their weight.
             sums.loss += part.weight * (hinge * delta);
@@ -275,7 +292,7 @@ simd! {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             let mut update = Update(&mut centers[part.pairs..]);
-            pass::pass(part.block.start(), scaled, inverse, &mut update, rows, &mut g[part.range()]);
+            pass::pass(part.block.start(), scaled, inverse, &mut update, Equal, rows, &mut g[part.range()]);
         }
     }
 }

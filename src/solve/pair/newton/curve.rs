@@ -11,6 +11,7 @@ use crate::control::Ticks;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::simd;
 use crate::solve::PairBlock;
+use crate::solve::pair::weights::{EightWeights, Equal};
 
 /// A loss as a function of the margin, for eight pairs at a time. A margin of 1e30 means padding and must give zeros.
 pub(super) trait Curve: Copy + Send + Sync {
@@ -61,6 +62,16 @@ impl LossSum {
         self.logarithms += Lanes(self.product.0.map(libm::log)).fold();
         self.product = Lanes([1.0; LANES]);
         self.factors = 0;
+    }
+
+    /// Adds the sums of another one, times these weights.
+    #[inline(always)]
+    fn add_weighted(&mut self, other: &Self, times: impl Fn(Lanes) -> Lanes) {
+        let mut value = other.plain;
+        if other.factors > 0 {
+            value.add_scaled(1.0, &Lanes(other.product.0.map(libm::log)));
+        }
+        self.plain.add_scaled(1.0, &times(value));
     }
 
     fn total(mut self) -> f64 {
@@ -180,6 +191,9 @@ fn margins(s: f64, others: &Lanes, hide: &Lanes) -> Lanes {
 /// Operations, for [`Ticks`], of eight pairs.
 const CURVE_COST: usize = 16;
 
+/// The same with weights of pairs, whose loss needs eight logarithms.
+const WEIGHTED_COST: usize = 64;
+
 simd! {
     /// Passes over all pairs at (accepted scores) + step * Xd.
     pub(super) fn pass<'c, 'a; C: Curve>(chunk: &'c mut Chunk<'a>, curve: C, step: f64) -> Sums {
@@ -190,7 +204,12 @@ simd! {
                 (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
             chunk::step_scores(&accepted[part.range()], step, direction_scores, scores);
             g.fill(Lanes::ZERO);
-            sums.loss += part.weight * pass_query(curve, part.block.start(), scores, g);
+            let start = part.block.start();
+            sums.loss += part.weight
+                * match part.block.weights() {
+                    None => pass_query(curve, start, scores, g),
+                    Some(weights) => weighted_pass(curve, weights, start, scores, g),
+                };
             chunk::finish(part.weight, scores, direction_scores, g, &mut sums);
         }
         sums
@@ -217,6 +236,35 @@ fn pass_query<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lane
     loss.total()
 }
 
+/// As [`pass_query`], each pair times its weight.
+#[inline(always)]
+fn weighted_pass<C: Curve>(
+    curve: C,
+    weights: impl EightWeights,
+    start: &[u32],
+    scores: &[Lanes],
+    g: &mut [Lanes],
+) -> f64 {
+    let (mut loss, mut ticks) = (LossSum::new(), Ticks::default());
+    for (a, &first) in start.iter().enumerate().take_while(|(_, first)| (**first as usize) < start.len()) {
+        let (s, first) = (lanes::get(scores, a), first as usize);
+        let mut hide = &HIDE[first % LANES];
+        let mut row = Lanes::ZERO;
+        ticks.add(WEIGHTED_COST * (scores.len() - first / LANES));
+        for (block, (others, column)) in scores.iter().zip(g.iter_mut()).enumerate().skip(first / LANES) {
+            let times = |values: Lanes| weights.times(a, block, values);
+            let mut of_pairs = LossSum::new();
+            let p = times(curve.negative_slope(&margins(s, others, hide), &mut of_pairs));
+            loss.add_weighted(&of_pairs, times);
+            row.add_scaled(1.0, &p);
+            column.add_scaled(-1.0, &p);
+            hide = &HIDE[0];
+        }
+        *lanes::get_mut(g, a) += row.fold();
+    }
+    loss.total()
+}
+
 simd! {
     /// out += sum of c k z z' over all pairs at the accepted point.
     pub(super) fn add_hessian<'c, 'a; C: Curve>(chunk: &'c mut Chunk<'a>, curve: C, out: &'c mut [Lanes]) {
@@ -224,16 +272,26 @@ simd! {
         let (mut weights, mut laplacian) = (Vec::new(), Vec::new());
         for part in parts.iter() {
             let (block, scores) = (part.block, &accepted[part.range()]);
-            pair_weights(curve, -part.weight, block.start(), scores, &mut weights);
+            let (factor, start) = (-part.weight, block.start());
+            match block.weights() {
+                None => pair_weights(curve, (factor, Equal), start, scores, &mut weights),
+                Some(own) => pair_weights(curve, (factor, own), start, scores, &mut weights),
+            }
             laplacian_times(block, &weights, part.blocks, &mut laplacian);
             lanes::add_gram(block.x(), &laplacian, block.width(), block.n_docs(), out);
         }
     }
 }
 
-/// factor * k for all pairs of a query as a symmetric matrix, shape `(n, 8 ceil(n / 8))`.
+/// factor * w * k for all pairs of a query as a symmetric matrix, shape `(n, 8 ceil(n / 8))`.
 #[inline(always)]
-fn pair_weights<C: Curve>(curve: C, factor: f64, start: &[u32], scores: &[Lanes], weights: &mut Vec<Lanes>) {
+fn pair_weights<C: Curve>(
+    curve: C,
+    (factor, own): (f64, impl EightWeights),
+    start: &[u32],
+    scores: &[Lanes],
+    weights: &mut Vec<Lanes>,
+) {
     let (n, blocks) = (start.len(), scores.len());
     weights.clear();
     weights.resize(n * blocks, Lanes::ZERO);
@@ -243,7 +301,7 @@ fn pair_weights<C: Curve>(curve: C, factor: f64, start: &[u32], scores: &[Lanes]
         let mut hide = &HIDE[first % LANES];
         ticks.add(CURVE_COST * (blocks - first / LANES));
         for (block, others) in scores.iter().enumerate().skip(first / LANES) {
-            let curvature = curve.curvature(&margins(s, others, hide));
+            let curvature = own.times(a, block, curve.curvature(&margins(s, others, hide)));
             weights[a * blocks + block].add_scaled(factor, &curvature);
             hide = &HIDE[0];
         }

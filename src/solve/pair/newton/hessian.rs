@@ -7,6 +7,7 @@
 
 use crate::math::lanes::{self, Lanes};
 use crate::solve::PairBlock;
+use crate::solve::pair::weights::Weights;
 
 /// Rows z collected before they are multiplied.
 const BATCH: usize = 128;
@@ -23,7 +24,7 @@ pub(super) struct Products {
 }
 
 impl Products {
-    /// h += weight * sum of z z' over the given pairs. Some rows may wait until [`Self::finish`].
+    /// h += weight * sum of w z z' over the given pairs, w their weights. Some rows may wait until [`Self::finish`].
     #[inline(always)]
     pub(super) fn add_pairs(
         &mut self,
@@ -37,8 +38,10 @@ impl Products {
             lanes::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
             return;
         }
-        let factor = weight.sqrt();
+        let equal = weight.sqrt();
         for &(a, b) in pairs {
+            let of_pair = |weights: &Weights| (weight * weights.pair(a as usize, b as usize)).sqrt();
+            let factor = block.weights().map_or(equal, of_pair);
             let rows = block.row(a as usize).iter().zip(block.row(b as usize));
             self.waiting.extend(rows.map(|(high, low)| {
                 let mut z = Lanes::ZERO;
@@ -73,7 +76,7 @@ impl Products {
         }
     }
 
-    /// Y = weight * (D X - A X) for the graph of the given pairs.
+    /// Y = weight * (D X - A X) for the graph of the given pairs with their weights.
     #[inline(always)]
     fn zone_laplacian(&mut self, block: &PairBlock, pairs: &[(u32, u32)], weight: f64) {
         let (n, width) = (block.n_docs(), block.width());
@@ -83,10 +86,11 @@ impl Products {
         self.laplacian.resize(n * width, Lanes::ZERO);
         for &(a, b) in pairs {
             let (a, b) = (a as usize, b as usize);
-            self.degree[a] += 1.0;
-            self.degree[b] += 1.0;
-            lanes::axpy(-1.0, block.row(b), &mut self.laplacian[a * width..(a + 1) * width]);
-            lanes::axpy(-1.0, block.row(a), &mut self.laplacian[b * width..(b + 1) * width]);
+            let w = block.pair_weight(a, b);
+            self.degree[a] += w;
+            self.degree[b] += w;
+            lanes::axpy(-w, block.row(b), &mut self.laplacian[a * width..(a + 1) * width]);
+            lanes::axpy(-w, block.row(a), &mut self.laplacian[b * width..(b + 1) * width]);
         }
         for (a, degree) in self.degree.iter().enumerate() {
             for (target, x) in self.laplacian[a * width..(a + 1) * width].iter_mut().zip(block.row(a)) {

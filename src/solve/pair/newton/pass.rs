@@ -5,12 +5,15 @@
 //! a dual point. With p0 = 1/2 the quadratic zone |u| < delta / 2 is centered on the kink, and a pass stores nothing
 //! per pair. In multiplier rounds p0 is stored per pair: the p of the previous round.
 //!
+//! With weights of pairs (`weights`) alpha = c w p is in the box \[0, c w\]; p and the centers do not depend on w.
+//!
 //! Scores are divided by delta and padded with [`PAD`] to a multiple of eight, so a pair costs a few additions and
 //! comparisons, and padding gives p = 0 and no loss. Cost T pairs; no feature is read.
 #![allow(clippy::inline_always)]
 
 use crate::control::Ticks;
 use crate::math::lanes::{self, LANES, Lanes};
+use crate::solve::pair::weights::EightWeights;
 
 /// Operations, for [`Ticks`], of eight pairs.
 pub(super) const BLOCK_COST: usize = 4;
@@ -94,8 +97,8 @@ pub(super) struct RowSums {
     hinge: Lanes,
 }
 
-/// Sums of p by document: `g[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the lower
-/// one. Returns (sum of max(u, 0) / delta, sum of p). `rows` is a buffer with one entry per document: compilers keep
+/// Sums of w p by document: `g[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the lower
+/// one. Returns (sum of w max(u, 0) / delta, sum of w p), w the weights of the pairs. `rows` is a buffer with one entry per document: compilers keep
 /// sums in wide registers only if all their lanes are stored.
 #[inline(always)]
 pub(super) fn pass(
@@ -103,6 +106,7 @@ pub(super) fn pass(
     scaled: &[Lanes],
     one: f64,
     center: &mut impl Center,
+    weights: impl EightWeights,
     rows: &mut Vec<RowSums>,
     g: &mut [Lanes],
 ) -> (f64, f64) {
@@ -125,9 +129,11 @@ pub(super) fn pass(
         let mut row = RowSums::default();
         let mut hidden = scores[0];
         hidden.add_scaled(1.0, &HIDE[first % LANES]);
-        eight_pairs(shift, &hidden, center, index, &mut columns[0], &mut row);
+        let times = |values: Lanes| weights.times(a, lower, values);
+        eight_pairs((shift, &hidden), center, index, times, &mut columns[0], &mut row);
         for (offset, (scores, column)) in scores.iter().zip(columns).enumerate().skip(1) {
-            eight_pairs(shift, scores, center, index + offset, column, &mut row);
+            let times = |values: Lanes| weights.times(a, lower + offset, values);
+            eight_pairs((shift, scores), center, index + offset, times, column, &mut row);
         }
         index += scores.len();
         *sums = row;
@@ -143,28 +149,32 @@ pub(super) fn pass(
     (hinge.fold(), total)
 }
 
-/// Eight pairs of one document.
+/// Eight pairs of one document; `times` multiplies by their weights.
 #[inline(always)]
 fn eight_pairs(
-    shift: f64,
-    scores: &Lanes,
+    (shift, scores): (f64, &Lanes),
     center: &mut impl Center,
     index: usize,
+    times: impl Fn(Lanes) -> Lanes,
     column: &mut Lanes,
     row: &mut RowSums,
 ) {
     let middle = center.get(index);
-    let mut p = Lanes::ZERO;
+    let (mut p, mut violation) = (Lanes::ZERO, Lanes::ZERO);
     for lane in 0..LANES {
         let u = shift + scores.0[lane];
         let t = u + middle.0[lane];
         let t = if t > 0.0 { t } else { 0.0 };
         p.0[lane] = if t < 1.0 { t } else { 1.0 };
-        row.hinge.0[lane] += if u > 0.0 { u } else { 0.0 };
+        violation.0[lane] = if u > 0.0 { u } else { 0.0 };
+    }
+    center.put(index, p);
+    let (p, violation) = (times(p), times(violation));
+    for lane in 0..LANES {
+        row.hinge.0[lane] += violation.0[lane];
         row.p.0[lane] += p.0[lane];
         column.0[lane] -= p.0[lane];
     }
-    center.put(index, p);
 }
 
 /// Lists the pairs (a, b) of the quadratic zone, 0 < p0 + u / delta < 1, in the order of a.
@@ -225,6 +235,7 @@ pub(super) fn largest_margin(start: &[u32], scores: &[Lanes]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::pair::weights::Equal;
 
     /// Eleven documents with labels 3 3 2 1 1 1 1 1 1 0 0.
     const START: [u32; 11] = [2, 2, 3, 9, 9, 9, 9, 9, 9, 11, 11];
@@ -257,7 +268,7 @@ mod tests {
             }
         }
         let mut g = vec![Lanes::ZERO; 2];
-        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, &mut Vec::new(), &mut g);
+        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, Equal, &mut Vec::new(), &mut g);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
         (0..11).for_each(|i| assert!((lanes::get(&g, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
@@ -266,7 +277,7 @@ mod tests {
         assert_eq!(found, zone_pairs);
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
-        let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), &mut Vec::new(), &mut again);
+        let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);
         assert_eq!((sums, again), ((scaled_hinge, sum), g));
     }
 

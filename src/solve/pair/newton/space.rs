@@ -35,7 +35,7 @@ pub(super) struct Space<'a> {
     pub total_weight: f64,
     /// Number of pairs.
     pub pairs: u64,
-    /// Sum of c z over all pairs.
+    /// Sum of c z over all pairs, weights of pairs included.
     pub pair_sum: Vec<Lanes>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Space<'a> {
         let (mut pairs, mut total_weight, mut pair_sum) = (0, 0.0, vec![Lanes::ZERO; width]);
         for (block, weight) in problem.useful_blocks() {
             lanes::axpy(weight, block.pair_sum(), &mut pair_sum);
-            total_weight += weight * block.pairs() as f64;
+            total_weight += weight * block.total_weight();
             pairs += block.pairs();
             parts.push((block, weight));
             sum += work(block);

@@ -129,7 +129,7 @@ fn a_solver_refuses_a_loss_that_it_does_not_take() {
     use crate::solve::{PairMethod, SOLVERS, SolverDef};
     let method = PairMethod { losses: &[PairLoss::Hinge], path: SOLVERS[0].pair_path() };
     let hinge_only = SolverDef { name: "test", summary: "", pair: Some(method), list: None };
-    assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi)));
-    let error = hinge_only.check(&Loss::Pair(PairLoss::Logistic)).unwrap_err().to_string();
+    assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi, PairWeights::Equal)));
+    let error = hinge_only.check(&Loss::Pair(PairLoss::Logistic, PairWeights::Equal)).unwrap_err().to_string();
     assert_eq!(error, "the solver 'test' does not take the loss 'logistic', which is taken by: auto, newton");
 }

@@ -31,6 +31,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("features", &["features"]),
     ("query_features", &["query_features"]),
     ("weight", &["weight"]),
+    ("doc_weight", &["doc_weight"]),
     ("slot", &["slot"]),
 ];
 
@@ -158,7 +159,7 @@ impl<'a> ColumnChoice<'a> {
         }
         let needed = match role {
             "relevance" => Judgments::Relevance,
-            "weight" => Judgments::RelevanceAndWeight,
+            "weight" | "doc_weight" => Judgments::RelevanceAndWeight,
             _ => Judgments::Unread,
         };
         if self.spec.judgments < needed {
