@@ -458,6 +458,7 @@ const WRONG_DEPENDENT: &[Change<Dependent>] = &[
     ("documents too many", |d| d.documents[0] += 1),
     ("elements of 3 bytes", |d| d.element_bytes = 3),
     ("elements of 4 bytes", |d| d.element_bytes = 4),
+    ("weights of documents without blocks of them", |d| d.has_doc_weights = true),
 ];
 
 #[test]

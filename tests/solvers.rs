@@ -4,6 +4,8 @@
 
 #[path = "solvers/interior_point.rs"]
 mod interior_point;
+#[path = "solvers/pair_weights.rs"]
+mod pair_weights;
 
 use std::path::Path;
 

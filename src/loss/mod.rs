@@ -164,7 +164,10 @@ impl Loss {
             Self::Pair(..) if weights.is_empty() => pair_count(labels) > 0,
             Self::Pair(..) => weighted().any(|better| labels.iter().any(|worse| better > *worse)),
             Self::List(loss) if weights.is_empty() => loss.is_informative(labels),
-            Self::List(loss) => loss.is_informative(&weighted().collect::<Vec<f64>>()),
+            Self::List(loss) => {
+                let counted: Vec<f64> = weighted().collect();
+                !counted.is_empty() && loss.is_informative(&counted)
+            }
         }
     }
 

@@ -117,6 +117,7 @@ pub struct Dependent {
     pub objectives: Vec<(f64, f64)>,
     pub documents: Vec<u32>,
     pub element_bytes: u8,
+    pub has_doc_weights: bool,
 }
 
 /// What is changed, and how.

@@ -5,6 +5,7 @@ mod aggregates;
 mod ball;
 mod calls;
 mod extremes;
+mod doc_weight;
 mod files;
 mod matching;
 mod names;
