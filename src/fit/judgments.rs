@@ -98,12 +98,7 @@ impl BlockLayout {
     }
 
     /// Appends a block of documents, which are rows of a matrix.
-    pub fn write(
-        self,
-        judged: Judged<'_>,
-        (features, rows): (&Matrix, Range<usize>),
-        out: &mut Vec<u8>,
-    ) {
+    pub fn write(self, judged: Judged<'_>, (features, rows): (&Matrix, Range<usize>), out: &mut Vec<u8>) {
         write_elements(judged.labels.iter(), f64::to_le_bytes, out);
         if self.has_doc_weights {
             write_elements(judged.doc_weights.iter(), f64::to_le_bytes, out);

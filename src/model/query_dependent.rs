@@ -213,8 +213,7 @@ impl QueryDependent {
         let held_out = vec![false; header.documents.len()];
         let format =
             BlockFormat { element_bytes: header.element_bytes, has_doc_weights: header.has_doc_weights };
-        let blocks =
-            TrainingBlocks::from_blocks(space, loss, header.documents, format, loading);
+        let blocks = TrainingBlocks::from_blocks(space, loss, header.documents, format, loading);
         let neighborhood = Neighborhood {
             smoothing: header.smoothing,
             distance: header.distance,

@@ -10,8 +10,7 @@ use sqlite_ltr::internals::solve::{
 use super::{Numbers, interior_point};
 
 const KINDS: [PairWeights; 3] = [PairWeights::Equal, PairWeights::Grade, PairWeights::Gain];
-const LOSSES: [PairLoss; 4] =
-    [PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic, PairLoss::Psi];
+const LOSSES: [PairLoss; 4] = [PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic, PairLoss::Psi];
 
 /// Queries with weights of documents, a third of them 0 where `with_zeros`.
 struct Case {
@@ -134,10 +133,15 @@ fn a_reduced_problem_keeps_its_weights() {
         let weighted = blocks.iter().zip(&case.queries).map(|(block, query)| (block, query.3)).collect();
         let problem = PairProblem::new(80, weighted, 0.02).unwrap();
         let pairs = case.pairs(by).into_iter().filter(|(c, _)| *c > 0.0).collect();
-        let answer =
-            interior_point::solve(&interior_point::Problem { pairs, lambda: 0.02, center: vec![0.0; 80] }, 1e-10);
+        let answer = interior_point::solve(
+            &interior_point::Problem { pairs, lambda: 0.02, center: vec![0.0; 80] },
+            1e-10,
+        );
         let found = fit(&problem, SOLVERS[0], 1e-10).report;
-        assert!((found.objective - answer.objective).abs() <= 1e-8 * answer.objective, "{found:?} {answer:?}");
+        assert!(
+            (found.objective - answer.objective).abs() <= 1e-8 * answer.objective,
+            "{found:?} {answer:?}"
+        );
     }
 }
 

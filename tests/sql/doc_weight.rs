@@ -12,7 +12,9 @@ type Document = (u8, u8, f64, f64);
 fn judged(queries: &[Vec<Document>]) -> Connection {
     let connection = database();
     connection
-        .execute_batch("CREATE TABLE judged(query_id, doc_id, relevance, copies, a REAL, b REAL, q_kind REAL)")
+        .execute_batch(
+            "CREATE TABLE judged(query_id, doc_id, relevance, copies, a REAL, b REAL, q_kind REAL)",
+        )
         .unwrap();
     let mut insert = connection.prepare("INSERT INTO judged VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)").unwrap();
     for (query, documents) in queries.iter().enumerate() {
@@ -55,7 +57,8 @@ fn queries() -> impl Strategy<Value = Vec<Vec<Document>>> {
 /// Whether some query has documents of different grades that both count.
 fn is_informative(queries: &[Vec<Document>]) -> bool {
     queries.iter().any(|query| {
-        let grades: Vec<u8> = query.iter().filter(|document| document.1 > 0).map(|document| document.0).collect();
+        let grades: Vec<u8> =
+            query.iter().filter(|document| document.1 > 0).map(|document| document.0).collect();
         grades.iter().max() != grades.iter().min()
     })
 }
@@ -146,7 +149,11 @@ fn equal_weights_change_no_bit() {
             value::<String>(&connection, sql, [model])
         };
         let plain = scores(fit(&connection, algorithm, PLAIN, &options).unwrap());
-        assert_eq!(scores(fit(&connection, algorithm, &ones, &options).unwrap()), plain, "{algorithm} {options}");
+        assert_eq!(
+            scores(fit(&connection, algorithm, &ones, &options).unwrap()),
+            plain,
+            "{algorithm} {options}"
+        );
         let given = |by: &str| {
             let mut options = options.clone();
             options["pair_weights"] = json!(by);
@@ -191,7 +198,11 @@ fn query_dependent_models_store_the_weights() {
         let later = fit(&connection, "q_svm", &source, &options).unwrap();
         assert_eq!(scores(&later), scores(&trained), "{loss} {kernel} {form}");
         let unweighted = source.replace("copies AS doc_weight,", "");
-        assert_ne!(scores(&fit(&connection, "q_svm", &unweighted, &options).unwrap()), scores(&trained), "{loss}");
+        assert_ne!(
+            scores(&fit(&connection, "q_svm", &unweighted, &options).unwrap()),
+            scores(&trained),
+            "{loss}"
+        );
     }
 }
 
@@ -222,7 +233,9 @@ fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
         ("auto", "auto"),
     ] {
         let error = fit(&connection, algorithm, &failing, &json!({})).unwrap_err();
-        let expected = format!("the column \"doc_weight\" has the role doc_weight, but '{by}' does not weigh documents; use a pairwise");
+        let expected = format!(
+            "the column \"doc_weight\" has the role doc_weight, but '{by}' does not weigh documents; use a pairwise"
+        );
         assert!(error.contains(&expected) && error.contains("\"ignore\": [\"doc_weight\"]"), "{error}");
         if algorithm != "auto" {
             let ignored = json!({"columns": {"ignore": ["doc_weight"]}});

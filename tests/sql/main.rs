@@ -4,8 +4,8 @@
 mod aggregates;
 mod ball;
 mod calls;
-mod extremes;
 mod doc_weight;
+mod extremes;
 mod files;
 mod matching;
 mod names;

@@ -17,8 +17,8 @@ use self::factors::Fit;
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
-    DocWeights,
-    AlgorithmDef, Columns, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
+    AlgorithmDef, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec,
+    entries,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;

@@ -238,7 +238,8 @@ impl GridSpec {
             return 0;
         }
         let columns = data.features.columns() * if self.scale == ScalingKind::QuantileMinmax { 2 } else { 1 };
-        let informative = |query: &usize| self.loss.is_informative(data.labels(*query), data.doc_weights(*query));
+        let informative =
+            |query: &usize| self.loss.is_informative(data.labels(*query), data.doc_weights(*query));
         let documents: usize =
             (0..data.n_queries()).filter(informative).map(|query| data.rows(query).len()).sum();
         let kept = if self.smoothing.kind == SmoothingKind::Individual { 0 } else { documents };

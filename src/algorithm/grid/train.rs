@@ -18,7 +18,9 @@ use super::spec::{GridSpec, Weighting};
 use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
-use crate::algorithm::{Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale};
+use crate::algorithm::{
+    Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale,
+};
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
 use crate::error::Result;

@@ -13,7 +13,9 @@ mod rounds;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale};
+use super::{
+    AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
+};
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};

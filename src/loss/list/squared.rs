@@ -81,7 +81,12 @@ impl ListwiseLoss for Squared {
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let terms = if self.over_pairs { labels.len() - 1 } else { labels.len() };
         let factor = 1.0 / terms.max(1) as f64;
-        Box::new(SquaredQuery { labels: labels.to_vec(), weights: Vec::new(), centered: self.centered, factor })
+        Box::new(SquaredQuery {
+            labels: labels.to_vec(),
+            weights: Vec::new(),
+            centered: self.centered,
+            factor,
+        })
     }
 
     fn prepare_weighted(&self, labels: &[f64], weights: &[f64]) -> Option<Box<dyn QueryLoss>> {

@@ -94,7 +94,8 @@ impl Roles {
         // A slot is never a feature (rule 2.8).
         ignored.extend(slot.filter(|_| constraint != ListConstraint::Slots));
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
-        let mut taken: Vec<usize> = [query, doc, relevance, weight, doc_weight, group].into_iter().flatten().collect();
+        let mut taken: Vec<usize> =
+            [query, doc, relevance, weight, doc_weight, group].into_iter().flatten().collect();
         taken.extend(&ignored);
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));

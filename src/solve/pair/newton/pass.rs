@@ -268,7 +268,8 @@ mod tests {
             }
         }
         let mut g = vec![Lanes::ZERO; 2];
-        let (scaled_hinge, sum) = pass(&START, &scaled, 1.0 / delta, &mut Half, Equal, &mut Vec::new(), &mut g);
+        let (scaled_hinge, sum) =
+            pass(&START, &scaled, 1.0 / delta, &mut Half, Equal, &mut Vec::new(), &mut g);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
         (0..11).for_each(|i| assert!((lanes::get(&g, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
@@ -277,7 +278,8 @@ mod tests {
         assert_eq!(found, zone_pairs);
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
-        let sums = pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);
+        let sums =
+            pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);
         assert_eq!((sums, again), ((scaled_hinge, sum), g));
     }
 

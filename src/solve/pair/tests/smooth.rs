@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::centered::{shifted, vector};
 use super::{PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
 use crate::control::Control;
-use crate::loss::{Loss, PairLoss};
+use crate::loss::{Loss, PairLoss, PairWeights};
 use crate::solve::{Solution, SolveOptions, Stop, certificate, pair_path, solve};
 
 const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
@@ -130,6 +130,7 @@ fn a_solver_refuses_a_loss_that_it_does_not_take() {
     let method = PairMethod { losses: &[PairLoss::Hinge], path: SOLVERS[0].pair_path() };
     let hinge_only = SolverDef { name: "test", summary: "", pair: Some(method), list: None };
     assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi, PairWeights::Equal)));
-    let error = hinge_only.check(&Loss::Pair(PairLoss::Logistic, PairWeights::Equal)).unwrap_err().to_string();
+    let error =
+        hinge_only.check(&Loss::Pair(PairLoss::Logistic, PairWeights::Equal)).unwrap_err().to_string();
     assert_eq!(error, "the solver 'test' does not take the loss 'logistic', which is taken by: auto, newton");
 }
