@@ -165,24 +165,19 @@ fn certify(
     loss: Loss<'_>,
 ) {
     let mut options = options;
-    let penalty = match options["radius"].as_f64() {
-        Some(radius) => Penalty::Ball(radius),
-        None => {
-            options["lambda"] = json!(LAMBDA);
-            let pairs = ["hinge", "squared_hinge", "logistic"];
-            let pairwise = algorithm.ends_with("svm");
-            let pairwise = options["loss"].as_str().map_or(pairwise, |loss| pairs.contains(&loss));
-            Penalty::Ridge(if pairwise { LAMBDA } else { 0.5 * LAMBDA })
-        }
+    let penalty = if let Some(radius) = options["radius"].as_f64() {
+        Penalty::Ball(radius)
+    } else {
+        options["lambda"] = json!(LAMBDA);
+        // Listwise papers have lambda / 2.
+        Penalty::Ridge(if algorithm.ends_with("svm") { LAMBDA } else { 0.5 * LAMBDA })
     };
     let what = format!("{algorithm} {options}");
     let model = trained(algorithm, &options, data);
     assert_eq!(model.info().training["unconverged"], 0, "{what}");
     let (log, center) = (log(&model), center(space, &model, data));
-    let targets: Vec<Option<usize>> = match model.info().query_dependent {
-        true => (0..space.queries.len()).map(Some).collect(),
-        false => vec![None],
-    };
+    let targets: Vec<Option<usize>> =
+        if model.info().query_dependent { (0..space.queries.len()).map(Some).collect() } else { vec![None] };
     for query in targets {
         let numbers = |query: usize| space.queries[query].features.iter().map(|x| QueryValue::Number(*x));
         let query_features: Option<Vec<QueryValue>> = query.map(|query| numbers(query).collect());
@@ -222,7 +217,7 @@ fn gaussian(queries: &[Query], target: usize) -> Vec<f64> {
 }
 
 /// Options of the weights `gaussian`, and others.
-fn near(options: Value) -> Value {
+fn near(options: &Value) -> Value {
     let mut near = json!({ "smoothing": "gaussian", "neighbors": 4, "bandwidth": 1, "query_scale": "none" });
     near.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
     near
@@ -259,10 +254,10 @@ fn pairwise_losses() {
     check("rank_svm", json!({ "loss": "squared_hinge" }), uniform, &losses::squared_hinge);
     check("rank_svm", json!({ "loss": "logistic" }), uniform, &losses::logistic);
     check("indv_svm", json!({}), individual, &losses::hinge);
-    check("q_svm", near(json!({})), gaussian, &losses::hinge);
-    check("q_svm", near(json!({ "loss": "logistic" })), gaussian, &losses::logistic);
-    check("q_svm", near(json!({ "prior": "global" })), gaussian, &losses::hinge);
-    check("q_svm", near(json!({ "prior": "regression" })), gaussian, &losses::hinge);
+    check("q_svm", near(&json!({})), gaussian, &losses::hinge);
+    check("q_svm", near(&json!({ "loss": "logistic" })), gaussian, &losses::logistic);
+    check("q_svm", near(&json!({ "prior": "global" })), gaussian, &losses::hinge);
+    check("q_svm", near(&json!({ "prior": "regression" })), gaussian, &losses::hinge);
 }
 
 #[test]
@@ -325,7 +320,7 @@ fn listwise_losses() {
     check("slam", json!({ "prior": "zero" }), uniform, &losses::slam);
     let direct = json!({ "bound": "convex", "measure": "ndcg@3", "prior": "zero" });
     check("direct", direct, uniform, &losses::direct_ndcg_3);
-    check("list_net", near(json!({})), gaussian, &losses::list_net);
+    check("list_net", near(&json!({})), gaussian, &losses::list_net);
     check("list_net", json!({ "penalty": "ball", "radius": 0.5 }), uniform, &losses::list_net);
     check("cs_list_mle", json!({ "penalty": "ball", "radius": 0.5 }), uniform, &losses::cs_list_mle);
     // The minimum over this ball is on its sphere.
