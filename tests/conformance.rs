@@ -353,6 +353,7 @@ fn combinations_that_are_refused_say_why() {
                 json!({ "validation": 0.5 }),
                 json!({ "query_features": "mean" }),
                 json!({ "query_scale": "none" }),
+                json!({ "query_distance": { "q_mood": "overlap" } }),
             ] {
                 let mut options = more;
                 options["smoothing"] = json!(smoothing);

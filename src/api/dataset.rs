@@ -389,13 +389,19 @@ impl Dataset {
     /// similar queries. Rows of a query have the same values. Without query features these models use the features that
     /// are constant within queries, or else means over the documents (option `query_features`).
     ///
+    /// Values are numbers, or [`QueryValue`]s: numbers, categories and orders of items (option `query_distance`).
+    ///
     /// ```
-    /// use sqlite_ltr::Dataset;
+    /// use sqlite_ltr::{Dataset, QueryValue};
     /// use ndarray::array;
     ///
     /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 2], &[0.0, 1.0])?
     ///     .with_query_features(["words"], array![[3.0], [1.0]])?;
     /// assert_eq!(data.rows(), 2);
+    ///
+    /// let shoes = ["shoes".into(), QueryValue::order(["price", "brand"])];
+    /// let books = ["books".into(), QueryValue::order(["brand", "price"])];
+    /// let data = data.with_query_features(["category", "taste"], ndarray::arr2(&[shoes, books]))?;
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
     ///

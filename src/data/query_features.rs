@@ -112,7 +112,7 @@ impl QueryFeatureRule {
         if scale == QueryScale::Standard {
             rule.standardize(&raw, data);
         }
-        let distance = rule.distance(&comparisons, data.n_queries());
+        let distance = rule.distance(&comparisons);
         Ok((rule, distance))
     }
 
@@ -129,16 +129,15 @@ impl QueryFeatureRule {
         }
     }
 
-    /// The distance of rows: numbers first, then the other columns.
-    fn distance(&self, comparisons: &[Comparison], n_queries: usize) -> QueryDistance {
+    /// The distance of rows, all weights 1: numbers first, then the other columns.
+    fn distance(&self, comparisons: &[Comparison]) -> QueryDistance {
         let numbers = self.encodings.iter().filter(|encoding| encoding.is_number()).count();
         let (mut number, mut other) = (0, numbers);
         let column = |(encoding, comparison): (&Encoding, &Comparison)| {
             let next = if encoding.is_number() { &mut number } else { &mut other };
             let start = *next;
             *next += encoding.width();
-            let weight = comparison.default_weight(n_queries, numbers);
-            ColumnDistance { comparison: *comparison, start, width: encoding.width(), weight }
+            ColumnDistance { comparison: *comparison, start, width: encoding.width(), weight: 1.0 }
         };
         let columns: Vec<ColumnDistance> = self.encodings.iter().zip(comparisons).map(column).collect();
         QueryDistance::from(columns)

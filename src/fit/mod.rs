@@ -2,6 +2,7 @@
 
 mod blocks;
 mod choices;
+mod column_weights;
 mod conflicts;
 mod judgments;
 mod neighborhood;
@@ -9,6 +10,7 @@ mod problem;
 
 pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
 pub use choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
+pub use column_weights::column_weights;
 pub use conflicts::Combination;
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use problem::FitSpec;

@@ -117,19 +117,32 @@ impl QueryDistance {
 
     /// What separates two encoded rows of the same length.
     pub fn between(&self, a: &[f64], b: &[f64]) -> Separation {
-        let (of_a, of_b) = (&a[..self.numbers], &b[..self.numbers]);
-        let distance = if self.number_weights.is_empty() {
-            distance(of_a, of_b)
-        } else {
-            let squares = of_a.iter().zip(of_b).zip(&self.number_weights);
-            squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>().sqrt()
-        };
-        let others = self.columns.iter().filter(|column| column.comparison != Comparison::Euclidean);
-        let cost = others.map(|column| {
-            let range = column.start..column.start + column.width;
-            column.cost(&a[range.clone()], &b[range])
-        });
-        Separation { distance, cost: cost.sum() }
+        let kernels = self
+            .columns
+            .iter()
+            .filter(|column| column.comparison != Comparison::Euclidean && column.weight > 0.0);
+        let cost = kernels.map(|column| column.weight * column.cost_per_weight(a, b)).sum();
+        Separation { distance: self.numbers_between(a, b), cost }
+    }
+
+    /// Euclidean distance of the numbers of two encoded rows.
+    pub fn numbers_between(&self, a: &[f64], b: &[f64]) -> f64 {
+        let (a, b) = (&a[..self.numbers], &b[..self.numbers]);
+        if self.number_weights.is_empty() {
+            return distance(a, b);
+        }
+        let squares = a.iter().zip(b).zip(&self.number_weights);
+        squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>().sqrt()
+    }
+
+    /// The same distance with other weights, from 0 to 1e6, of some columns.
+    #[must_use]
+    pub fn with_weights(&self, weights: impl IntoIterator<Item = (usize, f64)>) -> Self {
+        let mut columns = self.columns.clone();
+        for (column, weight) in weights {
+            columns[column].weight = weight;
+        }
+        Self::from(columns)
     }
 
     /// The distance that orders the queries: d without other columns than numbers, else u.
@@ -165,33 +178,21 @@ impl QueryDistance {
     }
 }
 
-impl Comparison {
-    /// The weight w of a column for this many training queries and columns of numbers: 1 for numbers. A mismatch of
-    /// categories, or a pair of items in another order, multiplies pi by n^(-2 / (4 + p)), the rate of the best
-    /// bandwidths of categories and grades (Racine & Li 2004, theorem 2.1).
-    pub fn default_weight(self, queries: usize, numbers: usize) -> f64 {
-        match self {
-            Self::Euclidean | Self::Kendall => 1.0,
-            Self::Overlap | Self::Mallows => 2.0 / (4.0 + numbers as f64) * libm::log(queries.max(1) as f64),
-        }
-    }
-}
-
 /// Largest weight of a column.
 const MAX_WEIGHT: f64 = 1e6;
 
 impl ColumnDistance {
-    /// -log K of two values.
-    fn cost(&self, a: &[f64], b: &[f64]) -> f64 {
+    /// -log K with the weight 1, from 0 to infinity; 0 for numbers.
+    pub fn cost_per_weight(&self, a: &[f64], b: &[f64]) -> f64 {
+        let range = self.start..self.start + self.width;
+        let (a, b) = (&a[range.clone()], &b[range]);
         match self.comparison {
             Comparison::Euclidean => 0.0,
-            Comparison::Overlap if a == b => 0.0,
-            Comparison::Overlap => self.weight,
-            Comparison::Mallows => self.weight * discordant(a, b),
+            Comparison::Overlap => f64::from(u8::from(a != b)),
+            Comparison::Mallows => discordant(a, b),
             Comparison::Kendall => {
                 let pairs = (a.len() * a.len().saturating_sub(1) / 2).max(1) as f64;
-                let similarity = 1.0 - 2.0 * discordant(a, b) / pairs;
-                if self.weight > 0.0 { self.weight * -libm::log(similarity.max(0.0)) } else { 0.0 }
+                -libm::log((1.0 - 2.0 * discordant(a, b) / pairs).max(0.0))
             }
         }
     }
@@ -211,4 +212,114 @@ fn discordant(a: &[f64], b: &[f64]) -> f64 {
 /// 1 if a > b, -1 if a < b, else 0.
 fn sign(a: f64, b: f64) -> i32 {
     i32::from(a > b) - i32::from(a < b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
+
+    fn column(comparison: Comparison, start: usize, width: usize, weight: f64) -> ColumnDistance {
+        ColumnDistance { comparison, start, width, weight }
+    }
+
+    /// All orders of three items, as positions.
+    const ORDERS: [[f64; 3]; 6] = [
+        [0.0, 1.0, 2.0],
+        [0.0, 2.0, 1.0],
+        [1.0, 0.0, 2.0],
+        [1.0, 2.0, 0.0],
+        [2.0, 0.0, 1.0],
+        [2.0, 1.0, 0.0],
+    ];
+
+    #[test]
+    fn discordant_pairs_of_orders() {
+        assert_eq!(ORDERS.map(|order| discordant(&ORDERS[0], &order)), [0.0, 1.0, 1.0, 2.0, 2.0, 3.0]);
+        // The first item only: it is before both others, which are tied.
+        assert_eq!(ORDERS.map(|order| discordant(&[0.0, 1.0, 1.0], &order)), [0.5, 0.5, 1.5, 2.5, 1.5, 2.5]);
+        // No item: every pair counts 1/2.
+        assert_eq!(discordant(&[0.0; 3], &ORDERS[3]), 1.5);
+        assert_eq!(discordant(&[0.0; 3], &[0.0; 3]), 0.0);
+    }
+
+    #[test]
+    fn the_weight_is_the_product_of_the_kernels() {
+        let distance = QueryDistance::from(vec![
+            column(Comparison::Overlap, 2, 1, 0.7),
+            column(Comparison::Euclidean, 0, 1, 1.0),
+            column(Comparison::Mallows, 3, 3, 0.4),
+            column(Comparison::Euclidean, 1, 1, 1.0),
+            column(Comparison::Kendall, 6, 3, 1.0),
+        ]);
+        distance.validate(9).unwrap();
+        let a = [[0.0, 0.0, 1.0].as_slice(), &ORDERS[0], &ORDERS[0]].concat();
+        let b = [[3.0, 4.0, 2.0].as_slice(), &ORDERS[3], &ORDERS[1]].concat();
+        let separation = distance.between(&a, &b);
+        let product = (-0.7_f64).exp() * (-0.8_f64).exp() * (1.0 - 2.0 / 3.0);
+        let smoothing = Smoothing::new(SmoothingKind::Gaussian, 9, Bandwidth::Median);
+        let expected = (-0.5 * 2.5 * 2.5_f64).exp() * product;
+        assert!((smoothing.weight(&separation, 2.0) / expected - 1.0).abs() < 1e-14);
+        // With a Gaussian W the combined distance gives the same weight.
+        let combined = distance.combined(&separation, 2.0);
+        assert!(((-0.5 * combined * combined).exp() / expected - 1.0).abs() < 1e-14);
+        // Opposite orders have the Kendall kernel 0: they are never neighbors.
+        let opposite = [&a[..6], &ORDERS[5]].concat();
+        let separation = distance.between(&a, &opposite);
+        assert_eq!((separation.distance, separation.cost), (0.0, f64::INFINITY));
+        for kind in [SmoothingKind::Gaussian, SmoothingKind::Knn, SmoothingKind::Rectangular] {
+            let smoothing = Smoothing::new(kind, 9, Bandwidth::Median);
+            assert_eq!(smoothing.weight(&separation, 1.0), 0.0);
+        }
+        // A column with the weight 0 has no influence, whatever it costs.
+        let silent = distance.with_weights([(4, 0.0), (0, 0.0), (2, 0.0)]);
+        assert_eq!(silent.between(&a, &opposite), Separation { distance: 0.0, cost: 0.0 });
+    }
+
+    #[test]
+    fn weights_of_numbers_stretch_their_differences() {
+        let columns =
+            vec![column(Comparison::Euclidean, 0, 1, 1.0), column(Comparison::Euclidean, 1, 1, 1.0)];
+        let plain = QueryDistance::from(columns);
+        assert!(plain.is_plain());
+        let (a, b) = ([0.0, 0.0], [3.0, 4.0]);
+        assert_eq!(plain.combined(&plain.between(&a, &b), 7.0), distance(&a, &b));
+        let weighted = plain.with_weights([(0, 4.0), (1, 0.25)]);
+        assert!(!weighted.is_plain() && weighted.is_euclidean());
+        assert_eq!(weighted.between(&a, &b).distance, 40.0_f64.sqrt());
+    }
+
+    #[test]
+    fn the_nearest_have_the_largest_products() {
+        let distance = QueryDistance::from(vec![
+            column(Comparison::Euclidean, 0, 1, 1.0),
+            column(Comparison::Overlap, 1, 1, 0.9),
+            column(Comparison::Mallows, 2, 3, 0.3),
+        ]);
+        let row = |i: usize| {
+            let numbers = [((i * 37) % 23) as f64 / 5.0, (i % 4) as f64];
+            [numbers.as_slice(), &ORDERS[i % 6]].concat()
+        };
+        let separations: Vec<Separation> = (0..60).map(|i| distance.between(&row(i), &row(61))).collect();
+        let candidates: Vec<Option<f64>> =
+            separations.iter().map(|separation| Some(distance.combined(separation, 1.5))).collect();
+        let smoothing = Smoothing::new(SmoothingKind::Gaussian, 12, Bandwidth::Fixed(1.5));
+        let near = smoothing.nearest(&candidates, Target::Novel);
+        let weight = |index: usize| smoothing.weight(&separations[index], 1.5);
+        assert!(near.windows(2).all(|pair| weight(pair[0].0) >= weight(pair[1].0) * (1.0 - 1e-14)));
+        let least = weight(near[11].0);
+        let others = (0..60).filter(|index| near.iter().all(|(chosen, _)| chosen != index));
+        assert!(others.into_iter().all(|index| weight(index) <= least * (1.0 + 1e-14)));
+    }
+
+    #[test]
+    fn columns_outside_of_the_row_are_refused() {
+        let refused = |column: ColumnDistance| QueryDistance::from(vec![column]).validate(3).is_err();
+        assert!(refused(column(Comparison::Overlap, 3, 1, 1.0)));
+        assert!(refused(column(Comparison::Mallows, 1, usize::MAX, 1.0)));
+        assert!(refused(column(Comparison::Euclidean, 1, 1, 1.0)));
+        assert!(refused(column(Comparison::Overlap, 0, 1, f64::NAN)));
+        assert!(refused(column(Comparison::Overlap, 0, 1, -1.0)));
+        assert!(!refused(column(Comparison::Kendall, 0, 3, 1.0)));
+    }
 }

@@ -24,7 +24,7 @@ use crate::algorithm::{
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
 use crate::error::Result;
-use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks};
+use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights};
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::Reservation;
@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
         if spec.smoothing.kind != SmoothingKind::Uniform {
             memory.push(checks::functions_memory(&data, blocks.space(), control)?);
         }
-        let neighborhood = Neighborhood {
+        let mut neighborhood = Neighborhood {
             smoothing: spec.smoothing,
             distance,
             features: Arc::new(features),
@@ -222,6 +222,9 @@ impl<'a> Session<'a> {
             held_out: Arc::new(vec![false; data.n_queries()]),
             blocks: Arc::new(blocks),
         };
+        if spec.smoothing.kind.uses_distance() {
+            neighborhood.distance = column_weights(&neighborhood, &data, control)?;
+        }
         if spec.smoothing.kind != SmoothingKind::Uniform {
             memory.push(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
         }
