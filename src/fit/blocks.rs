@@ -10,7 +10,7 @@ use crate::cache::BoundedCache;
 use crate::control::Control;
 use crate::data::{Dataset, Matrix};
 use crate::error::{Error, Result};
-use crate::loss::{self, ListLoss, Loss};
+use crate::loss::{self, ListLoss, Loss, PairWeights};
 use crate::math::lanes::LANES;
 use crate::memory::{Memory, Reservation, matrix_bytes};
 use crate::solve::{ListBlock, PairWeighting, QueryBlock, Rows};
@@ -21,6 +21,9 @@ const MAX_DIM_WITH_MOMENT: usize = 200;
 
 /// Vectors of a number per document that a prepared query has besides its features.
 const SMALL_VECTORS: usize = 6;
+
+/// Those of weights of documents or pairs.
+const WEIGHT_VECTORS: usize = 4;
 
 /// What to do if prepared queries take too much memory.
 const FEWER: &str = "use fewer rows, landmarks or threads";
@@ -344,8 +347,10 @@ impl TrainingBlocks {
             (Loss::Pair(..), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
             _ => n,
         };
-        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES))
-            .saturating_add(matrix_bytes(n, SMALL_VECTORS))
+        let by_grades = matches!(self.loss, Loss::Pair(_, by) if by != PairWeights::Equal);
+        let weighs = self.layout.has_doc_weights || by_grades;
+        let vectors = SMALL_VECTORS + if weighs { WEIGHT_VECTORS } else { 0 };
+        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES)).saturating_add(matrix_bytes(n, vectors))
     }
 
     /// Bytes of the pair moment of a query.

@@ -356,7 +356,7 @@ mod tests {
             f.fold_in.loss = find("direct").unwrap().make(&params.into()).unwrap();
         }),
         ("a loss that is not convex", |f| {
-            f.fold_in.loss = Loss::Pair(crate::loss::PairLoss::Psi, crate::loss::PairWeights::Equal)
+            f.fold_in.loss = Loss::Pair(crate::loss::PairLoss::Psi, crate::loss::PairWeights::Equal);
         }),
     ];
 

@@ -195,16 +195,16 @@ simd! {
 #[inline(always)]
 fn pass_query(
     start: &[u32],
-    (scaled, inverse): (&[Lanes], f64),
+    scaled: (&[Lanes], f64),
     centers: &[Lanes],
     weights: impl EightWeights,
     rows: &mut Vec<pass::RowSums>,
     g: &mut [Lanes],
 ) -> (f64, f64) {
     if centers.is_empty() {
-        pass::pass(start, scaled, inverse, &mut Half, weights, rows, g)
+        pass::pass(start, scaled, &mut Half, weights, rows, g)
     } else {
-        pass::pass(start, scaled, inverse, &mut Stored(centers), weights, rows, g)
+        pass::pass(start, scaled, &mut Stored(centers), weights, rows, g)
     }
 }
 
@@ -292,7 +292,7 @@ simd! {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             let mut update = Update(&mut centers[part.pairs..]);
-            pass::pass(part.block.start(), scaled, inverse, &mut update, Equal, rows, &mut g[part.range()]);
+            pass::pass(part.block.start(), (scaled, inverse), &mut update, Equal, rows, &mut g[part.range()]);
         }
     }
 }

@@ -103,8 +103,7 @@ pub(super) struct RowSums {
 #[inline(always)]
 pub(super) fn pass(
     start: &[u32],
-    scaled: &[Lanes],
-    one: f64,
+    (scaled, one): (&[Lanes], f64),
     center: &mut impl Center,
     weights: impl EightWeights,
     rows: &mut Vec<RowSums>,
@@ -269,7 +268,7 @@ mod tests {
         }
         let mut g = vec![Lanes::ZERO; 2];
         let (scaled_hinge, sum) =
-            pass(&START, &scaled, 1.0 / delta, &mut Half, Equal, &mut Vec::new(), &mut g);
+            pass(&START, (&scaled, 1.0 / delta), &mut Half, Equal, &mut Vec::new(), &mut g);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
         (0..11).for_each(|i| assert!((lanes::get(&g, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
@@ -279,7 +278,7 @@ mod tests {
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
         let sums =
-            pass(&START, &scaled, 1.0 / delta, &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);
+            pass(&START, (&scaled, 1.0 / delta), &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);
         assert_eq!((sums, again), ((scaled_hinge, sum), g));
     }
 
