@@ -12,11 +12,17 @@ use super::{Numbers, interior_point};
 const KINDS: [PairWeights; 3] = [PairWeights::Equal, PairWeights::Grade, PairWeights::Gain];
 const LOSSES: [PairLoss; 4] = [PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic, PairLoss::Psi];
 
-/// Queries with weights of documents, a third of them 0 where `with_zeros`.
+/// Queries with weights of documents, a quarter of them 0.
 struct Case {
     dim: usize,
-    /// Features, labels, weights of documents, and c.
-    queries: Vec<(Vec<f64>, Vec<f64>, Vec<f64>, f64)>,
+    queries: Vec<Query>,
+}
+
+struct Query {
+    x: Vec<f64>,
+    labels: Vec<f64>,
+    weights: Vec<f64>,
+    c: f64,
 }
 
 impl Case {
@@ -27,13 +33,13 @@ impl Case {
             let labels = (0..docs).map(|_| (2.5 * numbers.next() + 2.5).floor()).collect();
             let weight = |number: f64| if number < -0.5 { 0.0 } else { 1.5 * (number + 0.6) };
             let weights = (0..docs).map(|_| weight(numbers.next())).collect();
-            (x, labels, weights, (0.2 + index as f64) / (docs * queries) as f64)
+            Query { x, labels, weights, c: (0.2 + index as f64) / (docs * queries) as f64 }
         };
         Self { dim, queries: (0..queries).map(query).collect() }
     }
 
     fn blocks(&self, by: PairWeights) -> Vec<PairBlock> {
-        let block = |(x, labels, weights, _): &(Vec<f64>, Vec<f64>, Vec<f64>, f64)| {
+        let block = |Query { x, labels, weights, .. }: &Query| {
             let block = PairBlock::new(x, labels, self.dim).unwrap();
             block.weighted(PairWeighting { by, documents: weights }).unwrap().with_moment()
         };
@@ -43,7 +49,7 @@ impl Case {
     /// c times the weight of each pair, and z, by the definition.
     fn pairs(&self, by: PairWeights) -> Vec<(f64, Vec<f64>)> {
         let mut pairs = Vec::new();
-        for (x, labels, weights, c) in &self.queries {
+        for Query { x, labels, weights, c } in &self.queries {
             for a in 0..labels.len() {
                 for b in (0..labels.len()).filter(|b| labels[a] > labels[*b]) {
                     let by_grades = match by {
@@ -75,7 +81,7 @@ proptest! {
         let (case, lambda) = (Case::new(seed, queries, docs, dim), 10f64.powf(exponent));
         for by in KINDS {
             let (blocks, pairs) = (case.blocks(by), case.pairs(by));
-            let weighted = blocks.iter().zip(&case.queries).map(|(block, query)| (block, query.3)).collect();
+            let weighted = blocks.iter().zip(&case.queries).map(|(block, query)| (block, query.c)).collect();
             let problem = PairProblem::new(dim, weighted, lambda).unwrap();
             // 1. The objective, and the sums that need no loop over pairs.
             let single = |(c, z): &(f64, Vec<f64>)| {
@@ -130,7 +136,7 @@ fn a_reduced_problem_keeps_its_weights() {
     let case = Case::new(7, 2, 9, 80);
     for by in KINDS {
         let blocks = case.blocks(by);
-        let weighted = blocks.iter().zip(&case.queries).map(|(block, query)| (block, query.3)).collect();
+        let weighted = blocks.iter().zip(&case.queries).map(|(block, query)| (block, query.c)).collect();
         let problem = PairProblem::new(80, weighted, 0.02).unwrap();
         let pairs = case.pairs(by).into_iter().filter(|(c, _)| *c > 0.0).collect();
         let answer = interior_point::solve(

@@ -79,13 +79,13 @@ proptest! {
             ("list_net", json!({})),
             ("list_net", json!({"target": "gain"})),
             ("list_net", json!({"solver": "lbfgs"})),
-            ("eigen_rank", json!({"lambda": 1e-6})),
+            ("regression", json!({"penalty": "spectral", "lambda": 1e-6})),
         ] {
             let mut options = options;
             options["scale"] = json!("none");
             options["threads"] = json!(1);
             options["tolerance"] = json!(1e-9);
-            if algorithm != "eigen_rank" {
+            if options["lambda"].is_null() {
                 options["lambda"] = json!(0.05);
             }
             let [weighted, copies] = [WEIGHTED, COPIES].map(|source| fit(&connection, algorithm, source, &options));

@@ -60,9 +60,10 @@ fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
     if any(&|query| loss.is_informative(data.labels(query), data.doc_weights(query))) {
         return Ok(());
     }
+    let weights = if data.doc_weights.is_empty() { "" } else { ", and documents of weight 0 hardly count" };
     Err(Error::Data(format!(
         "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({} queries read; most \
-         losses treat relevance below 0 as 0, and documents of weight 0 count little or nothing)",
+         losses treat relevance below 0 as 0{weights})",
         loss.def().name,
         data.n_queries()
     )))
