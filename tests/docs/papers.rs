@@ -53,7 +53,8 @@ impl Known {
         ] {
             names.extend(texts(&connection, sql));
         }
-        let report = pages().into_iter().find(|page| page.path == "docs/reference/report.md").expect("the page");
+        let report =
+            pages().into_iter().find(|page| page.path == "docs/reference/report.md").expect("the page");
         names.extend(report.text.lines().flat_map(code).map(str::to_owned));
         Self { names, options: texts(&connection, "SELECT name || ' ' || range FROM ltr_options") }
     }
