@@ -135,7 +135,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("position_weights", Rule::NumbersBetween(0.0, 1e9), "null", TRAIN, "weights of the documents in the loss slam by their position in the ideal order, instead of those of measure; 0 after the last; numbers beyond the documents of a query are not used"),
     def("margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades"),
     def("label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents"),
-    def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "ridge: lambda |f|^2 for pairwise losses, (lambda / 2) |f|^2 for listwise losses, each as in its paper; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the coefficients of documents); sphere: that length exactly, which is not convex; default: that of the algorithm"),
+    def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "ridge: lambda |f|^2 for pairwise losses, (lambda / 2) |f|^2 for listwise losses, each as in its paper; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the coefficients of documents); sphere: that length exactly, which is not convex; l1: lambda |w|_1 for least squares and the convex bound of direct, which makes weights 0; default: that of the algorithm"),
     def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda"),
     def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda"),
     def("learning_rate", Rule::PositiveOr(&[]), "1", TRAIN, "step size of the perceptron"),
@@ -173,7 +173,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
-    def("threshold", Rule::Between(-1e9, 1e9), "1", MEASURES, "lowest relevance that counts as relevant"),
+    def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::Evaluate, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];

@@ -26,9 +26,16 @@ pub enum LambdaChoice {
     Rate,
     /// Validation of these candidates, largest first.
     Among(Vec<f64>),
+    /// Validation of these fractions, largest first, of the lambda of the data at which all weights are 0.
+    Fractions(Vec<f64>),
 }
 
 impl LambdaChoice {
+    /// Whether validation chooses.
+    pub fn is_validated(&self) -> bool {
+        matches!(self, Self::Among(_) | Self::Fractions(_))
+    }
+
     /// The choice by an option: a number, "rate", several numbers, or `default` candidates.
     pub(super) fn parse(given: Option<&Value>, default: impl FnOnce() -> Vec<f64>) -> Self {
         if let Some(number) = given.and_then(Value::as_f64) {

@@ -17,6 +17,8 @@ pub enum Penalty {
     Ball,
     /// No penalty, but weights whose Euclidean norm is the parameter.
     Sphere,
+    /// lambda |w|_1, of the weights of features.
+    L1,
 }
 
 /// The penalty as the option `penalty` names it.
@@ -31,9 +33,11 @@ pub enum PenaltyKind {
     Ball,
     /// Weights of a given length.
     Sphere,
+    /// lambda |w|_1.
+    L1,
 }
 
-named!(PenaltyKind { Ridge = "ridge", Spectral = "spectral", Ball = "ball", Sphere = "sphere" });
+named!(PenaltyKind { Ridge = "ridge", Spectral = "spectral", Ball = "ball", Sphere = "sphere", L1 = "l1" });
 
 impl Penalty {
     /// Its kind.
@@ -43,6 +47,7 @@ impl Penalty {
             Self::Threshold | Self::Components => PenaltyKind::Spectral,
             Self::Ball => PenaltyKind::Ball,
             Self::Sphere => PenaltyKind::Sphere,
+            Self::L1 => PenaltyKind::L1,
         }
     }
 

@@ -7,6 +7,7 @@ use super::choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind
 use crate::arrange::ListConstraint;
 use crate::error::{Error, Result};
 use crate::kernel;
+use crate::loss::list::DIRECT;
 use crate::loss::{self, Loss, LossDef, Shape};
 use crate::param::named;
 use crate::smoothing::SmoothingKind;
@@ -104,6 +105,29 @@ const CONFLICTS: &[Conflict] = &[
         choices: &[Choice::Penalty, Choice::Loss],
         holds: |c| c.penalty.has_radius() && !is_smooth_list(c.loss),
         instead: |_| "penalty \"ridge\" or a smooth listwise loss such as \"list_net\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Penalty, Choice::Loss],
+        holds: |c| c.penalty == Penalty::L1 && !takes_l1(c.loss),
+        instead: |c| {
+            if c.loss.def().name == DIRECT.name {
+                return "bound \"convex\" or penalty \"ridge\"".to_owned();
+            }
+            format!(
+                "penalty \"ridge\" or loss {}",
+                losses(|loss| loss.shape == Shape::Quadratic || loss.name == DIRECT.name)
+            )
+        },
+    },
+    Conflict {
+        choices: &[Choice::Penalty, Choice::Kernel],
+        holds: |c| c.penalty == Penalty::L1 && c.kernel != kernel::NAMES[0],
+        instead: |_| "kernel \"linear\" or penalty \"ridge\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Solver, Choice::Penalty],
+        holds: |c| c.penalty == Penalty::L1 && c.solver.name != SOLVERS[0].name,
+        instead: |_| "solver \"auto\" or penalty \"ridge\"".to_owned(),
     },
     Conflict {
         choices: &[Choice::Prior, Choice::Penalty],
@@ -264,6 +288,15 @@ impl Combination<'_> {
 /// Whether a loss is a listwise one with a gradient everywhere.
 fn is_smooth_list(loss: &Loss) -> bool {
     matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
+}
+
+/// Whether a loss is least squares or the convex bound of `direct`.
+fn takes_l1(loss: &Loss) -> bool {
+    match loss.shape() {
+        Shape::Quadratic => true,
+        Shape::Convex => loss.def().name == DIRECT.name,
+        _ => false,
+    }
 }
 
 /// Names of the losses with a property.

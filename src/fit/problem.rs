@@ -96,12 +96,23 @@ impl FitSpec {
         fits.into_iter().map(|fit| space.function(fit.w)).collect()
     }
 
+    /// The smallest lambda of the L1 penalty at which all weights are 0, or an upper bound of it. Listwise losses only.
+    ///
+    /// # Errors
+    /// Judgments that were prepared for another loss.
+    pub fn largest_l1_lambda(&self, space: &Space, blocks: &[(Arc<QueryBlock>, f64)]) -> Result<f64> {
+        let Loss::List(loss) = &self.loss else { return Err(prepared_for_another()) };
+        Ok(solve::largest_l1_lambda(&self.list_problem(loss, space, blocks)?))
+    }
+
     /// Solvers minimize R(w) + lambda' |w - w0|^2. lambda' is lambda for pairwise losses and lambda / 2 for listwise ones, and
     /// twice that with the form `ranking`. Other penalties keep their parameter.
     fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
         match self.penalty {
             Penalty::Ridge => self.loss.penalty_factor() * space.solver_lambda(lambda),
-            Penalty::Threshold | Penalty::Components | Penalty::Ball | Penalty::Sphere => lambda,
+            Penalty::Threshold | Penalty::Components | Penalty::Ball | Penalty::Sphere | Penalty::L1 => {
+                lambda
+            }
         }
     }
 
@@ -130,6 +141,7 @@ impl FitSpec {
                     Penalty::Ridge | Penalty::Ball | Penalty::Sphere => {
                         solve::list_bytes(&problem, self.solver)
                     }
+                    Penalty::L1 => solve::l1_bytes(&problem),
                 })?;
                 match self.penalty {
                     Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), control),
@@ -137,6 +149,7 @@ impl FitSpec {
                     Penalty::Components => solve::spectral_path(&problem, Cut::Components, lambdas, control),
                     Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options().rule(), control),
                     Penalty::Sphere => solve::sphere_path(&problem, lambdas, &self.options().rule(), control),
+                    Penalty::L1 => solve::l1_path(&problem, lambdas, &self.options().rule(), control),
                 }
             }
         }

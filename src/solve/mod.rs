@@ -15,10 +15,10 @@ pub use crate::optim::{Solution, SolveReport, Step, Stop, StopRule};
 
 pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather};
 pub use list::{
-    Cut, Gram, ListBlock, ListProblem, Rows, ball_path, eigenpairs, path as list_path, spectral_path,
-    sphere_path,
+    Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, ball_path, eigenpairs, l1_path, largest_l1_lambda,
+    path as list_path, spectral_path, sphere_path,
 };
-pub use workspace::{least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};
+pub use workspace::{l1_bytes, least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};
 
 pub use pair::{PairBlock, PairProblem, PairWeighting, certificate, path as pair_path, solve};
 

@@ -68,6 +68,15 @@ pub fn list_bytes(problem: &ListProblem<'_>, solver: &SolverDef) -> u64 {
     vectors.saturating_add(method).saturating_add(matrix_bytes(per_query, 5 * dim))
 }
 
+/// Bytes of a solver with an L1 penalty: a matrix over features twice, and planes or copied documents.
+pub fn l1_bytes(problem: &ListProblem<'_>) -> u64 {
+    let (dim, documents) = (problem.dim() + LANES, problem.documents());
+    let copied = bytes_of::<f64>(3 * COPIED_ROWS.min(documents)).saturating_mul(dim as u64);
+    let planes = matrix_bytes(dim, 3 * PLANES);
+    let square = matrix_bytes(dim, dim).saturating_mul(3);
+    vectors_bytes(documents, dim).saturating_add(square).saturating_add(copied).saturating_add(planes)
+}
+
 /// Bytes of the eigenpairs of a least-squares problem.
 pub fn spectral_bytes(dim: usize) -> u64 {
     least_squares_bytes(dim, dim).saturating_add(matrix_bytes(dim, 4 * dim))

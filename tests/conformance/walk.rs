@@ -28,6 +28,8 @@ const PENALTIES: &[(&str, &str)] = &[
     ("spectral", r#"{"lambda": 0.01}"#),
     ("spectral", r#"{"components": 1}"#),
     ("spectral", r#"{"components": [2, 1]}"#),
+    ("l1", r#"{"lambda": 0.01}"#),
+    ("l1", "{}"),
     ("ball", "{}"),
     ("ball", r#"{"radius": [10, 1]}"#),
     ("sphere", "{}"),

@@ -93,7 +93,9 @@ fn weights_references_and_bounds() {
         let mut bound =
             |reference: &[u32]| (query.bound(&scores, reference, &mut gradient), gradient.clone());
         check(bound(&ideal), "convex");
-        check(bound(&query.score_consistent_order(&scores)), "score_consistent");
+        let mut consistent = Vec::new();
+        query.score_consistent_order(&scores, &mut consistent);
+        check(bound(&consistent), "score_consistent");
         check((query.nonconvex_bound(&scores, &mut gradient), gradient.clone()), "nonconvex");
     }
 }

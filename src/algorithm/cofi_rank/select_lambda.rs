@@ -141,7 +141,7 @@ impl Session<'_> {
     ) -> Result<(f64, Option<LambdaSelection>)> {
         let lambdas = match &self.spec.lambda {
             LambdaChoice::Fixed(lambda) => return Ok((*lambda, None)),
-            LambdaChoice::Rate => return Err(no_rate()),
+            LambdaChoice::Rate | LambdaChoice::Fractions(_) => return Err(no_rate()),
             LambdaChoice::Among(lambdas) => lambdas,
         };
         let trials = self.trials(ratings, folds, judged, lambdas)?;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::fit::Prior;
 use crate::loss::{self, Loss, Shape};
 use crate::memory::{Reservation, matrix_bytes};
+use crate::solve::STOCHASTIC;
 use crate::space::{Scorer, Space};
 
 /// A loss that training lowers by less than 1% is not lowered.
@@ -74,6 +75,18 @@ pub(in crate::algorithm) fn nothing_to_learn(queries: usize) -> Error {
     Error::Data(format!(
         "no query has two documents with different relevance, so there is nothing to learn ({queries} queries read)"
     ))
+}
+
+/// A warning if the solver certifies no optimum and does not look for a local one.
+pub(super) fn uncertified(spec: &GridSpec) -> Option<String> {
+    let stochastic = spec.solver.name == STOCHASTIC.name && !spec.loss.shape().is_convex();
+    stochastic.then(|| {
+        let (solver, loss) = (spec.solver.name, spec.loss.def().name);
+        format!(
+            "solver \"{solver}\" makes a fixed number of passes for the loss '{loss}', which is not convex: no gap certifies \
+             an optimum (the gap of the log is the objective); compare with solver \"auto\""
+        )
+    })
 }
 
 /// A warning if the best function is hardly better than none. Large-margin bounds have that on noisy grades.

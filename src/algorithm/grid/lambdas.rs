@@ -31,6 +31,12 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
     }
 }
 
+/// Default candidates for lambda of the L1 penalty, in units of the lambda at which all weights are 0: half decades from 1
+/// to 1e-4, largest first.
+pub(super) fn default_l1_fractions() -> Vec<f64> {
+    (0..=8).map(|step| libm::exp10(-0.5 * f64::from(step))).collect()
+}
+
 /// Default candidates for the radius of a ball: half decades from 1000 to 0.1, largest first.
 pub(super) fn default_radii() -> Vec<f64> {
     (0..=8).map(|step| libm::exp10(3.0 - 0.5 * f64::from(step))).collect()

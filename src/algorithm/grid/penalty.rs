@@ -16,7 +16,7 @@ pub(super) fn report(spec: &GridSpec, value: f64, fits: &[Fit]) -> (Option<f64>,
     let mut details = Map::new();
     let mut set = |key: &str, value: Value| details.insert(key.to_owned(), value);
     match spec.penalty {
-        Penalty::Ridge => {}
+        Penalty::Ridge | Penalty::L1 => {}
         Penalty::Threshold | Penalty::Components => {
             let most = fits.iter().map(kept).max();
             if spec.penalty == Penalty::Components {
@@ -34,7 +34,7 @@ pub(super) fn report(spec: &GridSpec, value: f64, fits: &[Fit]) -> (Option<f64>,
             set("certified", json!(fits.iter().all(|fit| fit.report.stop != Stop::Stationary)));
         }
     }
-    (matches!(spec.penalty, Penalty::Ridge | Penalty::Threshold).then_some(value), details)
+    (matches!(spec.penalty, Penalty::Ridge | Penalty::Threshold | Penalty::L1).then_some(value), details)
 }
 
 /// A warning if fewer eigenfunctions exist than the caller asked for.

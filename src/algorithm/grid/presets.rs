@@ -110,8 +110,8 @@ pub(in crate::algorithm) const PRESETS: &[AlgorithmDef] = &[
     AlgorithmDef {
         name: "direct",
         summary: "direct optimization of a measure: a bound of the regret, which a linear assignment evaluates",
-        objective: "(1/n) sum_i pi_i (max over rankings p of (F(p) - M(p)) - F(p*) + max M) + lambda / 2 |f|^2; F(p) = sum_j c_p(j) f(x_j), M(p) = sum_j a_p(j) b_j, p(j) the position of document j; a the discounts and b the gains of the measure, c the weights of the decoder; p* the ideal ranking, with bound nonconvex the ranking by f; with prior regression |f - f0|^2, f0 the least-squares function",
-        source: "Le, Smola, Chapelle & Teo, equations (20), (22)",
+        objective: "(1/n) sum_i pi_i (max over rankings p of (F(p) - M(p)) - F(p*) + max M) + lambda / 2 |f|^2; F(p) = sum_j c_p(j) f(x_j), M(p) = sum_j a_p(j) b_j, p(j) the position of document j; a the discounts and b the gains of the measure, c the weights of the decoder; p* the ideal ranking, with bound minimum the one with the largest F of all ideal rankings, with bound nonconvex the ranking by f; with prior regression |f - f0|^2, f0 the least-squares function",
+        source: "Le, Smola, Chapelle & Teo, equations (20) to (22)",
         defaults: defaults!(Uniform, "direct", Ridge, Regression),
         ..PRESET
     },

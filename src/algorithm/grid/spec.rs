@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::lambdas::{default_components, default_lambdas, default_radii};
+use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii};
 use crate::algorithm::selection::{LambdaChoice, ValidationSpec};
 use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
@@ -150,7 +150,7 @@ impl GridSpec {
             lambda: match self.lambda {
                 LambdaChoice::Fixed(_) => LambdaBy::Number,
                 LambdaChoice::Rate => LambdaBy::Rate,
-                LambdaChoice::Among(_) => LambdaBy::Validation,
+                LambdaChoice::Among(_) | LambdaChoice::Fractions(_) => LambdaBy::Validation,
             },
         }
     }
@@ -311,6 +311,7 @@ fn parse_penalty(params: &Params) -> Result<Penalty> {
         PenaltyKind::Ridge => Penalty::Ridge,
         PenaltyKind::Ball => Penalty::Ball,
         PenaltyKind::Sphere => Penalty::Sphere,
+        PenaltyKind::L1 => Penalty::L1,
         PenaltyKind::Spectral if !params.has("components") => Penalty::Threshold,
         PenaltyKind::Spectral if params.has("lambda") => {
             let problem = "option 'components' does not work with option 'lambda'; give one of them";
@@ -344,7 +345,10 @@ fn parse_lambda(
         Penalty::Ball | Penalty::Sphere if !params.has("radius") => LambdaChoice::Fixed(1.0),
         Penalty::Ball | Penalty::Sphere => LambdaChoice::parse(params.get("radius"), default_radii),
         Penalty::Components => LambdaChoice::parse(params.get("components"), default_components),
-        Penalty::Ridge | Penalty::Threshold => {
+        Penalty::L1 if params.get("lambda").is_none_or(|lambda| lambda == "auto") => {
+            LambdaChoice::Fractions(default_l1_fractions())
+        }
+        Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
             LambdaChoice::parse(params.get("lambda"), || default_lambdas(loss, is_linear, prior))
         }
     }

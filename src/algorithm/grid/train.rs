@@ -81,6 +81,7 @@ impl TrainingSpec for GridSpec {
         let unconverged = fits.iter().filter(|fit| !converged(fit)).count();
         warnings.extend(checks::collapse(self, &fits));
         warnings.extend(penalty::warning(self, &fits));
+        warnings.extend(checks::uncertified(self));
         let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
         let (log, functions) = (log(&fits), fits.len());
         let bandwidth = session.bandwidth_report();
@@ -304,18 +305,43 @@ impl<'a> Session<'a> {
             LambdaChoice::Rate => {
                 Ok(Lambdas::given(lambda_rate(self.data.n_queries(), self.query_features())))
             }
-            LambdaChoice::Among(lambdas) => {
-                let tolerance = selection_tolerance(&self.spec.loss);
-                let spec = |round: &Round| self.fit_spec(&round.neighborhood, lambdas[0], tolerance, prior);
-                // The largest lambda gives the prior. Functions depart from it only if that is clearly better.
-                // A stored model is other data: both departures from it and its own weights need evidence.
-                let shrinks = matches!(self.spec.prior, Prior::Global | Prior::Regression)
-                    && self.spec.smoothing.kind != SmoothingKind::Uniform;
-                let tendency = if shrinks { Tendency::LargestNearBest } else { Tendency::Best };
-                let searched = self.searched(lambdas[0]);
-                self.select(rounds, &Candidates { lambdas, spec: &spec, tendency, searched }, warnings)
+            LambdaChoice::Among(lambdas) => self.among(lambdas, rounds, prior, warnings),
+            LambdaChoice::Fractions(fractions) => {
+                let largest = self.largest_l1_lambda()?;
+                let lambdas: Vec<f64> = fractions.iter().map(|fraction| fraction * largest).collect();
+                self.among(&lambdas, rounds, prior, warnings)
             }
         }
+    }
+
+    /// The best of these lambdas, largest first.
+    fn among(
+        &self,
+        lambdas: &[f64],
+        rounds: &[Round],
+        prior: Option<&PriorFit>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Lambdas> {
+        let tolerance = selection_tolerance(&self.spec.loss);
+        let spec = |round: &Round| self.fit_spec(&round.neighborhood, lambdas[0], tolerance, prior);
+        // The largest lambda gives the prior. Functions depart from it only if that is clearly better.
+        // A stored model is other data: both departures from it and its own weights need evidence.
+        let shrinks = matches!(self.spec.prior, Prior::Global | Prior::Regression)
+            && self.spec.smoothing.kind != SmoothingKind::Uniform;
+        let tendency = if shrinks { Tendency::LargestNearBest } else { Tendency::Best };
+        let searched = self.searched(lambdas[0]);
+        self.select(rounds, &Candidates { lambdas, spec: &spec, tendency, searched }, warnings)
+    }
+
+    /// The lambda of the L1 penalty at which all weights of the function of all queries are 0; 1 if there is none.
+    fn largest_l1_lambda(&self) -> Result<f64> {
+        let neighborhood = self.neighborhood.uniform(&self.spec.loss)?;
+        let neighbors = neighborhood.neighbors(&[], Target::Observed);
+        let _memory = neighborhood.reserve(&neighbors, self.control)?;
+        let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
+        let spec = self.fit_spec(&neighborhood, FALLBACK_LAMBDA, self.spec.tolerance, None)?;
+        let largest = spec.largest_l1_lambda(self.space(), &blocks)?;
+        Ok(if largest > 0.0 { largest } else { 1.0 })
     }
 
     /// What validation chooses.
@@ -323,7 +349,9 @@ impl<'a> Session<'a> {
         let center = (self.spec.prior != Prior::Zero).then_some("the prior");
         let dim = self.space().dim() as f64;
         match self.spec.penalty {
-            Penalty::Ridge | Penalty::Threshold => Searched { center, ..Searched::new("lambda", used) },
+            Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
+                Searched { center, ..Searched::new("lambda", used) }
+            }
             Penalty::Components => Searched { limits: (1.0, dim), ..Searched::new("components", used) },
             Penalty::Ball | Penalty::Sphere => Searched::new("radius", used),
         }

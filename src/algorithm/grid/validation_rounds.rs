@@ -6,7 +6,7 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::train::{Session, query_features};
-use crate::algorithm::selection::{LambdaChoice, Validation};
+use crate::algorithm::selection::Validation;
 use crate::algorithm::{Split, scale};
 use crate::control::Control;
 use crate::data::Dataset;
@@ -116,7 +116,7 @@ impl Session<'_> {
     /// The rounds of validation; none if there is no lambda to choose.
     pub(super) fn rounds(&self, source: Option<Dataset>) -> Result<Vec<Round>> {
         let spec = self.spec;
-        if !matches!(spec.lambda, LambdaChoice::Among(_)) && !spec.fits_prior() {
+        if !spec.lambda.is_validated() && !spec.fits_prior() {
             return Ok(Vec::new());
         }
         match (&spec.validation.data, source) {

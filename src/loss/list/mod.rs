@@ -15,6 +15,7 @@ mod scratch;
 mod slam;
 mod smooth_grad;
 mod squared;
+mod svm_map;
 
 pub use super::def::{ListwiseLoss, QueryLoss};
 pub use cs_list_mle::CS_LIST_MLE;
@@ -27,12 +28,23 @@ pub use slam::{Active, Bounded, LabelTies, SLAM, Slam, SlamQuery, SlamWeights};
 pub use smooth_grad::SMOOTH_GRAD;
 pub(super) use squared::Squared;
 pub use squared::{Centering, PAIR_SQUARED, SQUARED};
+pub use svm_map::SVM_MAP;
 
 use super::def::LossDef;
 
 /// Every listwise loss.
-pub const LOSSES: &[&LossDef] =
-    &[&SQUARED, &PAIR_SQUARED, &LIST_NET, &LIST_MLE, &CS_LIST_MLE, &SLAM, &SMOOTH_GRAD, &DIRECT, &MATCHING];
+pub const LOSSES: &[&LossDef] = &[
+    &SQUARED,
+    &PAIR_SQUARED,
+    &LIST_NET,
+    &LIST_MLE,
+    &CS_LIST_MLE,
+    &SLAM,
+    &SVM_MAP,
+    &SMOOTH_GRAD,
+    &DIRECT,
+    &MATCHING,
+];
 
 #[cfg(test)]
 mod tests {
@@ -54,8 +66,10 @@ mod tests {
         ("slam", r#"{"measure": "ndcg@3", "margin": 0.5}"#),
         ("slam", r#"{"measure": "map"}"#),
         ("slam", r#"{"position_weights": [3, 0, 1, 0.5]}"#),
+        ("svm_map", r#"{"threshold": 2}"#),
         ("smooth_grad", r#"{"measure": "precision@2"}"#),
         ("direct", r#"{"bound": "convex"}"#),
+        ("direct", r#"{"bound": "minimum", "measure": "precision@2"}"#),
         ("direct", r#"{"bound": "convex", "measure": "dcg@2", "decoder": "power"}"#),
         ("direct", r#"{"bound": "convex", "measure": "ndcg@3", "diversify_by": "site"}"#),
         ("direct", r#"{"measure": "neru", "diversify_by": "site"}"#),
@@ -82,7 +96,7 @@ mod tests {
 
     /// Losses whose subgradient (of `smooth_grad` the value) is not unique where scores are equal: the order of the
     /// documents chooses one.
-    const CHOOSING: &[&str] = &["slam", "direct", "smooth_grad"];
+    const CHOOSING: &[&str] = &["slam", "svm_map", "direct", "smooth_grad"];
 
     /// The scores in their order, and no two of them equal.
     fn distinct(scores: &[f64]) -> Vec<f64> {

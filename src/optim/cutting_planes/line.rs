@@ -1,7 +1,7 @@
 //! The minimum of P between the best point and the minimum of the model.
 //!
 //! ```text
-//! P(t) = R(t) + lambda |u + t v|^2,     t in 0..1;  u + t v = w - w0
+//! P(t) = R(t) + lambda |u + t v|^2, or R(t) + lambda |u + t v|_1,     t in 0..1;  u + t v = w - w0
 //! ```
 //!
 //! P is convex in t. The tangents at both ends of a bracket meet at the next trial. Their meeting point is a lower bound,
@@ -9,8 +9,8 @@
 
 use super::Sample;
 use crate::math::dense::dot;
-use crate::optim::Ridge;
 use crate::optim::vector::{difference, moved};
+use crate::optim::{Objective, Ridge};
 
 const MOST_TRIALS: usize = 12;
 /// The search ends if at most this fraction of the decrease is missing.
@@ -20,14 +20,42 @@ const MARGIN: f64 = 0.1;
 
 /// The line through two points.
 pub(super) struct Line<'a> {
-    objective: &'a Ridge<'a>,
+    risk: &'a dyn Objective,
     from: &'a Sample,
     /// v
     direction: Vec<f64>,
     /// X v
     step: Vec<f64>,
-    /// |u|^2, u.v and |v|^2
-    penalty: [f64; 3],
+    lambda: f64,
+    penalty: Penalty,
+}
+
+/// The penalty on the line, without lambda.
+enum Penalty {
+    /// |u|^2, u.v and |v|^2.
+    Squares([f64; 3]),
+    /// u and v.
+    Absolutes(Vec<f64>, Vec<f64>),
+}
+
+impl Penalty {
+    /// The penalty at t times lambda, and its derivative.
+    fn at(&self, t: f64, lambda: f64) -> (f64, f64) {
+        match self {
+            Self::Squares([uu, uv, vv]) => {
+                (lambda * (uu + t * (2.0 * uv + t * vv)), 2.0 * lambda * (uv + t * vv))
+            }
+            Self::Absolutes(u, v) => {
+                let (mut sum, mut slope) = (0.0, 0.0);
+                for (u, v) in u.iter().zip(v) {
+                    let weight = u + t * v;
+                    sum += weight.abs();
+                    slope += if weight > 0.0 { *v } else { -v };
+                }
+                (lambda * sum, lambda * slope)
+            }
+        }
+    }
 }
 
 /// P at a point of the line, with its slope and the risk.
@@ -43,9 +71,20 @@ impl<'a> Line<'a> {
     pub(super) fn new(objective: &'a Ridge<'a>, from: &'a Sample, to: &[f64]) -> Self {
         let u = objective.from_center(&from.w);
         let v = difference(to, &from.w);
-        let step = objective.risk.linear_image(&v);
-        let penalty = [dot(&u, &u), dot(&u, &v), dot(&v, &v)];
-        Self { objective, from, direction: v, step, penalty }
+        let penalty = Penalty::Squares([dot(&u, &u), dot(&u, &v), dot(&v, &v)]);
+        Self::of(objective.risk, objective.lambda, from, v, penalty)
+    }
+
+    /// The line with the penalty lambda |w|_1.
+    pub(super) fn with_absolutes(risk: &'a dyn Objective, lambda: f64, from: &'a Sample, to: &[f64]) -> Self {
+        let v = difference(to, &from.w);
+        let penalty = Penalty::Absolutes(from.w.clone(), v.clone());
+        Self::of(risk, lambda, from, v, penalty)
+    }
+
+    fn of(risk: &'a dyn Objective, lambda: f64, from: &'a Sample, v: Vec<f64>, penalty: Penalty) -> Self {
+        let step = risk.linear_image(&v);
+        Self { risk, from, direction: v, step, lambda, penalty }
     }
 
     /// The point at t, with the risk of the point at 0.
@@ -55,10 +94,9 @@ impl<'a> Line<'a> {
     }
 
     fn trial(&self, t: f64) -> Trial {
-        let (risk, slope) = self.objective.risk.value_on_line(&self.from.image, &self.step, t);
-        let ([uu, uv, vv], lambda) = (self.penalty, self.objective.lambda);
-        let value = risk + lambda * (uu + t * (2.0 * uv + t * vv));
-        Trial { t, value, slope: slope + 2.0 * lambda * (uv + t * vv), risk }
+        let (risk, slope) = self.risk.value_on_line(&self.from.image, &self.step, t);
+        let (penalty, penalty_slope) = self.penalty.at(t, self.lambda);
+        Trial { t, value: risk + penalty, slope: slope + penalty_slope, risk }
     }
 
     /// t of about the smallest P, with its risk.

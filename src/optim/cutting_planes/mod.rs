@@ -15,6 +15,8 @@
 //! to w'. Planes do not depend on lambda and are kept along a path of lambdas.
 
 mod factor;
+pub mod l1;
+mod l1_model;
 mod line;
 mod planes;
 

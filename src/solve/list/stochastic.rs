@@ -1,4 +1,5 @@
-//! Stochastic subgradients (Le, Smola, Chapelle & Teo, section 4.4; Shalev-Shwartz et al. 2011), for convex losses.
+//! Stochastic subgradients (Le, Smola, Chapelle & Teo, section 4.4 and equations 31 to 32; Shalev-Shwartz et al. 2011), for
+//! convex losses and differences of convex ones.
 //!
 //! ```text
 //! u' = u - (n c_q g_q + 2 lambda u) / (2 lambda (t + n))     g_q a subgradient of L_q(X_q w), w = w0 + u; n queries
@@ -12,6 +13,9 @@
 //! **Certificate.** The planes g_q at the points of an epoch sum to a plane below R, and averages over epochs are below R
 //! too. A plane g.u + o below R gives P >= o - |g|^2 / (4 lambda). The lower bound is that of the average, or P(v) - |g|^2
 //! / (4 lambda) with g of the pass if that is larger. It converges as slowly as P, so small gaps need another solver.
+//!
+//! **Losses that are not convex** have no such planes. Their only lower bound is 0, so the gap is P and certifies no
+//! optimum. The result is the best of the start and the averages after each epoch. Each lambda begins at the same start.
 
 use super::product::{add_columns_times, rows_times};
 use super::{ListProblem, warm_path};
@@ -20,7 +24,7 @@ use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::math::random::Random;
 use crate::optim::vector::axpy;
-use crate::optim::{Best, Method, Ridge, StopRule, iterate};
+use crate::optim::{Best, Method, Ridge, StopRule, iterate, solve_path};
 use crate::solve::{ListMethod, SolverDef};
 
 const MOST_EPOCHS: u32 = 100;
@@ -30,15 +34,18 @@ const LATE: f64 = 3.0;
 /// The definition.
 pub const STOCHASTIC: SolverDef = SolverDef {
     name: "stochastic",
-    summary: "averaged stochastic subgradients, for a rough solution of convex listwise losses in few passes",
+    summary: "averaged stochastic subgradients, for a rough solution in few passes of convex listwise losses and of differences of convex ones",
     pair: None,
     list: Some(ListMethod {
-        shapes: &[Shape::Smooth, Shape::Convex],
+        shapes: &[Shape::Smooth, Shape::Convex, Shape::Difference],
         path: |problem, lambdas, rule, control| {
             let rule = StopRule { max_iterations: rule.max_iterations.min(MOST_EPOCHS), ..*rule };
-            warm_path(problem, lambdas, |objective, start| {
-                iterate(&rule, control, || Run::new(problem, objective, start))
-            })
+            let fit = |objective, start| iterate(&rule, control, || Run::new(problem, objective, start));
+            if problem.shape().is_convex() {
+                warm_path(problem, lambdas, fit)
+            } else {
+                solve_path(lambdas, |lambda, _| fit(problem.ridge(lambda), problem.start()))
+            }
         },
     }),
 };
@@ -113,7 +120,14 @@ impl<'p, 'a> Run<'p, 'a> {
         let average = |value: &mut f64, new: f64| *value += rate * (new - *value);
         self.plane.normal.iter_mut().zip(plane.normal).for_each(|(mean, g)| average(mean, g));
         average(&mut self.plane.offset, plane.offset);
-        self.bound = self.bound.max(self.plane.offset - self.objective.gap(&self.plane.normal));
+        self.raise_bound(self.plane.offset - self.objective.gap(&self.plane.normal));
+    }
+
+    /// Records a lower bound that planes give, which are below convex losses only.
+    fn raise_bound(&mut self, bound: f64) {
+        if self.problem.shape().is_convex() {
+            self.bound = self.bound.max(bound);
+        }
     }
 
     /// One step from w = w0 + u. Updates w too, and adds the plane of the query.
@@ -146,7 +160,7 @@ impl<'p, 'a> Run<'p, 'a> {
     /// Evaluates P at w for the best point and the lower bound.
     fn evaluate(&mut self, w: Vec<f64>) {
         let point = self.objective.at(w);
-        self.bound = self.bound.max(point.value - self.objective.gap(&point.gradient));
+        self.raise_bound(point.value - self.objective.gap(&point.gradient));
         if point.value < self.best.1 {
             self.best = (point.w, point.value);
         }

@@ -1,10 +1,12 @@
 //! Every solver against every other one on random problems, with losses of each shape, and against its own report.
 
 mod agreement;
+mod interior_point;
 mod losses;
 mod rounds;
 
 use ndarray::Array2;
+use serde_json::json;
 
 use self::losses::{Largest, Ramp, Swapped};
 use super::*;
@@ -29,11 +31,22 @@ const LIST_NET: &str = "list_net";
 
 impl Case {
     fn new(seed: u64, queries: usize, dim: usize, loss: &str) -> Self {
-        let Loss::List(loss) = find(loss).unwrap().make(&Params::default()).unwrap() else { unreachable!() };
+        Self::with_options(seed, [queries, 12, dim], loss, &json!({}))
+    }
+
+    /// The same queries for any loss; at most so many documents each.
+    fn with_options(
+        seed: u64,
+        [queries, documents, dim]: [usize; 3],
+        loss: &str,
+        options: &serde_json::Value,
+    ) -> Self {
+        let options: Params = options.as_object().unwrap().clone().into();
+        let Loss::List(loss) = find(loss).unwrap().make(&options).unwrap() else { unreachable!() };
         let mut random = Random::new(seed);
         let (mut labels, mut blocks, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..queries {
-            let n = 1 + random.below(12);
+            let n = 1 + random.below(documents);
             let x: Vec<f64> = (0..n * dim).map(|_| 2.0 * random.symmetric()).collect();
             let y: Vec<f64> = (0..n).map(|row| (x[row * dim] + 2.0 * random.symmetric()).round()).collect();
             let rows = Rows::Own(Matrix::F64(Array2::from_shape_vec((n, dim), x).unwrap()));

@@ -9,12 +9,13 @@
 //! A(s)  = max_pi F(pi) - M(pi)     an assignment (`math::assignment`), pi~ its maximizer
 //!
 //! convex      A(s) - F(pibar) + max M,  pibar = sort(b), ties as they came;   subgradient c[pi~] - c[pibar]
+//! minimum     as convex, with the pibar of the largest F among the maximizers of M (equation 21)
 //! nonconvex   A(s) - max F + max M;                                           subgradient c[pi~] - c[sort(s)]
 //! ```
 //!
-//! Both are at least the regret max M - M(sort(s)) >= 0, for every order of equal scores; the nonconvex bound is the
-//! smaller. Its concave part is linear at any scores with their order frozen: the majorant is the convex bound with
-//! that order as pibar (Algorithm 2). If all b are equal, loss and subgradient are 0.
+//! convex >= minimum >= nonconvex >= regret max M - M(sort(s)) >= 0, for every order of equal scores. Only the first is
+//! convex. The majorant of the others at some scores is the convex bound with their pibar or sort(s) at these scores
+//! (Algorithm 2). If all b are equal, loss and subgradient are 0.
 //!
 //! **Diversity** (section 7.1). With groups of documents, all maxima run over lists that have at most one document of
 //! each group, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
@@ -78,11 +79,13 @@ pub struct Direct {
 pub enum Bound {
     /// Equation 20.
     Convex,
+    /// Equation 21: the smallest of the convex bounds over the maximizers of the measure.
+    Minimum,
     /// Equation 22.
     Nonconvex,
 }
 
-named!(Bound { Convex = "convex", Nonconvex = "nonconvex" });
+named!(Bound { Convex = "convex", Minimum = "minimum", Nonconvex = "nonconvex" });
 
 impl Direct {
     fn new(params: &Params) -> Result<Self> {
@@ -96,7 +99,12 @@ impl Direct {
         let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
         check_unused(params, measure, decoder)?;
         let bound = params.choice("bound")?.unwrap_or(Bound::Nonconvex);
-        Ok(Self { measure, decoder, bound, diverse: params.has("diversify_by") })
+        let diverse = params.has("diversify_by");
+        if diverse && bound == Bound::Minimum {
+            let problem = "option 'bound': \"minimum\" does not work with option 'diversify_by'; use \"nonconvex\" or \"convex\"";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        Ok(Self { measure, decoder, bound, diverse })
     }
 }
 
@@ -139,7 +147,8 @@ impl ListwiseLoss for Direct {
         };
         match self.bound {
             Bound::Convex => Box::new(query::Convex::new(query)),
-            Bound::Nonconvex => Box::new(query::Nonconvex::new(query)),
+            Bound::Minimum => Box::new(query::Moving::new(query, DirectQuery::score_consistent_order)),
+            Bound::Nonconvex => Box::new(query::Moving::new(query, DirectQuery::order)),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Direct;
 use crate::arrange::{RowGroup, select_diverse};
+use crate::control::Ticks;
 use crate::loss::def::QueryLoss;
 use crate::math::assignment::{BlockRanking, Ranking, Workspace, best};
 use crate::math::order;
@@ -119,19 +120,20 @@ impl DirectQuery {
     }
 
     /// The maximizer of M with the largest F, equation 21. Documents by b, equal ones by s, are dealt to the groups of
-    /// positions with equal a; inside each group they are ordered by s.
-    pub fn score_consistent_order(&self, scores: &[f64]) -> Vec<u32> {
-        let by = |values: &[f64], x: u32, y: u32| -> Ordering {
+    /// positions with equal a; inside each group they are ordered by s. Of all orders, not of diverse lists.
+    pub fn score_consistent_order(&self, scores: &[f64], documents: &mut Vec<u32>) {
+        let mut ticks = Ticks::default();
+        let mut by = |values: &[f64], x: u32, y: u32| -> Ordering {
+            ticks.add(order::COMPARISON);
             order::compare(values[y as usize], values[x as usize])
         };
-        let mut order = sorted(scores);
-        order.sort_by(|&x, &y| by(&self.b, x, y));
+        best(scores, scores.len(), documents);
+        documents.sort_by(|&x, &y| by(&self.b, x, y));
         let mut first = 0;
         for group in self.a.chunk_by(|x, y| order::compare(*x, *y).is_eq()) {
-            order[first..first + group.len()].sort_by(|&x, &y| by(scores, x, y).then(x.cmp(&y)));
+            documents[first..first + group.len()].sort_by(|&x, &y| by(scores, x, y).then(x.cmp(&y)));
             first += group.len();
         }
-        order
     }
 
     /// A(s) - F(reference) + max M; writes c[pi~] - c[reference], pi~ the maximizer of A, into the last argument (l,
@@ -158,14 +160,27 @@ impl DirectQuery {
         })
     }
 
+    /// The order of the scores, equal ones as they came; of the positions with c > 0 only.
+    pub fn order(&self, scores: &[f64], order: &mut Vec<u32>) {
+        self.lists.best(scores, self.decoded, order);
+    }
+
     /// The bound with the order of the scores themselves as reference, equation 22.
     pub fn nonconvex_bound(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        self.moving_bound(scores, Self::order, subgradient)
+    }
+
+    /// The bound with a reference that depends on the scores.
+    fn moving_bound(&self, scores: &[f64], reference: Reference, subgradient: &mut [f64]) -> f64 {
         ORDER.with_borrow_mut(|order| {
-            self.lists.best(scores, self.decoded, order);
+            reference(self, scores, order);
             self.bound(scores, order, subgradient)
         })
     }
 }
+
+/// Writes the reference of a bound at some scores.
+pub(super) type Reference = fn(&DirectQuery, &[f64], &mut Vec<u32>);
 
 impl Lists {
     /// A(s); its maximizer is left in the workspace.
@@ -193,13 +208,6 @@ pub(super) fn flat(weights: &[f64]) -> bool {
     weights.windows(2).all(|pair| order::compare(pair[0], pair[1]).is_eq())
 }
 
-/// Documents by decreasing value, equal ones as they came.
-fn sorted(values: &[f64]) -> Vec<u32> {
-    let mut order = Vec::new();
-    best(values, values.len(), &mut order);
-    order
-}
-
 /// A bound with a fixed reference, of which the positions with c > 0 are kept.
 #[derive(Debug)]
 pub(super) struct Convex {
@@ -207,10 +215,11 @@ pub(super) struct Convex {
     reference: Vec<u32>,
 }
 
-/// The bound whose reference follows the scores.
+/// A bound whose reference follows the scores.
 #[derive(Debug)]
-pub(super) struct Nonconvex {
+pub(super) struct Moving {
     query: Arc<DirectQuery>,
+    reference: Reference,
 }
 
 impl Convex {
@@ -221,9 +230,9 @@ impl Convex {
     }
 }
 
-impl Nonconvex {
-    pub(super) fn new(query: DirectQuery) -> Self {
-        Self { query: Arc::new(query) }
+impl Moving {
+    pub(super) fn new(query: DirectQuery, reference: Reference) -> Self {
+        Self { query: Arc::new(query), reference }
     }
 }
 
@@ -233,14 +242,15 @@ impl QueryLoss for Convex {
     }
 }
 
-impl QueryLoss for Nonconvex {
+impl QueryLoss for Moving {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
-        self.query.nonconvex_bound(scores, subgradient)
+        self.query.moving_bound(scores, self.reference, subgradient)
     }
 
     fn majorant(&self, scores: &[f64]) -> Option<Box<dyn QueryLoss>> {
         let mut reference = Vec::new();
-        self.query.lists.best(scores, self.query.decoded, &mut reference);
+        (self.reference)(&self.query, scores, &mut reference);
+        reference.truncate(self.query.decoded);
         Some(Box::new(Convex { query: Arc::clone(&self.query), reference }))
     }
 }

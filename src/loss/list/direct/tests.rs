@@ -7,6 +7,9 @@ use super::*;
 use crate::math::dense::dot;
 use crate::math::order::{compare, descending};
 
+/// Every bound, the convex one first.
+const BOUNDS: [Bound; 3] = [Bound::Convex, Bound::Minimum, Bound::Nonconvex];
+
 fn measures() -> impl Strategy<Value = Measure> {
     let eru = |normalized| Measure::Eru { neutral: 1.0, half_life: 3.0, normalized };
     prop_oneof![
@@ -58,6 +61,20 @@ fn regret(query: &DirectQuery, scores: &[f64], sign: f64) -> f64 {
     query.best() - query.metric(&order)
 }
 
+/// All orders of so many documents.
+fn orders(documents: u32) -> Vec<Vec<u32>> {
+    if documents == 0 {
+        return vec![Vec::new()];
+    }
+    let insert = |order: &Vec<u32>, position: usize| {
+        let mut longer = order.clone();
+        longer.insert(position, documents - 1);
+        longer
+    };
+    let shorter = orders(documents - 1);
+    shorter.iter().flat_map(|order| (0..=order.len()).map(move |position| insert(order, position))).collect()
+}
+
 proptest! {
     #[test]
     fn the_bounds_stand_in_their_order(
@@ -68,23 +85,44 @@ proptest! {
         let query = query(measure, decoder, &labels);
         let mut g = vec![0.0; rows.len()];
         let convex = query.bound(&scores, &query.ideal_order(), &mut g);
-        let consistent = query.bound(&scores, &query.score_consistent_order(&scores), &mut g);
+        let mut reference = Vec::new();
+        query.score_consistent_order(&scores, &mut reference);
+        let consistent = query.bound(&scores, &reference, &mut g);
         let nonconvex = query.nonconvex_bound(&scores, &mut g);
         prop_assert!(convex >= consistent - 1e-10 && consistent >= nonconvex - 1e-10);
         for sign in [0.0, 1.0, -1.0] {
             let regret = regret(&query, &scores, sign);
             prop_assert!(nonconvex >= regret - 1e-10 && regret >= -1e-10, "{} {}", nonconvex, regret);
         }
-        let ideal = query.metric(&query.score_consistent_order(&scores));
-        prop_assert!((ideal - query.best()).abs() < 1e-12);
+        prop_assert!((query.metric(&reference) - query.best()).abs() < 1e-12);
+    }
+
+    /// Equation 21 by its definition: the smallest bound over all maximizers of the measure.
+    #[test]
+    fn the_minimum_is_that_over_all_maximizers(
+        rows in rows(6), any in any::<bool>(), measure in measures(), decoder in decoders()
+    ) {
+        let [labels, tied, untied] = columns(&rows);
+        let scores = if any { untied } else { tied };
+        let query = query(measure, decoder, &labels);
+        let mut g = vec![0.0; rows.len()];
+        let mut smallest = f64::INFINITY;
+        for order in orders(rows.len() as u32) {
+            if query.metric(&order) >= query.best() - 1e-12 {
+                smallest = smallest.min(query.bound(&scores, &order, &mut g));
+            }
+        }
+        let loss = Direct { measure, decoder, bound: Bound::Minimum, diverse: false }.prepare(&labels, &[]);
+        let value = loss.value_and_subgradient(&scores, &mut g);
+        prop_assert!((value - smallest).abs() < 1e-10, "{} {}", value, smallest);
     }
 
     #[test]
     fn subgradients_are_those_of_differences(
-        rows in rows(9), measure in measures(), decoder in decoders(), nonconvex in any::<bool>()
+        rows in rows(9), measure in measures(), decoder in decoders(), bound in 0..BOUNDS.len()
     ) {
         let [labels, _, scores] = columns(&rows);
-        let bound = if nonconvex { Bound::Nonconvex } else { Bound::Convex };
+        let bound = BOUNDS[bound];
         let loss = Direct { measure, decoder, bound, diverse: false }.prepare(&labels, &[]);
         let at = |scores: &[f64]| {
             let mut g = vec![0.0; labels.len()];
@@ -107,10 +145,10 @@ proptest! {
 
     #[test]
     fn a_majorant_is_convex_and_nowhere_below_and_touches(
-        rows in rows(9), measure in measures(), decoder in decoders()
+        rows in rows(9), measure in measures(), decoder in decoders(), bound in 1..BOUNDS.len()
     ) {
         let [labels, at, other] = columns(&rows);
-        let loss = Direct { measure, decoder, bound: Bound::Nonconvex, diverse: false }.prepare(&labels, &[]);
+        let loss = Direct { measure, decoder, bound: BOUNDS[bound], diverse: false }.prepare(&labels, &[]);
         let majorant = loss.majorant(&at).unwrap();
         let (mut g, mut unused) = (vec![0.0; labels.len()], vec![0.0; labels.len()]);
         let value = majorant.value_and_subgradient(&at, &mut g);
@@ -150,6 +188,12 @@ fn options_make_the_loss() {
 }
 
 #[test]
+fn the_minimum_does_not_take_diverse_lists() {
+    let error = made(&json!({"bound": "minimum", "diversify_by": "site"})).unwrap_err().to_string();
+    assert!(error.ends_with("use \"nonconvex\" or \"convex\""), "{error}");
+}
+
+#[test]
 fn measures_of_another_form_are_refused() {
     for name in ["map", "err", "recall@3", "precision", "mre", "kendall_tau"] {
         let error = made(&json!({"measure": name})).unwrap_err().to_string();
@@ -181,7 +225,7 @@ fn reciprocal_rank_takes_one_relevant_document() {
 #[test]
 fn queries_without_an_order_cost_nothing() {
     for labels in [&[2.0, 2.0, 2.0][..], &[0.0, 0.0], &[3.0]] {
-        for bound in [Bound::Convex, Bound::Nonconvex] {
+        for bound in BOUNDS {
             let direct =
                 Direct { measure: Measure::Ndcg(None), decoder: Decoder::Linear(10), bound, diverse: false };
             let mut g = vec![1.0; labels.len()];

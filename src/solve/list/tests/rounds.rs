@@ -20,6 +20,45 @@ fn differences_never_rise() {
     }
 }
 
+/// A problem of direct optimization with 40 queries, and the least-squares start.
+fn direct(seed: u64, bound: &str) -> (Case, Vec<f64>) {
+    let sizes = [40, 15, 6];
+    let start =
+        fits(&Case::with_options(seed, sizes, SQUARED, &json!({})).problem(), &[1e-3], &LEAST_SQUARES, 1e-9);
+    let options = json!({"bound": bound, "measure": "ndcg@5", "decoder": "metric"});
+    (Case::with_options(seed, sizes, "direct", &options), start[0].w.clone())
+}
+
+#[test]
+fn bounds_of_direct_never_rise() {
+    for (seed, bound) in (0..6).flat_map(|seed| [(seed, "minimum"), (seed, "nonconvex")]) {
+        let (case, start) = direct(seed, bound);
+        let problem = case.problem().with_start(start.clone()).unwrap();
+        let Solution { w, report } = fits(&problem, &[0.005], &BUNDLE, 1e-4).pop().unwrap();
+        assert_eq!(report.stop, Stop::Converged, "{bound}");
+        assert!(report.steps.windows(2).all(|pair| pair[1].objective <= pair[0].objective));
+        assert!(report.objective < value(&problem, 0.005, &start), "{bound}");
+        assert!((value(&problem, 0.005, &w) - report.objective).abs() < 1e-12);
+    }
+}
+
+/// Stochastic steps end near the rounds, and never above their start. No gap certifies them: it is the objective.
+#[test]
+fn stochastic_steps_lower_differences() {
+    for seed in 0..6 {
+        let (case, start) = direct(seed, "nonconvex");
+        let problem = case.problem().with_start(start.clone()).unwrap();
+        let first = value(&problem, 0.005, &start);
+        let rounds = fits(&problem, &[0.005], &BUNDLE, 1e-4).pop().unwrap().report;
+        let path = fits(&problem, &[1.0, 0.005], &STOCHASTIC, 1e-4);
+        let Solution { w, report } = &path[1];
+        assert_eq!(w, &fits(&problem, &[0.005], &STOCHASTIC, 1e-4)[0].w);
+        assert!((value(&problem, 0.005, w) - report.objective).abs() < 1e-12);
+        assert!(report.objective < first && report.objective <= 1.1 * rounds.objective);
+        assert!((report.gap - report.objective).abs() < 1e-15);
+    }
+}
+
 #[test]
 fn a_center_is_where_differences_begin() {
     let case = Case::new(4, 20, 5, SQUARED);
