@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parts::{Change, Dependent, Index, Linear, Online, Opened, seal};
 use rusqlite::Connection;
 use sqlite_ltr::internals::data::{QueryFeatureKind, Scaling};
-use sqlite_ltr::internals::model::Model;
+use sqlite_ltr::internals::kernel::Basis;
 use sqlite_ltr::internals::model::encode_header;
+use sqlite_ltr::internals::model::{Model, RoundRecord};
 use sqlite_ltr::internals::smoothing::Bandwidth;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -355,11 +356,78 @@ fn sealed_linear_models_with_wrong_contents_are_refused() {
     }
 }
 
+/// A valid round.
+const ROUND: RoundRecord = RoundRecord { loss: 0.5, surrogate: 0.5, active_documents: 1 };
+
+/// Changes of an online ranker with a kernel that make it wrong.
+const WRONG_SUPPORT: &[Change<Online>] = &[
+    ("no budget", |o| o.rules.budget = None),
+    ("a budget that is exceeded", |o| o.rules.budget = Some(1)),
+    ("no support documents", |o| o.progress.support = None),
+    ("a weight too many", |o| o.progress.weights.push(0.0)),
+    ("a sum too few", |o| {
+        o.progress.sum.pop();
+    }),
+    ("a weight that is NaN", |o| o.progress.weights[0] = f64::NAN),
+    ("support documents of another width", |o| {
+        let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
+        let count = o.progress.weights.len();
+        o.progress.support = Some(Basis::new(kernel, &vec![0.5; 3 * count], count, 3));
+    }),
+    ("support documents without features", |o| {
+        let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
+        (o.progress.weights, o.progress.sum) = (vec![1.0], vec![1.0]);
+        o.progress.support = Some(Basis::new(kernel, &[], 1, 0));
+    }),
+];
+
+#[test]
+fn sealed_online_models_with_wrong_support_documents_are_refused() {
+    let connection = connect();
+    let opened = Opened::new(&fit(&connection, ("perceptron", r#"{"kernel": {"gaussian": {"gamma": 1}}}"#)));
+    let changed = |change: fn(&mut Online)| {
+        let (mut other, mut online) = (opened.clone(), opened.online());
+        change(&mut online);
+        other.parts.ranker = encode_header(&online).expect("bytes");
+        other.seal()
+    };
+    for (what, change) in WRONG_SUPPORT {
+        assert!(refusal(&connection, &changed(*change)).is_some(), "{what}");
+    }
+    let extremes: [Change<Online>; 3] = [
+        ("equal support documents", |o| {
+            let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
+            let count = o.progress.weights.len();
+            o.progress.support = Some(Basis::new(kernel, &vec![0.5; 2 * count], count, 2));
+        }),
+        ("huge support documents", |o| {
+            let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
+            let count = o.progress.weights.len();
+            o.progress.support = Some(Basis::new(kernel, &vec![1e150; 2 * count], count, 2));
+        }),
+        ("no support documents at all", |o| {
+            let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
+            (o.progress.weights, o.progress.sum) = (Vec::new(), Vec::new());
+            o.progress.support = Some(Basis::new(kernel, &[], 0, 2));
+        }),
+    ];
+    for (what, change) in extremes {
+        use_it(&connection, &changed(change), what);
+    }
+}
+
 /// Changes of an online ranker that make it wrong.
 const WRONG_ONLINE: &[Change<Online>] = &[
-    ("a space of another width", |o| o.space.width = 3),
-    ("a ranking form", |o| o.space.form = 1),
-    ("a huge width", |o| o.space.width = u64::MAX),
+    ("a budget without a kernel", |o| o.rules.budget = Some(10)),
+    ("a round too many", |o| o.progress.record.extend([ROUND; 5])),
+    ("a long record", |o| {
+        o.progress.rounds = 5000;
+        o.progress.record = [ROUND; 1001].into();
+    }),
+    ("a loss above 1", |o| o.progress.record[0].loss = 1.5),
+    ("a loss that is NaN", |o| o.progress.record[0].loss = f64::NAN),
+    ("a surrogate of a round that is infinite", |o| o.progress.record[0].surrogate = f64::INFINITY),
+    ("a negative surrogate of a round", |o| o.progress.record[0].surrogate = -1.0),
     ("a measure that is unknown", |o| "ndgc".clone_into(&mut o.rules.measure)),
     ("a measure that is not bounded", |o| "err".clone_into(&mut o.rules.measure)),
     ("a cutoff of map", |o| "map@3".clone_into(&mut o.rules.measure)),

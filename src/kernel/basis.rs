@@ -82,6 +82,16 @@ impl Basis {
         Ok(Self::new(kernel.clone(), &rows, chosen.len(), dim))
     }
 
+    /// Adds a document of d features.
+    pub(super) fn push(&mut self, row: &[f64]) {
+        self.points.push(row);
+    }
+
+    /// sqrt K(x, x), the length of a document in the space of the kernel; 0 if K(x, x) is negative.
+    pub fn norm(&self, row: &[f64]) -> f64 {
+        self.kernel.of(row, row).max(0.0).sqrt()
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel

@@ -7,6 +7,7 @@
 //! * [`KernelSpec`]: the value of the option `kernel`; `fit` turns it into a [`Kernel`] with numbers.
 //! * [`FeatureMap`]: documents to vectors phi with phi(x).phi(z) = K(x, z), for functions of documents.
 //! * [`PairMap`]: pairs of documents to vectors psi, for functions of pairs, with the recovery of scores.
+//! * [`SpanFactor`]: the span of documents that are added one by one, for online training.
 //!
 //! The linear kernel needs no map: phi(x) = x.
 
@@ -26,6 +27,7 @@ mod pair_map;
 mod points;
 mod polynomial;
 mod sample;
+mod span_factor;
 mod spec;
 mod spread;
 mod tanh;
@@ -43,6 +45,7 @@ pub use map::FeatureMap;
 pub use options::MapOptions;
 pub use pair_map::{PairMap, as_documents, ordered_pairs};
 pub use points::Points;
+pub use span_factor::SpanFactor;
 pub use spec::KernelSpec;
 
 /// Every kernel; the first is the default, and needs no map.

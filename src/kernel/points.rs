@@ -33,6 +33,18 @@ impl Points {
         Self { count, dim, tiles }
     }
 
+    /// Adds a document of `dim` features.
+    pub fn push(&mut self, row: &[f64]) {
+        let (tile, lane) = (self.count / TILE, self.count % TILE);
+        if lane == 0 {
+            self.tiles.resize(self.tiles.len() + self.dim, Tile::ZERO);
+        }
+        for (tile, value) in self.tiles[tile * self.dim..].iter_mut().zip(row) {
+            *tile.get_mut(lane) = *value;
+        }
+        self.count += 1;
+    }
+
     /// Number of documents.
     pub fn len(&self) -> usize {
         self.count
@@ -127,6 +139,9 @@ mod tests {
             let rows: Vec<f64> = (0..count * dim).map(at).collect();
             let points = Points::new(&rows, count, dim);
             assert_eq!(points.rows(), rows);
+            let mut pushed = Points::new(&[], 0, dim);
+            (0..count).for_each(|i| pushed.push(&rows[i * dim..(i + 1) * dim]));
+            assert_eq!(pushed, points);
             for inner in [Inner::Dot, Inner::SquaredDistance, Inner::Manhattan] {
                 let found = points.inner(inner, &rows, count);
                 for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))) {

@@ -142,6 +142,11 @@ pub trait ListwiseLoss: Debug + Send + Sync {
     /// True if a query with these labels influences a fit.
     fn is_informative(&self, labels: &[f64]) -> bool;
 
+    /// The largest |g|_1 of a subgradient g for a query with these labels (N >= 1); `None` if it is not known.
+    fn lipschitz(&self, _labels: &[f64]) -> Option<f64> {
+        None
+    }
+
     /// Checks the labels (N, finite) and row groups of a query.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ pub use columns::TrainingColumns;
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
-pub use online::{Online, OnlineRules, OnlineState};
+pub use online::{Online, OnlineRules, OnlineState, RoundRecord};
 pub use prior::LinearPrior;
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use ranker::{Capabilities, Ranker};

@@ -1,7 +1,9 @@
-//! A linear function trained online, and everything needed to continue its training.
+//! A function trained online, and everything needed to continue its training.
 //!
 //! Documents are scored by w, or by the average of w over all rounds (Chaudhuri & Tewari 2014, Algorithm 1; averaging as
-//! in Freund & Schapire 1999).
+//! in Freund & Schapire 1999). With a kernel, w is a sum of the kernel at support documents.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +11,16 @@ use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
 use crate::data::ColumnSummary;
 use crate::error::{Error, Result, require};
+use crate::kernel::{Basis, Kernel};
 use crate::loss::list::{Active, Bounded, LabelTies, Slam, SlamWeights};
 use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::metric::Metric;
-use crate::space::{Form, Function, Scorer, Space};
+use crate::space::{Form, Function, Space};
 
 pub(super) const TAG: &str = "online";
+
+/// Most rounds in the record of a model: at most 21 bytes each.
+pub const RECORDED_ROUNDS: usize = 1000;
 
 /// The average of more rounds is not exact.
 const MAX_ROUNDS: u64 = 1 << 53;
@@ -32,6 +38,19 @@ pub struct OnlineRules {
     pub label_ties: LabelTies,
     /// Score by the average of w over all rounds, not by the last w.
     pub average: bool,
+    /// Largest number of support documents; `None` for linear functions.
+    pub budget: Option<usize>,
+}
+
+/// What happened in one round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RoundRecord {
+    /// 1 - measure, before the update.
+    pub loss: f64,
+    /// f_t(w_t), equation (13); 0 without a loss.
+    pub surrogate: f64,
+    /// Number of documents that f_t has a term above 0 of; 0 if w was not changed.
+    pub active_documents: u32,
 }
 
 impl OnlineRules {
@@ -66,7 +85,7 @@ impl OnlineRules {
 /// What has been learned and counted so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OnlineState {
-    /// w, one weight per scaled feature.
+    /// w: one weight per scaled feature, or per support document.
     pub weights: Vec<f64>,
     /// Sum of the w after every round.
     pub sum: Vec<f64>,
@@ -88,12 +107,37 @@ pub struct OnlineState {
     pub most_weighted: u64,
     /// Sum and count of the values of each feature, missing ones left out.
     pub summaries: Vec<ColumnSummary>,
+    /// The last rounds, at most [`RECORDED_ROUNDS`].
+    pub record: VecDeque<RoundRecord>,
+    /// The kernel and the support documents; `None` for linear functions.
+    pub support: Option<Basis>,
 }
 
 impl OnlineState {
     /// The state before the first round, for `width` scaled features.
     pub fn new(width: usize) -> Self {
         Self { weights: vec![0.0; width], sum: vec![0.0; width], largest_ratio: 1.0, ..Self::default() }
+    }
+
+    /// The state before the first round, for functions in the space of a kernel of documents with `width` scaled features.
+    pub fn with_kernel(kernel: Kernel, width: usize) -> Self {
+        Self { support: Some(Basis::new(kernel, &[], 0, width)), ..Self::new(0) }
+    }
+
+    /// The space of w.
+    fn space(&self) -> Space {
+        match &self.support {
+            Some(support) => Space::of_basis(support.clone()),
+            None => Space::linear(self.weights.len(), Form::Scoring),
+        }
+    }
+
+    /// Adds a round to the record. Forgets the oldest one if there are too many.
+    pub fn add_record(&mut self, round: RoundRecord) {
+        if self.record.len() == RECORDED_ROUNDS {
+            self.record.pop_front();
+        }
+        self.record.push_back(round);
     }
 
     /// The average of w over all rounds; 0 before the first.
@@ -113,17 +157,29 @@ impl OnlineState {
         ];
         are_bounded(self.weights.iter().chain(&self.sum))
             && numbers.iter().all(|number| number.is_finite())
+            && self.record.iter().all(|round| round.surrogate.is_finite())
             && self.summaries.iter().all(|summary| summary.sum.is_finite())
     }
 
     fn validate(&self) -> Result<()> {
+        let weighed = match &self.support {
+            Some(support) => support.points().dim() > 0 && support.points().len() == self.weights.len(),
+            None => !self.weights.is_empty(),
+        };
+        let recorded = |round: &RoundRecord| (0.0..=1.0).contains(&round.loss) && round.surrogate >= 0.0;
         let counted =
             [self.cumulative_loss, self.cumulative_surrogate, self.squared_steps, self.largest_norm];
         require(
             "online ranker",
             &[
                 (self.is_bounded(), BOUNDED),
+                (weighed, "a weight per feature or support document"),
                 (self.sum.len() == self.weights.len(), "as many sums as weights"),
+                (
+                    self.record.len() as u64 <= self.rounds.min(RECORDED_ROUNDS as u64),
+                    "a record of the last rounds",
+                ),
+                (self.record.iter().all(recorded), "losses from 0 to 1"),
                 (self.updates <= self.rounds, "at most one update per round"),
                 (self.rounds < MAX_ROUNDS, "fewer than 2^53 rounds"),
                 (counted.iter().all(|number| *number >= 0.0), "sums of at least 0"),
@@ -133,7 +189,7 @@ impl OnlineState {
     }
 }
 
-/// A linear function, and the state and rules to continue its training.
+/// A function, and the state and rules to continue its training.
 #[derive(Debug)]
 pub struct Online {
     linear: Linear,
@@ -141,16 +197,12 @@ pub struct Online {
     state: OnlineState,
 }
 
-fn linear_space(state: &OnlineState) -> Space {
-    Space::linear(state.weights.len(), Form::Scoring)
-}
-
 impl Online {
     /// A ranker with what these rules have learned.
     pub fn new(rules: OnlineRules, state: OnlineState) -> Self {
         let weights = if rules.average { state.average() } else { state.weights.clone() };
         let objective = state.cumulative_surrogate / state.rounds.max(1) as f64;
-        let linear = Linear::new(linear_space(&state), Function { weights, objective, gap: 0.0 });
+        let linear = Linear::new(state.space(), Function { weights, objective, gap: 0.0 });
         Self { linear, rules, state }
     }
 
@@ -170,19 +222,18 @@ impl Online {
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        encode_header(&(linear_space(&self.state), &self.rules, &self.state))
+        encode_header(&(&self.rules, &self.state))
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
-        let (space, rules, state): (Space, OnlineRules, OnlineState) = decode_header(header)?;
-        space.validate()?;
+        let (rules, state): (OnlineRules, OnlineState) = decode_header(header)?;
         state.validate()?;
         rules.metric().map_err(|error| Error::Corrupt(error.to_string()))?;
         require(
             "online ranker",
             &[
-                (space.is_linear() && space.pointwise(), "a linear space of documents"),
-                (space.dim() == state.weights.len(), "as many weights as its space has"),
+                (rules.budget.is_some() == state.support.is_some(), "a budget with a kernel only"),
+                (rules.budget.is_none_or(|budget| state.weights.len() <= budget), "a budget that is kept"),
                 (is_positive(rules.learning_rate), "a positive learning rate"),
             ],
         )?;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::codec::Encoded;
 use super::factored::{self, Factored};
 use super::linear::{self, Linear};
-use super::online::{self, Online};
+use super::online::{self, Online, RoundRecord};
 use super::query_dependent::{self, QueryDependent};
 use crate::data::{QueryFeatureKind, QueryFeatureRule};
 use crate::error::{Error, Result};
 use crate::fit::Loading;
-use crate::memory::matrix_bytes;
+use crate::memory::{bytes_of, matrix_bytes};
 use crate::space::{Function, Scorer};
 
 /// A fitted ranker.
@@ -81,7 +81,11 @@ impl Ranker {
             |count: usize, scorer: &dyn Scorer| scorer.bytes() + matrix_bytes(count, scorer.dim() + 8);
         match self {
             Self::Linear(linear) => functions(1, linear.scorer()),
-            Self::Online(online) => functions(4, online.linear().scorer()),
+            // The state has the documents of a kernel too.
+            Self::Online(online) => {
+                let scorer = online.linear().scorer();
+                functions(4, scorer) + scorer.bytes() + bytes_of::<RoundRecord>(online.state().record.len())
+            }
             Self::QueryDependent(ranker) => ranker.bytes(),
             Self::Factored(factored) => factored.bytes(),
         }

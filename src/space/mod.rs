@@ -210,6 +210,11 @@ impl Space {
         Ok(Self { width, form, map })
     }
 
+    /// The functions sum_l beta_l K(x, x_l) of the documents of a basis.
+    pub fn of_basis(basis: Basis) -> Self {
+        Self { width: basis.points().dim(), form: Form::Scoring, map: Map::Fitted(basis) }
+    }
+
     /// What its functions take.
     pub fn form(&self) -> Form {
         self.form

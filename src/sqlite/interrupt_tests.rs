@@ -85,6 +85,7 @@ fn every_training_stops_at_every_check() {
         .map(|def| fit(def.name, "j", lambda))
         .collect();
     calls.push(fit("perceptron", "j", r#""epochs": 3"#));
+    calls.push(fit("perceptron", "j", r#""epochs": 3, "kernel": "gaussian", "budget": 300"#));
     calls.push(fit("auto", "j", ""));
     calls.push(fit("eigen_rank", "j", r#""components": 2"#));
     calls.push(fit("matching", "s", r#""lambda": 0.1"#));

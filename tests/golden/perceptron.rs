@@ -4,7 +4,9 @@ use crate::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::Value;
 use sqlite_ltr::internals::algorithm::perceptron::Perceptron;
+use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::data::{Documents, Matrix};
+use sqlite_ltr::internals::kernel::Kernel;
 use sqlite_ltr::internals::loss::list::{Active, LabelTies};
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState};
 use sqlite_ltr::metric::Ties;
@@ -16,6 +18,7 @@ fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> Onli
         update_on: active,
         label_ties,
         average: true,
+        budget: None,
     }
 }
 
@@ -40,6 +43,16 @@ fn matrix(rows: &[Vec<f64>]) -> Matrix {
     Matrix::F64(Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap())
 }
 
+/// The weights of features of a sum of linear kernels.
+fn in_features(state: &OnlineState) -> Vec<f64> {
+    let points = state.support.as_ref().unwrap().points();
+    let mut sum = vec![0.0; points.dim()];
+    for (document, weight) in state.weights.iter().enumerate() {
+        sum.iter_mut().zip(points.row(document)).for_each(|(sum, value)| *sum += weight * value);
+    }
+    sum
+}
+
 #[test]
 fn every_run_has_the_trajectory_of_the_reference() {
     let golden: Value = read_listwise("perceptron.json");
@@ -57,12 +70,28 @@ fn every_run_has_the_trajectory_of_the_reference() {
             let what = format!("{measure}, {name}");
             let (rules, ties) = run_of(name, &measure);
             let expected = rows(&run["w"]);
-            let mut perceptron = Perceptron::new(rules, OnlineState::new(expected[0].len()), ties).unwrap();
+            let width = expected[0].len();
+            // The same with the documents as support documents of a linear kernel.
+            let mut dual = Perceptron::new(
+                OnlineRules { budget: Some(1000), ..rules.clone() },
+                OnlineState::with_kernel(Kernel::new("linear", vec![]).unwrap(), width),
+                ties,
+            )
+            .unwrap();
+            let mut perceptron = Perceptron::new(rules, OnlineState::new(width), ties).unwrap();
             let mut mean = vec![0.0; expected[0].len()];
             for (t, (x, y)) in queries.iter().enumerate() {
                 assert_close(&perceptron.progress().weights, &expected[t], 1e-10, &what);
                 let documents = Documents { features: x, start: 0, end: y.len() };
-                let round = perceptron.round(&documents, y).unwrap();
+                let round = perceptron.round(&documents, y, &Control::default()).unwrap();
+                let other = dual.round(&documents, y, &Control::default()).unwrap();
+                assert_eq!(
+                    (other.updated, &other.counted),
+                    (round.updated, &round.counted),
+                    "{what}, round {t}"
+                );
+                assert_close(&[other.loss, other.surrogate], &[round.loss, round.surrogate], 1e-9, &what);
+                assert_close(&in_features(dual.progress()), &expected[t + 1], 1e-9, &what);
                 let reference = [&run["rml"][t], &run["f"][t]].map(|number| number.as_f64().unwrap());
                 assert_close(&[round.loss, round.surrogate], &reference, 1e-10, &what);
                 assert_eq!(round.updated, run["updated"][t].as_bool().unwrap(), "{what}, round {t}");

@@ -73,7 +73,6 @@ pub struct Sum {
 
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Online {
-    pub space: Space,
     pub rules: OnlineRules,
     pub progress: OnlineState,
 }

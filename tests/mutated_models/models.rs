@@ -93,6 +93,7 @@ const CASES: &[(&str, &str)] = &[
         r#"{"lambda": 0.001, "smoothing": "gaussian", "neighbors": 3, "kernel": "gaussian", "landmarks": 4}"#,
     ),
     ("perceptron", "{}"),
+    ("perceptron", r#"{"kernel": "gaussian", "budget": 3, "epochs": 2}"#),
     ("perceptron", r#"{"scale": "standard", "average": false, "measure": "map", "missing": "mean"}"#),
     ("auto", r#"{"kernel": "linear"}"#),
     ("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#),

@@ -11,6 +11,7 @@ mod matching;
 mod names;
 mod paper_example;
 mod perceptron;
+mod perceptron_theory;
 mod prior;
 mod real_data;
 mod recommendation;

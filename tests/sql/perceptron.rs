@@ -48,6 +48,18 @@ fn queries(most: usize) -> impl Strategy<Value = Vec<Vec<Document>>> {
     prop::collection::vec(prop::collection::vec(document, 1..7), 2..most)
 }
 
+/// No kernel, or kernels whose parameters are numbers, with a budget that is small, exhausted or not.
+fn kernel() -> impl Strategy<Value = Value> {
+    prop::sample::select(vec![
+        json!({}),
+        json!({}),
+        json!({ "kernel": { "gaussian": { "gamma": 0.3 } }, "budget": 3 }),
+        json!({ "kernel": { "gaussian": { "gamma": 0.05 } } }),
+        json!({ "kernel": { "polynomial": { "degree": 2, "scale": 0.1, "offset": 1 } }, "budget": 4 }),
+        json!({ "kernel": { "tanh": { "scale": 0.1, "offset": -0.2 } }, "budget": 5 }),
+    ])
+}
+
 fn options() -> impl Strategy<Value = Value> {
     let measure = prop::sample::select(vec!["ndcg", "ndcg@2", "ndcg@10", "map"]);
     let words = (
@@ -56,8 +68,12 @@ fn options() -> impl Strategy<Value = Value> {
         prop::sample::select(vec![0.01, 0.3, 1.0]),
         any::<bool>(),
     );
-    (measure, words).prop_map(|(measure, (active, ties, eta, average))| {
-        json!({ "measure": measure, "update_on": active, "label_ties": ties, "learning_rate": eta, "average": average })
+    (measure, words, kernel()).prop_map(|(measure, (active, ties, eta, average), mut options)| {
+        let words = json!({
+            "measure": measure, "update_on": active, "label_ties": ties, "learning_rate": eta, "average": average,
+        });
+        options.as_object_mut().unwrap().extend(words.as_object().unwrap().clone());
+        options
     })
 }
 
@@ -114,6 +130,11 @@ proptest! {
         prop_assert!(!proved || loss <= number("/bounds/theorem_5/value") + 1e-9, "{report}");
         prop_assert_eq!(report["rounds"].as_u64().unwrap(), (epochs * queries.len()) as u64);
         prop_assert!(number("/updates") <= number("/rounds"));
+        let margin = report.pointer("/bounds/corollary_6/value").and_then(Value::as_f64);
+        prop_assert!(!proved || margin.is_none_or(|bound| loss <= bound * (1.0 + 1e-9)), "{report}");
+        if let Some(budget) = options["budget"].as_u64() {
+            prop_assert!(report["pivots"].as_u64().unwrap() <= budget, "{report}");
+        }
     }
 
     /// The order of rows matters, that of ids does not.
@@ -170,6 +191,41 @@ fn the_update_does_not_depend_on_threads_and_keeps_the_scaling() {
         assert_eq!(scaling(&first), scaling(&models[0]), "{scale}");
         assert_ne!(first, models[0]);
     }
+}
+
+/// 1200 rounds leave the last 1000 in the model, numbered from the first.
+#[test]
+fn the_record_of_rounds_is_bounded() {
+    let connection = separable();
+    let model = fit(&connection, WIDE, &json!({ "epochs": 60 }));
+    let sql = "SELECT count(*) || ' ' || min(step) || ' ' || max(step) FROM ltr_training_log(?1)";
+    let steps: String = value(&connection, sql, [&model]);
+    assert_eq!(steps, "1000 201 1200");
+    let short = fit(&connection, WIDE, &json!({ "epochs": 1 }));
+    assert!(model.len() <= short.len() + 980 * 21, "{} {}", model.len(), short.len());
+}
+
+/// Good documents are near a point: no linear function ranks them, a Gaussian kernel does, also with few support documents.
+#[test]
+fn a_gaussian_kernel_ranks_what_no_linear_function_does() {
+    let mut random = sqlite_ltr::internals::math::random::Random::new(11);
+    let mut document = |_| {
+        let (a, b) = (random.symmetric(), random.symmetric());
+        let distance = (a - 0.2) * (a - 0.2) + b * b;
+        (u8::from(distance < 0.6) + u8::from(distance < 0.2), a, b)
+    };
+    let queries: Vec<Vec<Document>> = (0..120).map(|_| (0..10).map(&mut document).collect()).collect();
+    let connection = stream(&queries);
+    let (train, test) = (part(WIDE, 0, 80), part(WIDE, 80, 120));
+    let ndcg = |options: Value| -> f64 {
+        let model = fit(&connection, &train, &options);
+        let sql = "SELECT value FROM ltr_evaluate(?1, ?2, '{\"metric\": \"ndcg@5\"}') WHERE query_id IS NULL";
+        value(&connection, sql, (&model, &test))
+    };
+    let linear = ndcg(json!({ "epochs": 3 }));
+    let gaussian = ndcg(json!({ "epochs": 3, "kernel": "gaussian" }));
+    let few = ndcg(json!({ "epochs": 3, "kernel": "gaussian", "budget": 20 }));
+    assert!(linear < 0.75 && gaussian > 0.95 && few > 0.95, "{linear} {gaussian} {few}");
 }
 
 #[test]

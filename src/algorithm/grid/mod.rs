@@ -4,6 +4,7 @@
 //! `select_lambda` chooses lambda on `validation_rounds`.
 
 mod checks;
+mod generalization;
 mod lambdas;
 mod penalty;
 mod presets;

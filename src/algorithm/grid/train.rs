@@ -11,6 +11,7 @@ use ndarray::Array2;
 use serde_json::{Map, Value, json};
 
 use super::checks;
+use super::generalization::{self, Generalization};
 use super::lambdas::default_lambdas;
 use super::penalty;
 use super::select_lambda::{Candidates, Tendency};
@@ -19,7 +20,7 @@ use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{
-    Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, scale,
+    Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries, scale,
 };
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
@@ -85,8 +86,12 @@ impl TrainingSpec for GridSpec {
         let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
         let (log, functions) = (log(&fits), fits.len());
         let bandwidth = session.bandwidth_report();
+        let generalization = session.generalization(&spec, &fits)?;
         let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
         details.extend(bandwidth);
+        if let Some(bound) = generalization {
+            details.insert("generalization".to_owned(), Value::Object(entries(&bound)?));
+        }
         Ok(Trained {
             lambda,
             prior_lambda: prior.map(|prior| prior.lambda),
@@ -419,6 +424,18 @@ impl<'a> Session<'a> {
             rounds.iter().map(|round| Judge { data: &round.judge, queries: &round.queries }).collect();
         let (validation, constraint) = (&self.spec.validation, self.spec.loss.constraint());
         single_feature::warning(selection, &judges, validation, constraint, self.control)
+    }
+
+    /// The bound of Theorem 8, if the model has one linear function, every query the same weight, and the loss is convex.
+    fn generalization(&self, spec: &FitSpec, fits: &[Fit]) -> Result<Option<Generalization>> {
+        let (Loss::List(loss), [fit], None) = (&spec.loss, fits, &self.rule) else { return Ok(None) };
+        let equal = self.neighborhood.weights.iter().all(|weight| weight.total_cmp(&1.0).is_eq());
+        if !equal || !self.space().is_linear() || !loss.shape().is_convex() || spec.penalty != Penalty::Ridge
+        {
+            return Ok(None);
+        }
+        let (w, center) = (fit.function.weights.as_slice(), spec.center.as_deref());
+        generalization::bound(loss, &self.data, (w, center), self.control)
     }
 
     fn ranker(self, spec: FitSpec, mut functions: Vec<Function>) -> (Ranker, Scaling) {

@@ -6,8 +6,12 @@
 //!
 //! The default measure is ndcg@10, as in validation and reports. Its bound has k = 10; the bound of ndcg has the number of
 //! documents of a query in its place (Corollary 7).
+//!
+//! With a kernel whose parameters are numbers, an update equals one training too. By default they depend on the spread of
+//! the documents of the first training.
 
 mod bounds;
+mod margin;
 mod rounds;
 
 use serde::Serialize;
@@ -20,13 +24,17 @@ use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
+use crate::kernel::KernelSpec;
 use crate::loss::list::{Active, LabelTies};
 use crate::math::random::Random;
+use crate::memory::Reservation;
 use crate::metric::Ties;
 use crate::model::{Online, OnlineRules, OnlineState, Ranker};
 use crate::param::Params;
 
 pub use rounds::{Perceptron, Round};
+
+use bounds::{Bounds, Start};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -41,16 +49,32 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 };
 
 /// Its options.
-const OPTIONS: &[&str] =
-    &["scale", "measure", "label_ties", "learning_rate", "update_on", "average", "epochs", "shuffle"];
+const OPTIONS: &[&str] = &[
+    "scale",
+    "kernel",
+    "budget",
+    "measure",
+    "label_ties",
+    "learning_rate",
+    "update_on",
+    "average",
+    "epochs",
+    "shuffle",
+];
 
 /// The default measure.
 const MEASURE: &str = "ndcg@10";
+
+/// The default budget.
+const BUDGET: usize = 1000;
 
 /// The choices of one training.
 #[derive(Debug, Clone)]
 struct PerceptronSpec {
     rules: OnlineRules,
+    kernel: KernelSpec,
+    /// The kernel as the caller gave it.
+    given_kernel: Option<Value>,
     epochs: usize,
     order: EpochOrder,
     scale: ScalingKind,
@@ -70,6 +94,10 @@ enum EpochOrder {
 /// The choices in reports.
 #[derive(Serialize)]
 struct Settings<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<usize>,
     measure: &'a str,
     learning_rate: f64,
     update_on: &'a str,
@@ -86,18 +114,28 @@ impl PerceptronSpec {
     /// Parses and checks parameters.
     ///
     /// # Errors
-    /// A measure that SLAM does not bound.
+    /// A measure that SLAM does not bound; a budget without a kernel.
     fn parse(params: &Params) -> Result<Self> {
+        let given_kernel = params.get("kernel").cloned();
+        let kernel = given_kernel.as_ref().map(KernelSpec::parse).transpose()?.unwrap_or_default();
+        if kernel.is_linear() && params.has("budget") {
+            let default = if given_kernel.is_some() { "" } else { " (the algorithm's default)" };
+            let problem = format!("option 'budget' has no effect with kernel \"linear\"{default}");
+            return Err(Error::Unsupported(problem));
+        }
         let rules = OnlineRules {
             measure: params.text("measure").unwrap_or(MEASURE).to_ascii_lowercase(),
             learning_rate: params.number("learning_rate").unwrap_or(1.0),
             update_on: params.choice("update_on")?.unwrap_or(Active::Margin),
             label_ties: params.choice("label_ties")?.unwrap_or(LabelTies::Average),
             average: params.switch("average").unwrap_or(true),
+            budget: (!kernel.is_linear()).then(|| params.count("budget").unwrap_or(BUDGET)),
         };
         rules.metric()?;
         Ok(Self {
             rules,
+            given_kernel: given_kernel.filter(|_| !kernel.is_linear()),
+            kernel,
             epochs: params.count("epochs").unwrap_or(1),
             order: if params.flag("shuffle") { EpochOrder::Random } else { EpochOrder::Rows },
             scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
@@ -127,8 +165,16 @@ impl TrainingSpec for PerceptronSpec {
         let scaling = Scaling::fit(self.scale, &data, control)?;
         let _memory = scale(&scaling, self.scale, &mut data, control)?;
         // 2. One round per query and epoch.
-        let progress = OnlineState { summaries, ..OnlineState::new(data.features.columns()) };
-        let mut perceptron = Perceptron::new(self.rules.clone(), progress, Ties::Worst)?;
+        let width = data.features.columns();
+        let state = if self.kernel.is_linear() {
+            OnlineState::new(width)
+        } else {
+            OnlineState::with_kernel(self.kernel.fit(&data.features, self.seed, control)?, width)
+        };
+        let mut perceptron =
+            Perceptron::new(self.rules.clone(), OnlineState { summaries, ..state }, Ties::Worst)?;
+        let start = Start::of(&perceptron);
+        let mut memory = control.memory().nothing();
         control.expect(self.epochs.saturating_mul(data.n_queries()));
         let mut order: Vec<usize> = (0..data.n_queries()).collect();
         let mut random = Random::new(self.seed);
@@ -137,19 +183,19 @@ impl TrainingSpec for PerceptronSpec {
             if self.order == EpochOrder::Random {
                 random.shuffle(&mut order);
             }
-            learn(&mut perceptron, &data, &order, &mut counted, control)?;
+            learn(&mut perceptron, &data, &order, &mut counted, (&mut memory, control))?;
         }
         // 3. Bounds of the losses.
-        let bounds = bounds::report(&perceptron, &data, &counted, control)?;
-        let mut trained = trained(perceptron, scaling)?;
-        trained.volatile.insert("bounds".to_owned(), Value::Object(entries(&bounds)?));
-        Ok(trained)
+        let bounds = bounds::report(&perceptron, &start, &data, &counted, control)?;
+        trained(perceptron, scaling, &bounds)
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {
-        let OnlineRules { measure, learning_rate, update_on, label_ties, average } = &self.rules;
+        let OnlineRules { measure, learning_rate, update_on, label_ties, average, budget } = &self.rules;
         let shuffle = self.order == EpochOrder::Random;
         let settings = Settings {
+            kernel: self.given_kernel.as_ref(),
+            budget: *budget,
             measure,
             learning_rate: *learning_rate,
             update_on: update_on.name(),
@@ -175,26 +221,33 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
     let _memory = scale(&scaling, scaling.kind(), &mut data, control)?;
     let progress = OnlineState { summaries, ..online.state().clone() };
     let mut perceptron = Perceptron::new(online.rules().clone(), progress, Ties::Worst)?;
+    let start = Start::of(&perceptron);
+    let mut memory = control.memory().nothing();
     control.expect(data.n_queries());
     let order: Vec<usize> = (0..data.n_queries()).collect();
     let mut counted = vec![0; data.n_docs()];
-    learn(&mut perceptron, &data, &order, &mut counted, control)?;
-    trained(perceptron, scaling)
+    learn(&mut perceptron, &data, &order, &mut counted, (&mut memory, control))?;
+    let bounds = bounds::report(&perceptron, &start, &data, &counted, control)?;
+    trained(perceptron, scaling, &bounds)
 }
 
-/// One round for each query of `order`. `counted`: number of rounds that used each document.
+/// One round for each query of `order`. `counted`: number of rounds that used each document. `memory`: the bytes of support
+/// documents.
 fn learn(
     perceptron: &mut Perceptron,
     data: &Dataset,
     order: &[usize],
     counted: &mut [u32],
-    control: &Control,
+    (memory, control): (&mut Reservation, &Control),
 ) -> Result<()> {
     for &query in order {
         control.check()?;
-        let round = perceptron.round(&data.documents(query), data.labels(query));
-        let round =
-            round.map_err(|error| Error::Data(format!("query {}: {error}", data.query_ids[query])))?;
+        perceptron.reserve(data.rows(query).len(), memory)?;
+        let round = perceptron.round(&data.documents(query), data.labels(query), control);
+        let round = round.map_err(|error| match error {
+            Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),
+            other => other,
+        })?;
         for document in round.counted {
             let count = &mut counted[data.offsets[query] + document];
             *count = count.saturating_add(1);
@@ -216,7 +269,7 @@ struct Details {
     most_weighted_documents: u64,
 }
 
-fn trained(perceptron: Perceptron, scaling: Scaling) -> Result<Trained> {
+fn trained(perceptron: Perceptron, scaling: Scaling, bounds: &Bounds) -> Result<Trained> {
     let (rules, progress) = perceptron.into_parts();
     let mut warnings = Vec::new();
     if progress.updates == 0 {
@@ -233,7 +286,13 @@ fn trained(perceptron: Perceptron, scaling: Scaling) -> Result<Trained> {
         most_weighted_documents: progress.most_weighted,
     };
     let details = entries(&details)?;
-    Ok(Trained { warnings, details, ..Trained::new(Ranker::Online(Online::new(rules, progress)), scaling) })
+    let volatile = Map::from_iter([("bounds".to_owned(), Value::Object(entries(bounds)?))]);
+    Ok(Trained {
+        warnings,
+        details,
+        volatile,
+        ..Trained::new(Ranker::Online(Online::new(rules, progress)), scaling)
+    })
 }
 
 /// Refuses weights of queries: Algorithm 1 has none.

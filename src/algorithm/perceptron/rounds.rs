@@ -1,20 +1,31 @@
 //! The rounds of Algorithm 1 (Chaudhuri & Tewari 2014): w_1 = 0; at query t with documents X and grades R, s = X w_t;
 //! if RML = 1 - measure(s, R) is not 0, w_{t+1} = w_t - eta X' g, g a subgradient of SLAM at s.
 //!
+//! With a kernel, w is a function sum_j beta_j K(x_j, .) of support documents x_j. The documents of X' g become support
+//! documents until there are as many as the option `budget` allows. After that, and for documents in the span of the
+//! support documents, X' g is projected onto the span (Orabona, Keshet & Caputo 2008, the Projectron). For functions u of the
+//! span <P z, u> = <z, u>, and |P z| <= |z|: the bounds of `bounds` hold for these u.
+//!
 //! RML puts the less relevant of equal scores first. At w = 0 all scores are equal; in input order a file sorted by relevance
 //! would never cause an update. Not 0 means above 1e-12.
 
-use crate::control::Ticks;
+use crate::control::{Control, Ticks};
 use crate::data::{Documents, Matrix};
 use crate::error::{Error, Result};
+use crate::kernel::{Basis, SpanFactor};
 use crate::loss::QueryLoss;
 use crate::loss::list::Slam;
 use crate::math::dense::{Element, dot};
+use crate::math::tile::TILE;
+use crate::memory::{Reservation, matrix_bytes};
 use crate::metric::{Metric, MetricOptions, Ties};
-use crate::model::{OnlineRules, OnlineState};
+use crate::model::{OnlineRules, OnlineState, RoundRecord};
 
 /// Operations, for [`Ticks`], of a row beside those of its features.
 const ROW_COST: usize = 16;
+
+/// What to do about support documents that take too much memory.
+const SMALLER_BUDGET: &str = "use a smaller budget (option 'budget'), or a linear kernel";
 
 /// A loss up to this is rounding.
 const NO_LOSS: f64 = 1e-12;
@@ -26,6 +37,8 @@ pub struct Perceptron {
     surrogate: Slam,
     rules: OnlineRules,
     progress: OnlineState,
+    /// Of the support documents; empty for linear functions.
+    factor: SpanFactor,
 }
 
 /// What happened in a round.
@@ -39,16 +52,19 @@ pub struct Round {
     pub updated: bool,
     /// The documents of the query that f_t has a term of; none without a loss.
     pub counted: Vec<usize>,
+    /// How many of them have a term above 0: those that changed w.
+    pub active: usize,
 }
 
 impl Perceptron {
     /// The algorithm after `progress`. `ties`: the order of equal scores in RML.
     ///
     /// # Errors
-    /// A measure that SLAM does not bound.
+    /// A measure that SLAM does not bound; a kernel that is not finite on the support documents.
     pub fn new(rules: OnlineRules, progress: OnlineState, ties: Ties) -> Result<Self> {
         let measure = rules.metric()?.with_options(MetricOptions { ties, ..MetricOptions::default() })?;
-        Ok(Self { measure, surrogate: rules.surrogate()?, rules, progress })
+        let factor = progress.support.as_ref().map(SpanFactor::of).transpose()?.unwrap_or_default();
+        Ok(Self { measure, surrogate: rules.surrogate()?, rules, progress, factor })
     }
 
     /// What has been learned so far.
@@ -71,28 +87,79 @@ impl Perceptron {
         &self.rules
     }
 
-    /// One round: the documents of a query, as many features as w has weights, and their relevance.
+    /// Scores of documents by the function with these weights.
     ///
     /// # Errors
-    /// Numbers that are too large. The perceptron must not be used afterwards.
-    pub fn round(&mut self, documents: &Documents<'_>, labels: &[f64]) -> Result<Round> {
-        let w = &self.progress.weights;
+    /// Another number of features; an interruption.
+    pub(super) fn scores(
+        &self,
+        documents: &Documents<'_>,
+        weights: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        if let Some(support) = &self.progress.support {
+            return support.scores(documents.features, documents.range(), weights, control);
+        }
         let mut ticks = Ticks::default();
-        let mut score = |row: usize| {
-            ticks.add(ROW_COST + w.len());
-            documents.features.row_dot(row, w)
+        let score = |row: usize| {
+            ticks.add(ROW_COST + weights.len());
+            documents.features.row_dot(row, weights)
         };
-        let scores: Vec<f64> = documents.range().map(&mut score).collect();
+        Ok(documents.range().map(score).collect())
+    }
+
+    /// u.u, u.w and w.w of two functions with these weights.
+    pub(super) fn inner_products(&self, u: &[f64], w: &[f64]) -> [f64; 3] {
+        if self.progress.support.is_none() {
+            return [dot(u, u), dot(u, w), dot(w, w)];
+        }
+        let sum: Vec<f64> = u.iter().zip(w).map(|(u, w)| u + w).collect();
+        let (uu, ww) = (self.square_norm(u), self.square_norm(w));
+        [uu, 0.5 * (self.square_norm(&sum) - uu - ww), ww]
+    }
+
+    /// |f|^2 of the function with these weights.
+    fn square_norm(&self, weights: &[f64]) -> f64 {
+        if self.progress.support.is_some() { self.factor.square_norm(weights) } else { dot(weights, weights) }
+    }
+
+    /// Reserves the bytes of a round with this many documents: the support documents, their factor and the values of the
+    /// kernel. Vectors that grow take up to twice their length.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(super) fn reserve(&self, documents: usize, memory: &mut Reservation) -> Result<()> {
+        let (Some(support), Some(budget)) = (&self.progress.support, self.rules.budget) else {
+            return Ok(());
+        };
+        let (points, dim) = (support.points(), support.points().dim());
+        let most = points.len().saturating_add(documents).min(budget.max(points.len()));
+        let growing = matrix_bytes(most + TILE, dim + 4) + matrix_bytes(most, most.div_ceil(2) + 1);
+        let bytes = 2 * growing + matrix_bytes(documents, most.saturating_add(2 * dim));
+        memory.resize(bytes, format_args!("a perceptron with {most} support documents"), SMALLER_BUDGET)
+    }
+
+    /// One round: the documents of a query, with the features of the training, and their relevance.
+    ///
+    /// # Errors
+    /// Numbers that are too large; an interruption. The perceptron must not be used afterwards.
+    pub fn round(&mut self, documents: &Documents<'_>, labels: &[f64], control: &Control) -> Result<Round> {
+        let scores = self.scores(documents, &self.progress.weights, control)?;
         if !scores.iter().all(|score| score.is_finite()) {
             return Err(too_large());
         }
-        let round = self.step(documents, labels, &scores);
+        let round = self.step(documents, labels, &scores, control)?;
         let progress = &mut self.progress;
+        progress.add_record(RoundRecord {
+            loss: round.loss.min(1.0),
+            surrogate: round.surrogate,
+            active_documents: u32::try_from(round.active).unwrap_or(u32::MAX),
+        });
         progress.rounds += 1;
         progress.updates += u64::from(round.updated);
         progress.cumulative_loss += round.loss;
         progress.cumulative_surrogate += round.surrogate;
-        progress.largest_norm = largest_norm(documents).max(progress.largest_norm);
+        progress.largest_norm = largest_norm(documents, progress.support.as_ref()).max(progress.largest_norm);
         for (sum, weight) in progress.sum.iter_mut().zip(&progress.weights) {
             *sum += weight;
         }
@@ -100,10 +167,16 @@ impl Perceptron {
     }
 
     /// The loss of the scores and the update by it.
-    fn step(&mut self, documents: &Documents<'_>, labels: &[f64], scores: &[f64]) -> Round {
+    fn step(
+        &mut self,
+        documents: &Documents<'_>,
+        labels: &[f64],
+        scores: &[f64],
+        control: &Control,
+    ) -> Result<Round> {
         let loss = self.measure.value(labels, scores).map_or(0.0, |value| (1.0 - value).max(0.0));
         if loss <= NO_LOSS {
-            return Round { loss, surrogate: 0.0, updated: false, counted: Vec::new() };
+            return Ok(Round { loss, surrogate: 0.0, updated: false, counted: Vec::new(), active: 0 });
         }
         let query = self.surrogate.of(labels).with(self.rules.update_on);
         let mut slope = vec![0.0; scores.len()];
@@ -114,17 +187,58 @@ impl Perceptron {
                 && rivals[*document].is_some_and(|rival| query.is_active(*document, rival, scores))
         };
         self.update_bounds(query.weights());
-        self.update_weights(documents, &slope);
-        Round { loss, surrogate, updated: true, counted: (0..scores.len()).filter(counted).collect() }
+        self.update_weights(documents, &slope, control)?;
+        let counted: Vec<usize> = (0..scores.len()).filter(counted).collect();
+        let inner =
+            |document: usize| rivals[document].map_or(0.0, |rival| 1.0 + scores[rival] - scores[document]);
+        let active = counted.iter().filter(|document| inner(**document) > 0.0).count();
+        Ok(Round { loss, surrogate, updated: true, counted, active })
     }
 
     /// w - eta X' g.
-    fn update_weights(&mut self, documents: &Documents<'_>, slope: &[f64]) {
-        let z = combination(documents, slope, self.progress.weights.len());
-        self.progress.squared_steps += dot(&z, &z);
+    fn update_weights(&mut self, documents: &Documents<'_>, slope: &[f64], control: &Control) -> Result<()> {
+        let z = if self.progress.support.is_some() {
+            self.projected_combination(documents, slope, control)?
+        } else {
+            combination(documents, slope, self.progress.weights.len())
+        };
+        self.progress.squared_steps += self.square_norm(&z);
         for (weight, z) in self.progress.weights.iter_mut().zip(&z) {
             *weight -= self.rules.learning_rate * z;
         }
+        Ok(())
+    }
+
+    /// The projection of X' g onto the span of the support documents. Adds support documents first.
+    fn projected_combination(
+        &mut self,
+        documents: &Documents<'_>,
+        g: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        let OnlineState { weights, sum, support, .. } = &mut self.progress;
+        let (Some(support), Some(budget)) = (support, self.rules.budget) else { return Ok(Vec::new()) };
+        // 1. Documents that become support documents keep their coefficient.
+        let mut z = vec![0.0; weights.len()];
+        let mut outside = Vec::new();
+        for (row, &factor) in documents.range().zip(g).filter(|(_, factor)| **factor != 0.0) {
+            let added = z.len() < budget && self.factor.add(support, &documents.features.row_f64(row))?;
+            if added { z.push(factor) } else { outside.push((row, factor)) }
+        }
+        weights.resize(z.len(), 0.0);
+        sum.resize(z.len(), 0.0);
+        // 2. The others are projected together, by the values of their sum at the support documents.
+        if !outside.is_empty() && !z.is_empty() {
+            let rows: Vec<usize> = outside.iter().map(|(row, _)| *row).collect();
+            let columns = support.columns(&documents.features.select_rows(&rows), 0..rows.len(), control)?;
+            let mut values = vec![0.0; z.len()];
+            for (column, (_, factor)) in columns.chunks_exact(z.len()).zip(&outside) {
+                values.iter_mut().zip(column).for_each(|(sum, value)| *sum += factor * value);
+            }
+            let projected = self.factor.projected(values)?;
+            z.iter_mut().zip(projected).for_each(|(z, more)| *z += more);
+        }
+        Ok(z)
     }
 
     /// Updates m and v_max.
@@ -156,12 +270,12 @@ fn combination(documents: &Documents<'_>, g: &[f64], width: usize) -> Vec<f64> {
     sum
 }
 
-fn largest_norm(documents: &Documents<'_>) -> f64 {
+fn largest_norm(documents: &Documents<'_>, support: Option<&Basis>) -> f64 {
     let mut ticks = Ticks::default();
     let norm = |row: usize| {
         ticks.add(ROW_COST + documents.features.columns());
         let row = documents.features.row_f64(row);
-        dot(&row, &row).sqrt()
+        support.map_or_else(|| dot(&row, &row).sqrt(), |support| support.norm(&row))
     };
     documents.range().map(norm).fold(0.0, f64::max)
 }

@@ -221,6 +221,13 @@ impl ListwiseLoss for Slam {
         }
     }
 
+    fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        let query = self.of(labels);
+        // Documents of the lowest grade have no part in the loss.
+        let lowest = query.ends.first().copied().unwrap_or(0);
+        Some(2.0 * query.ascending[lowest..].iter().map(|document| query.weights[*document]).sum::<f64>())
+    }
+
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         Box::new(self.of(labels))
     }
@@ -365,6 +372,14 @@ mod tests {
                 proptest::prop_assert!((value - expected).abs() < 1e-12);
                 proptest::prop_assert!(query.weights().iter().sum::<f64>() <= 1.0 + 1e-12);
                 proptest::prop_assert!(slam.is_informative(&labels) || value <= 0.0);
+                // Reached if every document is below all of lower grades by the same score.
+                let length = |g: &[f64]| g.iter().map(|g| g.abs()).sum::<f64>();
+                proptest::prop_assert!(length(&g) <= slam.lipschitz(&labels).unwrap() + 1e-12);
+                let reversed: Vec<f64> = labels.iter().map(|label| -label).collect();
+                query.value_and_subgradient(&reversed, &mut g);
+                let rises: f64 = g.iter().filter(|g| **g > 0.0).sum();
+                let active: f64 = slam.lipschitz(&labels).unwrap() / 2.0;
+                proptest::prop_assert!(rises <= active + 1e-12 && slam.lipschitz(&labels).unwrap() <= 2.0 + 1e-12);
             }
         }
 

@@ -10,7 +10,7 @@ use crate::data::QueryValue;
 use crate::error::{Error, Result};
 use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights, parts};
 use crate::fit::Neighbor;
-use crate::model::{Model, QueryDependent};
+use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 use crate::smoothing::Target;
 use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -166,12 +166,20 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
     Ok(ready(ranker.neighbors(&features, Target::Novel).into_iter().map(row).collect()))
 }
 
-/// `ltr_training_log(model)`: rows `step, objective, gap, seconds`; seconds are in the stored report.
-pub const TRAINING_LOG: TableFunction =
-    TableFunction::new("ltr_training_log", &["step", "objective", "gap", "seconds"], &[MODEL], training_log);
+/// `ltr_training_log(model)`: rows `step, objective, gap, seconds, surrogate, active_documents`; seconds are in the stored
+/// report. The last two columns are for the rounds of an online model.
+pub const TRAINING_LOG: TableFunction = TableFunction::new(
+    "ltr_training_log",
+    &["step", "objective", "gap", "seconds", "surrogate", "active_documents"],
+    &[MODEL],
+    training_log,
+);
 
 fn training_log(call: &Call<'_>) -> Result<OutputRows> {
     let ModelHandle { model, .. } = open_model(call)?;
+    if let Ranker::Online(online) = &model.ranker {
+        return Ok(ready(online_log(online.state())));
+    }
     let seconds: Vec<Option<f64>> = match call.argument(0) {
         ValueRef::Text(name) => {
             let limits = RunLimits::default();
@@ -191,7 +199,25 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
             Output::Real(*objective),
             Output::Real(*gap),
             Output::from(seconds.get(index).copied().flatten()),
+            Output::Null,
+            Output::Null,
         ]
     });
     Ok(ready(steps.collect()))
+}
+
+/// The last rounds of an online training, numbered from the first round of all.
+fn online_log(state: &OnlineState) -> Vec<Vec<Output>> {
+    let forgotten = state.rounds.saturating_sub(state.record.len() as u64) as i64;
+    let row = |(index, round): (usize, &RoundRecord)| {
+        vec![
+            Output::Integer(forgotten + index as i64 + 1),
+            Output::Real(round.loss),
+            Output::Null,
+            Output::Null,
+            Output::Real(round.surrogate),
+            Output::Integer(i64::from(round.active_documents)),
+        ]
+    };
+    state.record.iter().enumerate().map(row).collect()
 }
