@@ -123,6 +123,7 @@ fn reference(case: &Case, lambda: f64, center: Option<&[f64]>, tolerance: f64) -
             gap: 0.0,
             steps: Vec::new(),
             eigenfunctions: Vec::new(),
+            default_start: None,
         };
     }
     let total: f64 = pairs.iter().map(|(c, _)| c).sum();
@@ -134,7 +135,15 @@ fn reference(case: &Case, lambda: f64, center: Option<&[f64]>, tolerance: f64) -
     assert!((plain - objective).abs() <= 1e-9 * plain + 1e-11 * total, "{plain} is not {objective}");
     let converged = gap <= tolerance * objective.max(1e-9 * total);
     let stop = if converged { Stop::Converged } else { Stop::Stalled };
-    SolveReport { stop, iterations, objective, gap, steps: Vec::new(), eigenfunctions: Vec::new() }
+    SolveReport {
+        stop,
+        iterations,
+        objective,
+        gap,
+        steps: Vec::new(),
+        eigenfunctions: Vec::new(),
+        default_start: None,
+    }
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn counted(count: u64, thing: &str, rest: &str) -> String {
 }
 
 /// A number with four significant digits.
-pub(super) fn significant(number: f64) -> String {
+pub(in crate::algorithm) fn significant(number: f64) -> String {
     format!("{number:.3e}").parse().map_or_else(|_| number.to_string(), |rounded: f64| rounded.to_string())
 }
 

@@ -89,8 +89,17 @@ impl Neighborhood {
     /// # Errors
     /// Judgments of a model, for another loss than its own.
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
-        let mut neighborhood = self.clone();
+        let mut neighborhood = self.with_loss(loss)?;
         neighborhood.smoothing.kind = SmoothingKind::Uniform;
+        Ok(neighborhood)
+    }
+
+    /// The same data with this loss.
+    ///
+    /// # Errors
+    /// As [`Self::uniform`].
+    pub fn with_loss(&self, loss: &Loss) -> Result<Self> {
+        let mut neighborhood = self.clone();
         if self.blocks.loss() != loss {
             neighborhood.blocks = Arc::new(self.blocks.for_loss(loss.clone())?);
         }

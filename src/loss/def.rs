@@ -184,7 +184,13 @@ pub trait QueryLoss: Debug + Send + Sync {
         None
     }
 
-    /// For [`Shape::Difference`]: a convex upper bound that is tight at these scores.
+    /// For losses that are not convex: what each document is worth (N). A regression on it is a start.
+    fn worth(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// For [`Shape::Difference`]: a convex upper bound that is tight at these scores. The bounds of a loss differ by
+    /// linear functions of the scores.
     fn majorant(&self, _scores: &[f64]) -> Option<Box<dyn QueryLoss>> {
         None
     }

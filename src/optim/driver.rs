@@ -71,7 +71,15 @@ pub fn iterate<M: Method>(rule: &StopRule, control: &Control, start: impl FnOnce
     let Best { w, objective, gap } = method.best();
     Solution {
         w: w.to_vec(),
-        report: SolveReport { stop, iterations, objective, gap, steps, eigenfunctions: Vec::new() },
+        report: SolveReport {
+            stop,
+            iterations,
+            objective,
+            gap,
+            steps,
+            eigenfunctions: Vec::new(),
+            default_start: None,
+        },
     }
 }
 

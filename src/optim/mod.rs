@@ -47,6 +47,9 @@ pub struct SolveReport {
     pub steps: Vec<Step>,
     /// Eigenvalue and coefficient of each kept eigenfunction, leading ones first; of spectral fits only.
     pub eigenfunctions: Vec<(f64, f64)>,
+    /// The objective that the default start reached, if another start reached a lower one. Only for losses that are not
+    /// convex.
+    pub default_start: Option<f64>,
 }
 
 /// State after one iteration.

@@ -34,6 +34,8 @@ pub enum Rule {
     Bytes,
     /// A number above the first and at most the second.
     Above(f64, f64),
+    /// As [`Self::Above`], or an array of at most 1000 such numbers.
+    AboveOrSeveral(f64, f64),
     /// A number in this range, both ends included.
     Between(f64, f64),
     /// A number above 0, or one of these texts.
@@ -64,6 +66,11 @@ impl Rule {
             Self::Bytes => value.as_u64().is_some_and(|n| n > 0),
             Self::Integer(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
+            Self::AboveOrSeveral(low, high) => {
+                let one = Self::Above(low, high);
+                let several = value.as_array().filter(|list| (1..=MAX_NUMBERS).contains(&list.len()));
+                one.accepts(value) || several.is_some_and(|list| list.iter().all(|item| one.accepts(item)))
+            }
             Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
             Self::PositiveOr(words) => number.is_some_and(positive) || word(words),
             Self::PositivesOr(words) => {
@@ -131,6 +138,9 @@ impl fmt::Display for Rule {
             Self::Bytes => f.write_str("a whole number of bytes from 1"),
             Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
             Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
+            Self::AboveOrSeveral(low, high) => {
+                write!(f, "a number above {low}, at most {high}, or an array of up to {MAX_NUMBERS} of them")
+            }
             Self::Between(low, high) => write!(f, "a number from {low} to {high}"),
             Self::PositiveOr([]) => f.write_str("a number above 0"),
             Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),

@@ -4,6 +4,7 @@
 mod aggregates;
 mod ball;
 mod calls;
+mod direct;
 mod doc_weight;
 mod extremes;
 mod files;

@@ -2,6 +2,7 @@
 
 use super::spec::GridSpec;
 use super::train::Fit;
+use crate::algorithm::short_report::significant;
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::Dataset;
@@ -87,6 +88,31 @@ pub(super) fn uncertified(spec: &GridSpec) -> Option<String> {
              an optimum (the gap of the log is the objective); compare with solver \"auto\""
         )
     })
+}
+
+/// A smaller decrease of an objective is not worth a warning.
+const CLEAR_DECREASE: f64 = 0.01;
+
+/// A warning if other starts than the default one reached clearly lower objectives.
+pub(super) fn better_starts(fits: &[Fit]) -> Option<String> {
+    let clear = |fit: &&Fit| {
+        let decrease = |first: f64| first - fit.report.objective > CLEAR_DECREASE * first.abs();
+        fit.report.default_start.is_some_and(decrease)
+    };
+    let found: Vec<&Fit> = fits.iter().filter(clear).collect();
+    match (fits, found.first()?.report.default_start?) {
+        ([fit], first) => Some(format!(
+            "the objective has several local minima: the default start reached {}, another start {}, which the model has",
+            significant(first),
+            significant(fit.report.objective)
+        )),
+        _ => Some(format!(
+            "the objectives have several local minima: for {} of {} functions another start than the default one reached \
+             a lower one, which the model has",
+            found.len(),
+            fits.len()
+        )),
+    }
 }
 
 /// A warning if the best function is hardly better than none. Large-margin bounds have that on noisy grades.

@@ -8,7 +8,7 @@ use crate::loss::{Loss, Shape};
 /// | loss | kernel | candidates |
 /// |---|---|---|
 /// | pairwise | linear | 10^((v - 31) / 10), v = 61, ..., 1 (Dai & Wang 2019, section 5) |
-/// | difference of convex functions | any | half decades from 100 to 0.01 |
+/// | difference of convex functions | any | with a prior decades from 100, then half decades from 1 to 1e-4 |
 /// | convex with cutting planes, with a prior | any | half decades from 1000 to 0.001: the prior may be best |
 /// | convex with cutting planes, or annealed | any | half decades from 1 to 1e-4 |
 /// | others, with a stored model as prior | linear | half decades from 1000 to 1e-6: the prior may be best |
@@ -23,8 +23,10 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
             (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
         }
         (Loss::List(_), Shape::Convex) if prior != Prior::Zero => half_decades(3.0, 12),
-        (Loss::List(_), Shape::Difference) => half_decades(2.0, 8),
-        (Loss::List(_), Shape::Convex | Shape::Annealed) => half_decades(0.0, 8),
+        (Loss::List(_), Shape::Difference) if prior != Prior::Zero => {
+            [vec![100.0, 10.0], half_decades(0.0, 8)].concat()
+        }
+        (Loss::List(_), Shape::Convex | Shape::Difference | Shape::Annealed) => half_decades(0.0, 8),
         _ if prior == Prior::Model => half_decades(3.0, 18),
         _ if is_linear => half_decades(1.0, 14),
         _ => half_decades(0.0, 14),

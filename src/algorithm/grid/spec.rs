@@ -23,6 +23,9 @@ const OPTIONS: &[&str] = &[
     "scale", "query_features", "query_scale", "query_distance", "metric", "validation", "undefined",
 ];
 
+/// The option whose values validation compares.
+pub(super) const DECODER_POWER: &str = "decoder_power";
+
 /// Nearest training queries with a weight, by default.
 const NEIGHBORS: usize = 15;
 
@@ -51,6 +54,8 @@ pub(super) struct GridSpec {
     /// How the caller wants query features to be compared.
     pub query_distance: GivenDistances,
     pub loss: Loss,
+    /// The losses among which validation chooses, with their `decoder_power`. Empty if there is one loss.
+    losses: Vec<(Value, Loss)>,
     pub weighting: Weighting,
     pub kernel: kernel::KernelSpec,
     /// Maximum number of pivots of a kernel's map.
@@ -91,7 +96,8 @@ impl GridSpec {
         // 1. The loss, the space of functions and the penalty decide the other defaults.
         let loss_def = loss::find(params.text("loss").unwrap_or(loss::NAMES[0]))?;
         check_loss_parameters(loss_def, params, &[])?;
-        let loss = loss_def.make(params)?;
+        let losses = parse_losses(loss_def, params)?;
+        let loss = losses[0].1.clone();
         let given_kernel = params.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
         let kernel = kernel::KernelSpec::parse(&given_kernel)?;
         let penalty = parse_penalty(params)?;
@@ -109,6 +115,7 @@ impl GridSpec {
             query_distance: parse_query_distance(params)?,
             tolerance: params.number("tolerance").unwrap_or_else(|| default_tolerance(&loss)),
             loss,
+            losses: if losses.len() > 1 { losses } else { Vec::new() },
             weighting: params.choice("weighting")?.unwrap_or_default(),
             kernel,
             landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
@@ -131,7 +138,23 @@ impl GridSpec {
         let combination = spec.combination();
         combination.check_given(|option| params.has(option))?;
         combination.check()?;
+        if !spec.losses.is_empty() && matches!(spec.lambda, LambdaChoice::Fixed(_)) {
+            let problem = "option 'decoder_power': validation chooses among several values together with lambda; leave \
+                           lambda out or give an array";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
         Ok(spec)
+    }
+
+    /// The choices with each loss among which validation chooses, and the value of `decoder_power`.
+    pub(super) fn candidates(&self) -> Vec<(Option<Value>, Self)> {
+        if self.losses.is_empty() {
+            return vec![(None, self.clone())];
+        }
+        let with = |(power, loss): &(Value, Loss)| {
+            (Some(power.clone()), Self { loss: loss.clone(), losses: Vec::new(), ..self.clone() })
+        };
+        self.losses.iter().map(with).collect()
     }
 
     /// The choices that can conflict.
@@ -276,6 +299,17 @@ pub(in crate::algorithm) fn loss_parameters(
         ("measure", Value::String(name)) => (key.clone(), json!(name.to_ascii_lowercase())),
         _ => (key.clone(), value.clone()),
     })
+}
+
+/// The loss for each value of `decoder_power`, or the only loss.
+fn parse_losses(loss: &'static LossDef, params: &Params) -> Result<Vec<(Value, Loss)>> {
+    let several = params.get(DECODER_POWER).and_then(Value::as_array).filter(|powers| !powers.is_empty());
+    let Some(powers) = several else { return Ok(vec![(Value::Null, loss.make(params)?)]) };
+    let make = |power: &Value| {
+        let params = params.clone().with(DECODER_POWER, power.clone());
+        Ok((power.clone(), loss.make(&params)?))
+    };
+    powers.iter().map(make).collect()
 }
 
 fn parse_smoothing(params: &Params) -> Result<Smoothing> {

@@ -15,7 +15,7 @@ use super::generalization::{self, Generalization};
 use super::lambdas::default_lambdas;
 use super::penalty;
 use super::select_lambda::{Candidates, Tendency};
-use super::spec::{GridSpec, Weighting};
+use super::spec::{DECODER_POWER, GridSpec, Weighting};
 use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
@@ -24,11 +24,12 @@ use crate::algorithm::{
 };
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights};
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::Reservation;
+use crate::metric::Better;
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
 use crate::smoothing::{
     Bandwidth, QueryDistance, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate,
@@ -64,12 +65,13 @@ impl TrainingSpec for GridSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let started = Instant::now();
         let mut warnings = checks::informative(self, &set.data)?;
-        let session = Session::new(self, set.data, control)?;
-        warnings.extend(session.space().warning());
-        // 1. Lambda, first that of the prior, then that of the functions which shrink to it.
-        let rounds = session.rounds(set.validation)?;
-        let prior = session.prior_fit(&rounds, &mut warnings)?;
-        let lambdas = session.lambdas(&rounds, prior.as_ref(), &mut warnings)?;
+        let all = Session::new(self, set.data, control)?;
+        warnings.extend(all.space().warning());
+        // 1. Lambda, for each loss among which validation chooses. The best of them.
+        let rounds = all.rounds(set.validation)?;
+        let candidates = self.candidates();
+        let Chosen { session, power, prior, lambdas, warnings: found } = all.choose(&candidates, &rounds)?;
+        warnings.extend(found);
         warnings.extend(session.single_feature_warning(&rounds, &lambdas)?);
         drop(rounds);
         control.check()?;
@@ -81,6 +83,7 @@ impl TrainingSpec for GridSpec {
             |fit: &Fit| matches!(fit.report.stop, Stop::Converged | Stop::Stationary | Stop::Empty);
         let unconverged = fits.iter().filter(|fit| !converged(fit)).count();
         warnings.extend(checks::collapse(self, &fits));
+        warnings.extend(checks::better_starts(&fits));
         warnings.extend(penalty::warning(self, &fits));
         warnings.extend(checks::uncertified(self));
         let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
@@ -92,6 +95,7 @@ impl TrainingSpec for GridSpec {
         if let Some(bound) = generalization {
             details.insert("generalization".to_owned(), Value::Object(entries(&bound)?));
         }
+        details.extend(power.map(|power| (DECODER_POWER.to_owned(), power)));
         Ok(Trained {
             lambda,
             prior_lambda: prior.map(|prior| prior.lambda),
@@ -127,6 +131,25 @@ pub(super) struct Session<'a> {
     pub control: &'a Control,
     /// The bytes of what is kept until training ends.
     _memory: Vec<Reservation>,
+}
+
+/// What validation chose.
+struct Chosen<'a> {
+    session: Session<'a>,
+    /// The value of `decoder_power`, if there are several.
+    power: Option<Value>,
+    prior: Option<PriorFit>,
+    lambdas: Lambdas,
+    warnings: Vec<String>,
+}
+
+impl Chosen<'_> {
+    /// The value of the metric; the worst if there is none.
+    fn value(&self, better: Better) -> f64 {
+        let value = self.lambdas.selection.as_ref().and_then(LambdaSelection::value);
+        let value = value.unwrap_or(if better == Better::Higher { f64::NEG_INFINITY } else { f64::INFINITY });
+        if better == Better::Higher { value } else { -value }
+    }
 }
 
 /// One fitted function; times are seconds since training began.
@@ -252,6 +275,53 @@ impl<'a> Session<'a> {
         let factor = || bandwidth_rate(self.data.n_queries(), self.query_features());
         (kind.uses_distance() && bandwidth == Bandwidth::Rate)
             .then(|| ("bandwidth_factor".to_owned(), json!(factor())))
+    }
+
+    /// The best of the candidates, the first of equal ones.
+    fn choose<'s>(&self, candidates: &'s [(Option<Value>, GridSpec)], rounds: &[Round]) -> Result<Chosen<'s>>
+    where
+        'a: 's,
+    {
+        let better = self.spec.validation.metric.def().better;
+        let mut best: Option<Chosen<'s>> = None;
+        for (power, spec) in candidates {
+            let session = self.with_spec(spec)?;
+            let rounds = rounds.iter().map(|round| round.with_loss(&spec.loss));
+            let rounds = rounds.collect::<Result<Vec<Round>>>()?;
+            let mut warnings = Vec::new();
+            // First the lambda of the prior, then that of the functions which shrink to it.
+            let prior = session.prior_fit(&rounds, &mut warnings)?;
+            let lambdas = session.lambdas(&rounds, prior.as_ref(), &mut warnings)?;
+            let next = Chosen { session, power: power.clone(), prior, lambdas, warnings };
+            if best.as_ref().is_none_or(|best| next.value(better) > best.value(better)) {
+                best = Some(next);
+            }
+        }
+        best.ok_or_else(|| Error::Internal("no loss to choose".to_owned()))
+    }
+
+    /// The same data with another loss.
+    fn with_spec<'s>(&self, spec: &'s GridSpec) -> Result<Session<'s>>
+    where
+        'a: 's,
+    {
+        let neighborhood = self.neighborhood.with_loss(&spec.loss)?;
+        let mut memory = Vec::new();
+        if !Arc::ptr_eq(&neighborhood.blocks, &self.neighborhood.blocks)
+            && spec.smoothing.kind != SmoothingKind::Uniform
+        {
+            memory.push(neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?);
+        }
+        Ok(Session {
+            spec,
+            data: Arc::clone(&self.data),
+            scaling: self.scaling.clone(),
+            rule: self.rule.clone(),
+            neighborhood,
+            center: self.center.clone(),
+            control: self.control,
+            _memory: memory,
+        })
     }
 
     /// How functions are fitted on the judgments of a neighborhood.

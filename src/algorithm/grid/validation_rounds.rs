@@ -58,14 +58,23 @@ pub(super) struct Trial {
 impl Round {
     /// The same round for one function of all queries with this loss.
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
-        Ok(Self {
-            neighborhood: self.neighborhood.uniform(loss)?,
+        Ok(self.with_neighborhood(self.neighborhood.uniform(loss)?))
+    }
+
+    /// The same round with this loss.
+    pub fn with_loss(&self, loss: &Loss) -> Result<Self> {
+        Ok(self.with_neighborhood(self.neighborhood.with_loss(loss)?))
+    }
+
+    fn with_neighborhood(&self, neighborhood: Neighborhood) -> Self {
+        Self {
+            neighborhood,
             judge: Arc::clone(&self.judge),
             queries: self.queries.clone(),
             split: self.split,
             targets: self.targets.clone(),
             memory: Arc::clone(&self.memory),
-        })
+        }
     }
 
     /// The training query whose function a query of the judge judges.

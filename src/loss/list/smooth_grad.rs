@@ -94,6 +94,10 @@ impl QueryLoss for SmoothGradQuery {
         self.largest - self.weights.of_order(descending(scores).into_iter())
     }
 
+    fn worth(&self) -> Option<&[f64]> {
+        Some(&self.weights.documents)
+    }
+
     fn smoothed(&self, sigma: f64) -> Option<Box<dyn QueryLoss>> {
         Some(Box::new(Smoothed { weights: Arc::clone(&self.weights), largest: self.largest, sigma }))
     }

@@ -43,30 +43,36 @@ pub fn minimize_path(
     let mut bundle = None;
     solve_path(lambdas, |lambda, _| {
         let objective = Ridge { risk, lambda, center };
-        iterate(rule, control, || {
-            Run::new(objective, bundle.get_or_insert_with(|| Bundle::new(&objective, w.to_vec())))
-        })
+        let bundle = bundle.get_or_insert_with(|| Bundle::new(&objective, w.to_vec()));
+        bundle.minimize(objective, rule, control)
     })
 }
 
 /// A point with its image and risk.
-struct Sample {
-    w: Vec<f64>,
-    image: Vec<f64>,
-    risk: f64,
+#[derive(Debug)]
+pub struct Sample {
+    /// The point.
+    pub w: Vec<f64>,
+    /// X w.
+    pub image: Vec<f64>,
+    /// R(w).
+    pub risk: f64,
 }
 
-/// What is kept from one lambda to the next.
-struct Bundle {
+/// Planes below a risk and its best point. Kept from one lambda to the next, and from a risk to one that differs from it by
+/// a linear function.
+#[derive(Debug)]
+pub struct Bundle {
     planes: Planes,
     best: Sample,
-    /// Space for the slopes of a plane.
+    /// Memory for the slopes of a plane.
     slopes: Vec<f64>,
     risk_at_start: f64,
 }
 
 impl Bundle {
-    fn new(objective: &Ridge<'_>, w: Vec<f64>) -> Self {
+    /// The plane that touches the risk at w.
+    pub fn new(objective: &Ridge<'_>, w: Vec<f64>) -> Self {
         let image = objective.risk.image(&w);
         let (planes, slopes) = (Planes::new(w.len()), vec![0.0; image.len()]);
         let mut bundle = Self { planes, best: Sample { w, image, risk: 0.0 }, slopes, risk_at_start: 0.0 };
@@ -74,6 +80,30 @@ impl Bundle {
         bundle.risk_at_start = cut(objective, w, image, &mut bundle.slopes, &mut bundle.planes);
         bundle.best.risk = bundle.risk_at_start;
         bundle
+    }
+
+    /// The best point.
+    pub fn best(&self) -> &Sample {
+        &self.best
+    }
+
+    /// Minimizes P from the best point.
+    pub fn minimize(&mut self, objective: Ridge<'_>, rule: &StopRule, control: &Control) -> Solution {
+        iterate(rule, control, || Run::new(objective, self))
+    }
+
+    /// Replaces the risk by that of `objective`, which is the old one plus linear.w + constant. The best point becomes w,
+    /// which has this image.
+    pub fn replace_risk(
+        &mut self,
+        objective: &Ridge<'_>,
+        (linear, constant): (&[f64], f64),
+        (w, image): (Vec<f64>, Vec<f64>),
+    ) {
+        let at_center = objective.center.map_or(0.0, |center| dot(linear, center));
+        self.planes.add_linear(linear, constant + at_center);
+        self.risk_at_start = cut(objective, &w, &image, &mut self.slopes, &mut self.planes);
+        self.best = Sample { w, image, risk: self.risk_at_start };
     }
 }
 

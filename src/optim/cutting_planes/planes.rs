@@ -73,6 +73,20 @@ impl Planes {
         self.idle.push(0);
     }
 
+    /// Adds linear.u + constant to all planes but the plane 0.
+    pub fn add_linear(&mut self, linear: &[f64], constant: f64) {
+        let products: Vec<f64> = self.normals.iter().map(|normal| dot(normal, linear)).collect();
+        let square = dot(linear, linear);
+        for i in 1..self.normals.len() {
+            axpy(1.0, linear, &mut self.normals[i]);
+            self.offsets[i] += constant;
+            for j in 1..self.normals.len() {
+                self.gram[i][j] += products[i] + products[j] + square;
+            }
+        }
+        self.factor = Factor::default();
+    }
+
     /// The minimum of the model to this absolute accuracy.
     pub fn minimum(&mut self, lambda: f64, accuracy: f64) -> Model {
         self.refresh_factor();

@@ -1,6 +1,6 @@
 //! The solver by cutting planes.
 
-use super::rounds;
+use super::differences;
 use crate::loss::Shape;
 use crate::optim::cutting_planes::minimize_path;
 use crate::solve::{ListMethod, SolverDef};
@@ -13,7 +13,7 @@ pub const BUNDLE: SolverDef = SolverDef {
     list: Some(ListMethod {
         shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference],
         path: |problem, lambdas, rule, control| match problem.shape() {
-            Shape::Difference => rounds::convex_path(problem, lambdas, rule, control),
+            Shape::Difference => differences::path(problem, lambdas, rule, control),
             _ => minimize_path(problem, problem.center(), &problem.start(), lambdas, rule, control),
         },
     }),

@@ -10,20 +10,22 @@
 //! P is strongly convex if the losses are convex. Then P(w) - min P <= |g|^2 / (4 lambda) for each subgradient g of P at
 //! w. This certifies solutions of smooth losses. Solvers of other losses compute their own lower bounds.
 
+mod annealing;
 mod auto;
 mod ball;
 mod block;
 mod bundle;
 mod constraint_generation;
+mod differences;
 mod gram;
 mod l1;
 mod least_squares;
 mod pass;
 mod problem;
 mod product;
-mod rounds;
 mod smooth;
 mod spectral;
+mod starts;
 mod stochastic;
 
 pub use auto::AUTO_ON_LISTS;

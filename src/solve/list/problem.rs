@@ -56,6 +56,11 @@ impl<'a> ListProblem<'a> {
         Ok(Self { start: Some(w), ..self })
     }
 
+    /// The problem without a center.
+    pub(super) fn without_center(&self) -> Self {
+        Self { center: None, ..self.clone() }
+    }
+
     /// The problem with other losses, one or none for each query, and their shape.
     pub(super) fn with_losses(&self, losses: Losses, shape: Shape) -> Self {
         Self { replaced: Some((Arc::new(losses), shape)), ..self.clone() }

@@ -1,6 +1,6 @@
 //! Solvers of smooth losses: L-BFGS and Newton's method with conjugate gradients.
 
-use super::{rounds, warm_path};
+use super::{annealing, warm_path};
 use crate::loss::Shape;
 use crate::optim::{lbfgs, newton_cg};
 use crate::solve::{ListMethod, SolverDef};
@@ -13,7 +13,7 @@ pub const LBFGS: SolverDef = SolverDef {
     list: Some(ListMethod {
         shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Annealed],
         path: |problem, lambdas, rule, control| match problem.shape() {
-            Shape::Annealed => rounds::anneal_path(problem, lambdas, rule, control),
+            Shape::Annealed => annealing::path(problem, lambdas, rule, control),
             _ => warm_path(problem, lambdas, |p, w| lbfgs::minimize(&p, w, rule, control)),
         },
     }),

@@ -68,8 +68,15 @@ pub fn path(
         let step = Step { objective, gap: 0.0, seconds: began.elapsed().as_secs_f64() };
         let stop = if kept == 0 { Stop::Empty } else { Stop::Converged };
         let steps = vec![step];
-        let report =
-            SolveReport { stop, iterations: kept as u32, objective, gap: 0.0, steps, eigenfunctions };
+        let report = SolveReport {
+            stop,
+            iterations: kept as u32,
+            objective,
+            gap: 0.0,
+            steps,
+            eigenfunctions,
+            default_start: None,
+        };
         Solution { w, report }
     };
     Ok(parameters.iter().map(fit).collect())

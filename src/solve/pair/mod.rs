@@ -167,6 +167,7 @@ pub fn solve(problem: &PairProblem<'_>, options: &SolveOptions, control: &Contro
             gap: f64::INFINITY,
             steps,
             eigenfunctions: Vec::new(),
+            default_start: None,
         };
         Solution { w: vec![0.0; problem.dim], report }
     })

@@ -8,23 +8,33 @@
 //! min over w of   hinge loss + (v + sum over pairs with m < 0 of c z).w + lambda |w - w0|^2
 //! ```
 //!
-//! Its solution is the next w, so the psi objective never rises. The first w is the hinge's solution. The steps end
+//! Its solution is the next w, so the psi objective never rises. The steps end
 //! when the linear term does not change, when the objective decreases by less than the tolerance, or after
 //! [`MOST_STEPS`].
+//!
+//! **Starts.** Local minima differ. The default start is the solution of the hinge problem. The others are its best
+//! multiple and, for small problems, random directions of their best length. The solution is the best of all.
 //!
 //! **Report.** The objective is that of psi. The gap is that of the last convex problem: it certifies a stationary
 //! point, not the optimum, which is hard to find. `steps` has one entry per convex problem; `iterations` is their sum.
 
 use std::time::Instant;
 
-use super::{PairProblem, certificate};
+use super::{PairBlock, PairProblem, certificate};
 use crate::control::{Control, Ticks};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
+use crate::math::random::Random;
 use crate::solve::{PairPath, Solution, SolveReport, Step, Stop, StopRule};
 
-/// Largest number of convex problems after the hinge's.
+/// Largest number of convex problems from one start.
 const MOST_STEPS: usize = 50;
+/// Random starts: so many that starts times pairs and numbers of all documents stay below the first, and at most the
+/// second.
+const RANDOM_NUMBERS: u64 = 20_000;
+const MOST_RANDOM_STARTS: u64 = 8;
+/// Multiples of a direction that are tried: 2^-3, 2^-2, ..., 2^8.
+const DOUBLINGS: std::ops::RangeInclusive<i32> = -3..=8;
 
 /// Solves the psi problem for each lambda; `solve_hinge` solves hinge problems with a linear term.
 pub(super) fn path(
@@ -40,14 +50,63 @@ pub(super) fn path(
     for (&lambda, start) in lambdas.iter().zip(starts) {
         let problem = PairProblem { lambda, ..problem.clone() };
         let convex = |convex: &PairProblem<'_>| solve_hinge(convex, &[lambda], rule, control).pop();
-        let solution = Descent::new(&problem, start).run(rule.tolerance, convex);
-        let interrupted = solution.report.stop == Stop::Interrupted;
-        solutions.push(solution);
+        let mut best = Descent::new(&problem, start).run(rule.tolerance, convex);
+        let default_start = best.report.objective;
+        let mut random = Random::new(0);
+        for number in 0..=random_starts(&problem) {
+            if matches!(best.report.stop, Stop::Interrupted | Stop::Empty) || default_start <= 0.0 {
+                break;
+            }
+            let direction = if number == 0 { best.w.clone() } else { random_direction(&mut random, &best.w) };
+            let w = best_multiple(&problem, direction);
+            best = better(best, Descent::at(&problem, w).run(rule.tolerance, convex));
+        }
+        if best.report.objective < default_start {
+            best.report.default_start = Some(default_start);
+        }
+        let interrupted = best.report.stop == Stop::Interrupted;
+        solutions.push(best);
         if interrupted {
             break;
         }
     }
     solutions
+}
+
+/// How many random starts a problem can afford.
+fn random_starts(problem: &PairProblem<'_>) -> usize {
+    let numbers = |(block, _): (&PairBlock, f64)| block.pairs() + (block.n_docs() * problem.dim) as u64;
+    let numbers: u64 = problem.useful_blocks().map(numbers).sum();
+    (RANDOM_NUMBERS / numbers.max(1)).min(MOST_RANDOM_STARTS) as usize
+}
+
+/// A random vector.
+fn random_direction(random: &mut Random, like: &[f64]) -> Vec<f64> {
+    like.iter().map(|_| random.symmetric()).collect()
+}
+
+/// The best of w 2^k.
+fn best_multiple(problem: &PairProblem<'_>, w: Vec<f64>) -> Vec<f64> {
+    let scaled = |t: f64| w.iter().map(|w| t * w).collect::<Vec<f64>>();
+    let trials = DOUBLINGS.map(|power| scaled(libm::exp2(f64::from(power))));
+    let valued = trials.map(|w| (certificate(problem, &w), w));
+    let best = valued.reduce(|best, next| if next.0 < best.0 { next } else { best });
+    best.map_or(w, |(_, w)| w)
+}
+
+/// The better of two solutions, with the steps of both. An interruption stays one.
+fn better(first: Solution, second: Solution) -> Solution {
+    let interrupted = second.report.stop == Stop::Interrupted;
+    let iterations = first.report.iterations + second.report.iterations;
+    let (objective, mut steps) = (first.report.objective, first.report.steps.clone());
+    let least = |step: &Step| Step { objective: step.objective.min(objective), ..*step };
+    steps.extend(second.report.steps.iter().map(least));
+    let Solution { w, report } = if second.report.objective < objective { second } else { first };
+    let stop = if interrupted { Stop::Interrupted } else { report.stop };
+    // The last step may be that of another start.
+    let seconds = steps.last().map_or(0.0, |step| step.seconds);
+    steps.push(Step { objective: report.objective, gap: report.gap, seconds });
+    Solution { w, report: SolveReport { stop, iterations, steps, ..report } }
 }
 
 /// A fit.
@@ -56,6 +115,8 @@ struct Descent<'p, 'a> {
     began: Instant,
     w: Vec<f64>,
     report: SolveReport,
+    /// Of the convex problem that w solves; no pairs for the hinge problem, `None` if w solves none.
+    balance: Option<Vec<f64>>,
 }
 
 impl<'p, 'a> Descent<'p, 'a> {
@@ -64,20 +125,38 @@ impl<'p, 'a> Descent<'p, 'a> {
         let objective = certificate(problem, &w);
         let step = Step { objective, gap: report.gap, seconds: 0.0 };
         let report = SolveReport { objective, steps: vec![step], ..report };
-        Self { problem, began: Instant::now(), w, report }
+        Self { problem, began: Instant::now(), w, report, balance: Some(Vec::new()) }
+    }
+
+    /// From another point.
+    fn at(problem: &'p PairProblem<'a>, w: Vec<f64>) -> Self {
+        let objective = certificate(problem, &w);
+        let (stop, steps) = (Stop::IterationLimit, Vec::new());
+        let report = SolveReport {
+            stop,
+            iterations: 0,
+            objective,
+            gap: objective,
+            steps,
+            eigenfunctions: Vec::new(),
+            default_start: None,
+        };
+        Self { problem, began: Instant::now(), w, report, balance: None }
     }
 
     /// Solves convex problems until the objective decreases by less than `tolerance`.
     fn run(mut self, tolerance: f64, convex: impl Fn(&PairProblem<'_>) -> Option<Solution>) -> Solution {
-        let mut balance = vec![0.0; self.problem.blocks().iter().map(|(block, _)| block.n_docs()).sum()];
         for _ in 0..MOST_STEPS {
-            let next = self.misranked();
-            if next == balance || matches!(self.report.stop, Stop::Interrupted | Stop::Empty) {
+            let balance = self.misranked();
+            let solved = self.balance.as_ref().is_some_and(|solved| {
+                *solved == balance || (solved.is_empty() && balance.iter().all(|balance| *balance == 0.0))
+            });
+            if solved || matches!(self.report.stop, Stop::Interrupted | Stop::Empty) {
                 return self.finish();
             }
-            balance = next;
             let hinge = self.problem.clone().with_loss(PairLoss::Hinge);
             let hinge = hinge.with_linear_term(self.linear_term(&balance)).with_start(self.w.clone());
+            self.balance = Some(balance);
             if !convex(&hinge).is_some_and(|solution| self.accept(solution, tolerance)) {
                 return self.finish();
             }

@@ -10,6 +10,8 @@ use crate::metric::logarithmic;
 /// The weight of position p, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decoder {
+    /// The weights of the measure.
+    Metric,
     /// max(k + 1 - p, 0) for this k.
     Linear(usize),
     /// p^-d for this d > 0.
@@ -18,12 +20,11 @@ pub enum Decoder {
     Log,
     /// 1 / log2(log2(p + 1) + 1).
     LogLog,
-    /// The weights of the measure.
-    Metric,
 }
 
-/// Names of the decoders, as the option `decoder` has them.
-pub const DECODERS: &[&str] = &["linear", "power", "log", "loglog", "metric"];
+/// Names of the decoders, as the option `decoder` has them. The first is the default: with the weights of the measure F and
+/// M have one scale, so that the nonconvex bound is not flat around starts of usual length, and the assignment is a sort.
+pub const DECODERS: &[&str] = &["metric", "linear", "power", "log", "loglog"];
 
 /// Depth of `linear` for measures without a cutoff: the first page, as the paper has it. A list is then decoded by its
 /// first ten positions even if the measure counts all of them.

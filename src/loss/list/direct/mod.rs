@@ -95,7 +95,14 @@ impl Direct {
         let half_life = params.number("half_life").unwrap_or(defaults.half_life);
         let measure =
             Measure::parse(name, neutral, half_life)?.ok_or_else(|| unknown_measure(name, &DIRECT))?;
-        let power = params.number("decoder_power").unwrap_or(0.25);
+        let power = match params.get("decoder_power") {
+            None => 0.25,
+            Some(power) => power.as_f64().ok_or_else(|| {
+                let allowed =
+                    "one number; trainings with the loss direct and lambda by validation also take an array";
+                Error::value("option 'decoder_power'", power.to_string(), allowed)
+            })?,
+        };
         let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
         check_unused(params, measure, decoder)?;
         let bound = params.choice("bound")?.unwrap_or(Bound::Nonconvex);

@@ -247,6 +247,10 @@ impl QueryLoss for Moving {
         self.query.moving_bound(scores, self.reference, subgradient)
     }
 
+    fn worth(&self) -> Option<&[f64]> {
+        Some(&self.query.b)
+    }
+
     fn majorant(&self, scores: &[f64]) -> Option<Box<dyn QueryLoss>> {
         let mut reference = Vec::new();
         (self.reference)(&self.query, scores, &mut reference);

@@ -169,13 +169,15 @@ fn made(options: &Value) -> Result<Direct> {
 fn options_make_the_loss() {
     let default = Direct {
         measure: Measure::Ndcg(Some(10)),
-        decoder: Decoder::Linear(10),
+        decoder: Decoder::Metric,
         bound: Bound::Nonconvex,
         diverse: false,
     };
     assert_eq!(made(&json!({})).unwrap(), default);
-    assert_eq!(made(&json!({"measure": "dcg@3"})).unwrap().decoder, Decoder::Linear(3));
-    assert_eq!(made(&json!({"measure": "wta"})).unwrap().decoder, Decoder::Linear(10));
+    let linear = |measure| made(&json!({"measure": measure, "decoder": "linear"})).unwrap().decoder;
+    assert_eq!(linear("dcg@3"), Decoder::Linear(3));
+    assert_eq!(linear("wta"), Decoder::Linear(10));
+    assert!(made(&json!({"decoder": "power", "decoder_power": [1, 2]})).is_err());
     let options = json!({"measure": "neru", "neutral_grade": 2.0, "half_life": 4.0, "decoder": "power", "decoder_power": 2.0});
     let loss = made(&options).unwrap();
     assert_eq!(loss.measure, Measure::Eru { neutral: 2.0, half_life: 4.0, normalized: true });

@@ -159,8 +159,15 @@ impl<'p> Progress<'p> {
     pub(super) fn finish(self, stop: Stop) -> Solution {
         let (objective, gap) = (self.primal, self.gap());
         let iterations = self.steps.len() as u32;
-        let report =
-            SolveReport { stop, iterations, objective, gap, steps: self.steps, eigenfunctions: Vec::new() };
+        let report = SolveReport {
+            stop,
+            iterations,
+            objective,
+            gap,
+            steps: self.steps,
+            eigenfunctions: Vec::new(),
+            default_start: None,
+        };
         Solution { w: lanes::to_vec(&self.w, self.problem.dim()), report }
     }
 

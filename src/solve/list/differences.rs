@@ -1,0 +1,236 @@
+//! Differences of convex functions (Yuille & Rangarajan 2003; Le, Smola, Chapelle & Teo, algorithm 2).
+//!
+//! A round replaces each loss by a convex majorant that equals it at the current scores, and lowers the sum by cutting
+//! planes. Majorants differ by linear functions, so the planes of all rounds and starts are kept. A round ends early, when it
+//! has decreased the objective by more than is left. Then the step is extended while the objective decreases (Aragon Artacho,
+//! Fleming & Vuong 2018). The rounds end at a point from which a round could decrease the objective by no more than the
+//! allowed gap.
+//!
+//! **Starts.** Local minima differ. Each start (`starts`) makes a few rounds. The best continues, then the others that came
+//! close to it.
+//!
+//! **Report.** The gap is that of the last round: it tells how close the solution is to a stationary point and does not
+//! certify an optimum. `steps` has one entry per round of all starts. Each lambda is solved alone, so a solution does not
+//! depend on the other lambdas of a path.
+
+use std::time::Instant;
+
+use super::ListProblem;
+use super::starts::{Candidate, random_direction, random_starts, regression_on_worth};
+use crate::control::Control;
+use crate::loss::{QueryLoss, Shape};
+use crate::math::dense::dot;
+use crate::math::random::Random;
+use crate::optim::cutting_planes::Bundle;
+use crate::optim::vector::{difference, moved};
+use crate::optim::{Objective, Solution, SolveReport, Step, Stop, StopRule, solve_path};
+
+const MOST_ROUNDS: usize = 200;
+/// Rounds that each start makes before it is compared with the best.
+const TRIAL_ROUNDS: usize = 5;
+/// Iterations of cutting planes before a round may end.
+const ITERATIONS: u32 = 5;
+/// A start is left if its objective after the trial is above this multiple of the best.
+const CLOSE: f64 = 1.1;
+/// Most doublings of a step.
+const MOST_DOUBLINGS: i32 = 4;
+
+/// Solves for each lambda.
+pub(super) fn path(
+    problem: &ListProblem<'_>,
+    lambdas: &[f64],
+    rule: &StopRule,
+    control: &Control,
+) -> Vec<Solution> {
+    solve_path(lambdas, |lambda, _| Search::new(problem, lambda, rule, control).run())
+}
+
+/// The fit for one lambda.
+struct Search<'p, 'a> {
+    problem: &'p ListProblem<'a>,
+    lambda: f64,
+    rule: &'p StopRule,
+    control: &'p Control,
+    began: Instant,
+    /// Planes of the majorant of the last round.
+    bundle: Option<Bundle>,
+    /// The majorant of the last round.
+    majorant: Option<ListProblem<'a>>,
+    first: f64,
+    iterations: u32,
+    steps: Vec<Step>,
+}
+
+/// A start on its way to a local minimum.
+struct Descent {
+    at: Candidate,
+    gap: f64,
+    stop: Stop,
+    rounds: usize,
+}
+
+impl<'p, 'a> Search<'p, 'a> {
+    fn new(problem: &'p ListProblem<'a>, lambda: f64, rule: &'p StopRule, control: &'p Control) -> Self {
+        let (began, steps) = (Instant::now(), Vec::new());
+        let (bundle, majorant) = (None, None);
+        Self { problem, lambda, rule, control, began, bundle, majorant, first: 0.0, iterations: 0, steps }
+    }
+
+    fn run(mut self) -> Solution {
+        // 1. The default start.
+        let start = Candidate::on_ray(self.problem, self.lambda, self.problem.start());
+        self.first = start.objective;
+        let mut best = Descent::from(start);
+        self.descend(&mut best, MOST_ROUNDS, f64::INFINITY);
+        let default_start = best.at.objective;
+        // 2. The other starts.
+        if let Some(w) = regression_on_worth(self.problem, self.lambda, self.control) {
+            best = self.challenge(best, w);
+        }
+        let mut random = Random::new(0);
+        for number in 0..random_starts(self.problem) {
+            let w = random_direction(&mut random, &best.at.w, number);
+            best = self.challenge(best, w);
+        }
+        self.finish(best, default_start)
+    }
+
+    /// The better of the local minima from `best` and from another start.
+    fn challenge(&mut self, best: Descent, w: Vec<f64>) -> Descent {
+        if best.stop == Stop::Interrupted {
+            return best;
+        }
+        let mut other = Descent::from(Candidate::on_ray(self.problem, self.lambda, w));
+        self.descend(&mut other, TRIAL_ROUNDS, best.at.objective);
+        if other.stop == Stop::IterationLimit && other.at.objective <= CLOSE * best.at.objective {
+            self.descend(&mut other, MOST_ROUNDS, best.at.objective);
+        }
+        let interrupted = other.stop == Stop::Interrupted;
+        let mut chosen = if other.at.objective < best.at.objective { other } else { best };
+        if interrupted {
+            chosen.stop = Stop::Interrupted;
+        }
+        chosen
+    }
+
+    /// Rounds from a point until it is stationary, or has made `most` rounds. `best`: the best P of other starts.
+    fn descend(&mut self, descent: &mut Descent, most: usize, best: f64) {
+        while descent.stop == Stop::IterationLimit && descent.rounds < most {
+            self.round(descent);
+            descent.rounds += 1;
+            let objective = descent.at.objective.min(best);
+            let seconds = self.began.elapsed().as_secs_f64();
+            self.steps.push(Step { objective, gap: descent.gap, seconds });
+        }
+    }
+
+    fn round(&mut self, descent: &mut Descent) {
+        // 1. The convex problem that equals this one at the current point.
+        let convex = self.next_majorant(&descent.at);
+        let objective = convex.ridge(self.lambda);
+        let Some(bundle) = &mut self.bundle else { return };
+        // 2. A solution whose decrease exceeds what is left.
+        let before = descent.at.objective;
+        let allowed = self.rule.allowed_gap(before, self.first);
+        let mut rule = StopRule { max_iterations: ITERATIONS, tolerance: 0.5 * self.rule.tolerance };
+        let mut iterations = 0;
+        let (decrease, gap, stop) = loop {
+            let report = bundle.minimize(objective, &rule, self.control).report;
+            iterations += report.iterations;
+            let decrease = before - report.objective;
+            let limited = iterations >= self.rule.max_iterations;
+            if report.stop != Stop::IterationLimit || report.gap <= decrease || limited {
+                break (decrease, report.gap, report.stop);
+            }
+            rule.max_iterations = ITERATIONS;
+        };
+        self.iterations += iterations;
+        descent.gap = gap + decrease.max(0.0);
+        // 3. The step, longer if that is better.
+        let solution = bundle.best();
+        let direction = difference(&solution.w, &descent.at.w);
+        let step = difference(&solution.image, &descent.at.image);
+        let next = self.extend(&descent.at, &direction, &step);
+        let decrease = before - next.objective;
+        if decrease > 0.0 {
+            descent.at = next;
+        }
+        self.majorant = Some(convex);
+        // 4. Whether the point is stationary.
+        if stop == Stop::Interrupted {
+            descent.stop = stop;
+        } else if decrease <= allowed && descent.gap <= allowed {
+            descent.stop = Stop::Converged;
+        } else if decrease <= 0.0 {
+            descent.stop = Stop::Stalled;
+        }
+    }
+
+    /// The majorant that is tight at a point. The planes become planes of it.
+    fn next_majorant(&mut self, at: &Candidate) -> ListProblem<'a> {
+        let majorant = |loss: &dyn QueryLoss, scores: &[f64]| loss.majorant(scores);
+        let losses = self.problem.map_losses(&at.image, majorant);
+        let convex = self.problem.with_losses(losses, Shape::Convex);
+        let objective = convex.ridge(self.lambda);
+        let (Some(bundle), Some(old)) = (&mut self.bundle, &self.majorant) else {
+            self.bundle = Some(Bundle::new(&objective, at.w.clone()));
+            return convex;
+        };
+        let mut slopes = [vec![0.0; at.image.len()], vec![0.0; at.image.len()]];
+        let [new_slopes, old_slopes] = &mut slopes;
+        let new_risk = convex.value_at(&at.image, new_slopes);
+        let old_risk = old.value_at(&at.image, old_slopes);
+        let change = difference(new_slopes, old_slopes);
+        let linear = convex.transposed(&change);
+        let constant = new_risk - old_risk - dot(&change, &at.image);
+        bundle.replace_risk(&objective, (&linear, constant), (at.w.clone(), at.image.clone()));
+        convex
+    }
+
+    /// The best of from + t direction, t = 1, 2, 4, ...
+    fn extend(&self, from: &Candidate, direction: &[f64], step: &[f64]) -> Candidate {
+        let ridge = self.problem.ridge(self.lambda);
+        let at = |t: f64| {
+            let w = moved(&from.w, t, direction);
+            let (risk, _) = self.problem.value_on_line(&from.image, step, t);
+            let objective = risk + ridge.penalty(&w);
+            (t, w, objective)
+        };
+        let mut best = at(1.0);
+        for doubling in 1..=MOST_DOUBLINGS {
+            let next = at(2.0_f64.powi(doubling));
+            if next.2 >= best.2 {
+                break;
+            }
+            best = next;
+        }
+        let (t, w, objective) = best;
+        Candidate { w, image: moved(&from.image, t, step), objective }
+    }
+
+    fn finish(self, best: Descent, default_start: f64) -> Solution {
+        let Descent { at: Candidate { w, objective, .. }, gap, stop, .. } = best;
+        let default_start = (objective < default_start).then_some(default_start);
+        let (iterations, mut steps) = (self.iterations, self.steps);
+        // The last step is that of another start.
+        steps.push(Step { objective, gap, seconds: self.began.elapsed().as_secs_f64() });
+        Solution {
+            w,
+            report: SolveReport {
+                stop,
+                iterations,
+                objective,
+                gap,
+                steps,
+                eigenfunctions: Vec::new(),
+                default_start,
+            },
+        }
+    }
+}
+
+impl From<Candidate> for Descent {
+    fn from(at: Candidate) -> Self {
+        Self { gap: at.objective, at, stop: Stop::IterationLimit, rounds: 0 }
+    }
+}
