@@ -19,7 +19,7 @@ pub enum Ranker {
     /// One function for all queries.
     Linear(Linear),
     /// One function for all queries, whose online training can continue.
-    Online(Online),
+    Online(Box<Online>),
     /// One function per query.
     QueryDependent(Box<QueryDependent>),
     /// Factors of users and items, scored by id.
@@ -136,7 +136,7 @@ impl Ranker {
         }
         match tag {
             linear::TAG => Linear::decode(header).map(Self::Linear),
-            online::TAG => Online::decode(header).map(Self::Online),
+            online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
             query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
                 .map(|ranker| Self::QueryDependent(Box::new(ranker))),
             factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),

@@ -291,7 +291,7 @@ fn trained(perceptron: Perceptron, scaling: Scaling, bounds: &Bounds) -> Result<
         warnings,
         details,
         volatile,
-        ..Trained::new(Ranker::Online(Online::new(rules, progress)), scaling)
+        ..Trained::new(Ranker::Online(Box::new(Online::new(rules, progress))), scaling)
     })
 }
 

@@ -446,7 +446,7 @@ mod tests {
             ideal.sort_by(|a, b| labels[*b].total_cmp(&labels[*a]));
             let mut v = vec![0.0; labels.len()];
             for (position, document) in ideal.iter().enumerate() {
-                let group = |p: &usize| labels[ideal[*p]] >= labels[*document] && labels[ideal[*p]] <= labels[*document];
+                let group = |p: &usize| labels[ideal[*p]].total_cmp(&labels[*document]).is_eq();
                 let positions: Vec<usize> =
                     (0..labels.len()).filter(|p| if average { group(p) } else { *p == position }).collect();
                 let number = |p: &usize| weights.get(*p).copied().unwrap_or(0.0);
