@@ -54,7 +54,7 @@ fn statements() -> Vec<String> {
         statements.push(scalar(&format!("ltr_prefer(?1, '[0.5, 0.5]', {features})")));
         statements.push(from("contribution", BAD, &format!("ltr_explain(?1, {features})")));
     }
-    for query in ["'[0.4]'", "'[0.5, 0.25]'", "'[1e300]'", r#"'[0.4, "cold", ["c", "b"]]'"#] {
+    for query in ["'[0.4]'", "'[0.5, 0.25]'", "'[1e300]'"] {
         statements.push(scalar(&format!("ltr_score(?1, '[0.5, 0.25]', {query})")));
         statements.push(scalar(&format!("ltr_prefer(?1, '[0.5, 0.25]', ltr_vec(1, 0), {query})")));
         statements.push(from("contribution", BAD, &format!("ltr_explain(?1, '[0.5, 0.25]', {query})")));

@@ -18,10 +18,6 @@ FROM judged GROUP BY user, item;
 
 pub const WITHOUT_MOOD: &str = "SELECT query_id, doc_id, relevance, a, b FROM judged";
 
-/// Query features of all types.
-const TASTES: &str = r#"SELECT judged.*, iif(query_id % 2, 'cold', 'warm') AS q_kind,
-     iif(query_id < 4, '["a", "b", "c"]', '["c", "a"]') AS q_order FROM judged"#;
-
 /// Every document at the slot of every other.
 pub const SLOTS: &str = "SELECT query_id, one.doc_id, two.doc_id AS slot, one.doc_id = two.doc_id AS relevance, \
      one.a, two.b FROM judged one JOIN judged two USING (query_id)";
@@ -56,8 +52,6 @@ const CASES: &[(&str, &str)] = &[
         r#"{"lambda": 0.01, "neighbors": 3, "prior": "global", "fit_at": "query_time", "loss": "logistic"}"#,
     ),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "bandwidth": 0.5, "loss": "psi"}"#),
-    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "query_distance": {"q_mood": "overlap"}}"#),
-    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "query_distance": {"q_order": "kendall"}}"#),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "loss": "squared_hinge", "query_features": "mean"}"#),
     ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
     ("knn_svm", r#"{"lambda": 0.01, "form": "ranking", "neighbors": 2}"#),
@@ -134,7 +128,6 @@ fn sample(connection: &Connection, algorithm: &str, options: &str) -> Sample {
         "matching" => SLOTS,
         "cofi_rank" => "ratings",
         _ if options.contains("mean\"") => WITHOUT_MOOD,
-        _ if options.contains("kendall") => TASTES,
         _ => "judged",
     };
     let name = format!("{algorithm} {options}");
