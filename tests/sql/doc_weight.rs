@@ -51,7 +51,12 @@ const PLAIN: &str = "SELECT query_id, doc_id, relevance, a, b FROM judged";
 
 fn queries() -> impl Strategy<Value = Vec<Vec<Document>>> {
     let document = (0u8..4, 0u8..4, -1.0..1.0, -1.0..1.0);
-    prop::collection::vec(prop::collection::vec(document, 2..9), 2..6)
+    // A query without any copy would be missing in the mean over queries.
+    let counts = |mut query: Vec<Document>| {
+        query[0].1 = query[0].1.max(1);
+        query
+    };
+    prop::collection::vec(prop::collection::vec(document, 2..9).prop_map(counts), 2..6)
 }
 
 /// Whether some query has documents of different grades that both count.
