@@ -17,7 +17,6 @@ const RATINGS: usize = 100_000;
 const TRAININGS: &[(&str, &str, usize)] = &[
     ("every choice", "{}", 1),
     ("pair_squared", r#"{"lambda": 10}"#, 3),
-    ("squared", r#"{"lambda": 10, "loss": "squared"}"#, 3),
     ("list_net", r#"{"lambda": 0.1, "loss": "list_net"}"#, 1),
     ("hinge", r#"{"lambda": 0.1, "loss": "hinge"}"#, 1),
     ("direct, NDCG@10", r#"{"lambda": 0.1, "loss": "direct", "measure": "ndcg@10"}"#, 1),

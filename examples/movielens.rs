@@ -148,7 +148,7 @@ fn table(connection: &Connection, size: i64, splits: u64) -> Result<()> {
     for seed in 0..splits {
         split(connection, size, seed)?;
         let [light, strong] = SHRINKAGE.map(|shrinkage| item_mean(connection, shrinkage));
-        let squared = factorization(connection, r#"{"loss": "squared", "target": "grade"}"#)?;
+        let squared = factorization(connection, r#"{"loss": "pair_squared", "target": "grade"}"#)?;
         let ours = factorization(connection, "{}")?;
         let all = [light?, strong?, squared.values, ours.values];
         println!("{}", line(&format!("{size}, split {seed}"), &all, ours.seconds, ours.lambda));

@@ -84,6 +84,7 @@ const FINDS_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate
 const ALL_WITH_MODELS: &[Use] =
     &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Metric];
+const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::Evaluate];
 
 const fn def(
     key: &'static str,
@@ -135,6 +136,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("position_weights", Rule::NumbersBetween(0.0, 1e9), "null", TRAIN, "weights of the documents in the loss slam by their position in the ideal order, instead of those of measure; 0 after the last; numbers beyond the documents of a query are not used"),
     def("margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades"),
     def("label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents"),
+    def("slot_costs", Rule::NumbersBetween(1e-9, 1e9), "null", TRAIN, "cost of a wrong document at each slot in the loss matching, slots in ascending order; default: 1 / number of slots that have a document"),
     def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "ridge: lambda |f|^2 for pairwise losses, (lambda / 2) |f|^2 for listwise losses, each as in its paper; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the coefficients of documents); sphere: that length exactly, which is not convex; l1: lambda |w|_1 for least squares and the convex bound of direct, which makes weights 0; default: that of the algorithm"),
     def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda"),
     def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda"),
@@ -150,14 +152,14 @@ pub const OPTIONS: &[OptionDef] = &[
     def("decoder", Rule::OneOf(list::DECODERS), "null", TRAIN, "decreasing position weights c_p of the linear score sum_p c_p s_(p) in the bound of direct (sorting maximizes it for every c); metric: the discounts of the measure; default: metric; cofi_rank: power"),
     def("decoder_power", Rule::AboveOrSeveral(0.0, 3.0), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda"),
     def("bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes"),
-    def("neutral_grade", Rule::Between(-1e9, 1e9), "0", TRAIN, "grade with gain 0 in the measures eru and neru"),
-    def("half_life", Rule::Above(1.0, 1e9), "5", TRAIN, "position with weight 1/2 in the measures eru and neru"),
+    def("neutral_grade", Rule::Between(-1e9, 1e9), "0", MEASURES_OF_MODELS, "grade with gain 0 in the measures and metrics eru and neru"),
+    def("half_life", Rule::Above(1.0, 1e9), "5", MEASURES_OF_MODELS, "position with weight 1/2 in the measures and metrics eru and neru"),
     def("lambda", Rule::PositivesOr(&["auto", "rate"]), "\"auto\"", TRAIN, "weight of the penalty; for auto or an array, validation chooses; rate: n^(-2/(9 + 3p)) for n training queries and p query features"),
     def("lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one lambda for each training query, chosen on its documents of the validation"),
     def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
-    def("metric", Rule::Texts, "\"ndcg@10\"", &[Use::Train, Use::Fit, Use::Evaluate], "metric that validation maximizes, or metrics to evaluate"),
+    def("metric", Rule::Texts, "\"ndcg@10\"", MEASURES_OF_MODELS, "metric that validation maximizes, or metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
-    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate], "value of a query without a relevant document in a mean"),
+    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", MEASURES_OF_MODELS, "value of a query without a relevant document in a mean"),
     def("seed", Rule::Integer(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
     def("max_memory", Rule::Bytes, "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),

@@ -283,6 +283,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
+    use crate::arrange::ListConstraint;
     use crate::data::{Id, Matrix};
 
     /// Three queries of four documents, in the order of their rows.
@@ -299,6 +300,7 @@ mod tests {
             doc_weights: Vec::new(),
             groups: Vec::new(),
             row_groups: Vec::new(),
+            constraint: ListConstraint::None,
             weights: vec![1.0; 3],
             query_names: Vec::new(),
             query_features: Array2::default((3, 0)),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::short_report::significant;
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
-use crate::metric::{Better, DEFAULT_METRIC, Metric, Undefined};
+use crate::metric::{Better, DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, Undefined};
 use crate::param::Params;
 
 /// Fraction of the queries that validation holds out by default.
@@ -99,13 +99,8 @@ impl ValidationSpec {
     /// # Errors
     /// An unknown metric, or more than one.
     pub(super) fn parse(params: &Params, default: HeldOut) -> Result<Self> {
-        let metric = match params.get("metric") {
-            None => Metric::parse(DEFAULT_METRIC),
-            Some(Value::String(name)) => Metric::parse(name),
-            Some(other) => {
-                Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\""))
-            }
-        }?;
+        let metric = metric(params)?;
+        check_parameters(params, &metric)?;
         let data = match (params.number("validation"), params.text("validation")) {
             (Some(fraction), _) => Validation::Queries(fraction),
             (None, Some("documents")) => Validation::Documents,
@@ -114,6 +109,32 @@ impl ValidationSpec {
             (None, None) => Validation::Queries(HELD_OUT_QUERIES),
         };
         Ok(Self { metric, undefined: params.choice("undefined")?.unwrap_or_default(), data })
+    }
+}
+
+/// The metric of the option `metric`, with its parameters.
+fn metric(params: &Params) -> Result<Metric> {
+    let metric = match params.get("metric") {
+        None => Metric::parse(DEFAULT_METRIC),
+        Some(Value::String(name)) => Metric::parse(name),
+        Some(other) => {
+            Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\""))
+        }
+    }?;
+    metric.with_options(MetricOptions::default().with_arguments(params))
+}
+
+/// Refuses parameters of metrics that are neither the option `metric` nor the option `measure`.
+fn check_parameters(params: &Params, metric: &Metric) -> Result<()> {
+    let measure = params.text("measure").and_then(|name| Metric::parse(name).ok());
+    let read = |key: &str| {
+        [Some(metric), measure.as_ref()].into_iter().flatten().any(|metric| metric.def().arguments.contains(&key))
+    };
+    match METRIC_ARGUMENTS.iter().find(|key| params.has(key) && !read(key)) {
+        Some(key) => Err(Error::Unsupported(format!(
+            "option '{key}': it has no meaning unless the option measure or metric is eru or neru"
+        ))),
+        None => Ok(()),
     }
 }
 

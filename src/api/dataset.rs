@@ -489,6 +489,7 @@ impl Dataset {
             text_columns: TextColumns::Refuse,
             means: needs.model.map(|model| &model.card.means[..]),
             order: needs.order,
+            constraint: needs.constraint,
             previous: &[],
         };
         builder.finish(options)

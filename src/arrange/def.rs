@@ -1,6 +1,7 @@
 //! Which document and group a row belongs to, and which lists are allowed.
 
-/// The document and the group of one row, numbered within the query from 0 in the order of their first rows.
+/// The document and the group of one row, numbered within the query from 0 in the order of their first rows; slots in
+/// ascending order.
 ///
 /// With [`ListConstraint::Slots`] a document has one row per slot, otherwise one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

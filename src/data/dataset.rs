@@ -9,7 +9,7 @@ use super::finish::Missing;
 use super::id::Id;
 use super::matrix::Matrix;
 use super::query_value::QueryValue;
-use crate::arrange::RowGroup;
+use crate::arrange::{ListConstraint, RowGroup};
 use crate::memory::{bytes_of, matrix_bytes};
 
 /// Documents grouped by query.
@@ -37,6 +37,8 @@ pub struct Dataset {
     pub groups: Vec<Id>,
     /// Numbers of documents and groups in their queries (`n_docs`); empty without a constraint.
     pub row_groups: Vec<RowGroup>,
+    /// What the groups are.
+    pub constraint: ListConstraint,
     /// Weight of each query (`n_queries`), > 0.
     pub weights: Vec<f64>,
     /// Names of the named query features; may be empty.
@@ -158,7 +160,7 @@ impl Dataset {
         let groups: Vec<Id> = rows.iter().filter_map(|&row| self.groups.get(row).cloned()).collect();
         Self {
             features: self.features.select_rows(rows),
-            row_groups: row_groups(&doc_ids, &groups, &offsets),
+            row_groups: row_groups(&doc_ids, &groups, &offsets, self.constraint),
             doc_ids,
             relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
             doc_weights: rows.iter().filter_map(|&row| self.doc_weights.get(row).copied()).collect(),
@@ -180,6 +182,7 @@ impl Dataset {
             doc_weights: Vec::new(),
             groups: Vec::new(),
             row_groups: Vec::new(),
+            constraint: self.constraint,
             weights: self.weights.clone(),
             query_names: self.query_names.clone(),
             query_features: self.query_features.clone(),
@@ -212,10 +215,22 @@ impl Dataset {
     }
 }
 
-/// Numbers of documents and groups in their queries, by first appearance; empty without groups.
-pub(super) fn row_groups(documents: &[Id], groups: &[Id], offsets: &[usize]) -> Vec<RowGroup> {
+/// Numbers of documents and groups in their queries, by first appearance, slots in ascending order; empty without groups.
+pub(super) fn row_groups(
+    documents: &[Id],
+    groups: &[Id],
+    offsets: &[usize],
+    constraint: ListConstraint,
+) -> Vec<RowGroup> {
     let query_values = |rows: &[usize]| -> Vec<RowGroup> {
         let (mut known_documents, mut known_groups) = (HashMap::new(), HashMap::new());
+        if constraint == ListConstraint::Slots {
+            let mut slots: Vec<&Id> = groups[rows[0]..rows[1]].iter().collect();
+            slots.sort_unstable();
+            for slot in slots {
+                number_in(&mut known_groups, slot);
+            }
+        }
         let row_group = |(document, group)| RowGroup {
             document: number_in(&mut known_documents, document),
             group: number_in(&mut known_groups, group),

@@ -11,6 +11,7 @@ use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
 use super::query_value::QueryValue;
+use crate::arrange::ListConstraint;
 use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
@@ -77,6 +78,8 @@ pub struct FinishOptions<'a> {
     pub means: Option<&'a [f64]>,
     /// The order of the data set.
     pub order: RowOrder,
+    /// What the groups of the rows are.
+    pub constraint: ListConstraint,
     /// Summaries of the rows of earlier calls, one per feature; may be empty.
     pub previous: &'a [ColumnSummary],
 }
@@ -165,7 +168,8 @@ impl DatasetBuilder {
         let ids = bytes_of::<Id>(order.len() + self.row_group.len());
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let mut memory = std::mem::take(&mut self.memory);
-        let data = Dataset { missing: options.missing, ..self.in_order(matrix, &rank, &order) };
+        let data = self.in_order(matrix, &rank, &order, options.constraint);
+        let data = Dataset { missing: options.missing, ..data };
         report.rows = order;
         memory.resize(data.bytes() + bytes_of::<usize>(report.rows.len()), "a data set", FEWER_ROWS)?;
         report.memory = memory;
@@ -278,7 +282,13 @@ impl DatasetBuilder {
         Ok((matrix, imputed))
     }
 
-    fn in_order(mut self, matrix: Matrix, rank: &[usize], order: &[usize]) -> Dataset {
+    fn in_order(
+        mut self,
+        matrix: Matrix,
+        rank: &[usize],
+        order: &[usize],
+        constraint: ListConstraint,
+    ) -> Dataset {
         let mut ticks = Ticks::default();
         let duplicates = self.duplicates(order);
         let mut queries: Vec<usize> = (0..self.query_ids.len()).collect();
@@ -309,7 +319,8 @@ impl DatasetBuilder {
             names: self.names,
             features: if order.is_sorted() { matrix } else { matrix.select_rows(order) },
             query_ids: queries.iter().map(|&query| std::mem::take(&mut self.query_ids[query])).collect(),
-            row_groups: row_groups(&doc_ids, &groups, &offsets),
+            row_groups: row_groups(&doc_ids, &groups, &offsets, constraint),
+            constraint,
             doc_ids,
             groups,
             relevance: order.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),

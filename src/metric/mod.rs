@@ -20,6 +20,7 @@
 //! | every metric | the list is empty |
 //! | `dcg`, `eru`, `err` | never otherwise: nothing relevant is worth 0 |
 //! | `ndcg` | no document has a gain above 0 |
+//! | `neru` | no grade is above `neutral_grade` |
 //! | `map`, `mrr`, `precision`, `recall`, `wta` | no document is relevant |
 //! | `mre`, `mre_pooled` | fewer than two documents |
 //! | `kendall_tau` | all grades equal or all scores equal |
@@ -74,6 +75,9 @@ pub use named::SubtopicMetric;
 #[doc(hidden)]
 pub use subtopics::Subtopics;
 
+/// Options that only some metrics read ([`MetricDef::arguments`]).
+pub(crate) const METRIC_ARGUMENTS: &[&str] = eru::ERU.arguments;
+
 /// The metric of validation and evaluation if none is given.
 pub(crate) const DEFAULT_METRIC: &str = "ndcg@10";
 
@@ -89,6 +93,7 @@ pub const METRICS: &[&MetricDef] = &[
     &recall::RECALL,
     &wta::WTA,
     &eru::ERU,
+    &eru::NERU,
     &mre::MRE,
     &mre::MRE_POOLED,
     &kendall_tau::KENDALL_TAU,

@@ -1,7 +1,7 @@
 //! What may be chosen about a metric, with the defaults of the SQL interface.
 
 use crate::error::{Error, Result};
-use crate::param::named;
+use crate::param::{Params, named};
 
 /// What equal scores mean. `Best` and `Worst` order the documents of a tie by their relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,9 +42,9 @@ pub struct MetricOptions {
     pub max_grade: Option<f64>,
     /// The lowest grade that counts as relevant in the binary metrics.
     pub threshold: f64,
-    /// The grade that is worth nothing in `eru`.
+    /// The grade that is worth nothing in `eru` and `neru`.
     pub neutral: f64,
-    /// The position that half of the users see, for `eru`. Above 1.
+    /// The position that half of the users see, for `eru` and `neru`. Above 1.
     pub half_life: f64,
     /// How much a repeated subtopic loses in `alpha_ndcg`, from 0 to 1.
     pub alpha: f64,
@@ -65,6 +65,15 @@ impl Default for MetricOptions {
 }
 
 impl MetricOptions {
+    /// With the options `neutral_grade` and `half_life` of a call.
+    pub(crate) fn with_arguments(self, options: &Params) -> Self {
+        Self {
+            neutral: options.number("neutral_grade").unwrap_or(self.neutral),
+            half_life: options.number("half_life").unwrap_or(self.half_life),
+            ..self
+        }
+    }
+
     /// Refuses numbers outside their ranges; everything behind this check trusts them.
     ///
     /// # Errors

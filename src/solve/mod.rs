@@ -13,7 +13,7 @@ use crate::loss::{Loss, PairLoss, Shape};
 
 pub use crate::optim::{Solution, SolveReport, Step, Stop, StopRule};
 
-pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather};
+pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather, kept_planes};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, ball_path, eigenpairs, l1_path, largest_l1_lambda,
     path as list_path, spectral_path, sphere_path,

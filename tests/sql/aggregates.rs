@@ -60,6 +60,8 @@ fn every_function_has_its_value() {
         ("ltr_wta(a, b)", 0.0),
         ("ltr_eru(a, b, 0, 2)", 1.0 + 0.125),
         ("ltr_eru(a, b, 1, 3)", 0.5_f64.sqrt()),
+        ("ltr_neru(a, b, 0, 2)", 1.125 / 2.5),
+        ("ltr_neru(a, b, 1, 3)", 0.5_f64.sqrt()),
         ("ltr_mre(a, b)", 3.0 / 6.0),
         ("ltr_kendall_tau(a, b)", -1.0 / (5.0 * 6.0_f64).sqrt()),
     ];
@@ -124,6 +126,7 @@ fn without_rows_or_relevant_documents_the_value_is_null() {
     }
     assert_eq!(over("ltr_mre(a, b)", "(1, 1)"), Value::Null);
     assert_eq!(over("ltr_kendall_tau(a, b)", "(1, 1), (1, 2)"), Value::Null);
+    assert_eq!(over("ltr_neru(a, b, 2, 2)", RANKED), Value::Null);
     for call in ["ltr_dcg(a, b)", "ltr_err(a, b)", "ltr_eru(a, b, 0, 2)"] {
         assert_close(number(call, "(0, 1), (0, 2)"), 0.0, call);
         let none = format!("{call} FILTER (WHERE a > 9)");

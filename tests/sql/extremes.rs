@@ -39,6 +39,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("half_life", r#"{"loss": "direct", "measure": "eru"}"#),
     ("neutral_grade", r#"{"loss": "direct", "measure": "neru"}"#),
     ("margin", r#"{"loss": "slam"}"#),
+    ("slot_costs", r#"{"lambda": 1}"#),
     ("truncation", r#"{"loss": "cs_list_mle"}"#),
     ("bandwidth", r#"{"smoothing": "gaussian"}"#),
     ("neighbors", r#"{"smoothing": "knn"}"#),

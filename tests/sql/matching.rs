@@ -111,3 +111,52 @@ fn a_query_that_cannot_be_filled_is_named() {
     // Fewer documents than slots: every document gets a slot.
     assert_eq!(rank(&cells("query_id = 10 AND doc_id < 3", "doc_id")).unwrap(), 2);
 }
+
+/// Two slots want the same document by their features; the one whose mistakes cost more gets it.
+#[test]
+fn costs_of_slots_decide_which_slot_is_right() {
+    let connection = connect();
+    let source = "SELECT query_id, doc_id, slot, relevance, near, far FROM cells WHERE query_id < 9";
+    let fitted = |options: &Value| {
+        let sql = "SELECT ltr_fit('matching', ?1, ?2)";
+        connection.query_row(sql, (source, options.to_string()), |row| row.get::<_, Vec<u8>>(0))
+    };
+    let third = 1.0 / 3.0;
+    let usual = fitted(&json!({"lambda": 0.01})).unwrap();
+    let rows = |model: &[u8]| ranked(&connection, model, &cells("query_id > 8", "query_id"));
+    let equal = fitted(&json!({"lambda": 0.01, "slot_costs": [third, third, third]})).unwrap();
+    assert_eq!(rows(&usual), rows(&equal));
+    // The loss is positively homogeneous in costs and scores: f / t with costs / t and lambda * t.
+    let tenth = fitted(&json!({"lambda": 0.1, "slot_costs": [0.1 * third, 0.1 * third, 0.1 * third], "tolerance": 1e-8})).unwrap();
+    let exact = fitted(&json!({"lambda": 0.01, "slot_costs": [third, third, third], "tolerance": 1e-8})).unwrap();
+    for (small, large) in rows(&tenth).iter().zip(rows(&exact)) {
+        assert!((10.0 * small.3 - large.3).abs() < 1e-3 * large.3.abs().max(1.0), "{small:?}, {large:?}");
+    }
+    let costly = fitted(&json!({"lambda": 0.01, "slot_costs": [3, 0.1, 0.1]})).unwrap();
+    assert!(rows(&costly) != rows(&usual));
+    let card: String = connection.query_row("SELECT ltr_info(?1)", [&costly], |row| row.get(0)).unwrap();
+    let card: Value = serde_json::from_str(&card).unwrap();
+    assert_eq!(card["settings"]["slot_costs"], json!([3, 0.1, 0.1]), "{card}");
+    let error = fitted(&json!({"lambda": 1, "slot_costs": [1, 2]})).unwrap_err().to_string();
+    assert!(error.contains("query 1: 3 slots, but the option 'slot_costs' has 2 numbers"), "{error}");
+    let error = fitted(&json!({"lambda": 1, "slot_costs": [1, 0, 2]})).unwrap_err().to_string();
+    assert!(error.contains("option 'slot_costs': got [1,0,2], allowed is an array of up to 1000 numbers above 0"), "{error}");
+}
+
+/// A slot has the same cost if the first document has no row for another slot.
+#[test]
+fn costs_belong_to_slots_in_ascending_order() {
+    let connection = connect();
+    let fitted = |keep: &str, names: &str, costs: Value| -> Vec<u8> {
+        let source = format!("SELECT query_id, doc_id, {names} AS slot, relevance, near, far FROM cells WHERE query_id < 9 AND ({keep})");
+        fit(&connection, &source, &json!({"lambda": 0.01, "slot_costs": costs}))
+    };
+    // Document 1 has rows for its own slot and for 'slot 2' only, so 'slot 2' may come first.
+    let keep = "doc_id > 1 OR slot = 'slot 2' OR relevance";
+    let reversed = "'slot ' || (2 - substr(slot, 6))";
+    let one = ranked(&connection, &fitted(keep, "slot", json!([5, 1, 0.1])), &cells("query_id > 8", "query_id"));
+    let two = ranked(&connection, &fitted(keep, reversed, json!([0.1, 1, 5])), &cells("query_id > 8", "query_id"));
+    for (a, b) in one.iter().zip(&two) {
+        assert!(a.1 == b.1 && (a.3 - b.3).abs() < 0.02 * a.3.abs().max(1.0), "{a:?}, {b:?}");
+    }
+}

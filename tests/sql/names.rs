@@ -32,6 +32,8 @@ const FUNCTIONS: &[&str] = &[
     "ltr_ndcg/2",
     "ltr_ndcg/3",
     "ltr_ndcg/4",
+    "ltr_neru/4",
+    "ltr_neru/5",
     "ltr_precision/2",
     "ltr_precision/3",
     "ltr_precision/4",

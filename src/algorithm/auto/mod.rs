@@ -49,7 +49,8 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 };
 
 /// Its options.
-const OPTIONS: &[&str] = &["scale", "kernel", "landmarks", "metric", "undefined"];
+const OPTIONS: &[&str] =
+    &["scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
 
 /// Number of functions that are averaged.
 const AVERAGED: usize = 3;

@@ -12,20 +12,23 @@ use rayon::current_num_threads;
 
 use super::biases::Biases;
 use super::{Session, UseBiases};
+use crate::algorithm::LogStep;
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
 use crate::memory::{grow, matrix_bytes};
 use crate::model::{FoldIn, MAX_STEPS};
-use crate::solve::{Factorization, Factors, HalfStep};
+use crate::solve::{Factorization, Factors, HalfStep, kept_planes};
 
 /// What is fitted.
 pub(super) struct Fit {
     pub(super) biases: Biases,
     pub(super) scale: f64,
     pub(super) factors: Factors,
-    /// Objective and seconds after each round.
-    pub(super) log: Vec<(f64, f64)>,
+    /// After each round.
+    pub(super) log: Vec<LogStep>,
+    /// The relative gap of V for its U; `None` if it has none.
+    pub(super) gap: Option<f64>,
 }
 
 impl Fit {
@@ -33,6 +36,19 @@ impl Fit {
     pub(super) fn score(&self, user: usize, item: usize) -> f64 {
         self.scale * self.biases.items[item] + self.factors.product(user, item)
     }
+
+    fn record(&mut self, objective: f64, began: Instant) {
+        let gap = self.gap.unwrap_or(0.0) * objective;
+        self.log.push(LogStep { objective, gap, seconds: began.elapsed().as_secs_f64() });
+    }
+}
+
+/// What a fit is for.
+pub(super) enum Purpose<'a> {
+    /// A function that gets the fit after each lambda.
+    Validation(&'a mut dyn FnMut(f64, &Fit) -> Result<()>),
+    /// A model: after the last round V is fitted to the tolerance.
+    Model,
 }
 
 /// The rounds of a lambda end when one lowers the objective by at most this fraction.
@@ -41,8 +57,13 @@ const SETTLED: f64 = 1e-4;
 /// Exponents of the root of 2.
 const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
 
-/// Vectors of a number per rating of a fit, and of a plane per rating for losses that are not smooth.
+/// Most passes of a fit of V for losses with corners: in a round, and after the last one.
+const PASSES: usize = 3;
+const LAST_PASSES: usize = 500;
+
+/// Vectors of a number per rating of a fit.
 const RATING_VECTORS: usize = 12;
+/// Planes of a user beside the kept ones.
 const PLANES: usize = 14;
 /// Matrices of the size of V that the fit of V needs.
 const ITEM_MATRICES: u64 = 9;
@@ -50,23 +71,22 @@ const ITEM_MATRICES: u64 = 9;
 impl Session<'_> {
     /// Bytes of a fit of these ratings.
     pub(super) fn fit_bytes(&self, ratings: &Ratings) -> u64 {
-        let (rank, is_smooth) = (self.spec.rank, self.spec.loss.shape() == Shape::Quadratic);
+        let rank = self.spec.rank;
         let rows = matrix_bytes(ratings.n_users() + ratings.n_items, rank + 8);
         let of_items = matrix_bytes(ratings.n_items, rank).saturating_mul(ITEM_MATRICES);
         let longest = (0..ratings.n_users()).map(|user| ratings.of_user(user).len()).max().unwrap_or(0);
-        let of_users = matrix_bytes(longest + 2 * PLANES, rank).saturating_mul(current_num_threads() as u64);
-        let vectors = if is_smooth { RATING_VECTORS } else { RATING_VECTORS + PLANES };
+        let kept = kept_planes(&self.spec.loss, ratings);
+        let planes = if kept > 0 { kept + PLANES } else { 0 };
+        let of_user = matrix_bytes(longest + 2 * planes, rank + planes);
+        let of_users = of_user.saturating_mul(current_num_threads() as u64);
+        let products = matrix_bytes(ratings.n_users(), kept * kept);
+        let vectors = RATING_VECTORS + planes;
         let of_ratings = matrix_bytes(ratings.len(), vectors);
-        [rows, of_items, of_users, of_ratings].into_iter().fold(0, u64::saturating_add)
+        [rows, of_items, of_users, of_ratings, products].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Fits for lambdas from small to large; `observe` gets the fit after each.
-    pub(super) fn fit(
-        &self,
-        ratings: &Ratings,
-        lambdas: &[f64],
-        observe: &mut dyn FnMut(f64, &Fit) -> Result<()>,
-    ) -> Result<Fit> {
+    /// Fits for lambdas from small to large.
+    pub(super) fn fit(&self, ratings: &Ratings, lambdas: &[f64], mut purpose: Purpose<'_>) -> Result<Fit> {
         let began = Instant::now();
         let spec = self.spec;
         let what = format_args!("fitting {} factors of users and items", spec.rank);
@@ -85,28 +105,39 @@ impl Session<'_> {
         grow(&mut Vec::<f64>::new(), (ratings.n_users() + ratings.n_items).saturating_mul(spec.rank))?;
         let factors = Factors::new(ratings.n_users(), ratings.n_items, spec.rank, spec.seed);
         let mut problem = Factorization::new(ratings, &spec.loss, &labels, biases.offsets(ratings, scale));
-        let mut fit = Fit { biases, scale, factors, log: Vec::new() };
+        let mut fit = Fit { biases, scale, factors, log: Vec::new(), gap: None };
         for &lambda in lambdas {
             let mut before = f64::INFINITY;
             for _ in 0..spec.max_rounds {
                 let objective = self.round(&mut problem, lambda, &mut fit)?;
                 self.refit_biases(ratings, &labels, &mut problem, &mut fit);
-                fit.log.push((objective, began.elapsed().as_secs_f64()));
+                fit.record(objective, began);
                 if before - objective <= SETTLED * objective {
                     break;
                 }
                 before = objective;
             }
-            observe(lambda, &fit)?;
+            if let Purpose::Validation(observe) = &mut purpose {
+                observe(lambda, &fit)?;
+            }
+        }
+        if let (Purpose::Model, Some(_), Some(&lambda)) = (purpose, fit.gap, lambdas.last()) {
+            let tolerance = spec.tolerance;
+            let step = HalfStep { lambda, tolerance, most: LAST_PASSES };
+            fit.gap = problem.fit_items(&mut fit.factors, step, self.control)?;
+            fit.record(problem.objective(&fit.factors, [lambda; 2]), began);
         }
         Ok(fit)
     }
 
     /// Fits U and V once each and returns the objective.
     fn round(&self, problem: &mut Factorization<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
-        let step = HalfStep { lambda, tolerance: self.spec.tolerance, most: MAX_STEPS };
+        let tolerance = self.spec.tolerance;
+        let step = HalfStep { lambda, tolerance, most: MAX_STEPS };
+        let passes = if problem.is_smooth() { MAX_STEPS } else { PASSES };
         problem.fit_users(&mut fit.factors, step, self.control)?;
-        problem.fit_items(&mut fit.factors, step, self.control)?;
+        let step = HalfStep { most: passes, ..step };
+        fit.gap = problem.fit_items(&mut fit.factors, step, self.control)?;
         self.control.step();
         Ok(problem.objective(&fit.factors, [lambda; 2]))
     }

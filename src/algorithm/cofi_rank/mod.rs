@@ -13,12 +13,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::biases::Biases;
-use self::factors::Fit;
+use self::factors::{Fit, Purpose};
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
-    AlgorithmDef, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec,
-    entries,
+    AlgorithmDef, Columns, DocWeights, Input, LambdaSelection, Trained, TrainingSet, TrainingSpec, entries,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -154,6 +153,9 @@ fn convex_loss(def: &'static LossDef, params: &Params, target: Target) -> Result
     if !loss.shape().is_convex() {
         return refuse("it is not convex");
     }
+    if def.name == loss::list::SQUARED.name {
+        return refuse("summed over the ratings of a user it is \"pair_squared\"; use that");
+    }
     Ok(loss)
 }
 
@@ -195,7 +197,7 @@ impl TrainingSpec for CofiRankSpec {
         let (lambda, selection) = session.select(&ratings, &folds, judged.as_ref())?;
         // 2. All ratings, along the path of lambdas up to the chosen one.
         let path = session.path_to(lambda);
-        let fit = session.fit(&ratings, &path, &mut |_, _| Ok(()))?;
+        let fit = session.fit(&ratings, &path, Purpose::Model)?;
         // 3. The model and its report.
         let mut trained = trained(&session, fit, lambda, selection, (data.query_ids, items, ratings))?;
         if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
@@ -302,7 +304,8 @@ fn trained(
     Ok(Trained {
         lambda: Some(lambda),
         selection,
-        log: fit.log.iter().map(|&(objective, seconds)| LogStep { objective, gap: 0.0, seconds }).collect(),
+        log: fit.log,
+        unconverged: usize::from(fit.gap.is_some_and(|gap| gap > *tolerance)),
         warnings,
         details,
         ..Trained::new(Ranker::Factored(Box::new(factored)), Scaling::None)

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::factors::Fit;
+use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Session, no_rate};
 use crate::algorithm::selection::{LambdaChoice, Validation};
 use crate::algorithm::{Curve, LambdaSelection, Split};
@@ -191,10 +191,12 @@ impl Session<'_> {
             let own = Judged::held_out(ratings, folds, fold, self.spec.seed);
             let by = judged.unwrap_or(&own);
             let mut values = Vec::with_capacity(lambdas.len());
-            self.fit(&ratings.only(|rating| !held(rating)), &ascending, &mut |_, fit| {
+            let mut observe = |_: f64, fit: &Fit| {
                 values.push(by.values(fit, self.spec)?);
                 Ok(())
-            })?;
+            };
+            let known = ratings.only(|rating| !held(rating));
+            self.fit(&known, &ascending, Purpose::Validation(&mut observe))?;
             Ok((own, values))
         };
         // Folds are fitted one after the other if memory is short.

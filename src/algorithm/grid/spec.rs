@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::fit::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 use crate::kernel::{self, MapOptions};
 use crate::loss::{self, LOSSES, Loss, LossDef};
+use crate::metric::METRIC_ARGUMENTS;
 use crate::model::LinearPrior;
 use crate::param::{Params, Rule, named, stored_model};
 use crate::smoothing::{Bandwidth, Comparison, Smoothing, SmoothingKind};
@@ -20,7 +21,8 @@ use crate::space::Form;
 const OPTIONS: &[&str] = &[
     "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "solver",
     "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
-    "scale", "query_features", "query_scale", "query_distance", "metric", "validation", "undefined",
+    "scale", "query_features", "query_scale", "query_distance", "metric", "neutral_grade", "half_life", "validation",
+    "undefined",
 ];
 
 /// The option whose values validation compares.
@@ -272,7 +274,8 @@ impl GridSpec {
     }
 }
 
-/// Refuses parameters of other losses. `own`: options that the algorithm reads itself.
+/// Refuses parameters of other losses. `own`: options that the algorithm reads itself. Those that the option `metric`
+/// reads too are checked with it.
 pub(in crate::algorithm) fn check_loss_parameters(
     loss: &LossDef,
     params: &Params,
@@ -281,6 +284,7 @@ pub(in crate::algorithm) fn check_loss_parameters(
     let of_another = |key: &&String| {
         let key = key.as_str();
         !own.contains(&key)
+            && !METRIC_ARGUMENTS.contains(&key)
             && !loss.parameters.contains(&key)
             && LOSSES.iter().any(|other| other.parameters.contains(&key))
     };

@@ -7,32 +7,45 @@
 //! l(s) = max_pi sum_j (s + d)[pi(j), j]  -  sum_j (s + d)[pi*(j), j],   d_ij = (1/k)[i != pi*(j)]
 //! ```
 //!
-//! It is convex in s, and at least the fraction of slots that the assignment of the largest score fills wrongly.
+//! It is convex in s, and at least the fraction of slots that the assignment of the largest score fills wrongly. With the
+//! option `slot_costs` d_ij = c_j [i != pi*(j)], and it is at least the sum of the costs c_j of these slots.
 //! A slot without a document of its own is left out, unless every document belongs to a slot and others stay empty. The
 //! subgradient is 1 at the rows of the maximizer and -1 at those of pi*.
 
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use crate::arrange::{ListConstraint, RowGroup, Slots};
 use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::assignment::Workspace;
+use crate::param::Params;
 
 /// The declaration.
 pub const MATCHING: LossDef = LossDef {
+    parameters: &["slot_costs"],
     constraints: &[ListConstraint::Slots],
     ..LossDef::listwise(
         "matching",
-        "bound of the fraction of slots that get another document than the one that belongs there",
+        "bound of the fraction, or of the cost, of slots that get another document than the one that belongs there",
         Shape::Convex,
-        |_| Ok(Arc::new(Matching)),
+        |params| Ok(Arc::new(Matching { slot_costs: slot_costs(params) })),
     )
 };
 
 /// The loss.
-#[derive(Debug)]
-struct Matching;
+#[derive(Debug, Default)]
+struct Matching {
+    /// The cost of a wrong document at each slot of a query; `None` if all slots with a document have the same.
+    slot_costs: Option<Vec<f64>>,
+}
+
+fn slot_costs(params: &Params) -> Option<Vec<f64>> {
+    let costs = params.get("slot_costs").and_then(Value::as_array)?;
+    Some(costs.iter().filter_map(Value::as_f64).collect())
+}
 
 /// The loss of one query.
 #[derive(Debug)]
@@ -57,8 +70,26 @@ impl ListwiseLoss for Matching {
         labels.len() > 1 && labels.iter().any(|&label| label > 0.0)
     }
 
-    /// Refuses two documents that belong to one slot, a document that belongs to two, and slots that cannot be filled.
+    /// Refuses costs that are not numbers above 0.
+    fn validate(&self) -> Result<()> {
+        let wrong = |cost: &&f64| !(**cost > 0.0 && cost.is_finite());
+        match self.slot_costs.iter().flatten().find(wrong) {
+            Some(cost) => Err(Error::value("option 'slot_costs'", cost.to_string(), "numbers above 0")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses two documents that belong to one slot, a document that belongs to two, slots that cannot be filled, and
+    /// another number of slots than of costs.
     fn check_query(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
+        let slots = row_groups.iter().map(|row| row.group + 1).max().unwrap_or(0) as usize;
+        if let Some(costs) = self.slot_costs.as_ref().filter(|costs| costs.len() != slots) {
+            return Err(Error::Data(format!(
+                "{slots} slots, but the option 'slot_costs' has {} numbers; give one for each slot, in ascending order of \
+                 the slots, and train on queries with the same slots",
+                costs.len()
+            )));
+        }
         let target: Vec<RowGroup> = targets(labels).map(|row| row_groups[row as usize]).collect();
         let mut ticks = Ticks::default();
         for (index, row) in target.iter().enumerate() {
@@ -82,7 +113,10 @@ impl ListwiseLoss for Matching {
     fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let (rows, slots) = MatchingQuery::rows_of(labels, row_groups);
         let target: Vec<u32> = targets(labels).collect();
-        let mut cost = vec![1.0 / target.len().max(1) as f64; labels.len()];
+        let mut cost: Vec<f64> = match &self.slot_costs {
+            Some(costs) => row_groups.iter().map(|row| costs.get(row.group as usize).map_or(0.0, |c| *c)).collect(),
+            None => vec![1.0 / target.len().max(1) as f64; labels.len()],
+        };
         target.iter().for_each(|&row| cost[row as usize] = 0.0);
         Box::new(MatchingQuery { slots: slots.ok(), rows, target, cost })
     }
@@ -182,7 +216,7 @@ mod tests {
             let slots = 1 + random.below(3) as u32;
             let (labels, row_groups) = query(slots + random.below(3) as u32, slots);
             let n = labels.len();
-            let loss = Matching.prepare(&labels, &row_groups);
+            let loss = Matching::default().prepare(&labels, &row_groups);
             let mut draw = || -> Vec<f64> { (0..n).map(|_| random.symmetric()).collect() };
             let (s, t) = (draw(), draw());
             let (mut g, mut unused) = (vec![0.0; n], vec![0.0; n]);
@@ -201,7 +235,7 @@ mod tests {
         let (mut labels, row_groups) = query(3, 3);
         labels[8] = 0.0;
         let mut g = vec![0.0; 9];
-        let loss = Matching.prepare(&labels, &row_groups);
+        let loss = Matching::default().prepare(&labels, &row_groups);
         let value = loss.value_and_subgradient(&[0.0; 9], &mut g);
         assert!((value - 1.0).abs() < 1e-12, "two slots, each as good as wrong");
         assert!((0..3).all(|document| g[3 * document + 2] == 0.0));
@@ -210,7 +244,7 @@ mod tests {
     #[test]
     fn a_document_of_its_own_place_is_kept_from_empty_slots() {
         let (labels, row_groups) = query(2, 3);
-        let loss = Matching.prepare(&labels, &row_groups);
+        let loss = Matching::default().prepare(&labels, &row_groups);
         let mut g = vec![0.0; 6];
         let value = loss.value_and_subgradient(&[0.0, 0.0, 5.0, 0.0, 0.0, 0.0], &mut g);
         assert!(
@@ -220,17 +254,75 @@ mod tests {
         assert_eq!(g[..3], [-1.0, 0.0, 1.0]);
     }
 
+    /// All orders of 0..n.
+    fn permutations(n: u32) -> Vec<Vec<u32>> {
+        let Some(last) = n.checked_sub(1) else { return vec![Vec::new()] };
+        let longer = |order: Vec<u32>| {
+            (0..n as usize).map(move |position| {
+                let mut order = order.clone();
+                order.insert(position, last);
+                order
+            })
+        };
+        permutations(last).into_iter().flat_map(longer).collect()
+    }
+
+    /// max over pi of the sum of scores and costs of wrong slots, less the scores of the right assignment.
+    #[test]
+    fn with_costs_of_slots_it_is_the_maximum_over_all_assignments() {
+        let mut random = Random::new(2);
+        for (documents, slots) in [(2, 2), (3, 3), (4, 3), (5, 2), (4, 4)] {
+            let (labels, row_groups) = query(documents, slots);
+            let costs: Vec<f64> = (0..slots).map(|_| 1.5 + random.symmetric()).collect();
+            let loss = Matching { slot_costs: Some(costs.clone()) };
+            loss.check_query(&labels, &row_groups).unwrap();
+            let loss = loss.prepare(&labels, &row_groups);
+            for _ in 0..20 {
+                let scores: Vec<f64> = (0..labels.len()).map(|_| 2.0 * random.symmetric()).collect();
+                let score = |document: u32, slot: usize| scores[document as usize * slots as usize + slot];
+                let worth = |order: &Vec<u32>| -> f64 {
+                    let of_slot = |(slot, &document): (usize, &u32)| {
+                        score(document, slot) + if document as usize == slot { 0.0 } else { costs[slot] }
+                    };
+                    order.iter().take(slots as usize).enumerate().map(of_slot).sum()
+                };
+                let most = permutations(documents).iter().map(worth).fold(f64::NEG_INFINITY, f64::max);
+                let right: f64 = (0..slots).map(|slot| score(slot, slot as usize)).sum();
+                let found = loss.value_and_subgradient(&scores, &mut vec![0.0; labels.len()]);
+                assert!((found - (most - right)).abs() < 1e-12, "{found}, {}", most - right);
+            }
+        }
+        // Equal costs of 1 / slots are the default.
+        let (labels, row_groups) = query(4, 3);
+        let scores: Vec<f64> = (0..labels.len()).map(|_| random.symmetric()).collect();
+        let value = |loss: Matching| {
+            loss.prepare(&labels, &row_groups).value_and_subgradient(&scores, &mut vec![0.0; labels.len()])
+        };
+        let third = Matching { slot_costs: Some(vec![1.0 / 3.0; 3]) };
+        assert_eq!(value(third).to_bits(), value(Matching::default()).to_bits());
+    }
+
+    #[test]
+    fn costs_are_one_positive_number_for_each_slot() {
+        let (labels, row_groups) = query(3, 2);
+        let error = Matching { slot_costs: Some(vec![1.0; 3]) }.check_query(&labels, &row_groups).unwrap_err();
+        assert!(error.to_string().starts_with("2 slots, but the option 'slot_costs' has 3 numbers"), "{error}");
+        for cost in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Matching { slot_costs: Some(vec![1.0, cost]) }.validate().is_err());
+        }
+    }
+
     #[test]
     fn contradictions_are_refused() {
         let (mut labels, row_groups) = query(3, 2);
-        assert!(Matching.check_query(&labels, &row_groups).is_ok());
+        assert!(Matching::default().check_query(&labels, &row_groups).is_ok());
         labels[2] = 1.0;
-        let error = Matching.check_query(&labels, &row_groups).unwrap_err().to_string();
+        let error = Matching::default().check_query(&labels, &row_groups).unwrap_err().to_string();
         assert!(error.starts_with("two documents belong to one slot"), "{error}");
         let mut labels = query(3, 2).0;
         labels[1] = 1.0;
         labels[3] = 0.0;
-        let error = Matching.check_query(&labels, &row_groups).unwrap_err().to_string();
+        let error = Matching::default().check_query(&labels, &row_groups).unwrap_err().to_string();
         assert!(error.starts_with("a document belongs to two slots"), "{error}");
     }
 }

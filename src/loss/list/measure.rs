@@ -57,14 +57,12 @@ impl Measure {
     /// # Errors
     /// An unknown name or a wrong cutoff.
     pub fn parse(text: &str, neutral: f64, half_life: f64) -> Result<Option<Self>> {
-        if text.eq_ignore_ascii_case("neru") {
-            return Ok(Some(Self::Eru { neutral, half_life, normalized: true }));
-        }
         let metric = Metric::parse(text)?;
-        if metric.def().name == "eru" {
-            return Ok(Some(Self::Eru { neutral, half_life, normalized: false }));
-        }
-        Ok(Self::of(&metric))
+        Ok(match metric.def().name {
+            "eru" => Some(Self::Eru { neutral, half_life, normalized: false }),
+            "neru" => Some(Self::Eru { neutral, half_life, normalized: true }),
+            _ => Self::of(&metric),
+        })
     }
 
     /// The measure of a metric without parameters; `None` for others.
@@ -201,8 +199,10 @@ impl PositionWeights {
 mod tests {
     use super::*;
     use crate::math::order::compare;
+    use crate::metric::MetricOptions;
 
-    const NAMES: &[&str] = &["dcg", "dcg@2", "ndcg", "ndcg@2", "ndcg@9", "precision@2", "precision@9", "wta"];
+    const NAMES: &[&str] =
+        &["dcg", "dcg@2", "ndcg", "ndcg@2", "ndcg@9", "precision@2", "precision@9", "wta", "eru", "neru"];
 
     proptest::proptest! {
         #[test]
@@ -210,8 +210,9 @@ mod tests {
             let labels: Vec<f64> = rows.iter().map(|row| f64::from(row.0)).collect();
             let scores: Vec<f64> = rows.iter().map(|row| row.1).collect();
             for name in NAMES {
-                let metric = Metric::parse(name).unwrap();
-                let weights = Measure::parse(name, 0.0, 5.0).unwrap().unwrap().weights(&labels);
+                let options = MetricOptions { neutral: 0.5, half_life: 3.0, ..MetricOptions::default() };
+                let metric = Metric::parse(name).unwrap().with_options(options).unwrap();
+                let weights = Measure::parse(name, 0.5, 3.0).unwrap().unwrap().weights(&labels);
                 let expected = metric.value(&labels, &scores).unwrap_or(0.0);
                 let found = weights.of_order(descending(&scores).into_iter());
                 proptest::prop_assert!((found - expected).abs() < 1e-12, "{name}: {found}, {expected}");

@@ -1,17 +1,22 @@
-//! Cutting planes for the row of a user (Teo et al. 2010), for losses with corners.
+//! Cutting planes of a user, for losses with corners (Teo et al. 2010).
 //!
-//! A plane below the loss as a function of scores stays below it whatever the factors are. So the last planes of a user
-//! are kept for the next half steps. The problems are small and solved roughly, so there is no line search.
+//! A plane below the loss as a function of scores stays below it whatever the factors are. So the planes of a user are
+//! kept for all half steps.
 
 use super::HalfStep;
 use crate::math::dense::dot;
 use crate::optim::Ridge;
 use crate::optim::cutting_planes::Planes;
+use crate::optim::vector::axpy;
 
-/// Kept cuts of a user.
-const MOST_CUTS: usize = 12;
 /// Accuracy of the minimum of the model, relative to the requested gap.
 const MODEL_ACCURACY: f64 = 0.1;
+/// A plane without weight is dropped after this many half steps or passes.
+const MOST_IDLE: u32 = 10;
+/// Weights are balanced when planes with weight are this close to the highest one, relative to the gap before.
+const ENOUGH: f64 = 0.5;
+/// Smaller weights are rounding errors.
+const NO_WEIGHT: f64 = 1e-15;
 
 /// The plane slopes.s + offset.
 #[derive(Debug, Clone)]
@@ -26,36 +31,170 @@ impl Cut {
     }
 }
 
-/// The newest cuts of a user, in their order.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Cuts(Vec<Cut>);
+/// Planes below the loss of a user. For the fit of V they have weights, which are 0 or more and sum to 1.
+#[derive(Debug, Clone)]
+pub(super) struct Cuts {
+    cuts: Vec<Cut>,
+    weights: Vec<f64>,
+    /// Rounds without weight.
+    idle: Vec<u32>,
+    /// Products of the slopes.
+    gram: Vec<Vec<f64>>,
+    /// Most planes.
+    most: usize,
+}
 
 impl Cuts {
-    /// Adds a cut and drops the oldest if there are too many.
-    pub(super) fn push(&mut self, cut: Cut) {
-        if self.0.len() == MOST_CUTS {
-            self.0.remove(0);
-        }
-        self.0.push(cut);
+    /// No planes, and space for `most` of them, 2 or more.
+    pub(super) fn new(most: usize) -> Self {
+        Self { cuts: Vec::new(), weights: Vec::new(), idle: Vec::new(), gram: Vec::new(), most }
     }
 
-    /// The highest cut at these scores.
-    pub(super) fn highest(&self, scores: &[f64]) -> Option<&Cut> {
-        self.0.iter().max_by(|a, b| a.height(scores).total_cmp(&b.height(scores)))
+    /// Adds a plane without weight. If there are too many, another one is dropped.
+    pub(super) fn push(&mut self, cut: Cut) {
+        if self.cuts.len() >= self.most {
+            self.drop_one();
+        }
+        let mut row: Vec<f64> = self.cuts.iter().map(|other| dot(&other.slopes, &cut.slopes)).collect();
+        self.gram.iter_mut().zip(&row).for_each(|(gram, product)| gram.push(*product));
+        row.push(dot(&cut.slopes, &cut.slopes));
+        self.gram.push(row);
+        self.cuts.push(cut);
+        self.weights.push(0.0);
+        self.idle.push(0);
+    }
+
+    /// Gives all weight to the plane 0 if no plane has weight. `ratings`: their number.
+    pub(super) fn start(&mut self, ratings: usize) {
+        if self.weights.iter().all(|weight| *weight == 0.0) {
+            self.push(Cut { slopes: vec![0.0; ratings], offset: 0.0 });
+            self.weights.last_mut().into_iter().for_each(|weight| *weight = 1.0);
+        }
+    }
+
+    /// Drops the plane that has had no weight for the longest time. If all have weight, the two lightest become one.
+    fn drop_one(&mut self) {
+        let without = (0..self.cuts.len()).filter(|&i| self.weights[i] == 0.0);
+        if let Some(oldest) = without.rev().max_by_key(|&i| self.idle[i]) {
+            return self.remove(oldest);
+        }
+        // 1. The two lightest.
+        let mut order: Vec<usize> = (0..self.cuts.len()).collect();
+        order.sort_by(|&i, &j| self.weights[i].total_cmp(&self.weights[j]));
+        let (light, other) = (order[0], order[1]);
+        // 2. Their mean is a plane below the loss, too.
+        let sum = self.weights[light] + self.weights[other];
+        let (part, rest) = (self.weights[light] / sum, self.weights[other] / sum);
+        let Cut { slopes, offset } = self.cuts[light].clone();
+        let merged = &mut self.cuts[other];
+        merged.slopes.iter_mut().for_each(|slope| *slope *= rest);
+        axpy(part, &slopes, &mut merged.slopes);
+        merged.offset = rest * merged.offset + part * offset;
+        self.weights[other] = sum;
+        // 3. Its products.
+        for i in 0..self.cuts.len() {
+            let product = dot(&self.cuts[i].slopes, &self.cuts[other].slopes);
+            (self.gram[i][other], self.gram[other][i]) = (product, product);
+        }
+        self.remove(light);
+    }
+
+    fn remove(&mut self, index: usize) {
+        self.cuts.remove(index);
+        self.weights.remove(index);
+        self.idle.remove(index);
+        self.gram.remove(index);
+        self.gram.iter_mut().for_each(|row| {
+            row.remove(index);
+        });
+    }
+
+    /// Drops planes that have had no weight for a long time.
+    pub(super) fn drop_idle(&mut self) {
+        for (idle, weight) in self.idle.iter_mut().zip(&self.weights) {
+            *idle = if *weight > 0.0 { 0 } else { *idle + 1 };
+        }
+        for index in (0..self.cuts.len()).rev() {
+            if self.idle[index] > MOST_IDLE {
+                self.remove(index);
+            }
+        }
+    }
+
+    /// The mean of the planes with their weights.
+    pub(super) fn mean(&self, ratings: usize) -> Cut {
+        let mut mean = Cut { slopes: vec![0.0; ratings], offset: 0.0 };
+        for (cut, weight) in self.cuts.iter().zip(&self.weights).filter(|(_, weight)| **weight > 0.0) {
+            axpy(*weight, &cut.slopes, &mut mean.slopes);
+            mean.offset += weight * cut.offset;
+        }
+        mean
+    }
+
+    /// Moves the weights to the maximum of their part of the dual:
+    ///
+    /// ```text
+    /// max over changes d of the weights   d.h - curvature / 2 |sum_k d_k g_k|^2,     h heights of the planes at these scores
+    /// ```
+    ///
+    /// A step moves weight from the lowest plane that has some to the highest one (Platt 1998). Returns the change of the
+    /// mean slopes, and how far the highest plane was above the mean.
+    pub(super) fn balance(&mut self, scores: &[f64], curvature: f64) -> (Vec<f64>, f64) {
+        let mut heights: Vec<f64> = self.cuts.iter().map(|cut| cut.height(scores)).collect();
+        let before = self.weights.clone();
+        let highest = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let gap = (highest - dot(&heights, &before)).max(0.0);
+        for _ in 0..self.cuts.len() {
+            let Some((to, from)) = self.extremes(&heights) else { break };
+            if heights[to] - heights[from] <= ENOUGH * gap {
+                break;
+            }
+            let [to_row, from_row] = [&self.gram[to], &self.gram[from]];
+            let square = curvature * (to_row[to] + from_row[from] - 2.0 * to_row[from]);
+            let most = self.weights[from];
+            let step = if square > 0.0 { ((heights[to] - heights[from]) / square).min(most) } else { most };
+            for (height, (to, from)) in heights.iter_mut().zip(to_row.iter().zip(from_row)) {
+                *height -= step * curvature * (to - from);
+            }
+            self.weights[to] += step;
+            self.weights[from] = if most - step > NO_WEIGHT { most - step } else { 0.0 };
+        }
+        let mut change = vec![0.0; scores.len()];
+        for (cut, (new, old)) in self.cuts.iter().zip(self.weights.iter().zip(before)) {
+            if *new != old {
+                axpy(new - old, &cut.slopes, &mut change);
+            }
+        }
+        (change, gap)
+    }
+
+    /// The highest plane and the lowest one with weight.
+    fn extremes(&self, heights: &[f64]) -> Option<(usize, usize)> {
+        let (mut highest, mut lowest) = (0, None);
+        for (i, (height, weight)) in heights.iter().zip(&self.weights).enumerate() {
+            if *height > heights[highest] {
+                highest = i;
+            }
+            if *weight > 0.0 && lowest.is_none_or(|lowest: usize| *height < heights[lowest]) {
+                lowest = Some(i);
+            }
+        }
+        lowest.map(|lowest| (highest, lowest))
     }
 }
 
-/// Minimizes P from `start` and returns the best point. `cuts` are used and extended.
+/// Minimizes P from `start` and returns the best point. `cuts` are used and extended. The problems are small and solved
+/// roughly, so there is no line search.
 pub(super) fn minimize(objective: &Ridge<'_>, start: &[f64], step: HalfStep, cuts: &mut Cuts) -> Vec<f64> {
-    // 1. The model starts with the known cuts.
+    // 1. The model starts with the known planes.
     let risk = objective.risk;
     let offsets = risk.image(&vec![0.0; start.len()]);
     let mut planes = Planes::new(start.len());
     let add = |planes: &mut Planes, cut: &Cut| {
         planes.add(risk.transposed(&cut.slopes), cut.height(&offsets));
     };
-    cuts.0.iter().for_each(|cut| add(&mut planes, cut));
-    // 2. Each iteration adds the cut at the minimum of the model.
+    cuts.cuts.iter().for_each(|cut| add(&mut planes, cut));
+    // 2. Each iteration adds the plane at the minimum of the model.
     let (mut best, mut least) = (start.to_vec(), f64::INFINITY);
     let mut w = start.to_vec();
     for _ in 0..step.most {

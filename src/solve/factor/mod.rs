@@ -8,20 +8,20 @@
 //! V_u are the rows of V for the items that user u rated, and b_u fixed offsets. Only rated items count: a rating of 0 is
 //! a rating. Users with fewer than two ratings have no loss. For fixed V each user has a convex problem of its own. For
 //! fixed U all items have one convex problem. Half steps solve them in turn: smooth losses by Newton-CG, others by cutting
-//! planes (`cuts`) for U and by Frank-Wolfe (`frank_wolfe`) for V. The objective never increases.
+//! planes (`cuts` for U, `bundle` for V). The objective never increases.
 //!
-//! w_u is 1, except for least squares: there it turns sums of squares into means, so that a rating of a user with many
-//! ratings has the same weight as others.
+//! w_u is 1, except for least squares: there it turns means over ratings into sums, so that a rating of a user with many
+//! ratings has the same weight as others. Then `squared` and `pair_squared` are the same function.
 
+mod bundle;
 mod cuts;
-mod frank_wolfe;
 mod risk;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use self::bundle::{Found, Search};
 use self::cuts::Cuts;
-use self::frank_wolfe::{Planes, Search};
 use self::risk::{OfItems, OfUser};
 use crate::control::{Control, checkpoint};
 use crate::data::Ratings;
@@ -69,7 +69,19 @@ fn normal(random: &mut Random) -> f64 {
 }
 
 /// Most new planes of a user in a half step. The next one starts with them.
-const MOST_USER_PLANES: usize = 12;
+const MOST_USER_PLANES: usize = 6;
+/// Numbers in the kept planes of all users, and in their products; smallest and largest number of kept planes of a user.
+const KEPT_NUMBERS: usize = 4_000_000;
+const KEPT: [usize; 2] = [12, 250];
+
+/// Most kept planes of a user; 0 for smooth losses.
+pub fn kept_planes(loss: &Loss, ratings: &Ratings) -> usize {
+    if is_smooth(loss) {
+        return 0;
+    }
+    let by_products = (KEPT_NUMBERS / ratings.n_users().max(1)).isqrt();
+    (KEPT_NUMBERS / ratings.len().max(1)).min(by_products).clamp(KEPT[0], KEPT[1])
+}
 
 /// The penalty of a half step, and when it ends.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +138,7 @@ impl UserLoss {
     /// Fits u to the rows of the rated items (N rows) and their offsets (N), from `start`.
     pub fn fit_user(&self, rows: &[f64], offsets: &[f64], start: &[f64], step: HalfStep) -> Vec<f64> {
         let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
-        step.fit_user(&risk, start, &mut Cuts::default(), &Control::default())
+        step.fit_user(&risk, start, &mut Cuts::new(MOST_USER_PLANES), &Control::default())
     }
 }
 
@@ -173,10 +185,8 @@ pub struct Factorization<'a> {
     by_item: Vec<(u32, u32)>,
     item_offsets: Vec<usize>,
     smooth: bool,
-    /// Planes for the problem of each user.
+    /// Planes of each user.
     cuts: Vec<Cuts>,
-    /// Planes for the problem of all items.
-    planes: Planes,
 }
 
 impl<'a> Factorization<'a> {
@@ -194,9 +204,13 @@ impl<'a> Factorization<'a> {
             by_item,
             item_offsets,
             smooth: is_smooth(loss),
-            cuts: vec![Cuts::default(); ratings.n_users()],
-            planes: Planes::new(ratings.n_users(), ratings.len()),
+            cuts: vec![Cuts::new(kept_planes(loss, ratings).max(KEPT[0])); ratings.n_users()],
         }
+    }
+
+    /// Whether the loss has Hessians. Others have corners.
+    pub fn is_smooth(&self) -> bool {
+        self.smooth
     }
 
     /// Replaces the offsets.
@@ -261,30 +275,30 @@ impl<'a> Factorization<'a> {
         fitted.and_then(|()| control.check())
     }
 
-    /// Fits V to U. Frank-Wolfe may end above the current V; then V stays.
+    /// Fits V to U. Returns the certified gap, relative to the objective without the penalty of U; `None` for smooth
+    /// losses.
     ///
     /// # Errors
     /// An interruption.
-    pub fn fit_items(&mut self, factors: &mut Factors, step: HalfStep, control: &Control) -> Result<()> {
+    pub fn fit_items(
+        &mut self,
+        factors: &mut Factors,
+        step: HalfStep,
+        control: &Control,
+    ) -> Result<Option<f64>> {
         let Factors { rank, users, items } = factors;
+        let rank = *rank;
         if self.smooth {
-            let risk = OfItems { problem: self, users, rank: *rank };
+            let risk = OfItems { problem: self, users, rank };
             *items = step.newton(&risk, items, control);
-            return control.check();
+            return control.check().map(|()| None);
         }
-        let mut planes = std::mem::replace(&mut self.planes, Planes::new(0, 0));
         let mut cuts = std::mem::take(&mut self.cuts);
-        let (problem, rank) = (&*self, *rank);
-        let mut search = Search { problem, planes: &mut planes, cuts: &mut cuts, users, rank, step };
-        let found = search.run(control);
-        (self.planes, self.cuts) = (planes, cuts);
-        let of_items = |items: &[f64]| {
-            0.5 * step.lambda * dot(items, items) + self.loss(&self.scores(users, items, rank))
-        };
-        if of_items(&found) < of_items(items) {
-            *items = found;
-        }
-        control.check()
+        let mut search = Search { problem: self, cuts: &mut cuts, users, rank, step };
+        let Found { items: found, relative_gap } = search.run(items, control);
+        self.cuts = cuts;
+        *items = found;
+        control.check().map(|()| Some(relative_gap))
     }
 
     /// V_u u + b_u of one user.

@@ -165,6 +165,7 @@ pub fn read(
         },
         means: spec.model.map(|model| &model.card.means[..]),
         order: spec.order,
+        constraint: spec.constraint,
         previous: spec.previous,
     };
     let (data, read_report) = builder.finish(finish)?;

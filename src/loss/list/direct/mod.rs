@@ -104,7 +104,7 @@ impl Direct {
             })?,
         };
         let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
-        check_unused(params, measure, decoder)?;
+        check_unused(params, decoder)?;
         let bound = params.choice("bound")?.unwrap_or(Bound::Nonconvex);
         let diverse = params.has("diversify_by");
         if diverse && bound == Bound::Minimum {
@@ -160,17 +160,11 @@ impl ListwiseLoss for Direct {
     }
 }
 
-/// Refuses parameters of other measures and decoders.
-fn check_unused(params: &Params, measure: Measure, decoder: Decoder) -> Result<()> {
-    let unused = [
-        ("decoder_power", !matches!(decoder, Decoder::Power(_)), "\"decoder\": \"power\""),
-        ("neutral_grade", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
-        ("half_life", !matches!(measure, Measure::Eru { .. }), "the measure eru or neru"),
-    ];
-    match unused.into_iter().find(|(key, idle, _)| *idle && params.has(key)) {
-        Some((key, _, without)) => {
-            Err(Error::Unsupported(format!("option '{key}': it has no meaning without {without}")))
-        }
-        None => Ok(()),
+/// Refuses the parameter of another decoder.
+fn check_unused(params: &Params, decoder: Decoder) -> Result<()> {
+    if params.has("decoder_power") && !matches!(decoder, Decoder::Power(_)) {
+        let problem = "option 'decoder_power': it has no meaning without \"decoder\": \"power\"";
+        return Err(Error::Unsupported(problem.to_owned()));
     }
+    Ok(())
 }

@@ -132,6 +132,7 @@ pub fn metric_options(options: &Params) -> Result<MetricOptions> {
         alpha: options.number("alpha").unwrap_or(default.alpha),
         ..default
     };
+    let chosen = chosen.with_arguments(options);
     chosen.check()?;
     Ok(chosen)
 }
