@@ -76,7 +76,11 @@ impl Search<'_, '_> {
             // 4. The next point.
             point = best.iter().zip(&dual).map(|(best, dual)| best + STEP * (dual - best)).collect();
         }
-        let relative_gap = if least > 0.0 { ((least - bound) / least).max(0.0) } else { 0.0 };
+        let relative_gap = match least {
+            0.0 => 0.0,
+            _ if least.is_finite() => ((least - bound) / least).max(0.0),
+            _ => 1.0,
+        };
         Found { items: best, relative_gap }
     }
 
@@ -107,7 +111,9 @@ impl Search<'_, '_> {
             let scores = problem.user_scores(user, &users[user * rank..][..rank], items);
             let mut slopes = vec![0.0; scores.len()];
             let value = loss.value_and_subgradient(&scores, &mut slopes);
-            cuts.push(Cut { offset: value - dot(&slopes, &scores), slopes });
+            if value.is_finite() {
+                cuts.push(Cut { offset: value - dot(&slopes, &scores), slopes });
+            }
             value
         };
         self.cuts.par_iter_mut().enumerate().map(touch).collect::<Vec<f64>>().iter().sum()
