@@ -128,7 +128,10 @@ fn metric(params: &Params) -> Result<Metric> {
 fn check_parameters(params: &Params, metric: &Metric) -> Result<()> {
     let measure = params.text("measure").and_then(|name| Metric::parse(name).ok());
     let read = |key: &str| {
-        [Some(metric), measure.as_ref()].into_iter().flatten().any(|metric| metric.def().arguments.contains(&key))
+        [Some(metric), measure.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|metric| metric.def().arguments.contains(&key))
     };
     match METRIC_ARGUMENTS.iter().find(|key| params.has(key) && !read(key)) {
         Some(key) => Err(Error::Unsupported(format!(

@@ -33,7 +33,8 @@ fn validation_takes_the_parameters_of_the_metric() {
             for more in [&options, &parameters] {
                 all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             }
-            let report: String = value(&connection, "SELECT ltr_train(?1, 'train', ?2)", (algorithm, all.to_string()));
+            let report: String =
+                value(&connection, "SELECT ltr_train(?1, 'train', ?2)", (algorithm, all.to_string()));
             let report: Value = serde_json::from_str(&report).unwrap();
             let best = report["validation"]["best"].as_f64().unwrap();
             let sql = "SELECT value FROM ltr_evaluate('m', 'held', ?1) WHERE query_id IS NULL";
@@ -55,7 +56,8 @@ fn parameters_without_a_metric_that_reads_them_are_refused() {
     let connection = database();
     connection.execute_batch(SCHEMA).unwrap();
     let train = |options: &str| {
-        connection.query_row("SELECT ltr_fit('rank_svm', 'train', ?1)", [options], |row| row.get::<_, Vec<u8>>(0))
+        connection
+            .query_row("SELECT ltr_fit('rank_svm', 'train', ?1)", [options], |row| row.get::<_, Vec<u8>>(0))
     };
     assert!(train(r#"{"lambda": 1, "metric": "eru", "half_life": 2}"#).is_ok());
     let error = train(r#"{"lambda": 1, "metric": "ndcg@5", "half_life": 2}"#).unwrap_err().to_string();

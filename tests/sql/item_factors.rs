@@ -133,7 +133,8 @@ impl Problem {
             for user in 0..self.losses.len() {
                 let Some((_, plane)) = self.touch(&items, user) else { continue };
                 let range = self.ratings.of_user(user);
-                let step: Vec<f64> = plane.slopes.iter().zip(&slopes[range.clone()]).map(|(a, b)| a - b).collect();
+                let step: Vec<f64> =
+                    plane.slopes.iter().zip(&slopes[range.clone()]).map(|(a, b)| a - b).collect();
                 let gap = dot(&step, &self.scores(&items, user)) + plane.offset - offsets[user];
                 let square = dot(&step, &step) * dot(self.row(user), self.row(user));
                 let t = if square > 0.0 { (self.lambda * gap / square).clamp(0.0, 1.0) } else { 1.0 };
@@ -229,7 +230,8 @@ fn problem_of(connection: &Connection, scale: f64, lambda: f64) -> (Problem, Vec
     let ((_, users), (biases, items)) = (factors("user"), factors("item"));
     let mut ratings =
         Ratings { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: biases.len() };
-    let sql = "SELECT dense_rank() OVER (ORDER BY user_id) - 1, dense_rank() OVER (ORDER BY item_id) - 1, rating
+    let sql =
+        "SELECT dense_rank() OVER (ORDER BY user_id) - 1, dense_rank() OVER (ORDER BY item_id) - 1, rating
                  FROM ratings ORDER BY user_id, item_id";
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
@@ -274,7 +276,9 @@ fn fits_that_end_above_the_tolerance_are_counted() {
         )
         .unwrap();
     let train = |tolerance: f64| -> serde_json::Value {
-        let options = format!(r#"{{"loss": "direct", "lambda": 0.1, "factors": 3, "max_rounds": 2, "tolerance": {tolerance}}}"#);
+        let options = format!(
+            r#"{{"loss": "direct", "lambda": 0.1, "factors": 3, "max_rounds": 2, "tolerance": {tolerance}}}"#
+        );
         let report: String = value(&connection, "SELECT ltr_train('cofi_rank', 'ratings', ?1)", [options]);
         serde_json::from_str(&report).unwrap()
     };
@@ -290,14 +294,18 @@ fn fits_that_end_above_the_tolerance_are_counted() {
 #[test]
 fn squared_is_pair_squared() {
     let connection = database();
-    connection.execute_batch("CREATE TABLE ratings AS SELECT 1 AS user_id, 1 AS item_id, 1 AS rating").unwrap();
+    connection
+        .execute_batch("CREATE TABLE ratings AS SELECT 1 AS user_id, 1 AS item_id, 1 AS rating")
+        .unwrap();
     let sql = r#"SELECT ltr_fit('cofi_rank', 'ratings', '{"loss": "squared"}')"#;
     let error = connection.query_row(sql, (), |row| row.get::<_, Vec<u8>>(0)).unwrap_err().to_string();
     assert!(error.contains("summed over the ratings of a user it is \"pair_squared\"; use that"), "{error}");
     // Any scores: the losses of a user differ by the factor (n - 1) / n, which the weights of the sums remove.
     let (mut g, mut h) = ([0.0; 4], [0.0; 4]);
     let of = |name: &str, slopes: &mut [f64]| {
-        let Loss::List(loss) = loss::find(name).unwrap().make(&sqlite_ltr::internals::param::Params::default()).unwrap() else {
+        let Loss::List(loss) =
+            loss::find(name).unwrap().make(&sqlite_ltr::internals::param::Params::default()).unwrap()
+        else {
             panic!("a listwise loss")
         };
         loss.prepare(&[1.0, 4.0, 2.0, 5.0], &[]).value_and_subgradient(&[0.3, -1.0, 2.0, 0.7], slopes)

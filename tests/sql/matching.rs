@@ -112,9 +112,14 @@ fn a_query_that_cannot_be_filled_is_named() {
     assert_eq!(rank(&cells("query_id = 10 AND doc_id < 3", "doc_id")).unwrap(), 2);
 }
 
-/// Two slots want the same document by their features; the one whose mistakes cost more gets it.
+/// Rows in the order of queries and slots.
+fn by_slot(mut rows: Vec<(i64, i64, String, f64, bool)>) -> Vec<(i64, i64, String, f64, bool)> {
+    rows.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
+    rows
+}
+
 #[test]
-fn costs_of_slots_decide_which_slot_is_right() {
+fn costs_of_slots_change_the_function() {
     let connection = connect();
     let source = "SELECT query_id, doc_id, slot, relevance, near, far FROM cells WHERE query_id < 9";
     let fitted = |options: &Value| {
@@ -123,14 +128,18 @@ fn costs_of_slots_decide_which_slot_is_right() {
     };
     let third = 1.0 / 3.0;
     let usual = fitted(&json!({"lambda": 0.01})).unwrap();
-    let rows = |model: &[u8]| ranked(&connection, model, &cells("query_id > 8", "query_id"));
+    let rows = |model: &[u8]| by_slot(ranked(&connection, model, &cells("query_id > 8", "query_id")));
     let equal = fitted(&json!({"lambda": 0.01, "slot_costs": [third, third, third]})).unwrap();
     assert_eq!(rows(&usual), rows(&equal));
     // The loss is positively homogeneous in costs and scores: f / t with costs / t and lambda * t.
-    let tenth = fitted(&json!({"lambda": 0.1, "slot_costs": [0.1 * third, 0.1 * third, 0.1 * third], "tolerance": 1e-8})).unwrap();
-    let exact = fitted(&json!({"lambda": 0.01, "slot_costs": [third, third, third], "tolerance": 1e-8})).unwrap();
+    let tenth = fitted(
+        &json!({"lambda": 0.1, "slot_costs": [0.1 * third, 0.1 * third, 0.1 * third], "tolerance": 1e-8}),
+    )
+    .unwrap();
+    let exact =
+        fitted(&json!({"lambda": 0.01, "slot_costs": [third, third, third], "tolerance": 1e-8})).unwrap();
     for (small, large) in rows(&tenth).iter().zip(rows(&exact)) {
-        assert!((10.0 * small.3 - large.3).abs() < 1e-3 * large.3.abs().max(1.0), "{small:?}, {large:?}");
+        assert!((10.0 * small.3 - large.3).abs() < 1e-2 * large.3.abs().max(1.0), "{small:?}, {large:?}");
     }
     let costly = fitted(&json!({"lambda": 0.01, "slot_costs": [3, 0.1, 0.1]})).unwrap();
     assert!(rows(&costly) != rows(&usual));
@@ -140,7 +149,7 @@ fn costs_of_slots_decide_which_slot_is_right() {
     let error = fitted(&json!({"lambda": 1, "slot_costs": [1, 2]})).unwrap_err().to_string();
     assert!(error.contains("query 1: 3 slots, but the option 'slot_costs' has 2 numbers"), "{error}");
     let error = fitted(&json!({"lambda": 1, "slot_costs": [1, 0, 2]})).unwrap_err().to_string();
-    assert!(error.contains("option 'slot_costs': got [1,0,2], allowed is an array of up to 1000 numbers above 0"), "{error}");
+    assert!(error.contains("option 'slot_costs': got [1,0,2], allowed is an array of up to 1000 numbers from 0.000000001 to 1000000000"), "{error}");
 }
 
 /// A slot has the same cost if the first document has no row for another slot.
@@ -148,14 +157,17 @@ fn costs_of_slots_decide_which_slot_is_right() {
 fn costs_belong_to_slots_in_ascending_order() {
     let connection = connect();
     let fitted = |keep: &str, names: &str, costs: Value| -> Vec<u8> {
-        let source = format!("SELECT query_id, doc_id, {names} AS slot, relevance, near, far FROM cells WHERE query_id < 9 AND ({keep})");
-        fit(&connection, &source, &json!({"lambda": 0.01, "slot_costs": costs}))
+        let source = format!(
+            "SELECT query_id, doc_id, {names} AS slot, relevance, near, far FROM cells WHERE query_id < 9 AND ({keep})"
+        );
+        fit(&connection, &source, &json!({"lambda": 0.01, "slot_costs": costs, "tolerance": 1e-9}))
     };
     // Document 1 has rows for its own slot and for 'slot 2' only, so 'slot 2' may come first.
     let keep = "doc_id > 1 OR slot = 'slot 2' OR relevance";
     let reversed = "'slot ' || (2 - substr(slot, 6))";
-    let one = ranked(&connection, &fitted(keep, "slot", json!([5, 1, 0.1])), &cells("query_id > 8", "query_id"));
-    let two = ranked(&connection, &fitted(keep, reversed, json!([0.1, 1, 5])), &cells("query_id > 8", "query_id"));
+    let shown = |model: &[u8]| by_slot(ranked(&connection, model, &cells("query_id > 8", "query_id")));
+    let one = shown(&fitted(keep, "slot", json!([5, 1, 0.1])));
+    let two = shown(&fitted(keep, reversed, json!([0.1, 1, 5])));
     for (a, b) in one.iter().zip(&two) {
         assert!(a.1 == b.1 && (a.3 - b.3).abs() < 0.02 * a.3.abs().max(1.0), "{a:?}, {b:?}");
     }

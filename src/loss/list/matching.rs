@@ -114,7 +114,9 @@ impl ListwiseLoss for Matching {
         let (rows, slots) = MatchingQuery::rows_of(labels, row_groups);
         let target: Vec<u32> = targets(labels).collect();
         let mut cost: Vec<f64> = match &self.slot_costs {
-            Some(costs) => row_groups.iter().map(|row| costs.get(row.group as usize).map_or(0.0, |c| *c)).collect(),
+            Some(costs) => {
+                row_groups.iter().map(|row| costs.get(row.group as usize).map_or(0.0, |c| *c)).collect()
+            }
             None => vec![1.0 / target.len().max(1) as f64; labels.len()],
         };
         target.iter().for_each(|&row| cost[row as usize] = 0.0);
@@ -305,8 +307,12 @@ mod tests {
     #[test]
     fn costs_are_one_positive_number_for_each_slot() {
         let (labels, row_groups) = query(3, 2);
-        let error = Matching { slot_costs: Some(vec![1.0; 3]) }.check_query(&labels, &row_groups).unwrap_err();
-        assert!(error.to_string().starts_with("2 slots, but the option 'slot_costs' has 3 numbers"), "{error}");
+        let error =
+            Matching { slot_costs: Some(vec![1.0; 3]) }.check_query(&labels, &row_groups).unwrap_err();
+        assert!(
+            error.to_string().starts_with("2 slots, but the option 'slot_costs' has 3 numbers"),
+            "{error}"
+        );
         for cost in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(Matching { slot_costs: Some(vec![1.0, cost]) }.validate().is_err());
         }
