@@ -45,7 +45,7 @@ impl Problem {
         let Loss::List(list) = loss else { panic!("a listwise loss") };
         let of_user = |user: usize| {
             let labels = &ratings.values[ratings.of_user(user)];
-            (labels.len() > 1 && loss.is_informative(labels)).then(|| list.prepare(labels, &[]))
+            (labels.len() > 1 && loss.is_informative(labels, &[])).then(|| list.prepare(labels, &[]))
         };
         let losses = (0..ratings.n_users()).map(of_user).collect();
         Self { ratings, offsets, users, rank, lambda, losses }
