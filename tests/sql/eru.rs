@@ -9,7 +9,7 @@ CREATE TABLE judged(query_id, doc_id, relevance, a REAL, b REAL);
 WITH RECURSIVE
   queries(q) AS (VALUES (1) UNION ALL SELECT q + 1 FROM queries WHERE q < 12),
   documents(d) AS (VALUES (1) UNION ALL SELECT d + 1 FROM documents WHERE d < 8)
-INSERT INTO judged SELECT q, d, (5 * d + 3 * q) % 5, ((7 * d + 3 * q) % 11) / 11.0, ((5 * d + 4 * q) % 13) / 13.0
+INSERT INTO judged SELECT q, d, (2 * d + d * d + 3 * q) % 5, ((7 * d + 3 * q) % 11) / 11.0, ((5 * d + 4 * q) % 13) / 13.0
 FROM queries, documents;
 CREATE VIEW train AS SELECT * FROM judged WHERE query_id < 9;
 CREATE VIEW held AS SELECT * FROM judged WHERE query_id > 8;
