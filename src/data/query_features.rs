@@ -89,7 +89,7 @@ impl QueryFeatureRule {
         data: &Dataset,
         kind: Option<QueryFeatureKind>,
         scale: QueryScale,
-        given: &GivenDistances,
+        given: &[(String, Comparison)],
     ) -> Result<(Self, QueryDistance)> {
         // 1. Where they come from.
         let (kind, names, columns) = choose_kind(data, kind)?;
@@ -315,7 +315,7 @@ fn choose_kind(
 }
 
 /// Refuses distances for features that do not exist.
-fn check_names(names: &[String], given: &GivenDistances) -> Result<()> {
+fn check_names(names: &[String], given: &[(String, Comparison)]) -> Result<()> {
     let known = |name: &String| names.iter().any(|other| other.eq_ignore_ascii_case(name));
     given.iter().find(|(name, _)| !known(name)).map_or(Ok(()), |(name, _)| {
         Err(Error::unknown_in(

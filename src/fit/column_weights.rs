@@ -96,7 +96,7 @@ pub fn column_weights(
 }
 
 /// The preferences of queries (number of queries, features).
-fn preferences(data: &Dataset, queries: &[usize]) -> Array2<f64> {
+pub(super) fn preferences(data: &Dataset, queries: &[usize]) -> Array2<f64> {
     let mut preferences = Array2::zeros((queries.len(), data.features.columns()));
     for (mut preference, &query) in preferences.rows_mut().into_iter().zip(queries) {
         // A document counts as often as it wins, less as often as it loses.

@@ -6,6 +6,7 @@ mod column_weights;
 mod conflicts;
 mod judgments;
 mod neighborhood;
+mod number_weights;
 mod problem;
 
 pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
@@ -13,4 +14,5 @@ pub use choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, P
 pub use column_weights::column_weights;
 pub use conflicts::Combination;
 pub use neighborhood::{Neighbor, Neighborhood};
+pub use number_weights::number_weights;
 pub use problem::FitSpec;

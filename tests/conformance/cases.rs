@@ -172,6 +172,7 @@ pub fn cases() -> Vec<Case> {
             cases.push(Case::new("q_svm", json!({ "loss": loss, "prior": prior, "fit_at": fits })));
         }
     }
+    cases.push(Case::new("knn_svm", json!({ "query_features": "mean", "query_distance": "learned" })));
     for form in Form::NAMES {
         cases.push(Case::new("knn_svm", json!({ "form": form, "kernel": "gaussian", "landmarks": 12 })));
     }

@@ -16,6 +16,7 @@ mod paper_example;
 mod perceptron;
 mod perceptron_theory;
 mod prior;
+mod query_weights;
 mod real_data;
 mod recommendation;
 mod regressions;

@@ -103,7 +103,6 @@ const RESERVED: &[&str] = &[
     "ltr_paired_test",
     "ltr_partial",
     "ltr_plot",
-    "ltr_prefer",
     "ltr_propensities",
     "ltr_report",
     "ltr_step",

@@ -31,6 +31,28 @@ pub(super) const DECODER_POWER: &str = "decoder_power";
 /// Nearest training queries with a weight, by default.
 const NEIGHBORS: usize = 15;
 
+/// The text of the option `query_distance`.
+const LEARNED: &str = "learned";
+
+/// How query features are compared.
+#[derive(Debug, Clone)]
+pub(super) enum DistanceChoice {
+    /// As the caller says, otherwise by the type of the values.
+    Given(GivenDistances),
+    /// As numbers with learned weights.
+    Learned,
+}
+
+impl DistanceChoice {
+    /// What the caller says; nothing if the weights are learned.
+    pub fn given(&self) -> &[(String, Comparison)] {
+        match self {
+            Self::Given(given) => given,
+            Self::Learned => &[],
+        }
+    }
+}
+
 /// Weight of a query in the mean of losses, besides its weight in the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weighting {
@@ -54,7 +76,7 @@ pub(super) struct GridSpec {
     pub query_features: Option<QueryFeatureKind>,
     pub query_scale: QueryScale,
     /// How the caller wants query features to be compared.
-    pub query_distance: GivenDistances,
+    pub query_distance: DistanceChoice,
     pub loss: Loss,
     /// The losses among which validation chooses, with their `decoder_power`. Empty if there is one loss.
     losses: Vec<(Value, Loss)>,
@@ -239,10 +261,14 @@ impl GridSpec {
             }
             set("query_scale", json!(self.query_scale.name()));
         }
-        if !self.query_distance.is_empty() {
-            let given = self.query_distance.iter();
-            set("query_distance", given.map(|(name, how)| (name.clone(), json!(how.name()))).collect());
-        }
+        match &self.query_distance {
+            DistanceChoice::Learned => set("query_distance", json!(LEARNED)),
+            DistanceChoice::Given(given) if given.is_empty() => None,
+            DistanceChoice::Given(given) => {
+                let given = given.iter().map(|(name, how)| (name.clone(), json!(how.name())));
+                set("query_distance", given.collect())
+            }
+        };
         if kind.uses_distance() && kind != SmoothingKind::Knn {
             let bandwidth = match self.smoothing.bandwidth {
                 Bandwidth::Median => json!("median"),
@@ -331,7 +357,12 @@ fn parse_smoothing(params: &Params) -> Result<Smoothing> {
 }
 
 /// The comparisons that the caller chose for query features.
-fn parse_query_distance(params: &Params) -> Result<GivenDistances> {
+fn parse_query_distance(params: &Params) -> Result<DistanceChoice> {
+    if let Some(text) = params.text("query_distance") {
+        let allowed = "\"learned\" or a JSON object";
+        let wrong = || Error::value("option 'query_distance'", format!("\"{text}\""), allowed);
+        return if text == LEARNED { Ok(DistanceChoice::Learned) } else { Err(wrong()) };
+    }
     let given = params.get("query_distance").and_then(Value::as_object);
     let comparison = |(name, value): (&String, &Value)| {
         let known = value.as_str().and_then(Comparison::parse);
@@ -340,7 +371,7 @@ fn parse_query_distance(params: &Params) -> Result<GivenDistances> {
             Error::value(what, value.to_string(), Rule::OneOf(Comparison::NAMES).to_string())
         })
     };
-    given.into_iter().flatten().map(comparison).collect()
+    given.into_iter().flatten().map(comparison).collect::<Result<_>>().map(DistanceChoice::Given)
 }
 
 fn parse_penalty(params: &Params) -> Result<Penalty> {

@@ -25,7 +25,7 @@ use crate::algorithm::{
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
 use crate::error::{Error, Result};
-use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights};
+use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights, number_weights};
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::Reservation;
@@ -223,14 +223,22 @@ impl<'a> Session<'a> {
         };
         let rule = (spec.smoothing.kind != SmoothingKind::Uniform)
             .then(|| {
-                QueryFeatureRule::fit(&data, spec.query_features, spec.query_scale, &spec.query_distance)
+                QueryFeatureRule::fit(
+                    &data,
+                    spec.query_features,
+                    spec.query_scale,
+                    spec.query_distance.given(),
+                )
             })
             .transpose()?;
-        let (rule, distance) =
+        let (rule, mut distance) =
             rule.map_or((None, QueryDistance::default()), |(rule, distance)| (Some(rule), distance));
         let features = query_features(rule.as_ref(), &data)?;
         control.check()?;
         let mut memory = vec![scale(&scaling, spec.scale, &mut data, control)?];
+        if matches!(spec.query_distance, DistanceChoice::Learned) {
+            distance = number_weights(&distance, &features, &data, spec.seed, control)?;
+        }
         // 3. The space of functions.
         let map = MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() };
         let space = match spec.penalty {
