@@ -15,7 +15,7 @@ use super::generalization::{self, Generalization};
 use super::lambdas::default_lambdas;
 use super::penalty;
 use super::select_lambda::{Candidates, Tendency};
-use super::spec::{DECODER_POWER, GridSpec, Weighting};
+use super::spec::{DECODER_POWER, DistanceChoice, GridSpec, Weighting};
 use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
@@ -25,7 +25,9 @@ use crate::algorithm::{
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
 use crate::error::{Error, Result};
-use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights, number_weights};
+use crate::fit::{
+    FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights, number_weights,
+};
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::Reservation;
