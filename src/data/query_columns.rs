@@ -104,6 +104,15 @@ impl Encoding {
         matches!(self, Self::Number { .. })
     }
 
+    /// Whether its values can be compared in this way.
+    pub fn takes(&self, comparison: Comparison) -> bool {
+        match comparison {
+            Comparison::Euclidean => self.is_number(),
+            Comparison::Overlap => matches!(self, Self::Category(_)),
+            Comparison::Kendall | Comparison::Mallows => matches!(self, Self::Order(_)),
+        }
+    }
+
     /// Adds the numbers of a value to a row; a number is not scaled yet.
     pub fn push(&self, value: Cell<'_>, missing: Missing, row: &mut Vec<f64>) -> Result<(), Refused> {
         let refuse = |allowed: &str| Refused { found: value.describe(), allowed: allowed.to_owned() };

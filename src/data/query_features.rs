@@ -262,6 +262,26 @@ impl QueryFeatureRule {
         )
     }
 
+    /// Checks a distance that was read from bytes: each query feature has one that suits it, at its own numbers of a row.
+    ///
+    /// # Errors
+    /// A reason why it does not fit.
+    pub fn validate_distance(&self, distance: &QueryDistance) -> Result<()> {
+        let given = distance.columns();
+        let comparisons: Vec<Comparison> = given.iter().map(|column| column.comparison).collect();
+        let suits = given.len() == self.encodings.len()
+            && self.encodings.iter().zip(&comparisons).all(|(encoding, by)| encoding.takes(*by));
+        let expected = self.distance(&comparisons);
+        let own = |(a, b): (&ColumnDistance, &ColumnDistance)| (a.start, a.width) == (b.start, b.width);
+        require(
+            "query distance",
+            &[
+                (suits, "a comparison for each query feature that suits it"),
+                (given.iter().zip(expected.columns()).all(own), "the numbers of each query feature"),
+            ],
+        )
+    }
+
     /// Names of the features that should be constant in each query but are not; their mean is used (rule 4.3).
     pub fn varying<'a>(&self, data: &'a Dataset) -> Vec<&'a str> {
         let varies = |column: usize| (0..data.n_queries()).any(|query| !constant_in(data, query, column));

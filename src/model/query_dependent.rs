@@ -255,6 +255,7 @@ impl Header {
         self.space.validate()?;
         self.spec.validate(&self.space, self.smoothing.kind)?;
         self.distance.validate(self.rule.width())?;
+        self.rule.validate_distance(&self.distance)?;
         let n = self.ids.len();
         let fitted = self.objectives.len();
         let bandwidth_ok = match self.smoothing.bandwidth {

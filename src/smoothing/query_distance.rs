@@ -132,7 +132,7 @@ impl QueryDistance {
             return distance(a, b);
         }
         let squares = a.iter().zip(b).zip(&self.number_weights);
-        squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>().sqrt()
+        squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>().sqrt().min(f64::MAX)
     }
 
     /// The same distance with other weights, from 0 to 1e6, of some columns.
@@ -145,14 +145,14 @@ impl QueryDistance {
         Self::from(columns)
     }
 
-    /// The distance that orders the queries: d without other columns than numbers, else u.
+    /// The distance that orders the queries: d without other columns than numbers, else u. It is finite, also if h is 0.
     pub fn combined(&self, separation: &Separation, h: f64) -> f64 {
         let Separation { distance, cost } = *separation;
         if self.is_euclidean() {
             return distance;
         }
         let u = if distance > 0.0 { distance / h } else { 0.0 };
-        (u * u + 2.0 * cost).sqrt()
+        (u * u + 2.0 * cost).sqrt().min(f64::MAX)
     }
 
     /// Checks a distance that was read from bytes, for encoded rows of this length.

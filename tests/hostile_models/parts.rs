@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 use sqlite_ltr::internals::data::{Id, Missing, QueryFeatureKind, Scaling};
 use sqlite_ltr::internals::fit::Penalty;
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState, TrainingColumns, decode_header, encode_header};
-use sqlite_ltr::internals::smoothing::Smoothing;
+use sqlite_ltr::internals::smoothing::{ColumnDistance, Smoothing};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// The format version of the models.
+const VERSION: u16 = 5;
 
 #[derive(Serialize, Deserialize)]
 pub struct Index {
@@ -77,12 +80,20 @@ pub struct Online {
     pub progress: OnlineState,
 }
 
+/// How a query feature becomes numbers.
+#[derive(Serialize, Deserialize, Clone)]
+pub enum Encoding {
+    Number { mean: f64, center: f64, factor: f64 },
+    Category(Vec<Id>),
+    Order(Vec<Id>),
+}
+
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Rule {
     pub kind: QueryFeatureKind,
     pub names: Vec<String>,
     pub columns: Vec<usize>,
-    pub scale: Vec<(f64, f64)>,
+    pub encodings: Vec<Encoding>,
 }
 
 /// A loss: its name, and its parameters as JSON.
@@ -106,6 +117,7 @@ pub struct Fitting {
 #[derive(Serialize, Deserialize, Clone)]
 pub struct Dependent {
     pub smoothing: Smoothing,
+    pub distance: Vec<ColumnDistance>,
     pub fitting: Fitting,
     pub space: Space,
     pub rule: Rule,
@@ -124,7 +136,9 @@ pub type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 pub fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
-    let mut bytes = b"ltrmodel\x04\0\0\0\0\0\0\0".to_vec();
+    let mut bytes = b"ltrmodel".to_vec();
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend([0; 6]);
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     let mut hasher = Xxh3::new();
