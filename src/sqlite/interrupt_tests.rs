@@ -90,7 +90,7 @@ fn every_training_stops_at_every_check() {
     calls.push(fit("eigen_rank", "j", r#""components": 2"#));
     calls.push(fit("matching", "s", r#""lambda": 0.1"#));
     calls.push(fit("direct", "j", r#""lambda": 0.1, "diversify_by": "site""#));
-    for loss in ["squared", "logistic", "hinge", "direct", "list_net", "slam"] {
+    for loss in ["pair_squared", "logistic", "hinge", "direct", "list_net", "slam"] {
         calls.push(fit("cofi_rank", "r", &format!(r#""loss": "{loss}", "lambda": [1, 0.1]"#)));
     }
     for solver in ["dual_descent", "admm"] {
@@ -101,7 +101,13 @@ fn every_training_stops_at_every_check() {
     }
     calls.push(fit("rank_svm", "j", r#""kernel": "gaussian", "lambda": 0.1"#));
     calls.push(fit("rank_svm", "j", r#""kernel": "gaussian", "form": "ranking", "lambda": 0.1"#));
-    calls.push(fit("list_net", "j", r#""penalty": "ball""#));
+    for penalty in ["ball", "sphere"] {
+        calls.push(fit("list_net", "j", &format!(r#""penalty": "{penalty}""#)));
+    }
+    calls.push(fit("regression", "j", r#""penalty": "l1", "lambda": 0.01"#));
+    calls.push(fit("rank_svm", "j", r#""loss": "svm_map", "lambda": 0.1"#));
+    calls.push(fit("direct", "j", r#""solver": "stochastic", "lambda": 0.1"#));
+    calls.push(fit("q_svm", "j", r#""query_distance": "learned", "lambda": 0.1"#));
     for sql in &calls {
         assert!(assert_interruptible(&connection, sql) > 2, "{sql}");
     }

@@ -57,5 +57,9 @@ fn the_half_step_of_a_user() {
     check("hinge", &json!({}), &losses::hinge);
     check("list_net", &json!({}), &losses::list_net);
     check("slam", &json!({}), &losses::slam);
-    check("direct", &json!({ "bound": "convex", "measure": "ndcg@3" }), &losses::direct_ndcg_3);
+    check(
+        "direct",
+        &json!({ "bound": "convex", "decoder": "linear", "measure": "ndcg@3" }),
+        &losses::direct_ndcg_3,
+    );
 }

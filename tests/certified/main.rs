@@ -318,7 +318,7 @@ fn listwise_losses() {
     check("cs_list_mle", json!({}), uniform, &losses::cs_list_mle);
     check("slam", json!({}), uniform, &losses::slam);
     check("slam", json!({ "prior": "zero" }), uniform, &losses::slam);
-    let direct = json!({ "bound": "convex", "measure": "ndcg@3", "prior": "zero" });
+    let direct = json!({ "bound": "convex", "decoder": "linear", "measure": "ndcg@3", "prior": "zero" });
     check("direct", direct, uniform, &losses::direct_ndcg_3);
     check("list_net", near(&json!({})), gaussian, &losses::list_net);
     check("list_net", json!({ "penalty": "ball", "radius": 0.5 }), uniform, &losses::list_net);
