@@ -44,6 +44,8 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("bandwidth", r#"{"smoothing": "gaussian"}"#),
     ("neighbors", r#"{"smoothing": "knn"}"#),
     ("landmarks", r#"{"kernel": "gaussian"}"#),
+    ("budget", r#"{"kernel": "gaussian"}"#),
+    ("threshold", r#"{"loss": "svm_map"}"#),
 ];
 
 /// Options that do not change the model, or only how long it takes.
