@@ -65,7 +65,11 @@ fn extremes(rule: Rule) -> Vec<Value> {
         Rule::Integer(low, high) => vec![json!(low), json!(high)],
         Rule::Above(low, high) if low > 0.0 => vec![json!(low.next_up()), json!(high)],
         Rule::Above(_, high) => vec![json!(f64::MIN_POSITIVE), json!(1e-150), json!(high)],
-        Rule::Between(low, high) => vec![json!(low), json!(0.5 * (low + high)), json!(high)],
+        Rule::Between(low, high) => {
+            // 1 separates grades: a threshold without relevant or without irrelevant documents gives no model.
+            let numbers = [low, 0.5 * (low + high), 1.0, high].into_iter();
+            numbers.filter(|number| (low..=high).contains(number)).map(|number| json!(number)).collect()
+        }
         Rule::PositiveOr(_) => positive.iter().map(|number| json!(number)).collect(),
         Rule::PositivesOr(_) => {
             let list = json!([f64::MIN_POSITIVE, 1.0, f64::MAX]);
