@@ -1,7 +1,7 @@
 //! Queries whose features are numbers, categories and orders of items: the product kernel against one Euclidean distance of
 //! the same features as numbers (one column per category, the position of each item). Runs without SQL. With LTR_LONG=1 ten
 //! seeds instead of one.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests; figures are shown")]
 
 use ndarray::Array2;
 use sqlite_ltr::{Dataset, Id, Model, QueryValue, Trainer};

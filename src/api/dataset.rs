@@ -407,6 +407,7 @@ impl Dataset {
     ///
     /// # Errors
     /// Another number of rows or names; a value that is not finite.
+    #[allow(clippy::needless_pass_by_value, reason = "arrays are given as in `from_arrays`")]
     pub fn with_query_features(
         mut self,
         names: impl IntoIterator<Item = impl Into<String>>,

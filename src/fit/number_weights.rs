@@ -62,14 +62,14 @@ pub fn number_weights(
     if numbers.len() < 2 {
         return Ok(distance.clone());
     }
-    let weights = learn(features.slice(s![.., ..numbers.len()]), data, seed, control)?;
+    let weights = learn(&features.slice(s![.., ..numbers.len()]), data, seed, control)?;
     Ok(weights
         .map_or_else(|| distance.clone(), |weights| distance.with_weights(numbers.into_iter().zip(weights))))
 }
 
 /// The weights of the columns of `features` (`n_queries`, p); `None` if equal weights are kept.
 fn learn(
-    features: ArrayView2<'_, f64>,
+    features: &ArrayView2<'_, f64>,
     data: &Dataset,
     seed: u64,
     control: &Control,
@@ -134,7 +134,7 @@ impl HeldOutError {
     /// grades, or if most of these queries are the same.
     fn new(
         data: &Dataset,
-        features: ArrayView2<'_, f64>,
+        features: &ArrayView2<'_, f64>,
         seed: u64,
         control: &Control,
     ) -> Result<Option<(Self, Vec<f64>)>> {

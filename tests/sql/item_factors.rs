@@ -130,15 +130,15 @@ impl Problem {
         let (mut slopes, mut offsets) = (vec![0.0; self.ratings.len()], vec![0.0; self.losses.len()]);
         let mut least = f64::INFINITY;
         for pass in 0..passes {
-            for user in 0..self.losses.len() {
+            for (user, offset) in offsets.iter_mut().enumerate() {
                 let Some((_, plane)) = self.touch(&items, user) else { continue };
                 let range = self.ratings.of_user(user);
                 let step: Vec<f64> =
                     plane.slopes.iter().zip(&slopes[range.clone()]).map(|(a, b)| a - b).collect();
-                let gap = dot(&step, &self.scores(&items, user)) + plane.offset - offsets[user];
+                let gap = dot(&step, &self.scores(&items, user)) + plane.offset - *offset;
                 let square = dot(&step, &step) * dot(self.row(user), self.row(user));
                 let t = if square > 0.0 { (self.lambda * gap / square).clamp(0.0, 1.0) } else { 1.0 };
-                offsets[user] += t * (plane.offset - offsets[user]);
+                *offset += t * (plane.offset - *offset);
                 for (rating, step) in range.zip(&step) {
                     slopes[rating] += t * step;
                     let item = self.ratings.items[rating] as usize * self.rank;

@@ -37,7 +37,7 @@ fn simulated(queries: i64, turn: f64) -> Connection {
 }
 
 /// The mis-ranking error of new queries, and the weight of the first query feature.
-fn error(connection: &Connection, distance: serde_json::Value) -> (f64, Option<f64>) {
+fn error(connection: &Connection, distance: &serde_json::Value) -> (f64, Option<f64>) {
     let options = json!({ "lambda": 0.01, "scale": "standard", "neighbors": 10, "query_distance": distance });
     let report: String = value(connection, "SELECT ltr_train('q_svm', 'train', ?1)", [options.to_string()]);
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
@@ -48,8 +48,8 @@ fn error(connection: &Connection, distance: serde_json::Value) -> (f64, Option<f
 #[test]
 fn learned_weights_find_the_feature_that_decides() {
     let connection = simulated(80, 1.0);
-    let (euclidean, _) = error(&connection, json!({}));
-    let (learned, weight) = error(&connection, json!("learned"));
+    let (euclidean, _) = error(&connection, &json!({}));
+    let (learned, weight) = error(&connection, &json!("learned"));
     assert!(weight.unwrap() > 3.0, "{weight:?}");
     assert!(learned < euclidean - 0.03, "learned {learned}, Euclidean {euclidean}");
 }
@@ -57,7 +57,7 @@ fn learned_weights_find_the_feature_that_decides() {
 #[test]
 fn learned_weights_do_no_harm_if_no_feature_decides() {
     let connection = simulated(80, 0.0);
-    let (euclidean, _) = error(&connection, json!({}));
-    let (learned, _) = error(&connection, json!("learned"));
+    let (euclidean, _) = error(&connection, &json!({}));
+    let (learned, _) = error(&connection, &json!("learned"));
     assert!(learned < euclidean + 0.01, "learned {learned}, Euclidean {euclidean}");
 }

@@ -34,7 +34,7 @@ impl Cut {
 /// Planes below the loss of a user. For the fit of V they have weights, which are 0 or more and sum to 1.
 #[derive(Debug, Clone)]
 pub(super) struct Cuts {
-    cuts: Vec<Cut>,
+    planes: Vec<Cut>,
     weights: Vec<f64>,
     /// Rounds without weight.
     idle: Vec<u32>,
@@ -47,19 +47,19 @@ pub(super) struct Cuts {
 impl Cuts {
     /// No planes, and space for `most` of them, 2 or more.
     pub(super) fn new(most: usize) -> Self {
-        Self { cuts: Vec::new(), weights: Vec::new(), idle: Vec::new(), gram: Vec::new(), most }
+        Self { planes: Vec::new(), weights: Vec::new(), idle: Vec::new(), gram: Vec::new(), most }
     }
 
     /// Adds a plane without weight. If there are too many, another one is dropped.
     pub(super) fn push(&mut self, cut: Cut) {
-        if self.cuts.len() >= self.most {
+        if self.planes.len() >= self.most {
             self.drop_one();
         }
-        let mut row: Vec<f64> = self.cuts.iter().map(|other| dot(&other.slopes, &cut.slopes)).collect();
+        let mut row: Vec<f64> = self.planes.iter().map(|other| dot(&other.slopes, &cut.slopes)).collect();
         self.gram.iter_mut().zip(&row).for_each(|(gram, product)| gram.push(*product));
         row.push(dot(&cut.slopes, &cut.slopes));
         self.gram.push(row);
-        self.cuts.push(cut);
+        self.planes.push(cut);
         self.weights.push(0.0);
         self.idle.push(0);
     }
@@ -74,33 +74,33 @@ impl Cuts {
 
     /// Drops the plane that has had no weight for the longest time. If all have weight, the two lightest become one.
     fn drop_one(&mut self) {
-        let without = (0..self.cuts.len()).filter(|&i| self.weights[i] == 0.0);
+        let without = (0..self.planes.len()).filter(|&i| self.weights[i] == 0.0);
         if let Some(oldest) = without.rev().max_by_key(|&i| self.idle[i]) {
             return self.remove(oldest);
         }
         // 1. The two lightest.
-        let mut order: Vec<usize> = (0..self.cuts.len()).collect();
+        let mut order: Vec<usize> = (0..self.planes.len()).collect();
         order.sort_by(|&i, &j| self.weights[i].total_cmp(&self.weights[j]));
         let (light, other) = (order[0], order[1]);
         // 2. Their mean is a plane below the loss, too.
         let sum = self.weights[light] + self.weights[other];
         let (part, rest) = (self.weights[light] / sum, self.weights[other] / sum);
-        let Cut { slopes, offset } = self.cuts[light].clone();
-        let merged = &mut self.cuts[other];
+        let Cut { slopes, offset } = self.planes[light].clone();
+        let merged = &mut self.planes[other];
         merged.slopes.iter_mut().for_each(|slope| *slope *= rest);
         axpy(part, &slopes, &mut merged.slopes);
         merged.offset = rest * merged.offset + part * offset;
         self.weights[other] = sum;
         // 3. Its products.
-        for i in 0..self.cuts.len() {
-            let product = dot(&self.cuts[i].slopes, &self.cuts[other].slopes);
+        for i in 0..self.planes.len() {
+            let product = dot(&self.planes[i].slopes, &self.planes[other].slopes);
             (self.gram[i][other], self.gram[other][i]) = (product, product);
         }
         self.remove(light);
     }
 
     fn remove(&mut self, index: usize) {
-        self.cuts.remove(index);
+        self.planes.remove(index);
         self.weights.remove(index);
         self.idle.remove(index);
         self.gram.remove(index);
@@ -114,7 +114,7 @@ impl Cuts {
         for (idle, weight) in self.idle.iter_mut().zip(&self.weights) {
             *idle = if *weight > 0.0 { 0 } else { *idle + 1 };
         }
-        for index in (0..self.cuts.len()).rev() {
+        for index in (0..self.planes.len()).rev() {
             if self.idle[index] > MOST_IDLE {
                 self.remove(index);
             }
@@ -124,7 +124,7 @@ impl Cuts {
     /// The mean of the planes with their weights.
     pub(super) fn mean(&self, ratings: usize) -> Cut {
         let mut mean = Cut { slopes: vec![0.0; ratings], offset: 0.0 };
-        for (cut, weight) in self.cuts.iter().zip(&self.weights).filter(|(_, weight)| **weight > 0.0) {
+        for (cut, weight) in self.planes.iter().zip(&self.weights).filter(|(_, weight)| **weight > 0.0) {
             axpy(*weight, &cut.slopes, &mut mean.slopes);
             mean.offset += weight * cut.offset;
         }
@@ -140,11 +140,11 @@ impl Cuts {
     /// A step moves weight from the lowest plane that has some to the highest one (Platt 1998). Returns the change of the
     /// mean slopes, and how far the highest plane was above the mean.
     pub(super) fn balance(&mut self, scores: &[f64], curvature: f64) -> (Vec<f64>, f64) {
-        let mut heights: Vec<f64> = self.cuts.iter().map(|cut| cut.height(scores)).collect();
+        let mut heights: Vec<f64> = self.planes.iter().map(|cut| cut.height(scores)).collect();
         let before = self.weights.clone();
         let highest = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let gap = (highest - dot(&heights, &before)).max(0.0);
-        for _ in 0..self.cuts.len() {
+        for _ in 0..self.planes.len() {
             let Some((to, from)) = self.extremes(&heights) else { break };
             if heights[to] - heights[from] <= ENOUGH * gap {
                 break;
@@ -160,8 +160,8 @@ impl Cuts {
             self.weights[from] = if most - step > NO_WEIGHT { most - step } else { 0.0 };
         }
         let mut change = vec![0.0; scores.len()];
-        for (cut, (new, old)) in self.cuts.iter().zip(self.weights.iter().zip(before)) {
-            if *new != old {
+        for (cut, (new, old)) in self.planes.iter().zip(self.weights.iter().zip(before)) {
+            if (new - old).abs() > 0.0 {
                 axpy(new - old, &cut.slopes, &mut change);
             }
         }
@@ -193,7 +193,7 @@ pub(super) fn minimize(objective: &Ridge<'_>, start: &[f64], step: HalfStep, cut
     let add = |planes: &mut Planes, cut: &Cut| {
         planes.add(risk.transposed(&cut.slopes), cut.height(&offsets));
     };
-    cuts.cuts.iter().for_each(|cut| add(&mut planes, cut));
+    cuts.planes.iter().for_each(|cut| add(&mut planes, cut));
     // 2. Each iteration adds the plane at the minimum of the model.
     let (mut best, mut least) = (start.to_vec(), f64::INFINITY);
     let mut w = start.to_vec();

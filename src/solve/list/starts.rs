@@ -126,7 +126,7 @@ pub(super) fn regression_on_worth(
 /// How many random starts a problem can afford.
 pub(super) fn random_starts(problem: &ListProblem<'_>) -> usize {
     let numbers = problem.documents() * problem.dim();
-    if numbers == 0 { 0 } else { (RANDOM_NUMBERS / numbers).min(MOST_RANDOM_STARTS) }
+    RANDOM_NUMBERS.checked_div(numbers).unwrap_or(0).min(MOST_RANDOM_STARTS)
 }
 
 /// A random direction; every second one is that of `near`, changed.
