@@ -107,7 +107,7 @@ pub struct OnlineState {
     pub most_weighted: u64,
     /// Sum and count of the values of each feature, missing ones left out.
     pub summaries: Vec<ColumnSummary>,
-    /// The last rounds, at most [`RECORDED_ROUNDS`].
+    /// The last rounds, at most `RECORDED_ROUNDS`.
     pub record: VecDeque<RoundRecord>,
     /// The kernel and the support documents; `None` for linear functions.
     pub support: Option<Basis>,
