@@ -122,9 +122,14 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Whether ten seeds are asked for.
+fn is_long() -> bool {
+    std::env::var_os("LTR_LONG").is_some()
+}
+
 /// Mean and standard error of the errors with mixed query features, less those with numbers, over all test queries.
 fn difference(ranking: Ranking) -> (f64, f64) {
-    let seeds = if std::env::var_os("LTR_LONG").is_some() { 10 } else { 1 };
+    let seeds = if is_long() { 10 } else { 1 };
     let mut differences = Vec::new();
     for seed in 1..=seeds {
         let [train, test] = simulated(seed, ranking);
@@ -144,10 +149,12 @@ fn the_product_kernel_wins_where_categories_and_orders_decide() {
     assert!(difference <= -0.05, "{difference} ({deviation})");
 }
 
+/// Over ten seeds it loses nothing, within the standard error. Single seeds vary by .004.
 #[test]
-fn the_product_kernel_loses_little_where_they_say_nothing() {
+fn the_product_kernel_loses_nothing_where_they_say_nothing() {
     let (difference, deviation) = difference(Ranking::TheSameForAll);
-    assert!(difference <= 0.005, "{difference} ({deviation})");
+    let most = if is_long() { deviation } else { 0.005 };
+    assert!(difference <= most, "{difference} ({deviation})");
 }
 
 /// Two kinds of queries, known by a text: relevance grows with the feature, or falls.
@@ -167,6 +174,20 @@ fn two_kinds(queries: std::ops::Range<i64>) -> Dataset {
         .unwrap()
         .with_query_features(["q_kind", "q_taste"], kinds)
         .unwrap()
+}
+
+#[test]
+fn more_items_than_allowed_are_the_fault_of_the_feature() {
+    let rows = 0..600_i64;
+    let grades: Vec<f64> = rows.clone().map(|row| (row % 2) as f64).collect();
+    let features = Array2::from_shape_fn((600, 1), |(row, _)| grades[row]);
+    let orders = Array2::from_shape_fn((600, 1), |(row, _)| QueryValue::order([format!("item {}", row / 2)]));
+    let data = Dataset::from_arrays(features, rows.map(|row| row / 2), &grades).unwrap();
+    let data = data.with_query_features(["q_taste"], orders).unwrap();
+    let problem = Trainer::new("q_svm").fit(&data).unwrap_err().to_string();
+    let expected =
+        "query feature \"q_taste\" has orders with more than 256 different items; leave out the rare ones";
+    assert!(problem.contains(expected) && !problem.contains("query 0"), "{problem}");
 }
 
 #[test]

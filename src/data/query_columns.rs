@@ -1,15 +1,18 @@
 //! How one query feature becomes numbers of a row: a scaled number, the number of a category, or positions of items.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::finish::Missing;
 use super::id::Id;
 use super::query_value::Cell;
+use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::bounds::are_bounded;
 use crate::smoothing::Comparison;
 
-/// Largest number of different items in the orders of one query feature: comparing two orders takes all pairs of items.
+/// Largest number of different items in the orders of one query feature: each takes a number of an encoded row.
 pub const MAX_ITEMS: usize = 256;
 
 /// The code of categories that no training query has.
@@ -41,43 +44,36 @@ impl Encoding {
     /// Learns the encoding of the values of all training queries. `given`: how the caller wants them compared.
     ///
     /// # Errors
-    /// The index of a query, and the problem with its value.
+    /// The index of a query and what its value is; or no query, and what the values of all queries have.
     pub fn fit<'a>(
         values: impl Iterator<Item = Cell<'a>> + Clone,
         given: Option<Comparison>,
-    ) -> Result<(Self, Comparison), (usize, String)> {
+    ) -> Result<(Self, Comparison), (Option<usize>, String)> {
         let is_order = |cell: &Cell<'_>| matches!(cell, Cell::Text(_)) && cell.order().is_some();
         let comparison = given.unwrap_or_else(|| {
             let text = |cell: &Cell<'_>| matches!(cell, Cell::Text(_));
             match () {
-                () if !values.clone().any(|cell| text(&cell)) => Comparison::Euclidean,
-                () if values.clone().any(|cell| is_order(&cell)) => Comparison::Mallows,
+                () if !ticking(values.clone()).any(|cell| text(&cell)) => Comparison::Euclidean,
+                () if ticking(values.clone()).any(|cell| is_order(&cell)) => Comparison::Mallows,
                 () => Comparison::Overlap,
             }
         });
         let encoding = match comparison {
             Comparison::Euclidean => Self::number(values.clone()),
-            Comparison::Overlap => Self::Category(distinct(values.clone().map(Cell::category))),
+            Comparison::Overlap => Self::Category(categories(values.clone())),
             Comparison::Kendall | Comparison::Mallows => {
-                Self::Order(distinct(values.clone().flat_map(|cell| cell.order().unwrap_or_default())))
+                Self::Order(items(values.clone()).map_err(|problem| (None, problem))?)
             }
         };
         // Every value must be of this kind.
         let mut row = Vec::new();
-        for (query, value) in values.enumerate() {
+        for (query, value) in ticking(values).enumerate() {
             row.clear();
             encoding.push(value, Missing::Mean, &mut row).map_err(|Refused { found, allowed }| {
-                (query, format!("{found}; \"{}\" compares {allowed}", comparison.name()))
+                (Some(query), format!("{found}; \"{}\" compares {allowed}", comparison.name()))
             })?;
         }
-        match &encoding {
-            Self::Order(items) if items.len() > MAX_ITEMS => {
-                let problem =
-                    format!("orders of {} different items; allowed are at most {MAX_ITEMS}", items.len());
-                Err((0, problem))
-            }
-            _ => Ok((encoding, comparison)),
-        }
+        Ok((encoding, comparison))
     }
 
     fn number<'a>(values: impl Iterator<Item = Cell<'a>>) -> Self {
@@ -174,12 +170,38 @@ fn push_positions<'a>(items: &[Id], listed: &'a [Id], row: &mut Vec<f64>) -> Res
     repeated.map_or(Ok(()), |pair| Err(pair[0]))
 }
 
-/// Sorted, each once.
-fn distinct(ids: impl Iterator<Item = Id>) -> Vec<Id> {
-    let mut ids: Vec<Id> = ids.collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
+/// Work of reading one value, in operations of about a nanosecond.
+pub const READING: usize = 1000;
+
+/// The same values, with checkpoints.
+fn ticking<'a>(values: impl Iterator<Item = Cell<'a>>) -> impl Iterator<Item = Cell<'a>> {
+    let mut ticks = Ticks::default();
+    values.inspect(move |_| ticks.add(READING))
+}
+
+/// The different categories, sorted.
+fn categories<'a>(values: impl Iterator<Item = Cell<'a>>) -> Vec<Id> {
+    let categories: BTreeSet<Id> = ticking(values).map(Cell::category).collect();
+    categories.into_iter().collect()
+}
+
+/// The different items of all orders, sorted.
+///
+/// # Errors
+/// More than [`MAX_ITEMS`].
+fn items<'a>(values: impl Iterator<Item = Cell<'a>>) -> Result<Vec<Id>, String> {
+    let mut items = BTreeSet::new();
+    for listed in ticking(values).filter_map(Cell::order) {
+        for item in listed {
+            items.insert(item);
+            if items.len() > MAX_ITEMS {
+                return Err(format!(
+                    "orders with more than {MAX_ITEMS} different items; leave out the rare ones"
+                ));
+            }
+        }
+    }
+    Ok(items.into_iter().collect())
 }
 
 /// An error about the value of a query.

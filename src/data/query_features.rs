@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use super::finish::Missing;
 use super::matrix::shaped;
-use super::query_columns::{Encoding, Refused, refuse_value};
+use super::query_columns::{Encoding, READING, Refused, refuse_value};
 use super::query_value::{Cell, QueryValue};
+use crate::control::Ticks;
 use crate::error::{Error, Result, require};
 use crate::math::bounds::are_bounded;
 use crate::math::order::{compare, sort_ascending};
@@ -102,8 +103,11 @@ impl QueryFeatureRule {
             let values = (0..data.n_queries()).map(|query| raw.cell(query, column));
             let given = given.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
             let fitted = Encoding::fit(values, given.map(|(_, comparison)| *comparison));
-            let (encoding, comparison) = fitted.map_err(|(query, problem)| {
-                refuse_value(&format!("query {}: query feature", data.query_ids[query]), name, &problem)
+            let (encoding, comparison) = fitted.map_err(|(query, problem)| match query {
+                Some(query) => {
+                    refuse_value(&format!("query {}: query feature", data.query_ids[query]), name, &problem)
+                }
+                None => Error::Data(format!("query feature \"{name}\" has {problem}")),
             })?;
             rule.encodings.push(encoding);
             comparisons.push(comparison);
@@ -156,7 +160,9 @@ impl QueryFeatureRule {
     pub fn features(&self, data: &Dataset) -> Result<Array2<f64>> {
         let raw = self.raw(data)?;
         let mut rows = Vec::with_capacity(data.n_queries() * self.width());
+        let mut ticks = Ticks::default();
         for (query, id) in data.query_ids.iter().enumerate() {
+            ticks.add(READING * self.names.len());
             let place = || format!("query {id}: query feature");
             self.encode(|column| raw.cell(query, column), data.missing, place, &mut rows)?;
         }
@@ -187,8 +193,8 @@ impl QueryFeatureRule {
         Ok(row)
     }
 
-    /// Adds the encoded features of one query to `rows`: numbers first. With scaled values in the bound, distances of
-    /// queries are finite.
+    /// Adds the encoded features of one query to `rows`: numbers first. Scaled values beyond the bound of stored numbers
+    /// are refused.
     fn encode<'a>(
         &self,
         cell: impl Fn(usize) -> Cell<'a>,
@@ -227,7 +233,7 @@ impl QueryFeatureRule {
         }
     }
 
-    /// Whether the source gives a number for the query feature at this position.
+    /// Whether the query feature at this position is a number; true beyond the last position.
     pub fn is_number(&self, position: usize) -> bool {
         self.encodings.get(position).is_none_or(Encoding::is_number)
     }
@@ -411,4 +417,36 @@ fn standard(values: &[f64]) -> (f64, f64) {
     let spread = (values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
     let factor = 1.0 / spread;
     (mean, if spread > 1e-12 * mean.abs() && factor.is_finite() { factor } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Id;
+
+    #[test]
+    fn a_stored_distance_must_suit_the_rule() {
+        let texts = |n: usize| (0..n).map(|i| Id::text(&format!("{i:03}"))).collect::<Vec<Id>>();
+        let rule = QueryFeatureRule {
+            kind: QueryFeatureKind::Named,
+            names: ["q_kind", "q_taste"].map(str::to_owned).to_vec(),
+            columns: Vec::new(),
+            encodings: vec![Encoding::Category(texts(2)), Encoding::Order(texts(3))],
+        };
+        let column = |comparison, start, width| ColumnDistance { comparison, start, width, weight: 1.0 };
+        let (kind, taste) = (column(Comparison::Overlap, 0, 1), column(Comparison::Mallows, 1, 3));
+        let check =
+            |columns: &[ColumnDistance]| rule.validate_distance(&QueryDistance::from(columns.to_vec()));
+        assert!(check(&[kind, taste]).is_ok());
+        assert!(check(&[kind, column(Comparison::Kendall, 1, 3)]).is_ok());
+        for wrong in [
+            [kind, taste, taste].as_slice(),
+            &[kind],
+            &[kind, column(Comparison::Overlap, 1, 3)],
+            &[column(Comparison::Mallows, 0, 1), taste],
+            &[kind, column(Comparison::Mallows, 0, 4)],
+        ] {
+            assert!(check(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -15,8 +15,8 @@
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::neighborhood::Neighborhood;
-use crate::control::Control;
+use super::neighborhood::{COMPARISON, Neighborhood};
+use crate::control::{Control, Ticks};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::math::order::{compare, sort_ascending};
@@ -98,6 +98,7 @@ pub fn column_weights(
 /// The preferences of queries (number of queries, features).
 pub(super) fn preferences(data: &Dataset, queries: &[usize]) -> Array2<f64> {
     let mut preferences = Array2::zeros((queries.len(), data.features.columns()));
+    let mut ticks = Ticks::default();
     for (mut preference, &query) in preferences.rows_mut().into_iter().zip(queries) {
         // A document counts as often as it wins, less as often as it loses.
         let mut sorted = data.labels(query).to_vec();
@@ -110,6 +111,7 @@ pub(super) fn preferences(data: &Dataset, queries: &[usize]) -> Array2<f64> {
         let pairs: f64 = sorted.iter().map(|grade| wins(*grade).0).sum();
         for (row, grade) in data.rows(query).zip(data.labels(query)) {
             let (below, above) = wins(*grade);
+            ticks.add(data.features.columns());
             for (column, sum) in preference.iter_mut().enumerate() {
                 *sum += (below - above) / pairs.max(1.0) * data.features.at(row, column);
             }
@@ -133,7 +135,11 @@ struct Comparisons {
 impl Comparisons {
     fn new(neighborhood: &Neighborhood, queries: &[usize], own: usize, columns: &[usize]) -> Self {
         let Neighborhood { smoothing, distance, features, .. } = neighborhood;
-        let row = |number: usize| features.row(queries[number]).to_vec();
+        let mut ticks = Ticks::default();
+        let mut row = |number: usize| {
+            ticks.add(COMPARISON * features.ncols());
+            features.row(queries[number]).to_vec()
+        };
         let own_row = row(own);
         let distances: Vec<f64> =
             (0..queries.len()).map(|other| distance.numbers_between(&own_row, &row(other))).collect();
@@ -161,10 +167,11 @@ impl Comparisons {
         };
         let candidates: Vec<Option<f64>> = separations.iter().enumerate().map(candidate).collect();
         let mut sum = vec![0.0; preferences.ncols()];
-        let mut total = 0.0;
+        let (mut total, mut ticks) = (0.0, Ticks::default());
         for (other, _) in smoothing.nearest(&candidates, Target::Observed) {
             let weight = smoothing.weight(&separations[other], self.h);
             total += weight;
+            ticks.add(preferences.ncols());
             for (sum, value) in sum.iter_mut().zip(preferences.row(other)) {
                 *sum += weight * value;
             }

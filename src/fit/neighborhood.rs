@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::blocks::TrainingBlocks;
 use super::problem::FitSpec;
-use crate::control::Control;
+use crate::control::{Control, Ticks};
 use crate::error::Result;
 use crate::loss::Loss;
 use crate::memory::{Memory, Reservation};
@@ -49,6 +49,9 @@ pub struct Neighborhood {
     pub held_out: Arc<Vec<bool>>,
 }
 
+/// Work of comparing one number of two rows, an item of two orders at most.
+pub(super) const COMPARISON: usize = 50;
+
 impl Neighborhood {
     /// Training queries used for a query with these encoded features, nearest first.
     pub fn neighbors(&self, features: &[f64], target: Target) -> Vec<Neighbor> {
@@ -58,10 +61,13 @@ impl Neighborhood {
             _ => {}
         }
         // The bandwidth is computed from all queries, the neighbors are informative ones.
-        let (queries, separations): (Vec<usize>, Vec<Separation>) = self
-            .not_held_out()
-            .map(|query| (query, self.distance.between(&self.features.row(query).to_vec(), features)))
-            .unzip();
+        let mut ticks = Ticks::default();
+        let separation = |query: usize| {
+            ticks.add(COMPARISON * features.len());
+            (query, self.distance.between(&self.features.row(query).to_vec(), features))
+        };
+        let (queries, separations): (Vec<usize>, Vec<Separation>) =
+            self.not_held_out().map(separation).unzip();
         let distances: Vec<f64> = separations.iter().map(|separation| separation.distance).collect();
         let h = self.smoothing.bandwidth(&distances, self.distance.numbers());
         let candidate = |(query, separation): (&usize, &Separation)| {

@@ -53,7 +53,7 @@ impl LinearPrior {
         let (missing, unknown) = (differing(&self.features, names), differing(names, &self.features));
         let listed = |what: &str, names: &[String]| format!("{what} {}", shorten(&names.join(", ")));
         let problems: Vec<String> =
-            [("the source lacks its features", missing), ("it has no features", unknown)]
+            [("the source lacks the model's features", missing), ("the model has no features", unknown)]
                 .iter()
                 .filter(|(_, names)| !names.is_empty())
                 .map(|(what, names)| listed(what, names))

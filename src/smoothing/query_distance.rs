@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, require};
 use crate::math::dense::distance;
+use crate::math::order::compare;
 use crate::param::named;
 
 /// How the values of one query feature are compared.
@@ -135,12 +136,12 @@ impl QueryDistance {
         squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>().sqrt().min(f64::MAX)
     }
 
-    /// The same distance with other weights, from 0 to 1e6, of some columns.
+    /// The same distance with other weights of some columns, each limited to 0 to 1e6.
     #[must_use]
     pub fn with_weights(&self, weights: impl IntoIterator<Item = (usize, f64)>) -> Self {
         let mut columns = self.columns.clone();
         for (column, weight) in weights {
-            columns[column].weight = weight;
+            columns[column].weight = weight.clamp(0.0, MAX_WEIGHT);
         }
         Self::from(columns)
     }
@@ -200,18 +201,24 @@ impl ColumnDistance {
 
 /// Number of discordant pairs of two orders, given by the position of each item. A pair tied in one of them counts 1/2.
 fn discordant(a: &[f64], b: &[f64]) -> f64 {
-    let mut halves = 0;
-    for i in 1..a.len() {
-        for j in 0..i {
-            halves += (sign(a[i], a[j]) - sign(b[i], b[j])).abs();
-        }
+    let mut items: Vec<(f64, f64)> = a.iter().copied().zip(b.iter().copied()).collect();
+    items.sort_unstable_by(|x, y| compare(x.0, y.0).then(compare(x.1, y.1)));
+    // In this order of a, a pair is discordant if its second item comes first in b.
+    let (mut discordant, mut sorted) = (0, Vec::with_capacity(items.len()));
+    for &(_, position) in &items {
+        let before = sorted.partition_point(|other| compare(*other, position).is_le());
+        discordant += sorted.len() - before;
+        sorted.insert(before, position);
     }
-    0.5 * f64::from(halves)
+    let tied_in_a = tied_pairs(&items, |x, y| compare(x.0, y.0).is_eq());
+    let tied_in_b = tied_pairs(&sorted, |x, y| compare(*x, *y).is_eq());
+    let tied_in_both = tied_pairs(&items, |x, y| compare(x.0, y.0).is_eq() && compare(x.1, y.1).is_eq());
+    discordant as f64 + 0.5 * (tied_in_a + tied_in_b - 2 * tied_in_both) as f64
 }
 
-/// 1 if a > b, -1 if a < b, else 0.
-fn sign(a: f64, b: f64) -> i32 {
-    i32::from(a > b) - i32::from(a < b)
+/// Number of pairs of equal values in a sorted list.
+fn tied_pairs<T>(sorted: &[T], equal: impl Fn(&T, &T) -> bool) -> usize {
+    sorted.chunk_by(equal).map(|tied| tied.len() * (tied.len() - 1) / 2).sum()
 }
 
 #[cfg(test)]
@@ -242,6 +249,26 @@ mod tests {
         // No item: every pair counts 1/2.
         assert_eq!(halves(&[0.0; 3]), [3; 6]);
         assert!(discordant(&[0.0; 3], &[0.0; 3]) <= 0.0);
+    }
+
+    #[test]
+    fn discordant_pairs_are_those_with_other_signs() {
+        let sign = |a: f64, b: f64| i32::from(a > b) - i32::from(a < b);
+        for (n, values) in [(0, 1), (1, 1), (7, 3), (40, 40), (256, 100)] {
+            let order =
+                |step: usize| (0..n).map(|i| ((i * step + 3) % 257 % values) as f64).collect::<Vec<_>>();
+            let (a, b) = (order(29), order(101));
+            let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+            let halves: i32 = pairs.map(|(i, j)| (sign(a[i], a[j]) - sign(b[i], b[j])).abs()).sum();
+            assert_eq!((2.0 * discordant(&a, &b)) as i32, halves, "{n} items");
+        }
+    }
+
+    #[test]
+    fn weights_stay_in_the_range_of_stored_models() {
+        let distance = QueryDistance::from(vec![column(Comparison::Overlap, 0, 1, 1.0)]);
+        let huge = distance.with_weights([(0, 1.2e6)]);
+        assert!(huge.validate(1).is_ok() && huge.columns()[0].weight <= MAX_WEIGHT);
     }
 
     #[test]

@@ -7,11 +7,13 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::glue::probe::fault::interrupt_after;
 
-/// Judged rows, ratings, documents at slots, and rows for aggregates.
+/// Judged rows, the same with query features of all kinds, ratings, documents at slots, and rows for aggregates.
 const SETUP: &str = "
 CREATE TABLE j AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 71)
 SELECT i / 6 AS query_id, i % 6 AS doc_id, (i * 7919) % 3 AS relevance, ((i * 104729) % 101) / 101.0 AS a,
        ((i * 1299709) % 97) / 97.0 AS b, (i / 6) % 3 + 0.5 AS q_1, i % 3 AS site FROM n;
+CREATE TABLE m AS SELECT j.*, 'kind ' || (query_id % 3) AS q_kind,
+       json_array('y', CASE query_id % 2 WHEN 0 THEN 'x' ELSE 'z' END) AS q_taste FROM j;
 CREATE TABLE r AS SELECT i % 6 AS user, (i * 5) % 7 AS item, 1 + (i * 7919) % 5 AS rating
 FROM (WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 35) SELECT i FROM n) GROUP BY 1, 2;
 CREATE TABLE s AS SELECT q AS query_id, d AS doc_id, p AS slot, d = p AS relevance, (d * 3 + p * 5 + q) % 7 AS a
@@ -88,6 +90,7 @@ fn every_training_stops_at_every_check() {
     calls.push(fit("perceptron", "j", r#""epochs": 3, "kernel": "gaussian", "budget": 300"#));
     calls.push(fit("auto", "j", ""));
     calls.push(fit("eigen_rank", "j", r#""components": 2"#));
+    calls.push(fit("q_svm", "m", r#""lambda": 0.1"#));
     calls.push(fit("matching", "s", r#""lambda": 0.1"#));
     calls.push(fit("direct", "j", r#""lambda": 0.1, "diversify_by": "site""#));
     for loss in ["pair_squared", "logistic", "hinge", "direct", "list_net", "slam"] {

@@ -228,7 +228,7 @@ fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {
 }
 
 impl ModelHandle {
-    /// Reads the blocks of the model that are needed to fit queries with these (scaled) features.
+    /// Reads the blocks of the model that are needed to fit queries with these encoded features.
     ///
     /// # Errors
     /// Damaged blocks, a model that was replaced or deleted, errors of the database.

@@ -8,9 +8,9 @@ use crate::loss::{Loss, Shape};
 /// | loss | kernel | candidates |
 /// |---|---|---|
 /// | pairwise | linear | 10^((v - 31) / 10), v = 61, ..., 1 (Dai & Wang 2019, section 5) |
-/// | difference of convex functions | any | with a prior decades from 100, then half decades from 1 to 1e-4 |
+/// | difference of convex functions, with a prior | any | 100, 10, and half decades from 1 to 1e-4 |
 /// | convex with cutting planes, with a prior | any | half decades from 1000 to 0.001: the prior may be best |
-/// | convex with cutting planes, or annealed | any | half decades from 1 to 1e-4 |
+/// | convex with cutting planes, difference of convex functions, annealed | any | half decades from 1 to 1e-4 |
 /// | others, with a stored model as prior | linear | half decades from 1000 to 1e-6: the prior may be best |
 /// | others | linear | half decades from 10 to 1e-6: fits take longer |
 /// | others | others | half decades from 1 to 1e-7: the space is larger |

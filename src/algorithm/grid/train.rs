@@ -30,7 +30,7 @@ use crate::fit::{
 };
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
-use crate::memory::Reservation;
+use crate::memory::{Reservation, matrix_bytes};
 use crate::metric::Better;
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
 use crate::smoothing::{
@@ -235,9 +235,14 @@ impl<'a> Session<'a> {
             .transpose()?;
         let (rule, mut distance) =
             rule.map_or((None, QueryDistance::default()), |(rule, distance)| (Some(rule), distance));
+        let width = rule.as_ref().map_or(0, QueryFeatureRule::width);
+        let what = format_args!("query features of {} queries", data.n_queries());
+        let bytes = matrix_bytes(data.n_queries(), width);
+        let mut memory =
+            vec![control.reserve(bytes, what, "use fewer query features, or orders of fewer items")?];
         let features = query_features(rule.as_ref(), &data)?;
         control.check()?;
-        let mut memory = vec![scale(&scaling, spec.scale, &mut data, control)?];
+        memory.push(scale(&scaling, spec.scale, &mut data, control)?);
         if matches!(spec.query_distance, DistanceChoice::Learned) {
             distance = number_weights(&distance, &features, &data, spec.seed, control)?;
         }
