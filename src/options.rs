@@ -8,6 +8,7 @@ use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
 use crate::loss::PairWeights;
 use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::metric::{Gain, Ties, Undefined};
+use crate::model::MAX_BUDGET;
 use crate::param::{Params, Rule, named};
 use crate::smoothing::SmoothingKind;
 use crate::space::Form;
@@ -140,7 +141,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "ridge: lambda |f|^2 for pairwise losses, (lambda / 2) |f|^2 for listwise losses, each as in its paper; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the coefficients of documents); sphere: that length exactly, which is not convex; l1: lambda |w|_1 for least squares and the convex bound of direct, which makes weights 0; default: that of the algorithm"),
     def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda"),
     def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda"),
-    def("budget", Rule::Integer(1, 100_000), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel; the part of an update that is outside of their span is left out"),
+    def("budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel; the part of an update that is outside of their span is left out"),
     def("learning_rate", Rule::PositiveOr(&[]), "1", TRAIN, "step size of the perceptron"),
     def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it"),
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights"),

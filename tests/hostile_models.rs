@@ -294,6 +294,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("the form of another ranker", |o| "query_dependent".clone_into(&mut o.parts.form));
     card("no features", |o| o.parts.card.features.clear());
     card("a feature too many", |o| o.parts.card.features.push("c".to_owned()));
+    card("one name of two features", |o| o.parts.card.features = vec!["a".to_owned(), "A".to_owned()]);
     card("a mean too few", |o| o.parts.card.means.truncate(1));
     card("a mean that is NaN", |o| o.parts.card.means[0] = f64::NAN);
     card("settings that are no JSON", |o| "{".clone_into(&mut o.parts.card.settings));
@@ -363,6 +364,7 @@ const ROUND: RoundRecord = RoundRecord { loss: 0.5, surrogate: 0.5, active_docum
 const WRONG_SUPPORT: &[Change<Online>] = &[
     ("no budget", |o| o.rules.budget = None),
     ("a budget that is exceeded", |o| o.rules.budget = Some(1)),
+    ("a budget beyond the option", |o| o.rules.budget = Some(100_001)),
     ("no support documents", |o| o.progress.support = None),
     ("a weight too many", |o| o.progress.weights.push(0.0)),
     ("a sum too few", |o| {

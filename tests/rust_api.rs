@@ -126,6 +126,47 @@ fn documents_are_divided_by_the_largest_norm() {
     }
 }
 
+/// A factor of 0 would make all documents equal.
+#[test]
+fn documents_without_a_usable_length_are_refused() {
+    let fit = |value: f64| {
+        let data = Dataset::from_arrays(array![[0.0], [value]], [1, 1], &[0.0, 1.0]).unwrap();
+        Trainer::new("regression").option("scale", "max_norm").option("lambda", 0.1).fit(&data)
+    };
+    for (value, problem) in [(1e308, "too large"), (1e-160, "too small"), (1e-310, "too small")] {
+        let error = fit(value).unwrap_err().to_string();
+        assert!(error.contains(problem) && error.contains("max_norm"), "{value:e}: {error}");
+    }
+    assert!(fit(1e100).is_ok() && fit(0.0).is_ok());
+}
+
+#[test]
+fn weights_and_names_have_the_limits_of_sql() {
+    let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0]).unwrap();
+    assert!(data.clone().with_doc_weights(&[0.0, 1e100]).is_ok());
+    let error = data.clone().with_doc_weights(&[1.0, 1.1e100]).unwrap_err().to_string();
+    assert!(error.ends_with("allowed is numbers from 0 to 1e100"), "{error}");
+    assert!(data.clone().with_weights(&[1.1e100; 2]).is_err());
+    let error = data.with_feature_names(["a", "A"]).unwrap_err().to_string();
+    assert!(error.contains("'A' twice"), "{error}");
+}
+
+/// A later choice of the prior replaces an earlier one, whether it is a model or a word.
+#[test]
+fn the_last_prior_counts() {
+    let data = judged();
+    let trainer = Trainer::new("rank_svm").option("lambda", 0.1);
+    let model = trainer.fit(&data).unwrap();
+    let weights = |trainer: Trainer| trainer.fit(&data).unwrap().weights(None).unwrap()[0].weight;
+    let (plain, moved) = (weights(trainer.clone()), weights(trainer.clone().prior(&model)));
+    assert!((plain - moved).abs() > 1e-6);
+    let zero = |trainer: Trainer| trainer.option("prior", "zero");
+    assert!((weights(zero(trainer.clone().prior(&model))) - plain).abs() < 1e-12);
+    assert!((weights(zero(trainer.clone()).prior(&model)) - moved).abs() < 1e-12);
+    let error = trainer.prior(&model).option("prior", "@the model of the caller").fit(&data).unwrap_err();
+    assert!(error.to_string().contains("Trainer::prior"), "{error}");
+}
+
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
     let data = judged();

@@ -121,8 +121,10 @@ pub struct Input<'a> {
 pub enum DocWeights {
     /// It does.
     Taken,
-    /// The loss or algorithm of this name does not.
-    RefusedBy(&'static str),
+    /// The loss of this name does not.
+    RefusedByLoss(&'static str),
+    /// The algorithm of this name does not, whatever its options.
+    RefusedByAlgorithm(&'static str),
 }
 
 impl DocWeights {
@@ -130,9 +132,12 @@ impl DocWeights {
     pub fn problem(self) -> Option<String> {
         match self {
             Self::Taken => None,
-            Self::RefusedBy(name) => Some(format!(
+            Self::RefusedByLoss(name) => Some(format!(
                 "'{name}' does not weigh documents; use a pairwise loss, \"list_net\" or least squares (\"regression\")"
             )),
+            Self::RefusedByAlgorithm(name) => {
+                Some(format!("'{name}' does not weigh documents; use another algorithm, such as \"rank_svm\""))
+            }
         }
     }
 }

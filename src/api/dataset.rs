@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2};
 use crate::arrange::ListConstraint;
 use crate::data::{
     self, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind, QueryValue, QueryValues,
-    ReadReport, RowOrder, TextColumns,
+    ReadReport, RowOrder, TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
 use crate::model::{self, QueryDependent};
@@ -325,6 +325,9 @@ impl Dataset {
                 "f32 features are known by their position and take no names".into(),
             ));
         }
+        if let Some(name) = data::repeated_name(&names) {
+            return Err(Error::value("feature names", format!("'{name}' twice"), "names that differ, without case"));
+        }
         self.names = Some(names);
         Ok(self)
     }
@@ -352,10 +355,11 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of weights than of rows; a weight that is not a finite number above 0.
+    /// Another number of weights than of rows; a weight that is not a number above 0, or is above 1e100.
     pub fn with_weights(mut self, weights: &[f64]) -> Result<Self> {
         check_length("weights", weights.len(), self.rows())?;
-        check_numbers("weight", weights, |weight| weight > 0.0 && weight.is_finite(), "numbers above 0")?;
+        let accepts = |weight: f64| weight > 0.0 && is_weight(weight);
+        check_numbers("weight", weights, accepts, "numbers above 0, at most 1e100")?;
         self.weights = Some(weights.to_vec());
         Ok(self)
     }
@@ -376,11 +380,10 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of weights than of rows; a weight that is not a finite number from 0.
+    /// Another number of weights than of rows; a weight that is not a number from 0 to 1e100.
     pub fn with_doc_weights(mut self, weights: &[f64]) -> Result<Self> {
         check_length("weights of documents", weights.len(), self.rows())?;
-        let accepts = |weight: f64| weight >= 0.0 && weight.is_finite();
-        check_numbers("weight of a document", weights, accepts, "numbers from 0")?;
+        check_numbers("weight of a document", weights, is_weight, "numbers from 0 to 1e100")?;
         self.doc_weights = Some(weights.to_vec());
         Ok(self)
     }

@@ -23,6 +23,9 @@ use crate::run::{cores, on_pool};
 const SQL_ONLY: &[&str] =
     &["name", "schema", "keep_versions", "activate", "params", "columns", "progress", "report"];
 
+/// The option that [`Trainer::prior`] sets.
+const PRIOR: &str = "prior";
+
 /// An algorithm that [`Trainer::new`] accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlgorithmInfo {
@@ -107,11 +110,14 @@ impl Trainer {
     /// ```
     #[must_use]
     pub fn option(mut self, key: &str, value: impl Into<Value>) -> Self {
+        if key == PRIOR {
+            self.prior = None;
+        }
         self.options.insert(key.to_owned(), value.into());
         self
     }
 
-    /// Makes the function of a trained model the center of the penalty, instead of the option `prior`: warm retraining, or
+    /// Makes the function of a trained model the center of the penalty, in place of an earlier option `prior`: warm retraining, or
     /// transfer from much data to little. The model needs one linear function and the features of the new data; documents
     /// are scaled as in its training.
     ///
@@ -128,8 +134,9 @@ impl Trainer {
     /// ```
     #[must_use]
     pub fn prior(mut self, model: &Model) -> Self {
+        self = self.option(PRIOR, "@the model of the caller");
         self.prior = Some(model.clone());
-        self.option("prior", "@the model of the caller")
+        self
     }
 
     /// Sets the handle that stops the training and shows its progress.

@@ -16,6 +16,14 @@ use crate::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
 pub(super) const FEWER_ROWS: &str =
     "read fewer rows or columns, use shorter ids, or give features as BLOBs of ltr_vec (4 bytes per feature)";
 
+/// Largest weight of a query or document: sums of weighted losses stay finite.
+const MAX_WEIGHT: f64 = 1e100;
+
+/// Whether a number can be the weight of a document: from 0 to 1e100. That of a query is also above 0.
+pub fn is_weight(number: f64) -> bool {
+    (0.0..=MAX_WEIGHT).contains(&number)
+}
+
 /// Feature values as read, row-major; missing ones are NaN.
 #[derive(Debug)]
 pub(super) enum Values {

@@ -111,6 +111,12 @@ pub fn position_names(count: usize) -> Vec<String> {
     (1..=count).map(|position| position.to_string()).collect()
 }
 
+/// The first name that occurs twice, without case.
+pub fn repeated_name(names: &[String]) -> Option<&str> {
+    let mut known = HashSet::with_capacity(names.len());
+    names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
+}
+
 /// Whether what was found instead of a number is a text with digits and without letters.
 fn has_only_digits(found: &str) -> bool {
     let text = found.strip_prefix("text ").unwrap_or_default();

@@ -20,8 +20,8 @@ use super::dataset::Dataset;
 use super::matrix::{Matrix, shaped};
 use super::quantiles::Quantiles;
 use crate::control::{Control, Ticks};
-use crate::error::{Result, require};
-use crate::math::bounds::are_bounded;
+use crate::error::{Error, Result, require};
+use crate::math::bounds::{are_bounded, is_positive};
 use crate::math::dense::Element;
 use crate::memory::matrix_bytes;
 use crate::param::named;
@@ -322,13 +322,16 @@ fn inverse(x: f64) -> f64 {
     if inverse.is_finite() && x > 0.0 { inverse } else { 0.0 }
 }
 
-/// 1 / the largest norm of a document, or 0 if that is not a number that a model can store.
+/// 1 / the largest norm of a document; 0 if all documents are 0.
+///
+/// # Errors
+/// Documents whose factor a model cannot store; an interruption.
 fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
     let columns = data.features.columns();
     let norm = |row: usize| {
         let largest = (0..columns).map(|column| data.features.at(row, column).abs()).fold(0.0, f64::max);
         let part = |column: usize| (data.features.at(row, column) * inverse(largest)).powi(2);
-        largest * (0..columns).map(part).sum::<f64>().sqrt()
+        largest.max(largest * (0..columns).map(part).sum::<f64>().sqrt())
     };
     let largest_of_query = |query: usize| {
         control.check()?;
@@ -343,7 +346,15 @@ fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
         .into_par_iter()
         .map(largest_of_query)
         .try_reduce(|| 0.0, |x, y| Ok(x.max(y)))?;
-    Ok(Some(inverse(largest)).filter(|factor| are_bounded([factor])).unwrap_or(0.0))
+    let factor = inverse(largest);
+    if largest > 0.0 && !(is_positive(factor) && largest.is_finite()) {
+        let problem = if largest < 1.0 { "small" } else { "large" };
+        return Err(Error::Data(format!(
+            "the largest document has the length {largest:e}, which is too {problem} for \"scale\": \"max_norm\"; multiply \
+             the features by a number, or use \"scale\": \"standard\""
+        )));
+    }
+    Ok(factor)
 }
 
 fn mean_and_factor(values: &[f64]) -> (f64, f64) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ndarray::s;
 
 use crate::arrange::RowGroup;
-use crate::data::{Matrix, shaped};
+use crate::data::{Matrix, is_weight, shaped};
 use crate::error::{Error, Result, require};
 
 /// Bytes of a row group: two numbers of 4 bytes.
@@ -87,9 +87,9 @@ impl BlockLayout {
             &[
                 (row_groups.iter().all(in_range), "row groups of its documents"),
                 (
-                    doc_weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0)
+                    doc_weights.iter().all(|weight| is_weight(*weight))
                         && (!self.has_doc_weights || doc_weights.iter().any(|weight| *weight > 0.0)),
-                    "finite weights of documents from 0, one above 0",
+                    "weights of documents from 0 to 1e100, one above 0",
                 ),
                 (labels.iter().all(|label| label.is_finite()) && features.is_finite(), "finite numbers"),
             ],

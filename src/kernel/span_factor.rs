@@ -10,6 +10,7 @@
 
 use super::basis::Basis;
 use super::options::{coefficients, not_finite};
+use crate::control::Ticks;
 use crate::error::Result;
 use crate::math::dense::dot;
 use crate::math::triangular;
@@ -67,12 +68,21 @@ impl SpanFactor {
 
     /// |f|^2 of a function with these coefficients.
     pub fn square_norm(&self, coefficients: &[f64]) -> f64 {
+        let product = self.coordinates(coefficients);
+        dot(&product, &product)
+    }
+
+    /// L' beta: the coordinates of a function in an orthonormal basis of the span. Inner products of functions are those of
+    /// their coordinates.
+    pub fn coordinates(&self, coefficients: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; coefficients.len()];
+        let mut ticks = Ticks::default();
         for (i, coefficient) in coefficients.iter().enumerate().filter(|(_, beta)| **beta != 0.0) {
+            ticks.add(i);
             let entries = triangular::row(&self.0, i);
             product.iter_mut().zip(entries).for_each(|(sum, entry)| *sum += coefficient * entry);
         }
-        dot(&product, &product)
+        product
     }
 
     /// The entries left of the diagonal in the row of L for one more document after the first `r`, and K(x, x).
@@ -124,6 +134,10 @@ mod tests {
             let at = dot(&basis.kernel().block(&row, 1, basis.points()), &beta);
             assert!((at - value).abs() < 1e-12);
         }
+        // <g, f> = g(S)' beta, also if g is much longer than f: (|f + g|^2 - |f|^2 - |g|^2) / 2 would have no digit right.
+        let far: Vec<f64> = beta.iter().map(|beta| 1e9 * (beta - 0.1)).collect();
+        let product = dot(&factor.coordinates(&far), &factor.coordinates(&beta));
+        assert!((product - dot(&values, &far)).abs() < 1e-12 * product.abs());
         // |P f|^2 = <f, P f> <= |f|^2 = 1.
         let square = factor.square_norm(&beta);
         assert!((square - dot(&values, &beta)).abs() < 1e-12 && square < 1.0);

@@ -17,7 +17,7 @@ mod ranker;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::{Missing, Scaling, position_names};
+use crate::data::{Missing, Scaling, position_names, repeated_name};
 use crate::error::{Error, Result, require, shorten};
 use crate::fit::Loading;
 use crate::space::Scorer;
@@ -27,7 +27,7 @@ pub use columns::TrainingColumns;
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
-pub use online::{Online, OnlineRules, OnlineState, RoundRecord};
+pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use prior::LinearPrior;
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use ranker::{Capabilities, Ranker};
@@ -263,6 +263,7 @@ impl Model {
                     "a finite mean per feature",
                 ),
                 (scaling.width(n) == width, "a weight per scaled feature"),
+                (repeated_name(&card.features).is_none(), "features of different names"),
                 (card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "a finite training log"),
             ],
         )

@@ -22,6 +22,9 @@ pub(super) const TAG: &str = "online";
 /// Most rounds in the record of a model: at most 21 bytes each.
 pub const RECORDED_ROUNDS: usize = 1000;
 
+/// Largest budget of support documents (option `budget`).
+pub const MAX_BUDGET: usize = 100_000;
+
 /// The average of more rounds is not exact.
 const MAX_ROUNDS: u64 = 1 << 53;
 
@@ -146,8 +149,8 @@ impl OnlineState {
         self.sum.iter().map(|sum| sum / rounds).collect()
     }
 
-    /// Whether weights are within the bound of stored numbers, and all others finite.
-    pub fn is_bounded(&self) -> bool {
+    /// Whether weights are within the bound of stored numbers, and the numbers of all rounds finite.
+    pub fn has_bounded_sums(&self) -> bool {
         let numbers = [
             self.cumulative_loss,
             self.cumulative_surrogate,
@@ -155,10 +158,12 @@ impl OnlineState {
             self.largest_norm,
             self.largest_ratio,
         ];
-        are_bounded(self.weights.iter().chain(&self.sum))
-            && numbers.iter().all(|number| number.is_finite())
-            && self.record.iter().all(|round| round.surrogate.is_finite())
-            && self.summaries.iter().all(|summary| summary.sum.is_finite())
+        are_bounded(self.weights.iter().chain(&self.sum)) && numbers.iter().all(|number| number.is_finite())
+    }
+
+    /// Whether the sums of features are finite.
+    pub fn has_finite_summaries(&self) -> bool {
+        self.summaries.iter().all(|summary| summary.sum.is_finite())
     }
 
     fn validate(&self) -> Result<()> {
@@ -166,20 +171,23 @@ impl OnlineState {
             Some(support) => support.points().dim() > 0 && support.points().len() == self.weights.len(),
             None => !self.weights.is_empty(),
         };
-        let recorded = |round: &RoundRecord| (0.0..=1.0).contains(&round.loss) && round.surrogate >= 0.0;
+        let recorded = |round: &RoundRecord| {
+            (0.0..=1.0).contains(&round.loss) && round.surrogate >= 0.0 && round.surrogate.is_finite()
+        };
         let counted =
             [self.cumulative_loss, self.cumulative_surrogate, self.squared_steps, self.largest_norm];
         require(
             "online ranker",
             &[
-                (self.is_bounded(), BOUNDED),
+                (self.has_bounded_sums(), BOUNDED),
+                (self.has_finite_summaries(), "finite sums of features"),
                 (weighed, "a weight per feature or support document"),
                 (self.sum.len() == self.weights.len(), "as many sums as weights"),
                 (
                     self.record.len() as u64 <= self.rounds.min(RECORDED_ROUNDS as u64),
                     "a record of the last rounds",
                 ),
-                (self.record.iter().all(recorded), "losses from 0 to 1"),
+                (self.record.iter().all(recorded), "losses from 0 to 1 with finite bounds"),
                 (self.updates <= self.rounds, "at most one update per round"),
                 (self.rounds < MAX_ROUNDS, "fewer than 2^53 rounds"),
                 (counted.iter().all(|number| *number >= 0.0), "sums of at least 0"),
@@ -233,6 +241,7 @@ impl Online {
             "online ranker",
             &[
                 (rules.budget.is_some() == state.support.is_some(), "a budget with a kernel only"),
+                (rules.budget.is_none_or(|budget| (1..=MAX_BUDGET).contains(&budget)), "a budget of at most 100000"),
                 (rules.budget.is_none_or(|budget| state.weights.len() <= budget), "a budget that is kept"),
                 (is_positive(rules.learning_rate), "a positive learning rate"),
             ],

@@ -61,6 +61,9 @@ impl LinearPrior {
         if !problems.is_empty() {
             return Err(problems.join("; "));
         }
+        if names.len() != self.features.len() {
+            return Err("the source and the prior have another number of features".to_owned());
+        }
         let column = |name: &String| self.features.iter().position(|other| other.eq_ignore_ascii_case(name));
         let columns: Vec<usize> = names.iter().filter_map(column).collect();
         let n = columns.len();

@@ -93,8 +93,10 @@ fn validation_chooses_the_power_of_the_decoder() {
                      USING (query_id, doc_id) WHERE a.score <> b.score";
     assert_eq!(value::<i64>(&connection, different, [version]), 0);
     // Without validation there is no choice.
-    let error = train(&connection, "direct", &options("[3, 0.25]", r#", "lambda": 0.1"#)).unwrap_err();
-    assert!(error.contains("option 'decoder_power': validation chooses among several values"), "{error}");
+    for lambda in [r#", "lambda": 0.1"#, r#", "lambda": "rate", "smoothing": "gaussian""#] {
+        let error = train(&connection, "direct", &options("[3, 0.25]", lambda)).unwrap_err();
+        assert!(error.contains("option 'decoder_power': validation chooses among several values"), "{error}");
+    }
     for powers in ["[]", "[0.5, 0]", "[4]", "\"1\""] {
         let error = train(&connection, "direct", &options(powers, lambdas)).unwrap_err();
         assert!(error.contains("option 'decoder_power'"), "{error}");

@@ -108,7 +108,7 @@ impl TrainingSpec for AutoSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: None,
-            doc_weights: DocWeights::RefusedBy("auto"),
+            doc_weights: DocWeights::RefusedByAlgorithm("auto"),
             prior: None,
         }
     }

@@ -174,7 +174,7 @@ impl TrainingSpec for CofiRankSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: self.validation.data.source(),
-            doc_weights: DocWeights::RefusedBy("cofi_rank"),
+            doc_weights: DocWeights::RefusedByAlgorithm("cofi_rank"),
             prior: None,
         }
     }

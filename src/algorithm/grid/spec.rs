@@ -162,7 +162,7 @@ impl GridSpec {
         let combination = spec.combination();
         combination.check_given(|option| params.has(option))?;
         combination.check()?;
-        if !spec.losses.is_empty() && matches!(spec.lambda, LambdaChoice::Fixed(_)) {
+        if !spec.losses.is_empty() && !spec.lambda.is_validated() {
             let problem = "option 'decoder_power': validation chooses among several values together with lambda; leave \
                            lambda out or give an array";
             return Err(Error::Unsupported(problem.to_owned()));

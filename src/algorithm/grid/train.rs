@@ -53,7 +53,7 @@ impl TrainingSpec for GridSpec {
             doc_weights: if self.loss.weighs_documents() {
                 DocWeights::Taken
             } else {
-                DocWeights::RefusedBy(self.loss.def().name)
+                DocWeights::RefusedByLoss(self.loss.def().name)
             },
             prior: self.prior_name.as_deref(),
         }

@@ -6,15 +6,24 @@
 //! of the least difference is 2 lambda / gamma^2 <= 1. The margin of a known separator is at most gamma, so it gives such a
 //! lambda.
 
-use super::rounds::Perceptron;
-use crate::control::Control;
+use rayon::prelude::*;
+
+use super::rounds::{Perceptron, ROW_COST};
+use crate::control::{Control, Ticks};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss::list::SlamQuery;
+use crate::memory::{bytes_of, matrix_bytes};
 use crate::optim::{Objective, StopRule, cutting_planes};
 
 /// The largest margin is found to this relative accuracy, or in so many iterations.
 const RULE: StopRule = StopRule { tolerance: 1e-4, max_iterations: 100 };
+
+/// Rows whose scores one thread computes.
+const ROWS: usize = 256;
+
+/// Numbers that the search keeps per document: the order and the weights of SLAM, and images of cutting planes.
+const NUMBERS: usize = 10;
 
 /// A function with a margin above 0.
 #[derive(Debug)]
@@ -29,7 +38,7 @@ pub(super) struct Separator {
 /// weights. `None` if neither the averaged nor the last weights separate.
 ///
 /// # Errors
-/// An interruption.
+/// An interruption; [`Error::Memory`](crate::error::Error::Memory).
 pub(super) fn best_separator(
     perceptron: &Perceptron,
     data: &Dataset,
@@ -49,6 +58,11 @@ pub(super) fn best_separator(
         return Ok(Some(best));
     }
     // 2. The linear function with the largest margin.
+    let per_query = bytes_of::<(SlamQuery, f64, [usize; 2])>(data.n_queries());
+    let iterations = RULE.max_iterations as usize;
+    let planes = matrix_bytes(iterations, 2 * data.features.columns() + iterations);
+    let bytes = matrix_bytes(data.n_docs(), NUMBERS) + per_query + planes;
+    let _memory = control.reserve(bytes, "the largest margin of the documents", "train on fewer rows")?;
     let least = LeastDifference::new(perceptron, data);
     let start: Vec<f64> =
         best.weights.iter().map(|w| w / least.of_scores(&least.image(&best.weights)).0).collect();
@@ -98,11 +112,12 @@ impl<'a> LeastDifference<'a> {
     fn of_scores(&self, scores: &[f64]) -> (f64, [usize; 2]) {
         let of = |(number, query): (usize, &SlamQuery)| {
             let rows = self.data.rows(number);
+            Ticks::default().add(ROW_COST * rows.len());
             let (difference, pair) = least_difference(query, &scores[rows.clone()]);
             (difference, pair.map(|document| rows.start + document))
         };
-        let all = self.queries.iter().enumerate().map(of);
-        all.fold((f64::INFINITY, [0; 2]), |a, b| if b.0 < a.0 { b } else { a })
+        let all: Vec<(f64, [usize; 2])> = self.queries.par_iter().enumerate().map(of).collect();
+        all.into_iter().fold((f64::INFINITY, [0; 2]), |a, b| if b.0 < a.0 { b } else { a })
     }
 }
 
@@ -112,7 +127,15 @@ impl Objective for LeastDifference<'_> {
     }
 
     fn image(&self, w: &[f64]) -> Vec<f64> {
-        (0..self.data.n_docs()).map(|row| self.data.features.row_dot(row, w)).collect()
+        let mut image = vec![0.0; self.data.n_docs()];
+        image.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, scores)| {
+            let mut ticks = Ticks::default();
+            for (row, score) in (chunk * ROWS..).zip(scores) {
+                ticks.add(ROW_COST + w.len());
+                *score = self.data.features.row_dot(row, w);
+            }
+        });
+        image
     }
 
     fn linear_image(&self, v: &[f64]) -> Vec<f64> {

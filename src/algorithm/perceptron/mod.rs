@@ -153,7 +153,7 @@ impl TrainingSpec for PerceptronSpec {
             order: RowOrder::Stream,
             missing: self.missing,
             validation: None,
-            doc_weights: DocWeights::RefusedBy("perceptron"),
+            doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
             prior: None,
         }
     }
@@ -220,9 +220,10 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
     let scaling = previous.scaling.clone();
     let _memory = scale(&scaling, scaling.kind(), &mut data, control)?;
     let progress = OnlineState { summaries, ..online.state().clone() };
+    let mut memory = control.memory().nothing();
+    rounds::reserve(online.rules(), &progress, 0, &mut memory)?;
     let mut perceptron = Perceptron::new(online.rules().clone(), progress, Ties::Worst)?;
     let start = Start::of(&perceptron);
-    let mut memory = control.memory().nothing();
     control.expect(data.n_queries());
     let order: Vec<usize> = (0..data.n_queries()).collect();
     let mut counted = vec![0; data.n_docs()];
@@ -242,7 +243,7 @@ fn learn(
 ) -> Result<()> {
     for &query in order {
         control.check()?;
-        perceptron.reserve(data.rows(query).len(), memory)?;
+        rounds::reserve(perceptron.rules(), perceptron.progress(), data.rows(query).len(), memory)?;
         let round = perceptron.round(&data.documents(query), data.labels(query), control);
         let round = round.map_err(|error| match error {
             Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),

@@ -22,7 +22,7 @@ use crate::metric::{Metric, MetricOptions, Ties};
 use crate::model::{OnlineRules, OnlineState, RoundRecord};
 
 /// Operations, for [`Ticks`], of a row beside those of its features.
-const ROW_COST: usize = 16;
+pub(super) const ROW_COST: usize = 16;
 
 /// What to do about support documents that take too much memory.
 const SMALLER_BUDGET: &str = "use a smaller budget (option 'budget'), or a linear kernel";
@@ -57,11 +57,15 @@ pub struct Round {
 }
 
 impl Perceptron {
-    /// The algorithm after `progress`. `ties`: the order of equal scores in RML.
+    /// The algorithm after `progress`. `ties`: the order of equal scores in RML. The factor of r support documents takes
+    /// r (r + 1) / 2 numbers; see [`reserve`].
     ///
     /// # Errors
     /// A measure that SLAM does not bound; a kernel that is not finite on the support documents.
     pub fn new(rules: OnlineRules, progress: OnlineState, ties: Ties) -> Result<Self> {
+        if !progress.has_finite_summaries() {
+            return Err(too_large());
+        }
         let measure = rules.metric()?.with_options(MetricOptions { ties, ..MetricOptions::default() })?;
         let factor = progress.support.as_ref().map(SpanFactor::of).transpose()?.unwrap_or_default();
         Ok(Self { measure, surrogate: rules.surrogate()?, rules, progress, factor })
@@ -113,30 +117,13 @@ impl Perceptron {
         if self.progress.support.is_none() {
             return [dot(u, u), dot(u, w), dot(w, w)];
         }
-        let sum: Vec<f64> = u.iter().zip(w).map(|(u, w)| u + w).collect();
-        let (uu, ww) = (self.square_norm(u), self.square_norm(w));
-        [uu, 0.5 * (self.square_norm(&sum) - uu - ww), ww]
+        let (u, w) = (self.factor.coordinates(u), self.factor.coordinates(w));
+        [dot(&u, &u), dot(&u, &w), dot(&w, &w)]
     }
 
     /// |f|^2 of the function with these weights.
     fn square_norm(&self, weights: &[f64]) -> f64 {
         if self.progress.support.is_some() { self.factor.square_norm(weights) } else { dot(weights, weights) }
-    }
-
-    /// Reserves the bytes of a round with this many documents: the support documents, their factor and the values of the
-    /// kernel. Vectors that grow take up to twice their length.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub(super) fn reserve(&self, documents: usize, memory: &mut Reservation) -> Result<()> {
-        let (Some(support), Some(budget)) = (&self.progress.support, self.rules.budget) else {
-            return Ok(());
-        };
-        let (points, dim) = (support.points(), support.points().dim());
-        let most = points.len().saturating_add(documents).min(budget.max(points.len()));
-        let growing = matrix_bytes(most + TILE, dim + 4) + matrix_bytes(most, most.div_ceil(2) + 1);
-        let bytes = 2 * growing + matrix_bytes(documents, most.saturating_add(2 * dim));
-        memory.resize(bytes, format_args!("a perceptron with {most} support documents"), SMALLER_BUDGET)
     }
 
     /// One round: the documents of a query, with the features of the training, and their relevance.
@@ -151,7 +138,7 @@ impl Perceptron {
         let round = self.step(documents, labels, &scores, control)?;
         let progress = &mut self.progress;
         progress.add_record(RoundRecord {
-            loss: round.loss.min(1.0),
+            loss: round.loss,
             surrogate: round.surrogate,
             active_documents: u32::try_from(round.active).unwrap_or(u32::MAX),
         });
@@ -163,7 +150,8 @@ impl Perceptron {
         for (sum, weight) in progress.sum.iter_mut().zip(&progress.weights) {
             *sum += weight;
         }
-        if progress.is_bounded() { Ok(round) } else { Err(too_large()) }
+        // Earlier rounds were checked when they were added.
+        if round.surrogate.is_finite() && progress.has_bounded_sums() { Ok(round) } else { Err(too_large()) }
     }
 
     /// The loss of the scores and the update by it.
@@ -174,7 +162,7 @@ impl Perceptron {
         scores: &[f64],
         control: &Control,
     ) -> Result<Round> {
-        let loss = self.measure.value(labels, scores).map_or(0.0, |value| (1.0 - value).max(0.0));
+        let loss = self.measure.value(labels, scores).map_or(0.0, |value| (1.0 - value).clamp(0.0, 1.0));
         if loss <= NO_LOSS {
             return Ok(Round { loss, surrogate: 0.0, updated: false, counted: Vec::new(), active: 0 });
         }
@@ -250,6 +238,26 @@ impl Perceptron {
         progress.most_weighted = progress.most_weighted.max(positive().count() as u64);
         progress.largest_ratio = progress.largest_ratio.max((high / low).min(f64::MAX));
     }
+}
+
+/// Reserves the bytes of a round with this many documents: the support documents, their factor and the values of the
+/// kernel. Vectors that grow take up to twice their length. With 0 documents these are the bytes of a perceptron between two
+/// rounds.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub(super) fn reserve(
+    rules: &OnlineRules,
+    progress: &OnlineState,
+    documents: usize,
+    memory: &mut Reservation,
+) -> Result<()> {
+    let (Some(support), Some(budget)) = (&progress.support, rules.budget) else { return Ok(()) };
+    let (points, dim) = (support.points(), support.points().dim());
+    let most = points.len().saturating_add(documents).min(budget.max(points.len()));
+    let growing = matrix_bytes(most + TILE, dim + 4) + matrix_bytes(most, most.div_ceil(2) + 1);
+    let bytes = 2 * growing + matrix_bytes(documents, most.saturating_add(2 * dim));
+    memory.resize(bytes, format_args!("a perceptron with {most} support documents"), SMALLER_BUDGET)
 }
 
 /// X' g.

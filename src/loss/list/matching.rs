@@ -12,13 +12,14 @@
 //! A slot without a document of its own is left out, unless every document belongs to a slot and others stay empty. The
 //! subgradient is 1 at the rows of the maximizer and -1 at those of pi*.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::arrange::{ListConstraint, RowGroup, Slots};
 use crate::control::Ticks;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shorten};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::math::assignment::Workspace;
 use crate::param::Params;
@@ -31,7 +32,7 @@ pub const MATCHING: LossDef = LossDef {
         "matching",
         "bound of the fraction, or of the cost, of slots that get another document than the one that belongs there",
         Shape::Convex,
-        |params| Ok(Arc::new(Matching { slot_costs: slot_costs(params) })),
+        |params| Ok(Arc::new(Matching { slot_costs: slot_costs(params)? })),
     )
 };
 
@@ -42,9 +43,14 @@ struct Matching {
     slot_costs: Option<Vec<f64>>,
 }
 
-fn slot_costs(params: &Params) -> Option<Vec<f64>> {
-    let costs = params.get("slot_costs").and_then(Value::as_array)?;
-    Some(costs.iter().filter_map(Value::as_f64).collect())
+fn slot_costs(params: &Params) -> Result<Option<Vec<f64>>> {
+    let Some(given) = params.get("slot_costs").filter(|given| !given.is_null()) else { return Ok(None) };
+    let numbers = given.as_array().and_then(|costs| costs.iter().map(Value::as_f64).collect());
+    numbers.map(Some).ok_or_else(|| wrong_cost(given))
+}
+
+fn wrong_cost(found: impl Display) -> Error {
+    Error::value("option 'slot_costs'", shorten(&found.to_string()), "numbers from 1e-9 to 1e9")
 }
 
 /// The loss of one query.
@@ -70,13 +76,10 @@ impl ListwiseLoss for Matching {
         labels.len() > 1 && labels.iter().any(|&label| label > 0.0)
     }
 
-    /// Refuses costs that are not numbers above 0.
+    /// Refuses costs beyond the range of the option.
     fn validate(&self) -> Result<()> {
-        let wrong = |cost: &&f64| !(**cost > 0.0 && cost.is_finite());
-        match self.slot_costs.iter().flatten().find(wrong) {
-            Some(cost) => Err(Error::value("option 'slot_costs'", cost.to_string(), "numbers above 0")),
-            None => Ok(()),
-        }
+        let wrong = |cost: &&f64| !(1e-9..=1e9).contains(*cost);
+        self.slot_costs.iter().flatten().find(wrong).map_or(Ok(()), |cost| Err(wrong_cost(cost)))
     }
 
     /// Refuses two documents that belong to one slot, a document that belongs to two, slots that cannot be filled, and
@@ -313,7 +316,7 @@ mod tests {
             error.to_string().starts_with("2 slots, but the option 'slot_costs' has 3 numbers"),
             "{error}"
         );
-        for cost in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        for cost in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-10, 1.1e9] {
             assert!(Matching { slot_costs: Some(vec![1.0, cost]) }.validate().is_err());
         }
     }

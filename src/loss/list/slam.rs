@@ -73,7 +73,7 @@ pub enum SlamWeights {
 }
 
 /// A measure that SLAM bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounded {
     /// NDCG, of the first k >= 1 documents where cut.
     Ndcg(Option<usize>),

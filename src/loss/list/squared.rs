@@ -61,10 +61,10 @@ pub(in crate::loss) struct Squared {
 #[derive(Debug)]
 struct SquaredQuery {
     labels: Vec<f64>,
-    /// Weights of the documents; empty if all are 1.
+    /// Weights of the documents, the largest one 1; empty if all are 1.
     weights: Vec<f64>,
     centered: bool,
-    /// 1 / N or 1 / (N - 1); N is the sum of the weights.
+    /// 1 / N or 1 / (N - 1); N is the sum of these weights.
     factor: f64,
 }
 
@@ -93,8 +93,11 @@ impl ListwiseLoss for Squared {
         if self.over_pairs {
             return None;
         }
+        // The loss depends on their ratios only. The sum of these is from 1 to N, however small or large they are.
+        let largest = weights.iter().copied().fold(0.0, f64::max);
+        let weights: Vec<f64> = weights.iter().map(|weight| weight / largest).collect();
         let factor = 1.0 / weights.iter().sum::<f64>();
-        let (labels, weights) = (labels.to_vec(), weights.to_vec());
+        let labels = labels.to_vec();
         Some(Box::new(SquaredQuery { labels, weights, centered: self.centered, factor }))
     }
 }
@@ -145,5 +148,28 @@ impl QueryLoss for SquaredQuery {
     fn quadratic(&self) -> Option<Quadratic<'_>> {
         let Self { labels, weights, centered, factor } = self;
         Some(Quadratic { targets: labels, weights, centered: *centered, factor: *factor })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only the ratios of weights matter: sums of the largest are infinite, and 1 / the smallest is.
+    #[test]
+    fn weights_of_any_size_give_the_same_loss() {
+        let (labels, scores) = ([0.0, 1.0, 3.0], [0.5, -1.0, 2.0]);
+        let at = |unit: f64| {
+            let loss = Squared::DEFAULT.prepare_weighted(&labels, &[unit, 0.0, 3.0 * unit]).unwrap();
+            let mut slope = vec![0.0; 3];
+            (loss.value_and_subgradient(&scores, &mut slope), slope)
+        };
+        let (value, slope) = at(1.0);
+        assert!(value > 0.0 && slope[0] != 0.0);
+        for unit in [5e-324, 1e-320, 1e-3, 1e100, 5e307] {
+            let (other, others) = at(unit);
+            assert!((other - value).abs() < 1e-12, "{unit:e}: {other} {value}");
+            assert!(slope.iter().zip(others).all(|(a, b)| (a - b).abs() < 1e-12), "{unit:e}");
+        }
     }
 }

@@ -12,12 +12,16 @@
 //! grade are enough. Weighted sums of n rows of b numbers cost n b.
 #![allow(clippy::inline_always)]
 
+use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::loss::PairWeights;
 use crate::math::lanes::{self, LANES, Lanes};
 
-/// Largest grade whose gain is a weight: sums of weighted losses stay finite.
-const LARGEST_GRADE: f64 = 300.0;
+/// Largest absolute value of k and h, 2^300: sums of weighted losses stay finite.
+const LARGEST_LEVEL: f64 = 2.037035976334486e90;
+
+/// Operations, for [`Ticks`], of the sums with one block of a row.
+const ROW_COST: usize = 32;
 
 /// What the pairs of a query weigh.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,12 +55,18 @@ impl PairWeighting<'_> {
 
 /// k and h of documents with these grades.
 fn levels(by: PairWeights, labels: &[f64]) -> Result<Vec<(f64, f64)>> {
-    match labels.iter().find(|label| by == PairWeights::Gain && **label > LARGEST_GRADE) {
-        None => Ok(labels.iter().map(|label| by.levels(*label)).collect()),
-        Some(label) => Err(Error::Data(format!(
-            "the grade {label} is too large for \"pair_weights\": \"gain\"; allowed are grades up to {LARGEST_GRADE}"
-        ))),
-    }
+    let levels: Vec<(f64, f64)> = labels.iter().map(|label| by.levels(*label)).collect();
+    let is_large = |(k, h): &(f64, f64)| !(k.abs() <= LARGEST_LEVEL && h.abs() <= LARGEST_LEVEL);
+    let Some(document) = levels.iter().position(is_large) else { return Ok(levels) };
+    let allowed = match by {
+        PairWeights::Gain => "grades up to 300",
+        _ => "grades from -2e90 to 2e90",
+    };
+    Err(Error::Data(format!(
+        "the grade {:?} is too large for \"pair_weights\": \"{}\"; allowed are {allowed}",
+        labels[document],
+        by.name()
+    )))
 }
 
 /// The weights of the pairs of a query. Documents are sorted by grade, high to low.
@@ -154,9 +164,10 @@ impl Weights {
         let mut out = vec![Lanes::ZERO; x.len()];
         let (mut plain, mut by_level) = (vec![Lanes::ZERO; width], vec![Lanes::ZERO; width]);
         let row = |a: usize| a * width..(a + 1) * width;
-        let mut end = start.len();
+        let (mut end, mut ticks) = (start.len(), Ticks::default());
         while end > 0 {
             let first = (0..end).rev().take_while(|a| start[*a] == start[end - 1]).last().unwrap_or(0);
+            ticks.add(ROW_COST * width * (end - first));
             for a in first..end {
                 lanes::axpy(self.documents[a] * self.better[a], &plain, &mut out[row(a)]);
                 lanes::axpy(-self.documents[a], &by_level, &mut out[row(a)]);
@@ -175,9 +186,10 @@ impl Weights {
         let mut out = vec![Lanes::ZERO; x.len()];
         let (mut plain, mut by_level) = (vec![Lanes::ZERO; width], vec![Lanes::ZERO; width]);
         let row = |a: usize| a * width..(a + 1) * width;
-        let mut first = 0;
+        let (mut first, mut ticks) = (0, Ticks::default());
         while first < start.len() {
             let end = start[first] as usize;
+            ticks.add(ROW_COST * width * (end - first));
             for b in first..end {
                 lanes::axpy(1.0, &by_level, &mut out[row(b)]);
                 lanes::axpy(-lanes::get(&self.worse, b), &plain, &mut out[row(b)]);
@@ -207,5 +219,21 @@ impl Weights {
             }
         }
         product
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grades_whose_weights_could_overflow_are_refused() {
+        let levels = |by, grade| levels(by, &[0.0, grade]);
+        assert!(levels(PairWeights::Gain, 300.0).is_ok() && levels(PairWeights::Gain, -1e308).is_ok());
+        assert!(levels(PairWeights::Grade, -2e90).is_ok() && levels(PairWeights::Equal, 1e308).is_ok());
+        for (by, grade) in [(PairWeights::Gain, 301.0), (PairWeights::Grade, 1e308), (PairWeights::Grade, -1e308)] {
+            let error = levels(by, grade).unwrap_err().to_string();
+            assert!(error.contains(&format!("the grade {grade:?} is too large for \"pair_weights\"")), "{error}");
+        }
     }
 }

@@ -160,7 +160,7 @@ impl Request<'_> {
             model: Some(model),
             feature_set: FeatureSet::Known,
             previous,
-            doc_weights: DocWeights::RefusedBy("perceptron"),
+            doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
             ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
         };
         let SourceRows { data, roles, read_report } =

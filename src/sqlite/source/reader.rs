@@ -16,7 +16,7 @@ use crate::algorithm::DocWeights;
 use crate::arrange::ListConstraint;
 use crate::data::{
     ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues,
-    ReadReport, RowOrder, TextColumns,
+    ReadReport, RowOrder, TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -45,9 +45,6 @@ pub enum FeatureSet {
     /// Those that a model or a training set already has. Further columns are not read.
     Known,
 }
-
-/// Largest weight of a query or document: sums of weighted losses stay finite.
-const MAX_WEIGHT: f64 = 1e100;
 
 /// What to read from a source.
 #[derive(Debug, Clone, Copy)]
@@ -306,7 +303,7 @@ impl<'a> Reader<'a> {
     fn doc_weight(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<Option<f64>> {
         let Some(column) = self.roles.doc_weight else { return Ok(None) };
         let found = self.value(row, column)?;
-        let number = number_of(found).filter(|value| (0.0..=MAX_WEIGHT).contains(value));
+        let number = number_of(found).filter(|value| is_weight(*value));
         let allowed = "allowed are numbers from 0 to 1e100";
         number.map(Some).ok_or_else(|| refuse(column, format!("{}; {allowed}", describe(found))))
     }
@@ -319,7 +316,7 @@ impl<'a> Reader<'a> {
         };
         let mut values = QueryValues::default();
         if let Some(column) = self.roles.weight {
-            let accepts = |value: f64| value > 0.0 && value <= MAX_WEIGHT;
+            let accepts = |value: f64| value > 0.0 && is_weight(value);
             values.weight = number(column, accepts, "numbers above 0, at most 1e100")?;
         }
         values.features = match &self.roles.query_features {
