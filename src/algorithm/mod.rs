@@ -135,9 +135,9 @@ impl DocWeights {
             Self::RefusedByLoss(name) => Some(format!(
                 "'{name}' does not weigh documents; use a pairwise loss, \"list_net\" or least squares (\"regression\")"
             )),
-            Self::RefusedByAlgorithm(name) => {
-                Some(format!("'{name}' does not weigh documents; use another algorithm, such as \"rank_svm\""))
-            }
+            Self::RefusedByAlgorithm(name) => Some(format!(
+                "'{name}' does not weigh documents; use another algorithm, such as \"rank_svm\""
+            )),
         }
     }
 }

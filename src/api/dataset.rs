@@ -326,7 +326,11 @@ impl Dataset {
             ));
         }
         if let Some(name) = data::repeated_name(&names) {
-            return Err(Error::value("feature names", format!("'{name}' twice"), "names that differ, without case"));
+            return Err(Error::value(
+                "feature names",
+                format!("'{name}' twice"),
+                "names that differ, without case",
+            ));
         }
         self.names = Some(names);
         Ok(self)

@@ -15,7 +15,9 @@ mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use dataset::{Dataset, Documents};
-pub use finish::{ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns, position_names, repeated_name};
+pub use finish::{
+    ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns, position_names, repeated_name,
+};
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};

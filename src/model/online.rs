@@ -241,7 +241,10 @@ impl Online {
             "online ranker",
             &[
                 (rules.budget.is_some() == state.support.is_some(), "a budget with a kernel only"),
-                (rules.budget.is_none_or(|budget| (1..=MAX_BUDGET).contains(&budget)), "a budget of at most 100000"),
+                (
+                    rules.budget.is_none_or(|budget| (1..=MAX_BUDGET).contains(&budget)),
+                    "a budget of at most 100000",
+                ),
                 (rules.budget.is_none_or(|budget| state.weights.len() <= budget), "a budget that is kept"),
                 (is_positive(rules.learning_rate), "a positive learning rate"),
             ],

@@ -231,9 +231,14 @@ mod tests {
         let levels = |by, grade| levels(by, &[0.0, grade]);
         assert!(levels(PairWeights::Gain, 300.0).is_ok() && levels(PairWeights::Gain, -1e308).is_ok());
         assert!(levels(PairWeights::Grade, -2e90).is_ok() && levels(PairWeights::Equal, 1e308).is_ok());
-        for (by, grade) in [(PairWeights::Gain, 301.0), (PairWeights::Grade, 1e308), (PairWeights::Grade, -1e308)] {
+        for (by, grade) in
+            [(PairWeights::Gain, 301.0), (PairWeights::Grade, 1e308), (PairWeights::Grade, -1e308)]
+        {
             let error = levels(by, grade).unwrap_err().to_string();
-            assert!(error.contains(&format!("the grade {grade:?} is too large for \"pair_weights\"")), "{error}");
+            assert!(
+                error.contains(&format!("the grade {grade:?} is too large for \"pair_weights\"")),
+                "{error}"
+            );
         }
     }
 }
