@@ -19,10 +19,10 @@ const BAD: &str = "coalesce(abs(X) > 1.7976931348623157e308, 1)";
 /// The same where NULL has a meaning.
 const INFINITE: &str = "coalesce(abs(X) > 1.7976931348623157e308, 0)";
 
-const NEW: &str =
-    "SELECT 77 AS query_id, doc_id, b AS a, a AS b, relevance, 0.4 AS q_mood FROM judged WHERE query_id < 3";
-const HUGE: &str =
-    "SELECT 78 AS query_id, doc_id, 1e308 * (doc_id - 2) AS a, 5e-324 AS b, 1e300 AS q_mood FROM judged";
+const NEW: &str = "SELECT 77 AS query_id, doc_id, b AS a, a AS b, relevance, 0.4 AS q_mood, 'a' AS q_site, '[2, 4, 1]' AS q_wish \
+     FROM judged WHERE query_id < 3";
+const HUGE: &str = "SELECT 78 AS query_id, doc_id, 5e307 * (doc_id - 2) AS a, 5e-324 AS b, 1e100 AS q_mood, \
+     'z' AS q_site, '[]' AS q_wish FROM judged";
 const METRICS: &str = r#"{"metric": ["ndcg@3", "dcg", "map", "err", "eru", "kendall_tau", "mre"]}"#;
 
 /// Statements of a model ?1 that return the number of wrong values: function, column with its check.
@@ -54,7 +54,9 @@ fn statements() -> Vec<String> {
         statements.push(scalar(&format!("ltr_prefer(?1, '[0.5, 0.5]', {features})")));
         statements.push(from("contribution", BAD, &format!("ltr_explain(?1, {features})")));
     }
-    for query in ["'[0.4]'", "'[0.5, 0.25]'", "'[1e300]'"] {
+    for query in
+        ["'[0.4]'", "'[0.5, 0.25]'", "'[1e300]'", r#"'[0.4, "b", [3, 2]]'"#, r#"'[-1e100, "z", []]'"#]
+    {
         statements.push(scalar(&format!("ltr_score(?1, '[0.5, 0.25]', {query})")));
         statements.push(scalar(&format!("ltr_prefer(?1, '[0.5, 0.25]', ltr_vec(1, 0), {query})")));
         statements.push(from("contribution", BAD, &format!("ltr_explain(?1, '[0.5, 0.25]', {query})")));
@@ -62,7 +64,8 @@ fn statements() -> Vec<String> {
         statements.push(from("max(abs(distance), abs(weight))", BAD, &format!("ltr_neighbors(?1, {query})")));
     }
     statements.push(from("weight", BAD, "ltr_weights(?1)"));
-    statements.push(from("max(abs(objective), abs(gap))", BAD, "ltr_training_log(?1)"));
+    // The rounds of a perceptron have a surrogate loss, the others a gap.
+    statements.push(from("max(abs(objective), abs(coalesce(gap, surrogate)))", BAD, "ltr_training_log(?1)"));
     for arguments in [
         "3",
         "77",
@@ -81,8 +84,9 @@ fn statements() -> Vec<String> {
 /// Statements of a stored model, whose blocks are read on demand.
 const STORED: &[&str] = &[
     "SELECT coalesce(sum(coalesce(abs(score) > 1.7976931348623157e308, 1)), 0) FROM ltr_rank('stored', 'judged', '{\"threads\": 1}')",
-    "SELECT coalesce(sum(coalesce(abs(score) > 1.7976931348623157e308, 1)), 0) FROM ltr_rank('stored', 'SELECT 77 AS query_id, doc_id, b AS a, a AS b, 0.4 AS q_mood FROM judged', '{\"threads\": 1}')",
+    "SELECT coalesce(sum(coalesce(abs(score) > 1.7976931348623157e308, 1)), 0) FROM ltr_rank('stored', 'SELECT 77 AS query_id, doc_id, b AS a, a AS b, 0.4 AS q_mood, ''c'' AS q_site, ''[1]'' AS q_wish FROM judged', '{\"threads\": 1}')",
     "SELECT coalesce(abs(ltr_score('stored', '[0.5, 0.25]', '[0.4]')) > 1.7976931348623157e308, 1)",
+    r#"SELECT coalesce(abs(ltr_score('stored', '[0.5, 0.25]', '[0.4, "b", [3, 1]]')) > 1.7976931348623157e308, 1)"#,
 ];
 
 /// What was called, and what went wrong.

@@ -4,17 +4,25 @@ use rusqlite::Connection;
 use sqlite_ltr::internals::algorithm::ALGORITHMS;
 use sqlite_ltr::internals::kernel;
 
-/// Six judged queries of four documents with two features and a query feature; ratings of six users.
+/// Six judged queries of four documents with two features and query features: a number, a category and an order; ratings of
+/// six users.
 const SCHEMA: &str = "
-CREATE TABLE judged(query_id, doc_id, relevance, a REAL, b REAL, q_mood REAL);
+CREATE TABLE judged(query_id, doc_id, relevance, a REAL, b REAL, q_mood REAL, q_site TEXT, q_wish TEXT);
 WITH RECURSIVE
   queries(q) AS (VALUES (1) UNION ALL SELECT q + 1 FROM queries WHERE q < 6),
   documents(d) AS (VALUES (1) UNION ALL SELECT d + 1 FROM documents WHERE d < 4)
-INSERT INTO judged SELECT q, d, (5 * d + q) % 3, ((7 * d + 3 * q) % 11) / 11.0, ((5 * d + 4 * q) % 13) / 13.0, q / 6.0
+INSERT INTO judged SELECT q, d, (5 * d + q) % 3, ((7 * d + 3 * q) % 11) / 11.0, ((5 * d + 4 * q) % 13) / 13.0, q / 6.0,
+  char(97 + q % 3), CASE q % 4 WHEN 0 THEN '[1, 2, 3]' WHEN 1 THEN '[3, 1]' WHEN 2 THEN '[2]' ELSE '[]' END
 FROM queries, documents;
 CREATE TABLE ratings AS SELECT query_id AS user, 'i' || ((doc_id * query_id) % 7) AS item, max(relevance) AS rating
 FROM judged GROUP BY user, item;
 ";
+
+const WITH_MOOD: &str = "SELECT query_id, doc_id, relevance, a, b, q_mood FROM judged";
+
+/// With weights of documents.
+const WEIGHTED: &str =
+    "SELECT query_id, doc_id, relevance, a, b, q_mood, doc_id / 2.0 AS doc_weight FROM judged";
 
 pub const WITHOUT_MOOD: &str = "SELECT query_id, doc_id, relevance, a, b FROM judged";
 
@@ -39,6 +47,26 @@ pub struct Sample {
     pub bytes: Vec<u8>,
 }
 
+/// Options of models of documents with weights.
+const WEIGHTED_CASES: &[(&str, &str)] = &[
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "pair_weights": "gain"}"#),
+    ("list_net", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),
+    ("regression", r#"{"penalty": "ball", "smoothing": "knn", "neighbors": 2}"#),
+];
+
+/// Options of models whose query features are a number, a category and an order.
+const MIXED_CASES: &[(&str, &str)] = &[
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 2, "novel_neighbors": 4, "bandwidth": "rate"}"#),
+    (
+        "q_svm",
+        r#"{"lambda": 0.01, "neighbors": 3, "fit_at": "query_time", "prior": "global", "query_distance": {"q_wish": "kendall"}}"#,
+    ),
+    (
+        "knn_svm",
+        r#"{"lambda": 0.01, "neighbors": 2, "query_distance": {"q_wish": "overlap", "q_mood": "overlap"}}"#,
+    ),
+];
+
 /// Algorithm and options of each model, beside the kernels.
 const CASES: &[(&str, &str)] = &[
     ("rank_svm", r#"{"lambda": 0.01}"#),
@@ -53,6 +81,12 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "bandwidth": 0.5, "loss": "psi"}"#),
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "loss": "squared_hinge", "query_features": "mean"}"#),
+    (
+        "q_svm",
+        r#"{"lambda": 0.01, "neighbors": 2, "novel_neighbors": 4, "bandwidth": "rate", "pair_weights": "grade", "scale": "max_norm"}"#,
+    ),
+    ("rank_svm", r#"{"lambda": 0.01, "scale": "max_norm"}"#),
+    ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "query_features": "mean", "query_distance": "learned"}"#),
     ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
     ("knn_svm", r#"{"lambda": 0.01, "form": "ranking", "neighbors": 2}"#),
     ("indv_svm", r#"{"lambda": 0.01}"#),
@@ -70,7 +104,17 @@ const CASES: &[(&str, &str)] = &[
         "list_net",
         r#"{"penalty": "ball", "radius": 2, "smoothing": "knn", "neighbors": 2, "kernel": "gaussian", "landmarks": 4}"#,
     ),
+    ("list_net", r#"{"penalty": "sphere", "radius": 2, "smoothing": "knn", "neighbors": 2}"#),
+    ("regression", r#"{"penalty": "l1", "lambda": 0.001, "smoothing": "knn", "neighbors": 2}"#),
+    (
+        "direct",
+        r#"{"penalty": "l1", "lambda": 0.001, "smoothing": "knn", "neighbors": 2, "bound": "convex"}"#,
+    ),
     ("slam", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),
+    (
+        "rank_svm",
+        r#"{"lambda": 0.01, "loss": "svm_map", "threshold": 1, "smoothing": "knn", "neighbors": 2}"#,
+    ),
     (
         "slam",
         r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3, "measure": "map", "prior": "zero"}"#,
@@ -85,8 +129,14 @@ const CASES: &[(&str, &str)] = &[
         "direct",
         r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "convex", "diversify_by": "doc_id"}"#,
     ),
+    (
+        "direct",
+        r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "bound": "minimum", "measure": "eru"}"#,
+    ),
+    ("direct", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "solver": "stochastic"}"#),
     ("smooth_grad", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
     ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2}"#),
+    ("matching", r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "slot_costs": [3, 1, 0.5, 0.1]}"#),
     ("eigen_rank", r#"{"components": 1, "smoothing": "gaussian", "neighbors": 3}"#),
     (
         "eigen_rank",
@@ -119,17 +169,23 @@ pub fn samples(connection: &Connection) -> Vec<Sample> {
     for algorithm in ALGORITHMS {
         assert!(cases.iter().any(|(name, _)| *name == algorithm.name), "no model of '{}'", algorithm.name);
     }
-    cases.into_iter().map(|(algorithm, options)| sample(connection, algorithm, &options)).collect()
+    let sources = [(MIXED_CASES, "judged"), (WEIGHTED_CASES, WEIGHTED)];
+    let of_sources =
+        sources.iter().flat_map(|(cases, source)| cases.iter().map(move |case| (case.0, case.1, *source)));
+    let others = cases.iter().map(|(algorithm, options)| {
+        let source = match *algorithm {
+            "auto" => MANY,
+            "matching" => SLOTS,
+            "cofi_rank" => "ratings",
+            _ if options.contains("mean\"") => WITHOUT_MOOD,
+            _ => WITH_MOOD,
+        };
+        (*algorithm, options.as_str(), source)
+    });
+    others.chain(of_sources).map(|case| sample(connection, case)).collect()
 }
 
-fn sample(connection: &Connection, algorithm: &str, options: &str) -> Sample {
-    let source = match algorithm {
-        "auto" => MANY,
-        "matching" => SLOTS,
-        "cofi_rank" => "ratings",
-        _ if options.contains("mean\"") => WITHOUT_MOOD,
-        _ => "judged",
-    };
+fn sample(connection: &Connection, (algorithm, options, source): (&str, &str, &str)) -> Sample {
     let name = format!("{algorithm} {options}");
     let bytes = connection
         .query_row("SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, options), |row| row.get(0))
