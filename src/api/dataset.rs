@@ -1,7 +1,8 @@
 //! Documents with features, query by query, as the caller has them.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::Array2;
 
+use super::features::Features;
 use crate::arrange::ListConstraint;
 use crate::data::{
     self, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind, QueryValue, QueryValues,
@@ -12,68 +13,6 @@ use crate::model::{self, QueryDependent};
 
 /// The name of a data set in messages.
 const SOURCE: &str = "Dataset";
-
-/// Feature values, one row per document.
-///
-/// `f64` is the precision of a REAL column in SQL; NaN means that the value is missing (see the option `missing`). `f32`
-/// takes half the memory and must be finite.
-///
-/// ```
-/// use sqlite_ltr::Features;
-/// use ndarray::array;
-///
-/// let half: Features = array![[0.5_f32, 1.0]].into();
-/// assert_eq!((half.rows(), half.columns()), (1, 2));
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub enum Features {
-    /// Single precision.
-    F32(Array2<f32>),
-    /// Double precision.
-    F64(Array2<f64>),
-}
-
-impl Features {
-    /// Number of documents.
-    pub fn rows(&self) -> usize {
-        match self {
-            Self::F32(array) => array.nrows(),
-            Self::F64(array) => array.nrows(),
-        }
-    }
-
-    /// Number of features.
-    pub fn columns(&self) -> usize {
-        match self {
-            Self::F32(array) => array.ncols(),
-            Self::F64(array) => array.ncols(),
-        }
-    }
-}
-
-impl From<Array2<f64>> for Features {
-    fn from(array: Array2<f64>) -> Self {
-        Self::F64(array)
-    }
-}
-
-impl From<Array2<f32>> for Features {
-    fn from(array: Array2<f32>) -> Self {
-        Self::F32(array)
-    }
-}
-
-impl From<ArrayView2<'_, f64>> for Features {
-    fn from(array: ArrayView2<'_, f64>) -> Self {
-        Self::F64(array.to_owned())
-    }
-}
-
-impl From<ArrayView2<'_, f32>> for Features {
-    fn from(array: ArrayView2<'_, f32>) -> Self {
-        Self::F32(array.to_owned())
-    }
-}
 
 /// One document of a query, for [`Dataset::from_rows`].
 ///
@@ -196,7 +135,7 @@ impl Dataset {
         let features = features.into();
         let query_ids = ids(query_ids);
         check_length("query ids", query_ids.len(), features.rows())?;
-        check_features(&features)?;
+        features.check()?;
         Ok(Self {
             query_features: Array2::default((features.rows(), 0)),
             features,
@@ -583,16 +522,6 @@ fn check_numbers(what: &str, values: &[f64], accepts: impl Fn(f64) -> bool, allo
         None => Ok(()),
         Some(row) => Err(Error::value(format!("{what} of row {row}"), values[row].to_string(), allowed)),
     }
-}
-
-fn check_features(features: &Features) -> Result<()> {
-    let wrong = match features {
-        Features::F32(array) => array.indexed_iter().find(|(_, value)| !value.is_finite()).map(|(at, _)| at),
-        Features::F64(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
-    };
-    let Some((row, column)) = wrong else { return Ok(()) };
-    let got = "a value that is not finite";
-    Err(Error::value(format!("feature {column} of row {row}"), got, "finite numbers, and NaN as f64"))
 }
 
 /// The positions of these names, which are compared without case.

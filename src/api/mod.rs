@@ -1,12 +1,14 @@
 //! The Rust API: data from arrays or rows, training, ranking, measuring. Everything here is re-exported at the crate root.
 
 mod dataset;
+mod features;
 mod handle;
 mod model;
 mod trainer;
 
 pub use crate::evaluate::{FeatureWeight, Part as Contribution};
-pub use dataset::{Dataset, Document, Features};
+pub use dataset::{Dataset, Document};
+pub use features::Features;
 pub use handle::Control;
 pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
 pub use trainer::{AlgorithmInfo, Trainer, algorithms};

@@ -1,0 +1,79 @@
+//! Feature values of documents.
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::error::{Error, Result};
+
+/// Feature values, one row per document.
+///
+/// `f64` is the precision of a REAL column in SQL; NaN means that the value is missing (see the option `missing`). `f32`
+/// takes half the memory and must be finite.
+///
+/// ```
+/// use sqlite_ltr::Features;
+/// use ndarray::array;
+///
+/// let half: Features = array![[0.5_f32, 1.0]].into();
+/// assert_eq!((half.rows(), half.columns()), (1, 2));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum Features {
+    /// Single precision.
+    F32(Array2<f32>),
+    /// Double precision.
+    F64(Array2<f64>),
+}
+
+impl Features {
+    /// Number of documents.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::F32(array) => array.nrows(),
+            Self::F64(array) => array.nrows(),
+        }
+    }
+
+    /// Number of features.
+    pub fn columns(&self) -> usize {
+        match self {
+            Self::F32(array) => array.ncols(),
+            Self::F64(array) => array.ncols(),
+        }
+    }
+
+    /// # Errors
+    /// An infinite value, or NaN in single precision.
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = match self {
+            Self::F32(array) => array.indexed_iter().find(|(_, value)| !value.is_finite()).map(|(at, _)| at),
+            Self::F64(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
+        };
+        let Some((row, column)) = wrong else { return Ok(()) };
+        let got = "a value that is not finite";
+        Err(Error::value(format!("feature {column} of row {row}"), got, "finite numbers, and NaN as f64"))
+    }
+}
+
+impl From<Array2<f64>> for Features {
+    fn from(array: Array2<f64>) -> Self {
+        Self::F64(array)
+    }
+}
+
+impl From<Array2<f32>> for Features {
+    fn from(array: Array2<f32>) -> Self {
+        Self::F32(array)
+    }
+}
+
+impl From<ArrayView2<'_, f64>> for Features {
+    fn from(array: ArrayView2<'_, f64>) -> Self {
+        Self::F64(array.to_owned())
+    }
+}
+
+impl From<ArrayView2<'_, f32>> for Features {
+    fn from(array: ArrayView2<'_, f32>) -> Self {
+        Self::F32(array.to_owned())
+    }
+}
