@@ -104,21 +104,6 @@ fn algorithms(size: usize) -> Vec<Case> {
 
 /// What took many times the limit before it was counted, and what solvers, kernels and results allocate.
 fn large(size: usize) -> Vec<Case> {
-    let small_part = "SELECT * FROM src WHERE query_id < 20";
-    let linear = format!("ltr_train('rank_svm', '{small_part}', '{{\"lambda\": 1, \"name\": \"m\"}}')");
-    let online = format!("ltr_train('perceptron', '{small_part}', '{{\"name\": \"m\"}}')");
-    let rated = "ltr_train('cofi_rank', 'src', '{\"lambda\": 1, \"factors\": 2, \"max_rounds\": 1, \"name\": \"m\"}')";
-    let kernel = "ltr_train('rank_svm', 'src', '{\"lambda\": 1, \"kernel\": \"gaussian\", \"landmarks\": 200, \"name\": \"m\"}')";
-    let local = "ltr_train('q_svm', 'src', '{\"lambda\": 1, \"fit_at\": \"query_time\", \"name\": \"m\"}')";
-    let rank = "SELECT count(*) FROM ltr_rank('m', 'src', '{options}')";
-    let evaluate = "SELECT count(*) FROM ltr_evaluate('m', 'src', '{options}')";
-    let recommend = "SELECT count(*) FROM ltr_recommend('m', 1, '{\"k\": 100000, \"include_seen\": true, \"max_memory\": {limit}}')";
-    let update = "SELECT ltr_update('m', 'src', '{options}')";
-    // The factor of 2000 support documents takes 16 MB.
-    let support =
-        "ltr_train('perceptron', 'src', '{\"kernel\": \"gaussian\", \"budget\": 2000, \"name\": \"m\"}')";
-    let update_one = "SELECT ltr_update('m', 'SELECT * FROM src WHERE query_id = 0', '{options}')";
-    let moved = "SELECT count(*) FROM ltr_rank('m', 'SELECT query_id + 100000 AS query_id, doc_id, f0 + 0.1 AS f0, f1, f2, f3 FROM src', '{options}')";
     vec![
         training("rows", "rank_svm", judged(1000 * size, 10, 10), "\"lambda\": 1,"),
         training("ids", "rank_svm", long_ids(2000 * size, 5000), "\"lambda\": 1,"),
@@ -179,6 +164,27 @@ fn large(size: usize) -> Vec<Case> {
             ratings(60 * size, 300, 30),
             "\"lambda\": 1, \"factors\": 50, \"loss\": \"hinge\", \"max_rounds\": 1,",
         ),
+    ]
+}
+
+/// Calls with a stored model.
+fn with_models(size: usize) -> Vec<Case> {
+    let small_part = "SELECT * FROM src WHERE query_id < 20";
+    let linear = format!("ltr_train('rank_svm', '{small_part}', '{{\"lambda\": 1, \"name\": \"m\"}}')");
+    let online = format!("ltr_train('perceptron', '{small_part}', '{{\"name\": \"m\"}}')");
+    let rated = "ltr_train('cofi_rank', 'src', '{\"lambda\": 1, \"factors\": 2, \"max_rounds\": 1, \"name\": \"m\"}')";
+    let kernel = "ltr_train('rank_svm', 'src', '{\"lambda\": 1, \"kernel\": \"gaussian\", \"landmarks\": 200, \"name\": \"m\"}')";
+    let local = "ltr_train('q_svm', 'src', '{\"lambda\": 1, \"fit_at\": \"query_time\", \"name\": \"m\"}')";
+    let rank = "SELECT count(*) FROM ltr_rank('m', 'src', '{options}')";
+    let evaluate = "SELECT count(*) FROM ltr_evaluate('m', 'src', '{options}')";
+    let recommend = "SELECT count(*) FROM ltr_recommend('m', 1, '{\"k\": 100000, \"include_seen\": true, \"max_memory\": {limit}}')";
+    let update = "SELECT ltr_update('m', 'src', '{options}')";
+    // The factor of 2000 support documents takes 16 MB.
+    let support =
+        "ltr_train('perceptron', 'src', '{\"kernel\": \"gaussian\", \"budget\": 2000, \"name\": \"m\"}')";
+    let update_one = "SELECT ltr_update('m', 'SELECT * FROM src WHERE query_id = 0', '{options}')";
+    let moved = "SELECT count(*) FROM ltr_rank('m', 'SELECT query_id + 100000 AS query_id, doc_id, f0 + 0.1 AS f0, f1, f2, f3 FROM src', '{options}')";
+    vec![
         with_model("rank", &linear, rank, judged(1000 * size, 40, 2)),
         with_model("rank, kernel", kernel, rank, judged(100 * size, 40, 4)),
         with_model("rank, new queries", local, moved, judged(60 * size, 10, 4)),
@@ -196,7 +202,7 @@ fn connect() -> Connection {
 }
 
 fn cases(size: usize) -> Vec<Case> {
-    algorithms(size).into_iter().chain(large(size)).collect()
+    algorithms(size).into_iter().chain(large(size)).chain(with_models(size)).collect()
 }
 
 /// Peak and current resident bytes; `None` if the system does not tell.

@@ -18,7 +18,7 @@ use crate::loss::PairWeights;
 use crate::math::lanes::{self, LANES, Lanes};
 
 /// Largest absolute value of k and h, 2^300: sums of weighted losses stay finite.
-const LARGEST_LEVEL: f64 = 2.037035976334486e90;
+const LARGEST_LEVEL: f64 = 2.037_035_976_334_486e90;
 
 /// Operations, for [`Ticks`], of the sums with one block of a row.
 const ROW_COST: usize = 32;
