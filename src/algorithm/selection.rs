@@ -335,13 +335,16 @@ impl Searched {
         Self { name, advice: None, used, limits: (0.0, f64::INFINITY), center: None }
     }
 
-    /// A value and two beyond it, as a list. Values with a smallest one are whole numbers.
+    /// The value between another one and two beyond it, as a list: so it is no end of the next candidates. Values with a
+    /// smallest one are whole numbers.
     fn from(&self, value: f64, factor: f64) -> String {
         let (low, high) = self.limits;
-        let next =
-            |x: &f64| if low > 0.0 { (x + (factor - 1.0).signum()).clamp(low, high) } else { x * factor };
+        let step = |x: f64, factor: f64| {
+            if low > 0.0 { (x + (factor - 1.0).signum()).clamp(low, high) } else { x * factor }
+        };
+        let beyond = std::iter::successors(Some(value), |x| Some(step(*x, factor))).take(3);
         let mut values: Vec<String> =
-            std::iter::successors(Some(value), |x| Some(next(x))).take(3).map(significant).collect();
+            std::iter::once(step(value, 1.0 / factor)).chain(beyond).map(significant).collect();
         values.dedup();
         values.join(", ")
     }
@@ -378,13 +381,13 @@ mod tests {
         let warning = |chosen: usize, searched: Searched| selection(&curve, chosen).warning(&searched);
         assert_eq!(
             warning(2, Searched::new("lambda", 0.001)).unwrap(),
-            "lambda 0.001 is the smallest of 3 candidates, 0.001 to 1000; a smaller one may be better: set \"lambda\": [0.001, \
-             0.0001, 0.00001]"
+            "lambda 0.001 is the smallest of 3 candidates, 0.001 to 1000; a smaller one may be better: set \"lambda\": [0.01, \
+             0.001, 0.0001, 0.00001]"
         );
         assert_eq!(
             warning(0, Searched::new("radius", 1000.0)).unwrap(),
-            "radius 1000 is the largest of 3 candidates, 1000 to 0.001; a larger one may be better: set \"radius\": [1000, \
-             10000, 100000]"
+            "radius 1000 is the largest of 3 candidates, 1000 to 0.001; a larger one may be better: set \"radius\": [100, \
+             1000, 10000, 100000]"
         );
         assert_eq!(warning(1, Searched::new("lambda", 1.0)), None);
         let flat = selection(&[(100.0, 0.3), (10.0, 0.3), (1.0, 0.2)], 0);
@@ -398,7 +401,7 @@ mod tests {
         let components = Searched { limits: (1.0, 8.0), ..Searched::new("components", 7.0) };
         assert_eq!(
             (components.from(7.0, 10.0), components.from(3.0, 0.1)),
-            ("7, 8".into(), "3, 2, 1".into())
+            ("6, 7, 8".into(), "4, 3, 2, 1".into())
         );
         assert_eq!(warning(2, limited), None);
         assert_eq!(selection(&curve[..1], 0).warning(&Searched::new("lambda", 1.0)), None);

@@ -22,6 +22,6 @@ pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
-pub use query_value::QueryValue;
+pub use query_value::{QueryValue, text_number};
 pub use ratings::Ratings;
 pub use scaling::{Scaling, ScalingKind};

@@ -51,9 +51,9 @@ impl Encoding {
     ) -> Result<(Self, Comparison), (Option<usize>, String)> {
         let is_order = |cell: &Cell<'_>| matches!(cell, Cell::Text(_)) && cell.order().is_some();
         let comparison = given.unwrap_or_else(|| {
-            let text = |cell: &Cell<'_>| matches!(cell, Cell::Text(_));
+            let number = |cell: Cell<'_>| matches!(cell, Cell::Missing) || cell.number().is_some();
             match () {
-                () if !ticking(values.clone()).any(|cell| text(&cell)) => Comparison::Euclidean,
+                () if ticking(values.clone()).all(number) => Comparison::Euclidean,
                 () if ticking(values.clone()).any(|cell| is_order(&cell)) => Comparison::Mallows,
                 () => Comparison::Overlap,
             }
@@ -79,7 +79,7 @@ impl Encoding {
     fn number<'a>(values: impl Iterator<Item = Cell<'a>>) -> Self {
         let (mut sum, mut count) = (0.0, 0_usize);
         for value in values {
-            if let Cell::Number(value) = value {
+            if let Some(value) = value.number() {
                 sum += value;
                 count += 1;
             }
@@ -113,11 +113,11 @@ impl Encoding {
     pub fn push(&self, value: Cell<'_>, missing: Missing, row: &mut Vec<f64>) -> Result<(), Refused> {
         let refuse = |allowed: &str| Refused { found: value.describe(), allowed: allowed.to_owned() };
         match self {
-            Self::Number { mean, .. } => row.push(match value {
-                Cell::Number(value) => value,
-                Cell::Missing if missing == Missing::Zero => 0.0,
-                Cell::Missing => *mean,
-                Cell::Text(_) => return Err(refuse("numbers")),
+            Self::Number { mean, .. } => row.push(match (value, value.number()) {
+                (_, Some(value)) => value,
+                (Cell::Missing, _) if missing == Missing::Zero => 0.0,
+                (Cell::Missing, _) => *mean,
+                _ => return Err(refuse("numbers")),
             }),
             Self::Category(known) => {
                 let index = known.binary_search(&value.category());
@@ -207,4 +207,29 @@ fn items<'a>(values: impl Iterator<Item = Cell<'a>>) -> Result<Vec<Id>, String> 
 /// An error about the value of a query.
 pub fn refuse_value(place: &str, name: &str, problem: &str) -> Error {
     Error::Data(format!("{place} \"{name}\" is {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(texts: &[&str], given: Option<Comparison>) -> (Encoding, Comparison) {
+        Encoding::fit(texts.iter().map(|text| Cell::Text(text)), given).unwrap_or_else(|(_, problem)| panic!("{problem}"))
+    }
+
+    #[test]
+    fn texts_are_numbers_only_if_all_are_and_no_distance_is_given() {
+        let (encoding, comparison) = fit(&["1", "3"], None);
+        assert_eq!((encoding, comparison), (Encoding::Number { mean: 2.0, center: 0.0, factor: 1.0 }, Comparison::Euclidean));
+        for (texts, given) in [
+            (["007", "7", "A"], None),
+            (["1e5", "100000", "zz"], None),
+            ([" 7", "7 ", "7"], Some(Comparison::Overlap)),
+        ] {
+            let (encoding, comparison) = fit(&texts, given);
+            assert_eq!(comparison, Comparison::Overlap);
+            let expected = distinct(texts.iter().map(|text| Id::text(text)));
+            assert_eq!((expected.len(), encoding), (3, Encoding::Category(expected)));
+        }
+    }
 }

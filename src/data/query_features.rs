@@ -125,9 +125,8 @@ impl QueryFeatureRule {
         for (column, encoding) in self.encodings.iter_mut().enumerate() {
             let Encoding::Number { mean, center, factor } = encoding else { continue };
             let value = |query| match raw.cell(query, column) {
-                Cell::Number(value) => value,
                 Cell::Missing if data.missing == Missing::Zero => 0.0,
-                _ => *mean,
+                cell => cell.number().unwrap_or(*mean),
             };
             (*center, *factor) = standard(&(0..data.n_queries()).map(value).collect::<Vec<f64>>());
         }

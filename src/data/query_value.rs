@@ -20,7 +20,8 @@ pub enum QueryValue {
     Missing,
     /// A finite number.
     Number(f64),
-    /// A category; or an order of items from first to last, as a JSON array of texts or numbers.
+    /// A category; or an order of items from first to last, as a JSON array of texts or numbers; or a number, if all values
+    /// of the query feature are numbers and the option `query_distance` does not name it.
     Text(Box<str>),
 }
 
@@ -29,6 +30,11 @@ impl QueryValue {
     pub fn order(items: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let items = items.into_iter().map(|item| Value::String(item.into())).collect();
         Self::Text(Value::Array(items).to_string().into())
+    }
+
+    /// Whether it is missing, a number, or a text that is a finite number.
+    pub(crate) fn is_number(&self) -> bool {
+        *self == Self::Missing || self.cell().number().is_some()
     }
 
     /// Bytes on the heap.
@@ -67,6 +73,13 @@ impl From<String> for QueryValue {
     }
 }
 
+/// The number in a text (rule 3.1). Words such as `inf` and `nan` are not numbers.
+pub fn text_number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    if numeric { text.parse().ok() } else { None }
+}
+
 /// A borrowed [`QueryValue`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell<'a> {
@@ -76,7 +89,16 @@ pub(super) enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// The category, which is equal for equal values; that of missing values is NULL.
+    /// The number, or the finite number in a text.
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Self::Missing => None,
+            Self::Number(value) => Some(value),
+            Self::Text(text) => text_number(text).filter(|number| number.is_finite()),
+        }
+    }
+
+    /// The category, which is equal for equal values; that of missing values is NULL. Text stays text: '007' is not '7'.
     pub fn category(self) -> Id {
         match self {
             Self::Missing => Id::Null,

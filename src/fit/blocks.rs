@@ -107,9 +107,11 @@ fn list_block(rows: Rows, judged: Judged<'_>, loss: &ListLoss) -> Result<QueryBl
 impl TrainingBlocks {
     /// The judgments of a training set with scaled features.
     pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
+        // Losses of scores pull equal labels together. That is no judgment if no query has different ones.
+        let differ = (0..data.n_queries()).any(|query| loss::pair_count(data.labels(query)) > 0);
         let size = |query: usize| {
             let labels = data.labels(query);
-            if loss.is_informative(labels, data.doc_weights(query)) { labels.len() as u32 } else { 0 }
+            if differ && loss.is_informative(labels, data.doc_weights(query)) { labels.len() as u32 } else { 0 }
         };
         let sizes = (0..data.n_queries()).map(size).collect();
         let format = BlockFormat {

@@ -51,13 +51,16 @@ impl LinearPrior {
             of.iter().filter(|name| lacks(other, name)).cloned().collect()
         };
         let (missing, unknown) = (differing(&self.features, names), differing(names, &self.features));
-        let listed = |what: &str, names: &[String]| format!("{what} {}", shorten(&names.join(", ")));
-        let problems: Vec<String> =
-            [("the source lacks the model's features", missing), ("the model has no features", unknown)]
-                .iter()
-                .filter(|(_, names)| !names.is_empty())
-                .map(|(what, names)| listed(what, names))
-                .collect();
+        let listed = |names: &[String]| shorten(&names.join(", "));
+        let mut problems = Vec::new();
+        if !missing.is_empty() {
+            let listed = listed(&missing);
+            problems.push(format!("the source lacks the model's features {listed}; add them, or train the prior without them"));
+        }
+        if !unknown.is_empty() {
+            let ignore = shorten(&serde_json::json!({ "columns": { "ignore": unknown } }).to_string());
+            problems.push(format!("the model has no features {}; set the option {ignore}", listed(&unknown)));
+        }
         if !problems.is_empty() {
             return Err(problems.join("; "));
         }

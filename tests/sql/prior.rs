@@ -114,10 +114,14 @@ fn data_without_information_return_the_prior() {
     assert_eq!(weights(&connection, "same"), expected);
     // 2. Equal grades have no pairs: a warning in place of the refusal.
     let flat = "SELECT * FROM small WHERE relevance = 1";
-    for algorithm in ["rank_svm", "slam", "q_svm"] {
-        let report = train(&connection, algorithm, flat, &json!({"name": "flat", "prior": "@large"}));
+    for algorithm in ["rank_svm", "slam", "q_svm", "list_net", "regression"] {
+        let report =
+            train(&connection, algorithm, flat, &json!({"name": "flat", "prior": "@large", "lambda": 0.01}));
         let warning = report["warnings"][0].as_str().unwrap();
         assert!(warning.ends_with("the model is its prior"), "{report}");
+        if algorithm != "q_svm" {
+            assert_eq!(weights(&connection, "flat"), expected, "{algorithm}");
+        }
     }
     let report = train(&connection, "rank_svm", flat, &json!({"name": "flat", "prior": "@large"}));
     assert_eq!(report["prior_model"], json!({"name": "large", "version": 1}));
@@ -136,6 +140,10 @@ fn the_report_names_the_version_and_equal_bytes_give_equal_bytes() {
     let first = train(&connection, "rank_svm", "small", &options("@large@1", "first"));
     assert_eq!(first["prior_model"], json!({"name": "large", "version": 1}));
     assert_ne!(weights(&connection, "newest"), weights(&connection, "first"));
+    // The BLOB has neither the name nor the number of its prior.
+    train(&connection, "rank_svm", "large", &json!({"name": "copy", "lambda": 0.01}));
+    train(&connection, "rank_svm", "small", &options("@copy", "of_copy"));
+    assert_eq!(bytes(&connection, "of_copy"), bytes(&connection, "first"));
     // The first version becomes the third: another number, the same bytes.
     train(&connection, "rank_svm", "large", &large);
     connection.execute_batch("UPDATE ltr_models SET name = 'older' WHERE name = 'newest'").unwrap();
@@ -185,7 +193,9 @@ fn other_models_and_other_features_are_refused() {
     let other =
         "SELECT query_id, doc_id, relevance, x0, x1 AS other, x2, x3, x4, x5, x6, x7, x8, x9, x10 FROM small";
     let error = refusal(&connection, "rank_svm", other, &prior);
-    let expected = "prior \"@large\": the source lacks the model's features x1, x11; the model has no features other; give both";
+    let expected =
+        "the source lacks the model's features x1, x11; add them, or train the prior without them; the model has no features other; set the \
+         option {\"columns\":{\"ignore\":[\"other\"]}}";
     assert!(error.contains(expected), "{error}");
     for (options, reason) in [
         (json!({"prior": "@large", "scale": "none"}), "option 'scale' has no effect with prior \"@name\""),
@@ -221,4 +231,20 @@ fn a_prior_beats_both_little_data_and_the_other_market() {
     }
     let [alone, large, both] = sums;
     assert!(both > alone + 0.005 && both > large + 0.005, "{sums:?}");
+}
+
+/// Weights of queries that no number of the objective shows beside the penalty: the gap says so, and the report with it.
+#[test]
+fn a_large_gap_is_never_converged() {
+    let connection = markets(6);
+    for (weight, options) in [("1e20", json!({"lambda": 0.1})), ("1", json!({"lambda": 1e-21}))] {
+        let mut options = options;
+        options["name"] = json!("wide");
+        let source = format!("SELECT *, {weight} AS doc_weight FROM small WHERE query_id < 3");
+        let report = train(&connection, "rank_svm", &source, &options);
+        let gap = report["largest_relative_gap"].as_f64().unwrap();
+        assert_eq!(report["unconverged"] == 0, gap <= 1e-5, "{report}");
+        let warned = report["warnings"].to_string().contains("stopped before the tolerance was reached");
+        assert_eq!(report["unconverged"] == 1, warned, "{report}");
+    }
 }

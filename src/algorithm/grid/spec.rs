@@ -132,6 +132,8 @@ impl GridSpec {
             if smoothing.kind == SmoothingKind::Individual { HeldOut::Documents } else { HeldOut::Queries };
         let mut given = Map::from_iter([("kernel".to_owned(), given_kernel)]);
         given.extend(loss_parameters(loss_def, params));
+        let of_metric = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
+        given.extend(of_metric.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))));
         let spec = Self {
             smoothing,
             query_features: params.choice("query_features")?,
@@ -205,10 +207,7 @@ impl GridSpec {
     /// A result of the stored prior, whose problem names it.
     pub(super) fn in_prior<T>(&self, result: Result<T, String>) -> Result<T> {
         let name = self.prior_name.as_deref().unwrap_or_default();
-        result.map_err(|problem| {
-            let way_out = "give both trainings the same features, for instance by the option 'columns'";
-            Error::Data(format!("prior \"@{name}\": {problem}; {way_out}"))
-        })
+        result.map_err(|problem| Error::Data(format!("prior \"@{name}\": {problem}")))
     }
 
     /// Whether a function of all queries is fitted first, as the prior or as the start of the solver.
@@ -241,8 +240,8 @@ impl GridSpec {
             set(key, value.clone());
         }
         if kind != SmoothingKind::Uniform || self.prior != Prior::Zero {
-            let name = self.prior_name.as_ref().map(|name| format!("@{name}"));
-            set("prior", json!(name.as_deref().unwrap_or(self.prior.name())));
+            // The name of a stored model is in the report only: the model does not depend on it.
+            set("prior", json!(self.prior.name()));
         }
         if self.weighting != Weighting::Queries {
             set("weighting", json!(self.weighting.name()));

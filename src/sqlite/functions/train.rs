@@ -289,10 +289,13 @@ impl Request {
         let columns = roles.training_columns(&read_report.ignored);
         let card = card(self.algorithm, &**training, (features, read_report.means), &summary, &trained)?;
         let card = Card { columns, ..card };
-        let settings = card.settings.clone();
+        let mut settings = card.settings.clone();
         let mut warnings = warnings(&trained, &checks, leakage);
         warnings.extend(roles_warnings);
         warnings.extend(other_preset(self.algorithm, &settings));
+        if let Some(name) = input.prior {
+            settings["prior"] = json!(format!("@{name}"));
+        }
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let model = Model::new(card, trained.scaling, trained.ranker);
         let encoded = Encoded::new(model, self.limits.memory())?;

@@ -3,7 +3,7 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use crate::data::{Id, QueryValue};
+use crate::data::{Id, QueryValue, text_number};
 use crate::error::{Error, Result, shorten};
 
 /// A value that an SQL function returns.
@@ -73,16 +73,9 @@ pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
     match value {
         ValueRef::Real(value) => Some(value),
         ValueRef::Integer(value) => Some(value as f64),
-        ValueRef::Text(bytes) => text_number(bytes),
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(text_number),
         ValueRef::Null | ValueRef::Blob(_) => None,
     }
-}
-
-/// The number in a text (rule 3.1). Words such as `inf` and `nan` are not numbers.
-fn text_number(bytes: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(bytes).ok()?.trim();
-    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    if numeric { text.parse().ok() } else { None }
 }
 
 /// A value for messages.
@@ -210,13 +203,12 @@ fn query_entry(value: &serde_json::Value) -> Option<QueryValue> {
     }
 }
 
-/// A query feature in a column of its own. Text that is a well-formed number is a number.
+/// A query feature in a column of its own. Text stays text: the other values of its column decide whether it is a number.
 pub fn query_value(value: ValueRef<'_>) -> Option<QueryValue> {
-    match (value, number_of(value)) {
-        (ValueRef::Null, _) => Some(QueryValue::Missing),
-        (_, Some(number)) => number.is_finite().then_some(QueryValue::Number(number)),
-        (ValueRef::Text(bytes), None) => std::str::from_utf8(bytes).ok().map(QueryValue::from),
-        _ => None,
+    match value {
+        ValueRef::Null => Some(QueryValue::Missing),
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().map(QueryValue::from),
+        other => number_of(other).filter(|number| number.is_finite()).map(QueryValue::Number),
     }
 }
 

@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
         let found = self.value(row, column)?;
         let rule = self.spec.model.and_then(|model| model.ranker.query_rule());
         let is_number = rule.is_some_and(|rule| rule.is_number(position));
-        let value = query_value(found).filter(|value| !(is_number && matches!(value, QueryValue::Text(_))));
+        let value = query_value(found).filter(|value| !is_number || value.is_number());
         let allowed = if is_number { "finite numbers" } else { "finite numbers and text in UTF-8" };
         value.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(found))))
     }
