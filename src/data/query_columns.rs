@@ -214,13 +214,17 @@ mod tests {
     use super::*;
 
     fn fit(texts: &[&str], given: Option<Comparison>) -> (Encoding, Comparison) {
-        Encoding::fit(texts.iter().map(|text| Cell::Text(text)), given).unwrap_or_else(|(_, problem)| panic!("{problem}"))
+        Encoding::fit(texts.iter().map(|text| Cell::Text(text)), given)
+            .unwrap_or_else(|(_, problem)| panic!("{problem}"))
     }
 
     #[test]
     fn texts_are_numbers_only_if_all_are_and_no_distance_is_given() {
         let (encoding, comparison) = fit(&["1", "3"], None);
-        assert_eq!((encoding, comparison), (Encoding::Number { mean: 2.0, center: 0.0, factor: 1.0 }, Comparison::Euclidean));
+        assert_eq!(
+            (encoding, comparison),
+            (Encoding::Number { mean: 2.0, center: 0.0, factor: 1.0 }, Comparison::Euclidean)
+        );
         for (texts, given) in [
             (["007", "7", "A"], None),
             (["1e5", "100000", "zz"], None),
@@ -228,7 +232,7 @@ mod tests {
         ] {
             let (encoding, comparison) = fit(&texts, given);
             assert_eq!(comparison, Comparison::Overlap);
-            let expected = distinct(texts.iter().map(|text| Id::text(text)));
+            let expected = categories(texts.iter().map(|text| Cell::Text(text)));
             assert_eq!((expected.len(), encoding), (3, Encoding::Category(expected)));
         }
     }

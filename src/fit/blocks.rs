@@ -111,7 +111,11 @@ impl TrainingBlocks {
         let differ = (0..data.n_queries()).any(|query| loss::pair_count(data.labels(query)) > 0);
         let size = |query: usize| {
             let labels = data.labels(query);
-            if differ && loss.is_informative(labels, data.doc_weights(query)) { labels.len() as u32 } else { 0 }
+            if differ && loss.is_informative(labels, data.doc_weights(query)) {
+                labels.len() as u32
+            } else {
+                0
+            }
         };
         let sizes = (0..data.n_queries()).map(size).collect();
         let format = BlockFormat {

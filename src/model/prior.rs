@@ -55,7 +55,9 @@ impl LinearPrior {
         let mut problems = Vec::new();
         if !missing.is_empty() {
             let listed = listed(&missing);
-            problems.push(format!("the source lacks the model's features {listed}; add them, or train the prior without them"));
+            problems.push(format!(
+                "the source lacks the model's features {listed}; add them, or train the prior without them"
+            ));
         }
         if !unknown.is_empty() {
             let ignore = shorten(&serde_json::json!({ "columns": { "ignore": unknown } }).to_string());

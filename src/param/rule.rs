@@ -135,7 +135,9 @@ impl fmt::Display for Rule {
             Self::Texts => f.write_str("a text or an array of texts"),
             Self::OneOf([only]) => write!(f, "only \"{only}\""),
             Self::OneOf(words) => write!(f, "one of {}", quoted(words)),
-            Self::OneOfOrModel(words) => write!(f, "one of {} (a stored model; the @ belongs to it)", quoted(words)),
+            Self::OneOfOrModel(words) => {
+                write!(f, "one of {} (a stored model; the @ belongs to it)", quoted(words))
+            }
             Self::Bytes => f.write_str("a whole number of bytes from 1"),
             Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
             Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
