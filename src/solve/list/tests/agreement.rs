@@ -27,7 +27,8 @@ proptest! {
                 let problem = if centered { problem.clone().with_center(center(dim)).unwrap() } else { problem.clone() };
                 let lambda = [10f64.powi(power)];
                 let bundle = fits(&problem, &lambda, &BUNDLE, 1e-9).pop().unwrap().report;
-                assert_eq!(bundle.stop, Stop::Converged, "{bundle:?}");
+                // A tiny objective ends at the rounding of the first one.
+                assert!(bundle.stop == Stop::Converged || bundle.gap <= 1e-11, "{bundle:?}");
                 for solver in exact(problem.shape()) {
                     let Solution { w, report } = fits(&problem, &lambda, solver, 1e-8).pop().unwrap();
                     assert!(report.stop == Stop::Converged, "{}: {:?}", solver.name, report.stop);
