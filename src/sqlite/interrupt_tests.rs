@@ -185,6 +185,16 @@ fn fits_of_new_queries_stop_at_every_check() {
     }
 }
 
+/// Comparing a query with the 12 training queries can be interrupted at each of them.
+#[test]
+fn neighbors_stop_at_every_training_query() {
+    let connection = connect();
+    rows(&connection, "SELECT ltr_train('q_svm', 'm', '{\"lambda\": 0.1}')").unwrap();
+    let sql = r#"SELECT * FROM ltr_neighbors('q_svm', json_array(0.5, 'kind 1', '["z","x"]'))"#;
+    let interrupted = assert_interruptible(&connection, sql);
+    assert!(interrupted >= 12, "{interrupted}");
+}
+
 /// A training or an update that is interrupted stores nothing; one that is not stores one version.
 #[test]
 fn an_interrupted_call_stores_nothing() {
