@@ -179,10 +179,6 @@ fn with_models(size: usize) -> Vec<Case> {
     let evaluate = "SELECT count(*) FROM ltr_evaluate('m', 'src', '{options}')";
     let recommend = "SELECT count(*) FROM ltr_recommend('m', 1, '{\"k\": 100000, \"include_seen\": true, \"max_memory\": {limit}}')";
     let update = "SELECT ltr_update('m', 'src', '{options}')";
-    // The factor of 2000 support documents takes 16 MB.
-    let support =
-        "ltr_train('perceptron', 'src', '{\"kernel\": \"gaussian\", \"budget\": 2000, \"name\": \"m\"}')";
-    let update_one = "SELECT ltr_update('m', 'SELECT * FROM src WHERE query_id = 0', '{options}')";
     let moved = "SELECT count(*) FROM ltr_rank('m', 'SELECT query_id + 100000 AS query_id, doc_id, f0 + 0.1 AS f0, f1, f2, f3 FROM src', '{options}')";
     vec![
         with_model("rank", &linear, rank, judged(1000 * size, 40, 2)),
@@ -190,7 +186,6 @@ fn with_models(size: usize) -> Vec<Case> {
         with_model("rank, new queries", local, moved, judged(60 * size, 10, 4)),
         with_model("evaluate", &linear, evaluate, judged(4000 * size, 10, 2)),
         with_model("update", &online, update, judged(1000 * size, 10, 10)),
-        with_model("update, kernel", support, update_one, judged(100, 40, 4)),
         with_model("recommend", rated, recommend, ratings(20000 * size, 200_000, 2)),
     ]
 }

@@ -4,7 +4,7 @@ use sqlite_ltr::internals::kernel::Basis;
 use sqlite_ltr::internals::model::{RoundRecord, encode_header};
 
 use super::parts::{Change, Online, Opened};
-use super::{MODELS, connect, fit, refusal, use_it};
+use super::{MODELS, assert_modest, connect, fit, refusal, use_it};
 
 /// A valid round.
 const ROUND: RoundRecord = RoundRecord { loss: 0.5, surrogate: 0.5, active_documents: 1 };
@@ -31,6 +31,32 @@ const WRONG_SUPPORT: &[Change<Online>] = &[
         o.progress.support = Some(Basis::new(kernel, &[], 1, 0));
     }),
 ];
+
+/// The factor of 3000 support documents takes 36 MB.
+#[test]
+fn an_update_reserves_the_factor_of_support_documents_before_it_is_made() {
+    const COUNT: usize = 3000;
+    let connection = connect();
+    // 1. A stored model with many support documents.
+    let train =
+        r#"SELECT ltr_train('perceptron', 'judged', '{"kernel": {"gaussian": {"gamma": 1}}, "name": "m"}')"#;
+    connection.query_row(train, [], |_| Ok(())).expect("a model");
+    let model: Vec<u8> =
+        connection.query_row("SELECT model FROM ltr_models", [], |row| row.get(0)).expect("the model");
+    let mut opened = Opened::new(&model);
+    let Online { mut rules, mut progress } = opened.online();
+    let kernel = progress.support.as_ref().expect("documents").kernel().clone();
+    rules.budget = Some(COUNT);
+    (progress.weights, progress.sum) = (vec![0.0; COUNT], vec![0.0; COUNT]);
+    progress.support = Some(Basis::new(kernel, &vec![0.5; 2 * COUNT], COUNT, 2));
+    opened.parts.ranker = encode_header(&Online { rules, progress }).expect("bytes");
+    connection.execute("UPDATE ltr_models SET model = ?1", [opened.seal()]).expect("an update");
+    // 2. It is refused by the limit, and nothing large was allocated.
+    let update = r#"SELECT ltr_update('m', 'judged', '{"max_memory": 10000000}')"#;
+    let error = connection.query_row(update, [], |_| Ok(())).expect_err("a refusal").to_string();
+    assert!(error.contains("3000 support documents needs") && error.contains("max_memory"), "{error}");
+    assert_modest();
+}
 
 #[test]
 fn sealed_online_models_with_wrong_support_documents_are_refused() {
