@@ -116,15 +116,7 @@ fn reference(case: &Case, lambda: f64, center: Option<&[f64]>, tolerance: f64) -
     case.each_pair(|c, z| pairs.push((c, z.to_vec())));
     pairs.retain(|(c, _)| *c > 0.0);
     if pairs.is_empty() {
-        return SolveReport {
-            stop: Stop::Empty,
-            iterations: 0,
-            objective: 0.0,
-            gap: 0.0,
-            steps: Vec::new(),
-            eigenfunctions: Vec::new(),
-            default_start: None,
-        };
+        return SolveReport::new(Stop::Empty, 0, 0.0, 0.0, Vec::new());
     }
     let total: f64 = pairs.iter().map(|(c, _)| c).sum();
     let center = center.map_or_else(|| vec![0.0; case.dim], <[f64]>::to_vec);
@@ -135,15 +127,7 @@ fn reference(case: &Case, lambda: f64, center: Option<&[f64]>, tolerance: f64) -
     assert!((plain - objective).abs() <= 1e-9 * plain + 1e-11 * total, "{plain} is not {objective}");
     let converged = gap <= tolerance * objective.max(1e-9 * total);
     let stop = if converged { Stop::Converged } else { Stop::Stalled };
-    SolveReport {
-        stop,
-        iterations,
-        objective,
-        gap,
-        steps: Vec::new(),
-        eigenfunctions: Vec::new(),
-        default_start: None,
-    }
+    SolveReport::new(stop, iterations, objective, gap, Vec::new())
 }
 
 #[test]

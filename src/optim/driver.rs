@@ -69,18 +69,7 @@ pub fn iterate<M: Method>(rule: &StopRule, control: &Control, start: impl FnOnce
     };
     let iterations = steps.len() as u32 - 1;
     let Best { w, objective, gap } = method.best();
-    Solution {
-        w: w.to_vec(),
-        report: SolveReport {
-            stop,
-            iterations,
-            objective,
-            gap,
-            steps,
-            eigenfunctions: Vec::new(),
-            default_start: None,
-        },
-    }
+    Solution { w: w.to_vec(), report: SolveReport::new(stop, iterations, objective, gap, steps) }
 }
 
 /// Solves for each parameter; `solve` receives the previous solution. An interrupted path ends with the interrupted

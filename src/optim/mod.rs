@@ -52,6 +52,13 @@ pub struct SolveReport {
     pub default_start: Option<f64>,
 }
 
+impl SolveReport {
+    /// The report of a run without eigenfunctions and other starts.
+    pub fn new(stop: Stop, iterations: u32, objective: f64, gap: f64, steps: Vec<Step>) -> Self {
+        Self { stop, iterations, objective, gap, steps, eigenfunctions: Vec::new(), default_start: None }
+    }
+}
+
 /// State after one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {

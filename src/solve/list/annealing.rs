@@ -142,13 +142,8 @@ impl<'p, 'a> Rounds<'p, 'a> {
         Solution {
             w,
             report: SolveReport {
-                stop,
-                iterations,
-                objective,
-                gap,
-                steps,
-                eigenfunctions: Vec::new(),
                 default_start,
+                ..SolveReport::new(stop, iterations, objective, gap, steps)
             },
         }
     }

@@ -160,15 +160,7 @@ pub fn solve(problem: &PairProblem<'_>, options: &SolveOptions, control: &Contro
     solve_all(problem, &[problem.lambda], options, control).pop().unwrap_or_else(|| {
         // Never taken: a solver returns a solution for each lambda, interrupted or not.
         let (stop, steps) = (Stop::Stalled, Vec::new());
-        let report = SolveReport {
-            stop,
-            iterations: 0,
-            objective: f64::INFINITY,
-            gap: f64::INFINITY,
-            steps,
-            eigenfunctions: Vec::new(),
-            default_start: None,
-        };
+        let report = SolveReport::new(stop, 0, f64::INFINITY, f64::INFINITY, steps);
         Solution { w: vec![0.0; problem.dim], report }
     })
 }

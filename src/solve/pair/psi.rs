@@ -132,15 +132,7 @@ impl<'p, 'a> Descent<'p, 'a> {
     fn at(problem: &'p PairProblem<'a>, w: Vec<f64>) -> Self {
         let objective = certificate(problem, &w);
         let (stop, steps) = (Stop::IterationLimit, Vec::new());
-        let report = SolveReport {
-            stop,
-            iterations: 0,
-            objective,
-            gap: objective,
-            steps,
-            eigenfunctions: Vec::new(),
-            default_start: None,
-        };
+        let report = SolveReport::new(stop, 0, objective, objective, steps);
         Self { problem, began: Instant::now(), w, report, balance: None }
     }
 

@@ -159,15 +159,7 @@ impl<'p> Progress<'p> {
     pub(super) fn finish(self, stop: Stop) -> Solution {
         let (objective, gap) = (self.primal, self.gap());
         let iterations = self.steps.len() as u32;
-        let report = SolveReport {
-            stop,
-            iterations,
-            objective,
-            gap,
-            steps: self.steps,
-            eigenfunctions: Vec::new(),
-            default_start: None,
-        };
+        let report = SolveReport::new(stop, iterations, objective, gap, self.steps);
         Solution { w: lanes::to_vec(&self.w, self.problem.dim()), report }
     }
 

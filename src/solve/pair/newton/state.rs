@@ -167,15 +167,7 @@ pub(super) fn run<'a>(method: &mut impl Newton<'a>, lambda: f64) -> Solution {
     // After a cancellation sums over pairs are incomplete, and any other stop reason is meaningless.
     let stop = if state.control.is_canceled() { Stop::Interrupted } else { stop };
     let (iterations, objective, gap) = (steps.len() as u32, state.best.primal, state.gap());
-    let report = SolveReport {
-        stop,
-        iterations,
-        objective,
-        gap,
-        steps,
-        eigenfunctions: Vec::new(),
-        default_start: None,
-    };
+    let report = SolveReport::new(stop, iterations, objective, gap, steps);
     Solution { w: lanes::to_vec(&state.best.w, state.space.dim), report }
 }
 
