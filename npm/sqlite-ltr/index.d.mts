@@ -1,0 +1,2 @@
+export { getLoadablePath, load, version } from './index.cjs';
+export type { ExtensionHost } from './index.cjs';

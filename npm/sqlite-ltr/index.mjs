@@ -1,0 +1,3 @@
+import api from './index.cjs';
+
+export const { getLoadablePath, load, version } = api;
