@@ -1,0 +1,68 @@
+"""Loads the library into a connection."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from typing import Any, Protocol
+
+
+class Connection(Protocol):
+    """A connection that can load extensions: of `sqlite3`, `apsw` and others with the same two methods."""
+
+    def enable_load_extension(self, enable: bool, /) -> object:
+        """Allow or refuse extensions."""
+
+    def load_extension(self, path: str, /) -> object:
+        """Load an extension."""
+
+
+class PooledConnection(Protocol):
+    """A connection of a pool, as `raw_connection()` of SQLAlchemy returns it."""
+
+    @property
+    def driver_connection(self) -> Any:
+        """The connection of the database driver."""
+
+
+_NO_LOADING = """\
+this Python cannot load SQLite extensions: its module sqlite3 was built without them. Ways out:
+1. the package apsw, which has its own SQLite:
+       pip install apsw
+       import apsw; connection = apsw.Connection("shop.db"); connection.set_busy_timeout(5000)
+       sqlite_ltr.load(connection)
+2. another Python: that of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions"""
+
+
+def loadable_path() -> str:
+    """Return the absolute path of the library, for hosts that load it themselves, such as `datasette --load-extension`.
+
+    The path does not change while the package is installed. It has the ending of the platform: .so, .dylib or .dll.
+    """
+    name = {"win32": "sqlite_ltr.dll", "darwin": "libsqlite_ltr.dylib"}.get(sys.platform, "libsqlite_ltr.so")
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+
+
+def load(connection: Connection | PooledConnection) -> None:
+    """Add the functions `ltr_...` to a connection of `sqlite3` or `apsw`.
+
+    Loading of extensions is switched on for this call only: afterwards SQL cannot load any.
+    A connection of SQLAlchemy's pool works too. Every connection needs its own call.
+
+    Raises:
+        sqlite3.NotSupportedError: this Python cannot load extensions. The message has the ways out.
+        TypeError: `connection` is no connection of sqlite3 or apsw.
+        sqlite3.Error, apsw.Error: those of the host come through as they are, for example of a closed connection.
+    """
+    driver: Any = getattr(connection, "driver_connection", connection)
+    if not hasattr(driver, "enable_load_extension"):
+        if isinstance(driver, sqlite3.Connection):
+            raise sqlite3.NotSupportedError(_NO_LOADING)
+        kind = f"{type(driver).__module__}.{type(driver).__qualname__}"
+        raise TypeError(f"load() takes a connection of sqlite3 or apsw, not {kind}")
+    driver.enable_load_extension(True)
+    try:
+        driver.load_extension(loadable_path())
+    finally:
+        driver.enable_load_extension(False)

@@ -1,0 +1,154 @@
+"""`load`, `loadable_path` and `__version__`, in every kind of connection and Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import apsw
+import pytest
+import sqlalchemy
+
+import sqlite_ltr
+
+ROOT = Path(__file__).resolve().parents[2]
+PRINT_REFUSAL = """\
+import sqlite3, sqlite_ltr
+try:
+    sqlite_ltr.load(sqlite3.connect(":memory:"))
+except sqlite3.NotSupportedError as error:
+    print(error)
+"""
+
+
+def test_version_is_that_of_cargo_toml():
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
+    assert sqlite_ltr.__version__ == version
+    connection = sqlite3.connect(":memory:")
+    sqlite_ltr.load(connection)
+    assert connection.execute("SELECT ltr_version()").fetchone()[0].startswith(version)
+
+
+def test_path_names_the_library():
+    path = Path(sqlite_ltr.loadable_path())
+    assert path.is_absolute()
+    assert path.stat().st_size > 1_000_000
+
+
+def trains_and_ranks(execute):
+    execute("CREATE TABLE judgments(query_id, doc_id, relevance, x, y)")
+    execute(
+        "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99) INSERT INTO judgments "
+        "SELECT i / 10, i % 10, i % 3, i % 3 + (i * 7 % 5) / 10.0, i * 13 % 11 FROM n"
+    )
+    execute("SELECT ltr_train('rank_svm', 'judgments')")
+    ranks = execute("SELECT rank FROM ltr_rank('rank_svm', 'judgments') WHERE query_id = 3 ORDER BY rank").fetchall()
+    return [rank for (rank,) in ranks] == list(range(1, 11))
+
+
+def test_sqlite3():
+    connection = sqlite3.connect(":memory:")
+    sqlite_ltr.load(connection)
+    assert trains_and_ranks(connection.execute)
+
+
+def test_apsw():
+    connection = apsw.Connection(":memory:")
+    sqlite_ltr.load(connection)
+    assert trains_and_ranks(connection.execute)
+
+
+def test_sqlalchemy_on_connect():
+    engine = sqlalchemy.create_engine("sqlite://")
+    sqlalchemy.event.listen(engine, "connect", lambda connection, _record: sqlite_ltr.load(connection))
+    with engine.connect() as connection:
+        assert trains_and_ranks(connection.exec_driver_sql)
+
+
+def test_sqlalchemy_raw_connection():
+    connection = sqlalchemy.create_engine("sqlite://").raw_connection()
+    sqlite_ltr.load(connection)
+    assert trains_and_ranks(connection.cursor().execute)
+
+
+@pytest.mark.parametrize("connect", [sqlite3.connect, apsw.Connection])
+def test_sql_cannot_load_extensions_afterwards(connect):
+    connection = connect(":memory:")
+    sqlite_ltr.load(connection)
+    with pytest.raises((sqlite3.OperationalError, apsw.SQLError), match="not authorized"):
+        connection.execute("SELECT load_extension(?)", (sqlite_ltr.loadable_path(),))
+
+
+def test_loading_twice_does_no_harm():
+    connection = sqlite3.connect(":memory:")
+    sqlite_ltr.load(connection)
+    sqlite_ltr.load(connection)
+    assert trains_and_ranks(connection.execute)
+
+
+def test_a_closed_connection():
+    connection = sqlite3.connect(":memory:")
+    connection.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        sqlite_ltr.load(connection)
+
+
+@pytest.mark.parametrize("thing", ["shop.db", None, object()])
+def test_no_connection(thing):
+    with pytest.raises(TypeError, match=r"takes a connection of sqlite3 or apsw, not builtins\."):
+        sqlite_ltr.load(thing)
+
+
+class Incapable(sqlite3.Connection):
+    """A connection as a Python without extension loading has it."""
+
+    @property
+    def enable_load_extension(self):
+        raise AttributeError
+
+
+def test_a_connection_without_extension_loading():
+    with pytest.raises(sqlite3.NotSupportedError, match="pip install apsw"):
+        sqlite_ltr.load(Incapable(":memory:"))
+
+
+def incapable_pythons():
+    """Pythons of this machine, 3.9 or newer, whose module sqlite3 loads no extensions."""
+    loads = "hasattr(sqlite3.Connection, 'enable_load_extension')"
+    test = f"import sqlite3, sys; sys.exit({loads} or sys.version_info < (3, 9))"
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = [shutil.which("python3"), *(str(path) for path in sorted(pyenv.glob("versions/*/bin/python3")))]
+    return [path for path in dict.fromkeys(found) if path and not subprocess.run([path, "-c", test]).returncode]
+
+
+def test_pythons_without_extension_loading():
+    pythons = incapable_pythons()
+    if not pythons:
+        pytest.skip("skipped: every Python of this machine loads extensions")
+    packages = str(Path(sqlite_ltr.__file__).parents[1])
+    for python in pythons:
+        command = [python, "-c", PRINT_REFUSAL]
+        run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": packages})
+        assert not run.stderr, (python, run.stderr)
+        assert "pip install apsw" in run.stdout
+        assert "/usr/bin/python3" in run.stdout
+
+
+def test_the_way_out_works_when_copied(tmp_path):
+    """The lines of the message that use apsw are run as they stand."""
+    lines = [line.strip() for line in refusal().splitlines()]
+    code = "import sqlite_ltr\n" + "\n".join(line for line in lines if "apsw.Conn" in line or "ltr.load" in line)
+    code += "\nprint(connection.execute('SELECT ltr_version()').fetchone()[0])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert run.stdout.startswith(sqlite_ltr.__version__), run.stderr
+
+
+def refusal():
+    with pytest.raises(sqlite3.NotSupportedError) as caught:
+        sqlite_ltr.load(Incapable(":memory:"))
+    return str(caught.value)
