@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::feature_checks::FeatureChecks;
+use super::short_report::significant;
 use super::{ALGORITHMS, AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
 use crate::arrange::ListConstraint;
 use crate::data::Dataset;
@@ -153,7 +154,12 @@ pub fn card(
 pub fn warnings(trained: &Trained, checks: &FeatureChecks, leakage: Vec<String>) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
-        warnings.push(format!("{} fits stopped before the tolerance was reached", trained.unconverged));
+        let (stopped, all) = (trained.unconverged, trained.functions.max(trained.unconverged));
+        warnings.push(format!(
+            "{stopped} of {all} fits stopped before the tolerance was reached (relative gaps up to {}); a larger lambda or a \
+             smaller radius takes fewer steps, a larger tolerance accepts the gap",
+            significant(largest_relative_gap(trained))
+        ));
     }
     let query_features = trained.ranker.query_rule().map_or(&[][..], |rule| &rule.names);
     warnings.extend(checks.warnings(trained.ranker.capabilities().linear, query_features));

@@ -290,7 +290,7 @@ impl LambdaSelection {
     }
 
     /// A warning if the chosen candidate is the smallest or the largest of several, and better than the one beside it.
-    fn end_warning(&self, searched: &Searched) -> Option<String> {
+    pub(super) fn end_warning(&self, searched: &Searched) -> Option<String> {
         let Searched { name, advice, center, limits, .. } = searched;
         let (chosen, last) = (self.chosen?, self.curve.len().checked_sub(1).filter(|last| *last > 0)?);
         let (value, n) = (self.curve[chosen].0, last + 1);

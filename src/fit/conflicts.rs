@@ -88,7 +88,12 @@ const CONFLICTS: &[Conflict] = &[
         holds: |c| !c.solver.takes(c.loss),
         instead: |c| {
             let solvers = SOLVERS.iter().filter(|solver| solver.takes(c.loss));
-            format!("solver {}", alternatives(solvers.map(|solver| solver.name)))
+            let solvers = format!("solver {}", alternatives(solvers.map(|solver| solver.name)));
+            let takes_convex = c.solver.list.is_some_and(|method| method.shapes.contains(&Shape::Convex));
+            if takes_convex && c.loss.def().name == DIRECT.name {
+                return format!("bound \"convex\" or {solvers}");
+            }
+            solvers
         },
     },
     Conflict {
@@ -114,8 +119,9 @@ const CONFLICTS: &[Conflict] = &[
                 return "bound \"convex\" or penalty \"ridge\"".to_owned();
             }
             format!(
-                "penalty \"ridge\" or loss {}",
-                losses(|loss| loss.shape == Shape::Quadratic || loss.name == DIRECT.name)
+                "penalty \"ridge\" or loss {} or \"{}\" with bound \"convex\"",
+                losses(|loss| loss.shape == Shape::Quadratic),
+                DIRECT.name
             )
         },
     },
@@ -213,7 +219,8 @@ const UNUSED: &[Unused] = &[
     }),
     unused("query_features", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("query_scale", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
-    unused("query_distance", Choice::Smoothing, |c| !c.smoothing.uses_distance()),
+    unused("query_distance", Choice::Smoothing, |c| !c.smoothing.uses_distance())
+        .instead("; set \"smoothing\": \"gaussian\" or use q_svm"),
     unused("fit_at", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("scale", Choice::Prior, |c| c.prior == Prior::Model)

@@ -5,11 +5,12 @@ use super::train::Fit;
 use crate::algorithm::short_report::significant;
 use crate::arrange::ListConstraint;
 use crate::control::Control;
-use crate::data::Dataset;
+use crate::data::{Dataset, QueryValue};
 use crate::error::{Error, Result};
-use crate::fit::Prior;
+use crate::fit::{Neighborhood, Penalty, Prior};
 use crate::loss::{self, Loss, Shape};
 use crate::memory::{Reservation, matrix_bytes};
+use crate::smoothing::Comparison;
 use crate::solve::STOCHASTIC;
 use crate::space::{Scorer, Space};
 
@@ -78,6 +79,65 @@ pub(in crate::algorithm) fn nothing_to_learn(queries: usize) -> Error {
     ))
 }
 
+/// Training queries that [`equally_near`] examines at most.
+const MOST_EXAMINED: usize = 200;
+
+/// A warning if most training queries have more equally near training queries than neighbors: which of them are used then
+/// depends on the order of their ids only.
+pub(super) fn equally_near(
+    neighborhood: &Neighborhood,
+    n_queries: usize,
+    control: &Control,
+) -> Result<Option<String>> {
+    let neighbors = neighborhood.smoothing.neighbors;
+    if !neighborhood.smoothing.kind.uses_distance() || neighbors >= n_queries {
+        return Ok(None);
+    }
+    let mut unlimited = neighborhood.clone();
+    unlimited.smoothing.neighbors = n_queries;
+    let (mut examined, mut tied, mut needed) = (0, 0, neighbors);
+    for query in (0..n_queries).step_by(n_queries.div_ceil(MOST_EXAMINED)) {
+        control.check()?;
+        examined += 1;
+        let near = unlimited.neighbors_of(query);
+        let Some(last) = near.get(neighbors - 1).map(|neighbor| neighbor.distance) else { continue };
+        let closer = near.partition_point(|neighbor| neighbor.distance < last);
+        let up_to = near.partition_point(|neighbor| neighbor.distance <= last);
+        if up_to - closer > neighbors {
+            tied += 1;
+            needed = needed.max(up_to);
+        }
+    }
+    Ok((2 * tied > examined).then(|| {
+        format!(
+            "{tied} of {examined} training queries have more than {neighbors} equally near training queries, of which those \
+             with the smallest ids are used; set \"neighbors\": {needed} to use all of them, or add query features that \
+             tell them apart"
+        )
+    }))
+}
+
+/// A warning for each query feature whose texts begin like JSON but are no orders of items: they are categories.
+pub(super) fn broken_orders(spec: &GridSpec, data: &Dataset, neighborhood: &Neighborhood) -> Vec<String> {
+    let opens = |value: &QueryValue| matches!(value, QueryValue::Text(text) if text.trim_start().starts_with(['[', '{']));
+    let mut warnings = Vec::new();
+    for (column, (name, distance)) in data.query_names.iter().zip(neighborhood.distance.columns()).enumerate()
+    {
+        let is_given = spec.query_distance.given().iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        if distance.comparison == Comparison::Overlap
+            && !is_given
+            && data.query_features.column(column).iter().any(opens)
+        {
+            warnings.push(format!(
+                "texts of the query feature \"{name}\" begin like JSON but are no arrays of texts or numbers, so they are \
+                 compared as categories; write orders of items as [\"price\", \"brand\"], or set \"query_distance\": \
+                 {{\"{name}\": \"overlap\"}} if they are categories"
+            ));
+        }
+    }
+    warnings
+}
+
 /// A warning if the solver certifies no optimum and does not look for a local one.
 pub(super) fn uncertified(spec: &GridSpec) -> Option<String> {
     let stochastic = spec.solver.name == STOCHASTIC.name && !spec.loss.shape().is_convex();
@@ -115,8 +175,17 @@ pub(super) fn better_starts(fits: &[Fit]) -> Option<String> {
     }
 }
 
-/// A warning if the best function is hardly better than none. Large-margin bounds have that on noisy grades.
-pub(super) fn collapse(spec: &GridSpec, fits: &[Fit]) -> Option<String> {
+/// A warning if the best functions score all documents 0, or are hardly better than that. Large-margin bounds have that on
+/// noisy grades. Penalties that set weights to 0 have it with a large lambda.
+pub(super) fn collapse(spec: &GridSpec, lambda: f64, fits: &[Fit]) -> Option<String> {
+    let is_zero = |fit: &Fit| fit.function.weights.iter().all(|weight| weight.abs() <= 0.0);
+    let sets_to_0 = matches!(spec.penalty, Penalty::L1 | Penalty::Threshold);
+    if sets_to_0 && !fits.is_empty() && fits.iter().all(is_zero) {
+        let lambda = significant(lambda);
+        return Some(format!(
+            "with lambda {lambda} all weights are 0, so all scores are 0; set a smaller lambda"
+        ));
+    }
     let [Fit { function, report, .. }] = fits else { return None };
     let first = report.steps.first()?.objective;
     let takes_planes = matches!(spec.loss, Loss::List(_)) && spec.loss.shape() == Shape::Convex;

@@ -1,9 +1,11 @@
 //! Algorithms over one grid of loss, kernel, penalty, prior, solver and weights of queries.
 //!
 //! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `train` fits functions,
-//! `select_lambda` chooses lambda on `validation_rounds`.
+//! `choose` and
+//! `select_lambda` choose `decoder_power` and lambda on `validation_rounds`.
 
 mod checks;
+mod choose;
 mod generalization;
 mod lambdas;
 mod penalty;

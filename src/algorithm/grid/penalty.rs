@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::lambdas::default_components;
 use super::spec::GridSpec;
 use super::train::Fit;
 use crate::algorithm::selection::LambdaChoice;
@@ -37,10 +38,13 @@ pub(super) fn report(spec: &GridSpec, value: f64, fits: &[Fit]) -> (Option<f64>,
     (matches!(spec.penalty, Penalty::Ridge | Penalty::Threshold | Penalty::L1).then_some(value), details)
 }
 
-/// A warning if fewer eigenfunctions exist than the caller asked for.
-pub(super) fn warning(spec: &GridSpec, fits: &[Fit]) -> Option<String> {
-    let (Penalty::Components, LambdaChoice::Fixed(asked)) = (spec.penalty, &spec.lambda) else { return None };
-    let fewest = fits.iter().map(kept).min().filter(|fewest| (*fewest as f64) < *asked)?;
+/// A warning if fewer eigenfunctions exist than `asked`, the number in use. The default candidates may be larger than any
+/// data set needs.
+pub(super) fn warning(spec: &GridSpec, asked: f64, fits: &[Fit]) -> Option<String> {
+    if spec.penalty != Penalty::Components || spec.lambda == LambdaChoice::Among(default_components()) {
+        return None;
+    }
+    let fewest = fits.iter().map(kept).min().filter(|fewest| (*fewest as f64) < asked)?;
     Some(format!(
         "option 'components': {asked} eigenfunctions are more than the {fewest} with an eigenvalue above 0; these are used"
     ))

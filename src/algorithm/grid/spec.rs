@@ -367,7 +367,15 @@ fn parse_query_distance(params: &Params) -> Result<DistanceChoice> {
         let known = value.as_str().and_then(Comparison::parse);
         known.map(|known| (name.clone(), known)).ok_or_else(|| {
             let what = format!("option 'query_distance', key '{name}'");
-            Error::value(what, value.to_string(), Rule::OneOf(Comparison::NAMES).to_string())
+            let named = Rule::OneOf(Comparison::NAMES);
+            let allowed = if value == LEARNED {
+                format!(
+                    "{named}; weights are learned for all numbers together: \"query_distance\": \"{LEARNED}\""
+                )
+            } else {
+                named.to_string()
+            };
+            Error::value(what, value.to_string(), allowed)
         })
     };
     given.into_iter().flatten().map(comparison).collect::<Result<_>>().map(DistanceChoice::Given)

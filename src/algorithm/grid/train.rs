@@ -11,6 +11,7 @@ use ndarray::Array2;
 use serde_json::{Map, Value, json};
 
 use super::checks;
+use super::choose::Chosen;
 use super::generalization::{self, Generalization};
 use super::lambdas::default_lambdas;
 use super::penalty;
@@ -23,15 +24,14 @@ use crate::algorithm::{
     Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries, scale,
 };
 use crate::control::{Control, each_in_memory};
-use crate::data::{Dataset, QueryFeatureRule, RowOrder, Scaling};
-use crate::error::{Error, Result};
+use crate::data::{Dataset, QueryFeatureKind, QueryFeatureRule, RowOrder, Scaling};
+use crate::error::Result;
 use crate::fit::{
     FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights, number_weights,
 };
 use crate::kernel::MapOptions;
 use crate::loss::{Loss, Shape, least_squares};
 use crate::memory::{Reservation, matrix_bytes};
-use crate::metric::Better;
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
 use crate::smoothing::{
     Bandwidth, QueryDistance, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate,
@@ -69,10 +69,12 @@ impl TrainingSpec for GridSpec {
         let mut warnings = checks::informative(self, &set.data)?;
         let all = Session::new(self, set.data, control)?;
         warnings.extend(all.space().warning());
+        warnings.extend(all.query_warnings()?);
         // 1. Lambda, for each loss among which validation chooses. The best of them.
         let rounds = all.rounds(set.validation)?;
         let candidates = self.candidates();
-        let Chosen { session, power, prior, lambdas, warnings: found } = all.choose(&candidates, &rounds)?;
+        let Chosen { session, power, powers, prior, lambdas, warnings: found } =
+            all.choose(&candidates, &rounds)?;
         warnings.extend(found);
         warnings.extend(session.single_feature_warning(&rounds, &lambdas)?);
         drop(rounds);
@@ -82,9 +84,9 @@ impl TrainingSpec for GridSpec {
         let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;
         // 3. The report.
         let unconverged = fits.iter().filter(|fit| !self.has_converged(&fit.report)).count();
-        warnings.extend(checks::collapse(self, &fits));
+        warnings.extend(checks::collapse(self, lambdas.all, &fits));
         warnings.extend(checks::better_starts(&fits));
-        warnings.extend(penalty::warning(self, &fits));
+        warnings.extend(penalty::warning(self, lambdas.all, &fits));
         warnings.extend(checks::uncertified(self));
         let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
         let (log, functions) = (log(&fits), fits.len());
@@ -96,6 +98,8 @@ impl TrainingSpec for GridSpec {
             details.insert("generalization".to_owned(), Value::Object(entries(&bound)?));
         }
         details.extend(power.map(|power| (DECODER_POWER.to_owned(), power)));
+        details.extend(powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
+        details.extend(all.learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
         Ok(Trained {
             lambda,
             prior_lambda: prior.map(|prior| prior.lambda),
@@ -145,28 +149,11 @@ pub(super) struct Session<'a> {
     pub neighborhood: Neighborhood,
     /// The weights of the stored model that the penalty shrinks to.
     center: Option<Vec<f64>>,
+    /// Whether the numbers among the query features have learned weights, if the caller asked for them.
+    learned: Option<bool>,
     pub control: &'a Control,
     /// The bytes of what is kept until training ends.
     _memory: Vec<Reservation>,
-}
-
-/// What validation chose.
-struct Chosen<'a> {
-    session: Session<'a>,
-    /// The value of `decoder_power`, if there are several.
-    power: Option<Value>,
-    prior: Option<PriorFit>,
-    lambdas: Lambdas,
-    warnings: Vec<String>,
-}
-
-impl Chosen<'_> {
-    /// The value of the metric; the worst if there is none.
-    fn value(&self, better: Better) -> f64 {
-        let value = self.lambdas.selection.as_ref().and_then(LambdaSelection::value);
-        let value = value.unwrap_or(if better == Better::Higher { f64::NEG_INFINITY } else { f64::INFINITY });
-        if better == Better::Higher { value } else { -value }
-    }
 }
 
 /// One fitted function; times are seconds since training began.
@@ -258,8 +245,11 @@ impl<'a> Session<'a> {
         let features = query_features(rule.as_ref(), &data)?;
         control.check()?;
         memory.push(scale(&scaling, spec.scale, &mut data, control)?);
+        let mut learned = None;
         if matches!(spec.query_distance, DistanceChoice::Learned) {
-            distance = number_weights(&distance, &features, &data, spec.seed, control)?;
+            let equal = distance;
+            distance = number_weights(&equal, &features, &data, spec.seed, control)?;
+            learned = Some(distance != equal);
         }
         // 3. The space of functions.
         let map = MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() };
@@ -287,7 +277,7 @@ impl<'a> Session<'a> {
         if spec.smoothing.kind != SmoothingKind::Uniform {
             memory.push(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
         }
-        Ok(Self { spec, data, scaling, rule, neighborhood, center, control, _memory: memory })
+        Ok(Self { spec, data, scaling, rule, neighborhood, center, learned, control, _memory: memory })
     }
 
     fn space(&self) -> &Space {
@@ -299,6 +289,17 @@ impl<'a> Session<'a> {
         self.neighborhood.distance.numbers()
     }
 
+    /// Warnings about query features.
+    fn query_warnings(&self) -> Result<Vec<String>> {
+        let (near, n_queries) = (&self.neighborhood, self.data.n_queries());
+        let mut warnings: Vec<String> =
+            checks::equally_near(near, n_queries, self.control)?.into_iter().collect();
+        if self.rule.as_ref().is_some_and(|rule| rule.kind == QueryFeatureKind::Named) {
+            warnings.extend(checks::broken_orders(self.spec, &self.data, near));
+        }
+        Ok(warnings)
+    }
+
     /// What the report tells about the bandwidth: the factor of the median distance.
     fn bandwidth_report(&self) -> Option<(String, Value)> {
         let Smoothing { kind, bandwidth, .. } = self.spec.smoothing;
@@ -307,31 +308,8 @@ impl<'a> Session<'a> {
             .then(|| ("bandwidth_factor".to_owned(), json!(factor())))
     }
 
-    /// The best of the candidates, the first of equal ones.
-    fn choose<'s>(&self, candidates: &'s [(Option<Value>, GridSpec)], rounds: &[Round]) -> Result<Chosen<'s>>
-    where
-        'a: 's,
-    {
-        let better = self.spec.validation.metric.def().better;
-        let mut best: Option<Chosen<'s>> = None;
-        for (power, spec) in candidates {
-            let session = self.with_spec(spec)?;
-            let rounds = rounds.iter().map(|round| round.with_loss(&spec.loss));
-            let rounds = rounds.collect::<Result<Vec<Round>>>()?;
-            let mut warnings = Vec::new();
-            // First the lambda of the prior, then that of the functions which shrink to it.
-            let prior = session.prior_fit(&rounds, &mut warnings)?;
-            let lambdas = session.lambdas(&rounds, prior.as_ref(), &mut warnings)?;
-            let next = Chosen { session, power: power.clone(), prior, lambdas, warnings };
-            if best.as_ref().is_none_or(|best| next.value(better) > best.value(better)) {
-                best = Some(next);
-            }
-        }
-        best.ok_or_else(|| Error::Internal("no loss to choose".to_owned()))
-    }
-
     /// The same data with another loss.
-    fn with_spec<'s>(&self, spec: &'s GridSpec) -> Result<Session<'s>>
+    pub(super) fn with_spec<'s>(&self, spec: &'s GridSpec) -> Result<Session<'s>>
     where
         'a: 's,
     {
@@ -349,6 +327,7 @@ impl<'a> Session<'a> {
             rule: self.rule.clone(),
             neighborhood,
             center: self.center.clone(),
+            learned: self.learned,
             control: self.control,
             _memory: memory,
         })
@@ -373,7 +352,7 @@ impl<'a> Session<'a> {
     }
 
     /// The prior with its lambda, if one is needed.
-    fn prior_fit(&self, rounds: &[Round], warnings: &mut Vec<String>) -> Result<Option<PriorFit>> {
+    pub(super) fn prior_fit(&self, rounds: &[Round], warnings: &mut Vec<String>) -> Result<Option<PriorFit>> {
         let regression = || Loss::List(least_squares());
         let (loss, role) = match self.spec.prior {
             Prior::Global => (self.spec.loss.clone(), PriorRole::Center),
@@ -399,7 +378,7 @@ impl<'a> Session<'a> {
     }
 
     /// The lambdas to fit with, and how they were chosen.
-    fn lambdas(
+    pub(super) fn lambdas(
         &self,
         rounds: &[Round],
         prior: Option<&PriorFit>,
