@@ -6,10 +6,26 @@
     sqlite_ltr.load(connection)
     connection.execute("SELECT ltr_train('auto', 'judgments')")
 
-Manual: docs/guide/python.md of the project.
+`train`, `rank` and `evaluate` do the same for data frames. `sqlite_ltr.sklearn` has an estimator of scikit-learn.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from sqlite_ltr._load import load, loadable_path
 from sqlite_ltr._version import __version__
 
-__all__ = ["__version__", "load", "loadable_path"]
+if TYPE_CHECKING:
+    from sqlite_ltr._rank import evaluate, info, rank, train
+
+__all__ = ["__version__", "evaluate", "info", "load", "loadable_path", "rank", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    # Data frames are imported when they are used: `load` alone stays fast.
+    if name in __all__:
+        from sqlite_ltr import _rank
+
+        return getattr(_rank, name)
+    raise AttributeError(f"module 'sqlite_ltr' has no attribute '{name}'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+from contextlib import suppress
 from typing import Any, Protocol
 
 
@@ -66,3 +67,19 @@ def load(connection: Connection | PooledConnection) -> None:
         driver.load_extension(loadable_path())
     finally:
         driver.enable_load_extension(False)
+
+
+def memory() -> Any:
+    """Return a database in memory with the library.
+
+    It belongs to `sqlite3`, or to `apsw` if the SQLite of this Python is too old or cannot load extensions.
+    """
+    connection: Any = None
+    if not hasattr(sqlite3.Connection, "enable_load_extension") or sqlite3.sqlite_version_info < (3, 38):
+        with suppress(ImportError):
+            import apsw
+
+            connection = apsw.Connection(":memory:")
+    connection = connection or sqlite3.connect(":memory:", isolation_level=None)
+    load(connection)
+    return connection

@@ -1,0 +1,212 @@
+"""Data frames as columns of values that SQLite can store, and back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Returns the frame with two more columns. Arguments: the rows to keep, or None for all of them; scores; ranks.
+Extend = Callable[["list[int] | None", "list[float]", "list[int]"], Any]
+
+_STORABLE = {int, float, str, bytes, bool, type(None)}
+_ACCEPTED = (
+    "a data frame of pandas, polars or pyarrow, an object with the Arrow PyCapsule interface if pyarrow is installed, "
+    "a mapping of columns, or a list of rows that are mappings"
+)
+
+
+@dataclass
+class Frame:
+    """The columns of a data frame."""
+
+    names: list[str]
+    columns: list[list[Any]]
+    rows: int
+    extend: Extend
+
+    def position(self, name: str) -> int | None:
+        """Return the position of a column, as SQL compares names: in any case of letters."""
+        lower = [other.lower() for other in self.names]
+        return lower.index(name.lower()) if name.lower() in lower else None
+
+    def column(self, name: str) -> list[Any]:
+        """Return a column by its name."""
+        position = self.position(name)
+        if position is None:
+            raise ValueError(f'the data frame has no column "{name}"')
+        return self.columns[position]
+
+    def beyond_64_bits(self) -> str:
+        """Return a message about the first integer that SQLite cannot store."""
+        for name, column in zip(self.names, self.columns):
+            for row, value in enumerate(column, 1):
+                if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                    return (
+                        f'column "{name}", row {row}: the integer {value} is beyond 64 bits; convert ids to text, '
+                        "features to float"
+                    )
+        return "an integer is beyond 64 bits"
+
+    def add(self, name: str, column: list[Any]) -> None:
+        """Add a column that only SQL sees."""
+        self.names.append(name)
+        self.columns.append(column)
+
+
+def read(frame: Any) -> Frame:
+    """Return the columns of a data frame of any kind.
+
+    Raises:
+        TypeError: not a data frame, or a value that SQLite cannot store.
+        ValueError: no columns, or columns of different lengths.
+    """
+    names, columns, extend = _columns(frame)
+    if not names:
+        raise ValueError("the data frame has no columns")
+    lengths = {len(column) for column in columns}
+    if len(lengths) > 1:
+        raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
+    storable = [_storable(name, column) for name, column in zip(names, columns)]
+    return Frame(names, storable, lengths.pop(), extend)
+
+
+def sizes_to_ids(sizes: Iterable[Any], rows: int) -> list[int]:
+    """Return the number of the query of each row: [2, 3] becomes [0, 0, 1, 1, 1].
+
+    Raises:
+        ValueError: a size is not a whole number above 0, or the sizes do not sum to the number of rows.
+    """
+    ids: list[int] = []
+    for query, size in enumerate(sizes):
+        if size < 1 or int(size) != size:
+            raise ValueError(f"group: size {size} at position {query}; sizes are whole numbers above 0")
+        ids.extend([query] * int(size))
+    if len(ids) != rows:
+        raise ValueError(
+            f"group: the sizes sum to {len(ids)}, the data have {rows} rows; group has the number of rows of each "
+            "query, in the order of the rows"
+        )
+    return ids
+
+
+def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend]:
+    """Return names, columns as lists, and how to extend a frame of this kind. Imports no library of data frames."""
+    pandas, polars, pyarrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(frame, pandas.DataFrame):
+        columns = [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
+        return [str(name) for name in frame.columns], columns, _pandas_extend(frame)
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        return list(frame.columns), [column.to_list() for column in frame.get_columns()], _polars_extend(frame)
+    if pyarrow is not None and isinstance(frame, (pyarrow.Table, pyarrow.RecordBatch)):
+        return list(frame.schema.names), [column.to_pylist() for column in frame.columns], _arrow_extend(frame)
+    if hasattr(frame, "__arrow_c_stream__"):
+        import pyarrow as arrow
+
+        return _columns(arrow.table(frame))
+    if isinstance(frame, Mapping):
+        return [str(name) for name in frame], [list(to_list(column)) for column in frame.values()], _dict_extend(frame)
+    if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
+        keys = list(dict.fromkeys(key for row in frame for key in row))
+        return [str(key) for key in keys], [[row.get(key) for row in frame] for key in keys], _rows_extend(frame)
+    if isinstance(frame, Sequence) and not frame and not isinstance(frame, (str, bytes)):
+        raise ValueError("the list of rows is empty")
+    raise TypeError(f"not a data frame: {type(frame).__module__}.{type(frame).__qualname__}; allowed are {_ACCEPTED}")
+
+
+def _pandas_extend(frame: Any) -> Extend:
+    import numpy
+
+    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+        kept = frame if rows is None else frame.iloc[rows]
+        return kept.assign(score=numpy.array(scores, "f8"), rank=numpy.array(ranks, "i8"))
+
+    return extend
+
+
+def _polars_extend(frame: Any) -> Extend:
+    from polars import Float64, Int64, Series
+
+    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+        kept = frame if rows is None else frame[rows]
+        return kept.with_columns(Series("score", scores, Float64), Series("rank", ranks, Int64))
+
+    return extend
+
+
+def _arrow_extend(frame: Any) -> Extend:
+    import pyarrow
+
+    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+        table = frame if isinstance(frame, pyarrow.Table) else pyarrow.Table.from_batches([frame])
+        kept = table if rows is None else table.take(rows)
+        kept = kept.append_column("score", pyarrow.array(scores, pyarrow.float64()))
+        return kept.append_column("rank", pyarrow.array(ranks, pyarrow.int64()))
+
+    return extend
+
+
+def _dict_extend(frame: Mapping[Any, Any]) -> Extend:
+    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+        kept = {name: list(to_list(column)) for name, column in frame.items()}
+        if rows is not None:
+            kept = {name: [column[row] for row in rows] for name, column in kept.items()}
+        return {**kept, "score": scores, "rank": ranks}
+
+    return extend
+
+
+def _rows_extend(frame: Sequence[Mapping[Any, Any]]) -> Extend:
+    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+        kept = frame if rows is None else [frame[row] for row in rows]
+        return [{**row, "score": score, "rank": rank} for row, score, rank in zip(kept, scores, ranks)]
+
+    return extend
+
+
+def to_list(column: Any) -> Any:
+    """Return arrays of numpy and series of any library as lists: their own scalars are no Python numbers."""
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(column, method):
+            return getattr(column, method)()
+    return column
+
+
+def _storable(name: str, column: list[Any]) -> list[Any]:
+    """Return a column in which SQLite can store every value."""
+    if not set(map(type, column)) <= _STORABLE:
+        column = [_convert(name, row, value) for row, value in enumerate(column, 1)]
+    return column
+
+
+def _convert(name: str, row: int, value: Any) -> Any:
+    """Return one value as SQLite stores it: numbers, text, JSON of lists. Dates become text."""
+    from datetime import date, datetime, time, timedelta
+    from decimal import Decimal
+    from enum import Enum
+    from uuid import UUID
+
+    if type(value) in _STORABLE:
+        return value
+    # NA and NaT of pandas
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    # numpy: scalars and arrays
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value)
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, (date, datetime, time, timedelta, UUID, Enum)):
+        return str(value)
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, (int, float, str, bytes)):
+        return value
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    raise TypeError(
+        f'column "{name}", row {row}: SQLite cannot store {kind}; convert it to numbers or text, or drop the column'
+    )

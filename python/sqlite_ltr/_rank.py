@@ -1,0 +1,244 @@
+"""Training, ranking and measuring of data frames, in a temporary database in memory."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlite_ltr._frame import Frame, read, sizes_to_ids, to_list
+from sqlite_ltr._load import memory
+
+# The name of the group column, and the names that SQL takes for the query.
+_GROUP = "query_id"
+_QUERY_NAMES = ("query_id", "qid", "query", "user_id", "user")
+# The number of the row in the frame is the document, so that a ranking finds its rows again.
+_ROW = "row of the frame"
+# Algorithms that need the documents themselves: rows are found again by query, document and slot.
+_WITH_DOCUMENTS = ("cofi_rank", "matching")
+
+
+def train(
+    df: Any,
+    *,
+    query: str | None = None,
+    relevance: str | None = None,
+    doc: str | None = None,
+    algorithm: str = "auto",
+    group: Iterable[int] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Train a model on judged documents: one row for each query and document.
+
+    Columns get their roles by name, as in SQL: `query_id`, `relevance`, `doc_id` and others. The remaining numeric
+    columns are features. NaN, None and NA are missing values.
+
+    Args:
+        df: a data frame of pandas, polars or pyarrow, a mapping of columns, or a list of rows that are mappings.
+        query: name of the column with the query of each row.
+        relevance: name of the column with the relevance; higher is better.
+        doc: name of the column with the document.
+        algorithm: an algorithm of `ltr_train`, such as "auto", "rank_svm" or "q_svm".
+        group: instead of a query column, the number of rows of each query, in the order of the rows.
+        options: options of `ltr_fit`, such as {"lambda": 0.1}.
+
+    Returns:
+        The model, as `ltr_fit` returns it. It can be pickled, stored and passed to SQL.
+
+    Raises:
+        ValueError, TypeError: the frame or the groups cannot be used; the message says why.
+        sqlite3.NotSupportedError: this Python cannot load extensions; see `load`.
+        sqlite3.OperationalError: an error of `ltr_fit`, as it is. Rows count from 1.
+
+    Warnings of the training, and text columns that are no features, are issued as `UserWarning`.
+    """
+    frame = read(df)
+    roles = {
+        role: name for role, name in (("query", query), ("relevance", relevance), ("doc", doc)) if name is not None
+    }
+    roles |= _add_group(frame, group, roles)
+    settings = _with_columns(options, roles)
+    with _database(frame) as connection:
+        ((model,),) = _select(connection, "SELECT ltr_fit(?, 'frame', ?)", algorithm, _json(settings))
+        _warn(connection, *_text_columns(connection, model, settings["columns"]))
+    return bytes(model)
+
+
+def rank(df: Any, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None) -> Any:
+    """Rank the documents of every query.
+
+    Args:
+        df: candidates, with the features of the training by name. Without a query column and without `group` all rows
+            belong to one query.
+        model: from `train` or `ltr_fit`.
+        group: the number of rows of each query, in the order of the rows.
+        options: options of `ltr_rank`, such as {"k": 10}.
+
+    Returns:
+        A frame of the same kind with two more columns, `score` and `rank` (1 is best). Rows keep their order. Equal
+        scores are ranked in the order of the rows. Rows that are in no list, because of `k`, are left out.
+
+    Raises:
+        ValueError, TypeError: the frame or the groups cannot be used; the message says why.
+        sqlite3.NotSupportedError: this Python cannot load extensions; see `load`.
+        sqlite3.OperationalError: an error of `ltr_rank`, as it is. Rows count from 1.
+    """
+    frame = read(df)
+    for name in ("score", "rank"):
+        if frame.position(name) is not None:
+            raise ValueError(f'the data frame has a column "{name}", which rank() adds: rename it, or drop it')
+    roles = _add_group(frame, group, {})
+    frame.add(_ROW, list(range(frame.rows)))
+    with _database(frame) as connection:
+        settings = _for_model(connection, model, options, roles)
+        sql = "SELECT query_id, doc_id, slot, score, rank FROM ltr_rank(?, 'frame', ?)"
+        results = _select(connection, sql, model, _json(settings))
+        _warn(connection)
+    rows = _find_rows(frame, settings["columns"], results)
+    ranking = sorted((row, score, rank) for row, (*_, score, rank) in zip(rows, results))
+    kept = None if len(ranking) == frame.rows else [row for row, _, _ in ranking]
+    return frame.extend(kept, [score for _, score, _ in ranking], [rank for _, _, rank in ranking])
+
+
+def evaluate(
+    df: Any, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
+) -> dict[str, float]:
+    """Measure a model on judged documents.
+
+    Args:
+        df: as for `rank`, with the relevance in a column of the same name as in the training.
+        model: from `train` or `ltr_fit`.
+        group: the number of rows of each query, in the order of the rows.
+        options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}.
+
+    Returns:
+        The mean of each metric over the queries, by name; by default {"ndcg@10": ...}. Queries without a relevant
+        document are left out of the mean; if no query has one, the value is NaN.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
+    """
+    frame = read(df)
+    roles = _add_group(frame, group, {})
+    frame.add(_ROW, list(range(frame.rows)))
+    with _database(frame) as connection:
+        settings = _for_model(connection, model, options, roles)
+        sql = "SELECT metric, value FROM ltr_evaluate(?, 'frame', ?) WHERE query_id IS NULL"
+        means = _select(connection, sql, model, _json(settings))
+        _warn(connection)
+    return {metric: float("nan") if value is None else value for metric, value in means}
+
+
+def info(model: bytes) -> dict[str, Any]:
+    """Return the card of a model: algorithm, roles of the columns, settings and training, as `ltr_info` has them."""
+    with _database(None) as connection:
+        return _info(connection, model)
+
+
+@contextmanager
+def _database(frame: Frame | None) -> Iterator[Any]:
+    """Open a database in memory with the columns as the table `frame`, and close it at the end."""
+    connection = memory()
+    try:
+        if frame is not None:
+            names = ", ".join('"' + name.replace('"', '""') + '"' for name in frame.names)
+            connection.execute(f"CREATE TABLE frame({names})")
+            connection.execute("BEGIN")
+            values = ", ".join("?" * len(frame.names))
+            try:
+                connection.executemany(f"INSERT INTO frame VALUES ({values})", zip(*frame.columns))
+            except OverflowError as error:
+                raise ValueError(frame.beyond_64_bits()) from error
+            connection.execute("COMMIT")
+        # Python handles Ctrl-C when it runs Python code: this function, which SQLite calls during a training.
+        connection.set_progress_handler(lambda: 0, 1000)
+        yield connection
+    finally:
+        connection.close()
+
+
+def _select(connection: Any, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement. Ctrl-C raises KeyboardInterrupt."""
+    try:
+        rows: list[tuple[Any, ...]] = connection.execute(sql, arguments).fetchall()
+    except Exception as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        raise
+    return rows
+
+
+def _json(options: Mapping[str, Any]) -> str:
+    """Return options as JSON; arrays and numbers of numpy are allowed."""
+    return json.dumps(options, default=to_list)
+
+
+def _info(connection: Any, model: bytes) -> dict[str, Any]:
+    ((text,),) = _select(connection, "SELECT ltr_info(?)", model)
+    card: dict[str, Any] = json.loads(text)
+    return card
+
+
+def _warn(connection: Any, *more: str) -> None:
+    """Issue the warnings of the last call of the library, as from the caller of the public function."""
+    texts = _select(connection, "SELECT value FROM json_each(ltr_debug(), '$.last_warnings')")
+    for text in [text for (text,) in texts] + list(more):
+        warnings.warn(text, UserWarning, stacklevel=3)
+
+
+def _text_columns(connection: Any, model: bytes, columns: Mapping[str, Any]) -> list[str]:
+    """Return a warning if columns of text are no features."""
+    wanted = [name.lower() for name in columns.get("ignore", ())]
+    names = [name for name in _info(connection, model)["roles"]["ignored"] if name.lower() not in wanted]
+    if not names:
+        return []
+    ignore = json.dumps({"columns": {"ignore": names}})
+    return [
+        f"columns without numbers are no features: {', '.join(names)}. Encode them as numbers, or drop them, or pass "
+        f"options={ignore}"
+    ]
+
+
+def _add_group(frame: Frame, group: Iterable[int] | None, roles: Mapping[str, str]) -> dict[str, str]:
+    """Add the column of the query if groups are given, and return its role."""
+    if group is None:
+        return {}
+    taken = (
+        [roles["query"]] if "query" in roles else [name for name in _QUERY_NAMES if frame.position(name) is not None]
+    )
+    if taken:
+        raise ValueError(f'give either group or the query column "{taken[0]}", not both')
+    frame.add(_GROUP, sizes_to_ids(group, frame.rows))
+    return {"query": _GROUP}
+
+
+def _with_columns(options: Mapping[str, Any] | None, roles: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options with the roles of columns added."""
+    options = dict(options or {})
+    return {**options, "columns": {**options.get("columns", {}), **roles}}
+
+
+def _for_model(
+    connection: Any, model: bytes, options: Mapping[str, Any] | None, roles: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the options to apply a model: they name the column of the document."""
+    card = _info(connection, model)
+    if card["algorithm"] not in _WITH_DOCUMENTS:
+        return _with_columns(options, {**roles, "doc": _ROW})
+    trained = {role: card["roles"][role] for role in ("query", "doc")}
+    return _with_columns(options, {**trained, **roles})
+
+
+def _find_rows(frame: Frame, columns: Mapping[str, str], results: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Return the row of the frame of each row of a ranking (query, document, slot, ...)."""
+    if columns["doc"] == _ROW:
+        return [result[1] for result in results]
+    has_slots = any(slot is not None for _, _, slot, *_ in results)
+    names = [columns["query"], columns["doc"], *(["slot"] if has_slots else [])]
+    rows = defaultdict(list)
+    for row, key in enumerate(zip(*map(frame.column, names))):
+        rows[key].append(row)
+    return [rows[result[: len(names)]].pop(0) for result in results]

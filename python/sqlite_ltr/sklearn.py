@@ -1,0 +1,126 @@
+"""An estimator of scikit-learn. Needs scikit-learn 1.6 or newer, which `import sqlite_ltr` alone does not import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+try:
+    import numpy
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError("LtrRanker needs scikit-learn 1.6 or newer: pip install 'scikit-learn>=1.6'") from error
+
+from sqlite_ltr._frame import sizes_to_ids
+from sqlite_ltr._rank import evaluate, rank, train
+
+_QUERY, _RELEVANCE = "query_id", "relevance"
+
+
+class LtrRanker(BaseEstimator):  # type: ignore[misc]
+    """Learning to rank: predicts scores by which the documents of a query are ordered.
+
+    Rows of X are documents, columns are features. The query of each row is given by `group`, the number of rows of
+    each query in the order of the rows, or by `qid`, the query of each row. Without both, all rows are one query.
+
+    Args:
+        algorithm: an algorithm of `ltr_train`. The default ranks with one linear function, trains fast, and also works
+            with one query. "auto" compares scalings and kernels by cross-validation and needs 10 queries.
+        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} X may have NaN.
+
+    Attributes:
+        model_: the trained model, as `ltr_fit` returns it. SQL can use it: features have the names of the columns of X,
+            or x0, x1, ...
+        n_features_in_, feature_names_in_: as in every estimator of scikit-learn.
+    """
+
+    def __init__(self, algorithm: str = "rank_svm", *, options: Mapping[str, Any] | None = None) -> None:
+        """Keep the parameters, unchecked, as scikit-learn asks for."""
+        self.algorithm = algorithm
+        self.options = options
+
+    def fit(self, X: Any, y: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None) -> LtrRanker:
+        """Train a model.
+
+        Args:
+            X: features, shape (documents, features).
+            y: relevance of each document; higher is better.
+            group: number of rows of each query, in the order of the rows.
+            qid: query of each row, instead of `group`; rows may be in any order.
+
+        Raises:
+            ValueError, TypeError: X, y, group or qid cannot be used; the message says why.
+            sqlite3.OperationalError: an error of `ltr_fit`, for example if y is the same in all rows.
+        """
+        X, y = validate_data(self, X, y, ensure_min_samples=2, y_numeric=True, ensure_all_finite=self._finite())
+        frame = self._frame(X, group, qid)
+        frame[_RELEVANCE] = y
+        options = dict(self.options or {})
+        columns = {"features": self._names(), **options.get("columns", {})}
+        self.model_ = train(
+            frame, query=_QUERY, relevance=_RELEVANCE, algorithm=self.algorithm, options={**options, "columns": columns}
+        )
+        return self
+
+    def predict(self, X: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None) -> Any:
+        """Return the score of each row, shape (documents,); higher is better.
+
+        Scores depend on `group` or `qid` if the algorithm or its scaling depends on the query, as for `q_svm`.
+
+        Raises:
+            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite3.OperationalError: as `fit`.
+        """
+        return numpy.asarray(rank(self._candidates(X, group, qid), self.model_)["score"], "f8")
+
+    def score(self, X: Any, y: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None) -> float:
+        """Return the mean NDCG@10 over the queries; NaN if no query has a relevant document.
+
+        Queries without a relevant document (y above 0) are left out of the mean.
+
+        Raises:
+            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite3.OperationalError: as `fit`.
+        """
+        frame = self._candidates(X, group, qid)
+        y = numpy.asarray(y)
+        check_consistent_length(frame[_QUERY], y)
+        frame[_RELEVANCE] = y
+        return evaluate(frame, self.model_, options={"metric": "ndcg@10"})["ndcg@10"]
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that y is needed, and whether X may have NaN."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = self._finite() == "allow-nan"
+        return tags
+
+    def _finite(self) -> Any:
+        """Return which values of X scikit-learn accepts."""
+        return "allow-nan" if "missing" in (self.options or {}) else True
+
+    def _candidates(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:
+        """Return the frame of X with the features of the training."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, ensure_all_finite=self._finite())
+        return self._frame(X, group, qid)
+
+    def _frame(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:
+        """Return the columns of X, and the query of each row."""
+        names = self._names()
+        for name in (_QUERY, _RELEVANCE):
+            if name in map(str.lower, names):
+                raise ValueError(f'a feature is named "{name}", which is the name of another column: rename it')
+        if group is not None and qid is not None:
+            raise ValueError("give either group or qid, not both")
+        rows = len(X)
+        if qid is not None:
+            queries = list(numpy.asarray(qid).tolist())
+            check_consistent_length(X, queries)
+        else:
+            queries = [0] * rows if group is None else sizes_to_ids(group, rows)
+        return {_QUERY: queries, **dict(zip(names, numpy.asarray(X).T))}
+
+    def _names(self) -> list[str]:
+        """Return the names of the features."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
