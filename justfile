@@ -26,6 +26,10 @@ bench name="*":
 ext:
     cargo ext
 
+# All packages in target/packages/, each installed in a fresh place and tried; or the steps named (packaging/run).
+packages *steps:
+    packaging/run {{ steps }}
+
 # API documentation without warnings, and its examples.
 docs:
     .ci/run docs

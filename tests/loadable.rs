@@ -1,6 +1,6 @@
 //! The real shared library in real hosts: the newest SQLite, Debian's shell and Python, and hosts of old SQLite.
 //!
-//! The library is built as `cargo ext` builds it. All hosts run the same session, `tests/hosts/session.sql`, and must list
+//! The library is built as `cargo ext` builds it, unless `LTR_LIBRARY` names one. All hosts run the same session, `tests/hosts/session.sql`, and must list
 //! the same functions and tables, `tests/hosts/surface.txt`.
 //!
 //! A host that is not installed is passed over with a note on stderr, so that `cargo test` needs nothing but Rust; with
@@ -32,10 +32,14 @@ fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp")
 }
 
-/// The loadable library, built once per run.
+/// The loadable library: that of `LTR_LIBRARY`, or else built once per run.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
+        if let Some(path) = std::env::var_os("LTR_LIBRARY") {
+            return std::fs::canonicalize(&path)
+                .unwrap_or_else(|error| panic!("LTR_LIBRARY={}: {error}", path.display()));
+        }
         // The arguments of the alias `cargo ext`.
         let arguments = "rustc --release --lib --crate-type cdylib --features loadable --locked --quiet";
         let status = Command::new(env!("CARGO"))
