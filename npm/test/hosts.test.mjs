@@ -78,3 +78,20 @@ test('the first program of the README', async () => {
   assert.match(output, /^6\n/);
   assert.match(output, /rank: 1, doc_id: 8/);
 });
+
+test('importing and loading take at most 20 ms', async (t) => {
+  const better = [`const db = new (require('better-sqlite3'))(':memory:');`, process.execPath];
+  const builtin = [`const db = new (require('node:sqlite').DatabaseSync)(':memory:', { allowExtension: true });`, nodeWithSqlite];
+  for (const [open, node] of [better, builtin]) {
+    const program = `${open}
+      const start = performance.now();
+      require('sqlite-ltr').load(db);
+      console.log(performance.now() - start);`;
+    // The fastest of five processes: other programs run on the machine too.
+    const times = [];
+    for (let run = 0; run < 5; run++) times.push(Number(await runProgram(folder, 'time.cjs', program, node)));
+    const best = Math.min(...times);
+    t.diagnostic(`${best.toFixed(1)} ms: ${open}`);
+    assert.ok(best <= 20, `${best} ms`);
+  }
+});

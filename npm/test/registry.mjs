@@ -26,9 +26,12 @@ function describe({ file, manifest, bytes }, origin) {
   return { name, 'dist-tags': { latest: version }, versions: { [version]: { ...manifest, dist } } };
 }
 
-/** Starts the registry. Other packages than those of the folder do not exist in it. Returns its address and `close`. */
-export async function serve(folder) {
-  const packages = readPackages(folder);
+/**
+ * Starts the registry with the packages of two folders; those of the first replace those of the second. Other packages do
+ * not exist in it. Returns its address and `close`.
+ */
+export async function serve(folder, fallback) {
+  const packages = new Map([...readPackages(fallback), ...readPackages(folder)]);
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url.slice(1));
     const tarball = [...packages.values()].find(({ file }) => path === `-/${file}`);

@@ -1,0 +1,98 @@
+// What `npm install sqlite-ltr` installs, and what `load` says if the library is missing.
+
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { freshFolder, npmInstall, runProgram } from './setup.mjs';
+
+const platform = `${process.platform}-${process.arch}`;
+const printPath = `console.log(require('sqlite-ltr').getLoadablePath());`;
+const printMessage = `try { ${printPath} } catch (error) { console.log(error.message); }`;
+
+const platformPackages = (folder) =>
+  readdirSync(join(folder, 'node_modules')).filter((name) => name.startsWith('sqlite-ltr-'));
+
+test('both packages have the notices', async () => {
+  const folder = await freshFolder();
+  for (const name of ['sqlite-ltr', `sqlite-ltr-${platform}`]) {
+    const files = readdirSync(join(folder, 'node_modules', name));
+    for (const notice of ['LICENSE-APACHE', 'LICENSE-MIT', 'THIRD-PARTY-LICENSES', 'sbom.cdx.json']) {
+      assert.ok(files.includes(notice), `${name} has no ${notice}`);
+    }
+  }
+});
+
+test('npm installs the package of the platform, glibc or musl, and no other', async () => {
+  const systems = {
+    'linux-x64': ['linux', 'x64', 'glibc'],
+    'linux-x64-musl': ['linux', 'x64', 'musl'],
+    'linux-arm64': ['linux', 'arm64', 'glibc'],
+    'linux-arm64-musl': ['linux', 'arm64', 'musl'],
+    'darwin-x64': ['darwin', 'x64'],
+    'darwin-arm64': ['darwin', 'arm64'],
+    'win32-x64': ['win32', 'x64'],
+  };
+  for (const [name, [os, cpu, libc]] of Object.entries(systems)) {
+    const folder = await freshFolder(`--os=${os}`, `--cpu=${cpu}`, ...(libc ? [`--libc=${libc}`] : []));
+    assert.deepEqual(platformPackages(folder), [`sqlite-ltr-${name}`]);
+  }
+});
+
+test('without the optional package the message has the command that helps', async () => {
+  const folder = await freshFolder('--omit=optional');
+  assert.deepEqual(platformPackages(folder), []);
+  const message = await runProgram(folder, 'missing.cjs', printMessage);
+  assert.match(message, new RegExp(`the package sqlite-ltr-${platform}, which contains the library for ${platform}, is not installed`));
+  const [, spec] = message.match(/Install it: npm install (\S+)\n$/);
+  await npmInstall(folder, spec);
+  assert.ok(existsSync((await runProgram(folder, 'path.cjs', printPath)).trim()));
+});
+
+test('a system without a package', async () => {
+  const folder = await freshFolder();
+  const elsewhere = `Object.defineProperty(process, 'platform', { value: 'freebsd' }); ${printMessage}`;
+  const message = await runProgram(folder, 'freebsd.cjs', elsewhere);
+  assert.match(message, new RegExp(`there is no package for freebsd-${process.arch} \\(there are: linux-x64, .*, win32-x64\\)`));
+});
+
+/** A fresh folder in which `node_modules` is in a folder called app.asar, and the library, if `unpack`, beside it. */
+async function electronApplication({ unpack }) {
+  const folder = await freshFolder();
+  const [archive, unpacked] = ['app.asar', 'app.asar.unpacked'].map((name) => join(folder, name));
+  mkdirSync(archive);
+  renameSync(join(folder, 'node_modules'), join(archive, 'node_modules'));
+  if (unpack) cpSync(archive, unpacked, { recursive: true });
+  // The system cannot read what is inside an archive.
+  const manifest = JSON.parse(readFileSync(join(archive, `node_modules/sqlite-ltr-${platform}/package.json`), 'utf8'));
+  writeFileSync(join(archive, `node_modules/sqlite-ltr-${platform}`, manifest.main), 'not a library');
+  return archive;
+}
+
+test('Electron: the path is outside of app.asar, and loads', async () => {
+  const archive = await electronApplication({ unpack: true });
+  const program = `
+    const { getLoadablePath, load } = require('sqlite-ltr');
+    const db = new (require('better-sqlite3'))(':memory:');
+    load(db);
+    console.log(getLoadablePath(), db.prepare('SELECT ltr_version()').pluck().get() !== '');`;
+  const output = await runProgram(archive, 'main.cjs', program);
+  assert.match(output, /[\\/]app\.asar\.unpacked[\\/]node_modules[\\/].* true\n$/);
+});
+
+test('Electron: a library that was not unpacked', async () => {
+  const archive = await electronApplication({ unpack: false });
+  const message = await runProgram(archive, 'main.cjs', printMessage);
+  assert.match(message, /is inside an archive of Electron.*asarUnpack \(electron-builder\) or packagerConfig\.asar\.unpack/);
+});
+
+test('both libraries of Linux installed: the one of this system', async (t) => {
+  if (process.platform !== 'linux') return t.skip('skipped: not Linux');
+  const folder = await freshFolder();
+  const [name, other] = [`sqlite-ltr-${platform}`, `sqlite-ltr-${platform}-musl`];
+  cpSync(join(folder, 'node_modules', name), join(folder, 'node_modules', other), { recursive: true });
+  const musl = !process.report.getReport().header.glibcVersionRuntime;
+  const path = await runProgram(folder, 'both.cjs', printPath);
+  assert.equal(path.includes(`${other}/`), musl, path);
+});
