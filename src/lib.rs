@@ -1,7 +1,43 @@
-//! Learning to rank: train a model on judged documents, rank new ones, measure rankings. From Rust, without SQL:
+//! Learning to rank: train a model on judged documents, rank new ones, measure rankings.
+//!
+//! # With SQL, on a `rusqlite` connection
+//!
+//! ```sh
+//! cargo add sqlite-ltr --features bundled
+//! ```
 //!
 //! ```
-//! use ndarray::array;
+//! # #[cfg(feature = "sqlite")]
+//! # fn main() -> sqlite_ltr::rusqlite::Result<()> {
+//! use sqlite_ltr::rusqlite::Connection;
+//!
+//! let connection = Connection::open_in_memory()?;
+//! sqlite_ltr::register(&connection)?;
+//! connection.execute_batch(
+//!     "CREATE TABLE judgments (query_id, doc_id, bm25, age, relevance);
+//!      INSERT INTO judgments VALUES (1, 1, 3.0, 0.1, 2), (1, 2, 1.0, 0.9, 0), (2, 1, 2.0, 0.2, 1), (2, 2, 0.5, 0.7, 0);
+//!      SELECT ltr_train('rank_svm', 'judgments');",
+//! )?;
+//! let source = "SELECT 'new' AS query_id, column1 AS doc_id, column2 AS bm25, column3 AS age
+//!                 FROM (VALUES (7, 0.4, 0.8), (8, 2.5, 0.3))";
+//! let best = "SELECT doc_id FROM ltr_rank('rank_svm', ?) ORDER BY rank LIMIT 1";
+//! assert_eq!(connection.query_row(best, [source], |row| row.get::<_, i64>(0))?, 8);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "sqlite"))]
+//! # fn main() {}
+//! ```
+//!
+//! The functions of SQL are those of the loadable extension. Without `bundled`, the program links the SQLite of the system.
+//!
+//! # Without SQL
+//!
+//! ```sh
+//! cargo add sqlite-ltr --no-default-features
+//! ```
+//!
+//! ```
+//! use sqlite_ltr::ndarray::array;
 //! use sqlite_ltr::{Dataset, Model, Trainer};
 //!
 //! // 1. Judged documents: features, the query of each row, its relevance.
@@ -24,6 +60,8 @@
 //! # Ok::<(), sqlite_ltr::Error>(())
 //! ```
 //!
+//! # Items
+//!
 //! | item | purpose |
 //! |---|---|
 //! | [`Dataset`], [`Document`], [`Features`], [`Id`] | documents grouped by query, from arrays, rows, ratings or LETOR text |
@@ -33,6 +71,7 @@
 //! | [`Control`] | stopping a computation, and its progress |
 //! | [`Error`], [`Result`] | one error type |
 //! | `register`, `register_with` (feature `sqlite`) | the SQL functions on a `rusqlite` connection |
+//! | [`ndarray`], `rusqlite` (feature `sqlite`) | the versions of these crates that this crate uses |
 //!
 //! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
 //! building the extension. Without `sqlite` no SQLite is linked.
@@ -66,6 +105,9 @@ mod sqlite;
 pub use api::*;
 pub use data::{Id, QueryValue};
 pub use error::{Error, Result};
+pub use ndarray;
+#[cfg(feature = "sqlite")]
+pub use rusqlite;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Files, register, register_with};
 
