@@ -11,12 +11,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from sqlite_ltr._load import load, loadable_path
 from sqlite_ltr._version import __version__
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from sqlite_ltr._rank import evaluate, info, rank, train
 
 __all__ = ["__version__", "evaluate", "info", "load", "loadable_path", "rank", "train"]

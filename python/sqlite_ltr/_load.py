@@ -5,26 +5,27 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from contextlib import suppress
-from typing import Any, Protocol
 
+# The module typing takes longer to import than the rest, so only type checkers read this block.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
 
-class Connection(Protocol):
-    """A connection that can load extensions: of `sqlite3`, `apsw` and others with the same two methods."""
+    class Connection(Protocol):
+        """A connection that can load extensions: of `sqlite3`, `apsw` and others with the same two methods."""
 
-    def enable_load_extension(self, enable: bool, /) -> object:
-        """Allow or refuse extensions."""
+        def enable_load_extension(self, enable: bool, /) -> object:
+            """Allow or refuse extensions."""
 
-    def load_extension(self, path: str, /) -> object:
-        """Load an extension."""
+        def load_extension(self, path: str, /) -> object:
+            """Load an extension."""
 
+    class PooledConnection(Protocol):
+        """A connection of a pool, as `raw_connection()` of SQLAlchemy returns it."""
 
-class PooledConnection(Protocol):
-    """A connection of a pool, as `raw_connection()` of SQLAlchemy returns it."""
-
-    @property
-    def driver_connection(self) -> Any:
-        """The connection of the database driver."""
+        @property
+        def driver_connection(self) -> Any:
+            """The connection of the database driver."""
 
 
 _NO_LOADING = """\
@@ -76,10 +77,12 @@ def memory() -> Any:
     """
     connection: Any = None
     if not hasattr(sqlite3.Connection, "enable_load_extension") or sqlite3.sqlite_version_info < (3, 38):
-        with suppress(ImportError):
+        try:
             import apsw
 
             connection = apsw.Connection(":memory:")
+        except ImportError:
+            pass
     connection = connection or sqlite3.connect(":memory:", isolation_level=None)
     load(connection)
     return connection

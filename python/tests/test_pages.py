@@ -1,0 +1,45 @@
+"""The examples of the pages run as they stand, and the list of refused checks is that of the tests."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from data import judgments
+from test_sklearn import REFUSED
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def examples(page):
+    """The Python blocks of a page, those of lists too."""
+    blocks = re.findall(r"^( *)```python\n(.*?)^\1```$", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [re.sub(f"^{indent}", "", block, flags=re.MULTILINE) for indent, block in blocks]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("page", "count"), [("python/README.md", 3), ("docs/guide/python.md", 6)])
+def test_examples_run(page, count, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if page.startswith("docs"):
+        sqlite3.connect("shop.db").executescript((ROOT / "sql" / "hotels.sql").read_text())
+    else:
+        import pandas as pd
+
+        frame = pd.DataFrame(judgments()).rename(columns={"x": "bm25", "y": "age"})
+        frame.to_csv("judgments.csv", index=False)
+        frame.drop(columns="relevance").to_csv("candidates.csv", index=False)
+    blocks = examples(page)
+    assert len(blocks) == count
+    names = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+    assert capsys.readouterr().out
+
+
+def test_refused_checks_are_on_the_page():
+    page = (ROOT / "docs" / "guide" / "python.md").read_text()
+    table = page[page.index("| setting | refused check |") :]
+    assert set(re.findall(r"`(check_\w+)`", table)) == {check for checks in REFUSED.values() for check in checks}
