@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _NO_LOADING = """\
 this Python cannot load SQLite extensions: its module sqlite3 was built without them. Ways out:
-1. the package apsw, which has its own SQLite:
+1. the package apsw, which has its own SQLite; train(), rank() and LtrRanker use it by themselves:
        pip install apsw
        import apsw; connection = apsw.Connection("shop.db"); connection.set_busy_timeout(5000)
        sqlite_ltr.load(connection)

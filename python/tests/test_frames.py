@@ -20,6 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from data import DOCUMENTS, QUERIES, judgments
+from test_load import Incapable
 
 import sqlite_ltr
 from sqlite_ltr import evaluate, info, rank, train
@@ -438,6 +439,14 @@ def test_apsw_takes_the_place_of_an_old_sqlite(monkeypatch):
     assert fit(judgments()) == model
     with pytest.raises(apsw.SQLError, match="unknown option"):
         train(judgments(), options={"lamda": 1})
+
+
+def test_without_apsw_an_incapable_python_gets_the_ways_out(monkeypatch):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 0))
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: Incapable(":memory:"))
+    monkeypatch.setitem(sys.modules, "apsw", None)
+    with pytest.raises(sqlite3.NotSupportedError, match="pip install apsw"):
+        fit(judgments())
 
 
 def test_the_package_imports_no_other():
