@@ -174,12 +174,13 @@ impl QueryFeatureRule {
     /// Another number of features than in training; those of [`Self::features`].
     pub fn encoded(&self, given: &[QueryValue], missing: Missing) -> Result<Vec<f64>> {
         if given.len() != self.names.len() {
-            let what = "number of query features".to_owned();
+            let what = format!("number of query features ({})", self.names.join(", "));
             return Err(Error::Shape { what, found: given.len(), expected: self.names.len() });
         }
         let absent = given.iter().position(|value| *value == QueryValue::Missing);
         if let Some(at) = absent.filter(|_| missing == Missing::Error) {
-            let allowed = "a value for every feature, such as coalesce(x, 0) for a missing number";
+            let allowed = "a value for every feature, such as 0 for a number, '' for a text or [] for an order, or a \
+                           model trained with the option 'missing'";
             return Err(Error::value(
                 "argument 'query_features'",
                 format!("null as value {}", at + 1),

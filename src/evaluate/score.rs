@@ -187,7 +187,8 @@ impl<'a> ScoringJob<'a> {
 
     /// Scores every document by the function of its query.
     fn finish(self, control: &Control) -> Result<Scored> {
-        let Self { model, data, functions, seen, fitted, warnings, .. } = self;
+        let Self { model, data, functions, seen, fitted, mut warnings, .. } = self;
+        warnings.extend(without_neighbors(model, &functions));
         let _memory = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
         let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
         let scorer = model.scorer()?;
@@ -204,6 +205,19 @@ impl<'a> ScoringJob<'a> {
         Scored { scores: scores.concat(), seen, fitted, warnings }
             .checked(data, "its features are too large for this model")
     }
+}
+
+/// A warning if functions that are fitted to near training queries are 0.
+fn without_neighbors(model: &Model, functions: &[Option<Arc<Function>>]) -> Option<String> {
+    model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries())?;
+    let is_zero = |function: &&Arc<Function>| function.weights.iter().all(|weight| weight.abs() <= 0.0);
+    let n = functions.iter().flatten().filter(is_zero).count();
+    (n > 0).then(|| {
+        format!(
+            "the functions of {n} queries have no weight other than 0, so their documents score 0; if no training query is \
+             near enough, train with a larger bandwidth or with \"prior\": \"global\""
+        )
+    })
 }
 
 /// Bytes of the features of queries and of functions that are fitted for them.

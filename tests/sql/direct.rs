@@ -1,7 +1,7 @@
 //! Direct optimization against other linear algorithms on simulated queries (Le, Smola, Chapelle & Teo, figures 1 to 3), its
 //! options and its report in SQL.
 
-use crate::support::{database, value};
+use crate::support::{database, simulated_data, value};
 use rusqlite::{Connection, params};
 
 const FEATURES: usize = 6;
@@ -67,6 +67,21 @@ fn it_beats_regression_and_rank_svm() {
             ["direct", "regression", "rank_svm"].map(|model| test_value(&connection, model, metric));
         let what = format!("{metric}: {direct} {regression} {rank_svm}");
         assert!(direct > regression + 0.05 && direct > rank_svm + 0.05, "{what}");
+    }
+}
+
+/// The figures of docs/benchmarks.md: with defaults, lambda chosen on the validation part.
+#[test]
+fn with_defaults_it_finds_the_best_documents_of_the_measuring_data() {
+    let Some(file) = simulated_data("listwise") else { return };
+    let connection = database();
+    connection.execute("ATTACH ?1 AS measured", [file.display().to_string()]).unwrap();
+    for (metric, least) in [("ndcg@5", 0.955), ("ndcg@10", 0.928)] {
+        let options =
+            format!(r#"{{"measure": "{metric}", "metric": "{metric}", "validation": "validation"}}"#);
+        train(&connection, "direct", &options).unwrap();
+        let value = test_value(&connection, "direct", metric);
+        assert!(value >= least, "{metric}: {value}");
     }
 }
 

@@ -1,7 +1,8 @@
 //! What several test files share.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rusqlite::{Connection, Params};
 
@@ -24,13 +25,32 @@ pub fn real_data(name: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    // Written past the test harness, which would swallow what a passing test prints.
-    let message = format!(
-        "*** NOT TESTED: there is no {} (set LTR_DATA to the folder of real data) ***\n",
-        folder.display()
-    );
-    std::io::stderr().write_all(message.as_bytes()).unwrap();
+    not_tested(&format!("there is no {} (set LTR_DATA to the folder of real data)", folder.display()));
     None
+}
+
+/// The SQLite file that `simulate.py` of the real data writes, or none with a loud message. The script needs numpy, which
+/// `.ci/run` installs under target/.
+pub fn simulated_data(name: &str) -> Option<PathBuf> {
+    let script = real_data(".")?.join("simulate.py");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.db"));
+    let _ = std::fs::remove_file(&file);
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/python");
+    let output =
+        Command::new("python3").env("PYTHONPATH", modules).arg(&script).arg(name).arg(&file).output();
+    let problem = match output {
+        Ok(output) if output.status.success() => return Some(file),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(problem) => problem.to_string(),
+    };
+    let last = problem.lines().last().unwrap_or_default();
+    not_tested(&format!("python3 {} {name} failed: {last}", script.display()));
+    None
+}
+
+/// Written past the test harness, which would swallow what a passing test prints.
+fn not_tested(why: &str) {
+    std::io::stderr().write_all(format!("*** NOT TESTED: {why} ***\n").as_bytes()).unwrap();
 }
 
 /// Rows of a file of comma-separated numbers, by the names of its header; texts are kept as they are.

@@ -176,16 +176,27 @@ pub(super) fn better_starts(fits: &[Fit]) -> Option<String> {
 }
 
 /// A warning if the best functions score all documents 0, or are hardly better than that. Large-margin bounds have that on
-/// noisy grades. Penalties that set weights to 0 have it with a large lambda.
+/// noisy grades, penalties that set weights to 0 with a large lambda, and others with tiny features or weights.
 pub(super) fn collapse(spec: &GridSpec, lambda: f64, fits: &[Fit]) -> Option<String> {
     let is_zero = |fit: &Fit| fit.function.weights.iter().all(|weight| weight.abs() <= 0.0);
-    let sets_to_0 = matches!(spec.penalty, Penalty::L1 | Penalty::Threshold);
-    if sets_to_0 && !fits.is_empty() && fits.iter().all(is_zero) {
-        let lambda = significant(lambda);
-        return Some(format!(
+    let all_zero = !fits.is_empty() && fits.iter().all(is_zero);
+    let lambda = significant(lambda);
+    match spec.penalty {
+        Penalty::L1 | Penalty::Threshold if all_zero => Some(format!(
             "with lambda {lambda} all weights are 0, so all scores are 0; set a smaller lambda"
-        ));
+        )),
+        _ => bound_is_optimal(spec, fits).or_else(|| {
+            all_zero.then(|| {
+                "all weights are 0, so all scores are 0; if features or document weights are tiny, multiply them by a \
+                 number, otherwise set a smaller lambda"
+                    .to_owned()
+            })
+        }),
     }
+}
+
+/// A warning if cutting planes hardly lower the loss of the start.
+fn bound_is_optimal(spec: &GridSpec, fits: &[Fit]) -> Option<String> {
     let [Fit { function, report, .. }] = fits else { return None };
     let first = report.steps.first()?.objective;
     let takes_planes = matches!(spec.loss, Loss::List(_)) && spec.loss.shape() == Shape::Convex;

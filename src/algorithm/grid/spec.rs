@@ -363,6 +363,13 @@ fn parse_query_distance(params: &Params) -> Result<DistanceChoice> {
         return if text == LEARNED { Ok(DistanceChoice::Learned) } else { Err(wrong()) };
     }
     let given = params.get("query_distance").and_then(Value::as_object);
+    let names: Vec<&String> = given.into_iter().flat_map(|given| given.keys()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if let Some(other) = names[..index].iter().find(|other| other.eq_ignore_ascii_case(name)) {
+            let found = format!("\"{other}\" and \"{name}\"");
+            return Err(Error::value("option 'query_distance'", found, "one distance for each query feature"));
+        }
+    }
     let comparison = |(name, value): (&String, &Value)| {
         let known = value.as_str().and_then(Comparison::parse);
         known.map(|known| (name.clone(), known)).ok_or_else(|| {

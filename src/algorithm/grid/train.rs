@@ -84,7 +84,10 @@ impl TrainingSpec for GridSpec {
         let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;
         // 3. The report.
         let unconverged = fits.iter().filter(|fit| !self.has_converged(&fit.report)).count();
-        warnings.extend(checks::collapse(self, lambdas.all, &fits));
+        // Of fits that stopped early nothing is known.
+        if unconverged == 0 {
+            warnings.extend(checks::collapse(self, lambdas.all, &fits));
+        }
         warnings.extend(checks::better_starts(&fits));
         warnings.extend(penalty::warning(self, lambdas.all, &fits));
         warnings.extend(checks::uncertified(self));

@@ -171,16 +171,23 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
     }
 }
 
+/// Longest JSON text with the features of a query (bytes). A longer one would be parsed without a check for interrupts.
+const LONGEST_QUERY_FEATURES: usize = 1_000_000;
+
 /// The features of a query: numbers, texts and orders of items by position, in a JSON array; or a BLOB of numbers.
 ///
 /// # Errors
-/// Anything else; NaN and infinities.
+/// Anything else; NaN and infinities; a text of more than [`LONGEST_QUERY_FEATURES`].
 pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> {
     let ValueRef::Text(bytes) = value else {
         return Ok(vector_argument(what, value)?.into_iter().map(QueryValue::Number).collect());
     };
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers, texts and orders of items";
     let refuse = |problem: String| Error::value(what, problem, allowed);
+    if bytes.len() > LONGEST_QUERY_FEATURES {
+        let allowed = format!("at most {LONGEST_QUERY_FEATURES} bytes of JSON");
+        return Err(Error::value(what, format!("{} bytes", bytes.len()), allowed));
+    }
     let values: Vec<serde_json::Value> = serde_json::from_slice(bytes)
         .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
     let entry = |(at, value): (usize, serde_json::Value)| {

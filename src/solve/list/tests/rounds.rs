@@ -1,6 +1,8 @@
 //! Losses that are not convex: what their rounds promise.
 
 use super::*;
+use crate::optim::lbfgs;
+use crate::solve::list::starts::spread;
 
 #[test]
 fn differences_never_rise() {
@@ -91,4 +93,42 @@ fn rounds_are_interrupted() {
         let fits = solver.list_path()(problem, &[0.1, 0.01], &rule(1e-9), &Control::canceled_after(0));
         assert_eq!((fits.len(), fits[0].report.stop), (1, Stop::Interrupted));
     }
+}
+
+/// The objective after the rounds of annealing from one start (Le, Smola, Chapelle & Teo, algorithm 4).
+fn annealed_from(problem: &ListProblem<'_>, lambda: f64, mut w: Vec<f64>) -> f64 {
+    let weight: f64 = problem.blocks().iter().map(|(_, weight)| weight).sum();
+    let mut sigma = 2.0 * spread(problem, &problem.image(&w));
+    let mut best = value(problem, lambda, &w);
+    for _ in 0..10 {
+        let losses = (0..problem.blocks().len()).map(|query| problem.loss_of(query).smoothed(sigma));
+        let smooth = problem.with_losses(losses.collect(), Shape::Smooth);
+        let rule = StopRule { max_iterations: 30, ..rule(1e-6) };
+        let round = lbfgs::minimize(&smooth.ridge(lambda), w, &rule, &Control::default());
+        let objective = value(problem, lambda, &round.w);
+        best = best.min(objective);
+        if (round.report.objective - objective).abs() < 1e-3 * weight {
+            break;
+        }
+        (w, sigma) = (round.w, 0.5 * sigma);
+    }
+    best
+}
+
+#[test]
+fn several_starts_of_annealing_never_lose_against_one() {
+    let mut better = 0;
+    for seed in 0..8 {
+        let sizes = [12, 10, 4];
+        let squared = Case::with_options(seed, sizes, SQUARED, &json!({}));
+        let start = fits(&squared.problem(), &[1e-3], &LEAST_SQUARES, 1e-9).pop().unwrap().w;
+        let case = Case::with_options(seed, sizes, "smooth_grad", &json!({"measure": "ndcg@5"}));
+        let problem = case.problem().with_start(start.clone()).unwrap();
+        let one = annealed_from(&problem, 1e-3, start);
+        let report = fits(&problem, &[1e-3], &LBFGS, 1e-6).pop().unwrap().report;
+        assert!(report.objective <= one + 1e-12, "seed {seed}: {} {one}", report.objective);
+        assert!(report.default_start.is_none_or(|first| report.objective < first), "seed {seed}");
+        better += usize::from(report.objective < 0.99 * one);
+    }
+    assert!(better >= 3, "only {better} of 8");
 }

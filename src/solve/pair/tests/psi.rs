@@ -91,3 +91,33 @@ fn a_path_and_an_interruption() {
     assert_eq!(solve(&psi, &SolveOptions::default(), &canceled()).report.stop, Stop::Interrupted);
     assert_eq!(pair_path(&psi, &lambdas, &SolveOptions::default(), &canceled()).unwrap().len(), 1);
 }
+
+/// The psi objective after the convex steps from the solution of the hinge problem alone.
+fn from_hinge(psi: &PairProblem<'_>) -> f64 {
+    let hinge = psi.clone().with_loss(PairLoss::Hinge);
+    let (mut w, _) = fit(&hinge, 1e-8);
+    let mut objective = certificate(psi, &w);
+    loop {
+        let (next, _) = fit(&hinge.clone().with_linear_term(tangent(psi, &w)), 1e-8);
+        let value = certificate(psi, &next);
+        if value >= objective * (1.0 - 1e-9) {
+            return objective.min(value);
+        }
+        (w, objective) = (next, value);
+    }
+}
+
+#[test]
+fn several_starts_never_lose_against_one() {
+    let mut better = 0;
+    for seed in 0..12 {
+        let shape = Shape { seed, queries: 3, docs: 10, dim: 3, grades: 4, noise: 2.0 };
+        let blocks = blocks(&shape);
+        let psi = problem(&weights(&blocks), 1e-3).with_loss(PairLoss::Psi);
+        let (one, report) = (from_hinge(&psi), fit(&psi, 1e-8).1);
+        assert!(report.objective <= one * (1.0 + 1e-7), "seed {seed}: {} {one}", report.objective);
+        assert!(report.default_start.is_none_or(|first| report.objective < first), "seed {seed}");
+        better += usize::from(report.objective < 0.99 * one);
+    }
+    assert!(better >= 3, "only {better} of 12");
+}
