@@ -54,7 +54,10 @@ fn direct_and_smooth_grad_rank_mq2008_like_regression() {
         value::<f64>(&connection, evaluate, (algorithm, &test))
     });
     assert!(regression > 0.47, "{regression}");
-    assert!(direct > regression - 0.01 && smooth_grad > regression - 0.01, "{direct} {smooth_grad} {regression}");
+    assert!(
+        direct > regression - 0.01 && smooth_grad > regression - 0.01,
+        "{direct} {smooth_grad} {regression}"
+    );
 }
 
 #[test]
