@@ -47,6 +47,7 @@ KINDS = {
     "pandas with Arrow": lambda columns: pd.DataFrame(columns).convert_dtypes(dtype_backend="pyarrow"),
     "polars": pl.DataFrame,
     "pyarrow": pa.table,
+    "record batch": pa.RecordBatch.from_pydict,
     "capsule": lambda columns: Capsule(pa.table(columns)),
     "columns": dict,
     "numpy columns": lambda columns: {name: np.array(column) for name, column in columns.items()},
@@ -84,7 +85,7 @@ def test_every_kind_gives_the_model_and_the_ranking_of_sql(kind):
     assert model == in_sql(columns, sql, (json.dumps(OPTIONS),))[0][0]
     ranked = rank(frame, model)
     # The same type, the rows in their order, and two more columns.
-    expected_type = pa.Table if kind == "capsule" else type(frame)
+    expected_type = pa.Table if kind in ("capsule", "record batch") else type(frame)
     assert type(ranked) is expected_type
     assert values(ranked, "x") == columns["x"]
     rows = in_sql(columns, "SELECT score, rank FROM ltr_rank(?, 'frame') ORDER BY query_id, doc_id", (model,))

@@ -122,7 +122,8 @@ def incapable_pythons():
     loads = "hasattr(sqlite3.Connection, 'enable_load_extension')"
     test = f"import sqlite3, sys; sys.exit({loads} or sys.version_info < (3, 9))"
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = [shutil.which("python3"), *(str(path) for path in sorted(pyenv.glob("versions/*/bin/python3")))]
+    found = [shutil.which("python3", path=folder) for folder in os.get_exec_path()]
+    found += [str(path) for path in sorted(pyenv.glob("versions/*/bin/python3"))]
     return [path for path in dict.fromkeys(found) if path and not subprocess.run([path, "-c", test]).returncode]
 
 
