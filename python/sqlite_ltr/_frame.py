@@ -107,7 +107,8 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend]:
 
         return _columns(arrow.table(frame))
     if isinstance(frame, Mapping):
-        return [str(name) for name in frame], [list(to_list(column)) for column in frame.values()], _dict_extend(frame)
+        lists = {name: _values(name, column) for name, column in frame.items()}
+        return [str(name) for name in lists], list(lists.values()), _dict_extend(lists)
     if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
         keys = list(dict.fromkeys(key for row in frame for key in row))
         return [str(key) for key in keys], [[row.get(key) for row in frame] for key in keys], _rows_extend(frame)
@@ -148,11 +149,9 @@ def _arrow_extend(frame: Any) -> Extend:
     return extend
 
 
-def _dict_extend(frame: Mapping[Any, Any]) -> Extend:
+def _dict_extend(columns: dict[Any, list[Any]]) -> Extend:
     def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
-        kept = {name: list(to_list(column)) for name, column in frame.items()}
-        if rows is not None:
-            kept = {name: [column[row] for row in rows] for name, column in kept.items()}
+        kept = columns if rows is None else {name: [column[row] for row in rows] for name, column in columns.items()}
         return {**kept, "score": scores, "rank": ranks}
 
     return extend
@@ -166,12 +165,23 @@ def _rows_extend(frame: Sequence[Mapping[Any, Any]]) -> Extend:
     return extend
 
 
-def to_list(column: Any) -> Any:
-    """Return arrays of numpy and series of any library as lists: their own scalars are no Python numbers."""
+def _values(name: Any, column: Any) -> list[Any]:
+    """Return one column of a mapping as a list."""
+    values = to_list(column)
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f'column "{name}": {type(column).__qualname__} is no list of values')
+    return list(values)
+
+
+def to_list(value: Any) -> Any:
+    """Return arrays and numbers of numpy, and series of any library, as values of Python. Others stay as they are."""
+    # numpy returns dates in nanoseconds as integers, and those in microseconds as dates.
+    if type(value).__module__ == "numpy" and value.dtype.kind in "Mm":
+        value = value.astype(f"{value.dtype.kind}8[us]")
     for method in ("tolist", "to_list", "to_pylist"):
-        if hasattr(column, method):
-            return getattr(column, method)()
-    return column
+        if hasattr(value, method):
+            return getattr(value, method)()
+    return value
 
 
 def _storable(name: str, column: list[Any]) -> list[Any]:
@@ -190,22 +200,20 @@ def _convert(name: str, row: int, value: Any) -> Any:
 
     if type(value) in _STORABLE:
         return value
-    # NA and NaT of pandas
+    # NA and NaT of pandas.
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    # numpy: scalars and arrays
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    value = to_list(value)
+    if value is None or isinstance(value, (int, float, str, bytes)):
+        return value
     if isinstance(value, (list, tuple, dict)):
-        return json.dumps(value)
+        return json.dumps(value, default=to_list)
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, (date, datetime, time, timedelta, UUID, Enum)):
         return str(value)
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    if isinstance(value, (int, float, str, bytes)):
-        return value
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     raise TypeError(
         f'column "{name}", row {row}: SQLite cannot store {kind}; convert it to numbers or text, or drop the column'

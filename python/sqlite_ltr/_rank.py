@@ -165,7 +165,7 @@ def _select(connection: Any, sql: str, *arguments: Any) -> list[tuple[Any, ...]]
     try:
         rows: list[tuple[Any, ...]] = connection.execute(sql, arguments).fetchall()
     except Exception as error:
-        if "interrupted" in str(error):
+        if str(error) == "interrupted" or str(error).endswith(": interrupted"):
             raise KeyboardInterrupt from error
         raise
     return rows

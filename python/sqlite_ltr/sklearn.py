@@ -8,7 +8,7 @@ from typing import Any
 try:
     import numpy
     from sklearn.base import BaseEstimator
-    from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 except ImportError as error:
     raise ImportError("LtrRanker needs scikit-learn 1.6 or newer: pip install 'scikit-learn>=1.6'") from error
 
@@ -82,7 +82,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite3.OperationalError: as `fit`.
         """
         frame = self._candidates(X, group, qid)
-        y = numpy.asarray(y)
+        y = column_or_1d(y)
         check_consistent_length(frame[_QUERY], y)
         frame[_RELEVANCE] = y
         return evaluate(frame, self.model_, options={"metric": "ndcg@10"})["ndcg@10"]
@@ -114,7 +114,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             raise ValueError("give either group or qid, not both")
         rows = len(X)
         if qid is not None:
-            queries = list(numpy.asarray(qid).tolist())
+            queries = column_or_1d(qid).tolist()
             check_consistent_length(X, queries)
         else:
             queries = [0] * rows if group is None else sizes_to_ids(group, rows)

@@ -140,6 +140,24 @@ def test_columns_of_different_lengths():
         fit({"x": [1, 2], "y": [1, 2, 3]})
 
 
+@pytest.mark.parametrize("column", ["abc", 3, None])
+def test_columns_that_are_no_lists(column):
+    with pytest.raises(TypeError, match='column "y": .* is no list of values'):
+        fit({**judgments(), "y": column})
+
+
+def test_columns_that_can_be_read_once():
+    columns = judgments()
+    model = fit(columns)
+    assert rank({**columns, "y": iter(columns["y"])}, model, options={"k": 3}) == rank(columns, model, options={"k": 3})
+
+
+def test_columns_of_the_same_name():
+    frame = pd.DataFrame(judgments())
+    with pytest.raises(sqlite3.OperationalError, match="duplicate column name: x"):
+        fit(pd.concat([frame, frame[["x"]]], axis=1))
+
+
 def test_rows_with_different_keys():
     rows = pa.table(judgments()).to_pylist()
     del rows[4]["y"]
@@ -326,6 +344,16 @@ class TestValues:
             model = fit(pd.DataFrame({**columns, "day": [day] * ROWS}))
         assert info(model)["roles"]["ignored"] == ["day"]
 
+    @pytest.mark.parametrize("unit", ["ns", "us", "D"])
+    def test_dates_of_numpy_are_text(self, unit):
+        columns = judgments()
+        days = np.array(["2026-11-22", "NaT"] * (ROWS // 2), dtype=f"datetime64[{unit}]")
+        for day in (days, list(days)):
+            with pytest.warns(UserWarning, match="no features: day"):
+                fit({**columns, "day": day})
+        with pytest.raises(sqlite3.OperationalError, match="row 2.*query_id.*NULL"):
+            fit({**columns, "query_id": days})
+
     def test_decimals_are_numbers(self):
         columns = judgments()
         z = [decimal.Decimal(row % 7) / 2 for row in range(ROWS)]
@@ -338,6 +366,13 @@ class TestValues:
         vectors["features"] = [list(pair) for pair in zip(columns["x"], columns["y"])]
         frame = KINDS[kind](vectors)
         assert list(values(rank(frame, fit(frame)), "rank")) == rank(columns, fit(columns))["rank"]
+
+    def test_vectors_of_numpy_numbers(self):
+        columns = judgments()
+        vectors = {name: columns[name] for name in ("query_id", "doc_id", "relevance")}
+        features = [[np.float32(x), np.float32(y)] for x, y in zip(columns["x"], columns["y"])]
+        arrays = pd.DataFrame({**vectors, "features": [np.array(pair) for pair in features]})
+        assert fit(pd.DataFrame({**vectors, "features": features})) == fit(arrays)
 
     def test_values_that_sqlite_cannot_store(self):
         columns = judgments()

@@ -190,6 +190,8 @@ class TestRefusals:
             LtrRanker().fit(X, y, group=[DOCUMENTS])
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             LtrRanker().fit(X, y, qid=QIDS[:-1])
+        with pytest.raises(ValueError, match="should be a 1d array"):
+            LtrRanker().fit(X, y, qid=X)
         with pytest.raises(ValueError, match="either group or qid"):
             LtrRanker().fit(X, y, group=GROUPS, qid=QIDS)
         ranker = LtrRanker().fit(X, y, group=GROUPS)
