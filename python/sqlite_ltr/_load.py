@@ -34,7 +34,11 @@ this Python cannot load SQLite extensions: its module sqlite3 was built without 
        pip install apsw
        import apsw; connection = apsw.Connection("shop.db"); connection.set_busy_timeout(5000)
        sqlite_ltr.load(connection)
-2. another Python: that of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions"""
+2. another Python: that of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions
+3. Datasette and sqlite-utils use the package pysqlite3, which can load extensions, if it is there:
+       pip install pysqlite3-binary"""
+
+_NO_FILES = "sqlite3_sqliteltr_nofiles_init"
 
 
 def loadable_path() -> str:
@@ -46,11 +50,16 @@ def loadable_path() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
 
 
-def load(connection: Connection | PooledConnection) -> None:
+def load(connection: Connection | PooledConnection, *, read_files: bool = True) -> None:
     """Add the functions `ltr_...` to a connection of `sqlite3` or `apsw`.
 
     Loading of extensions is switched on for this call only: afterwards SQL cannot load any.
     A connection of SQLAlchemy's pool works too. Every connection needs its own call.
+
+    Args:
+        connection: an open connection.
+        read_files: False leaves out `ltr_letor`, the only function that reads files. Use it if people you do not
+            trust write SQL.
 
     Raises:
         sqlite3.NotSupportedError: this Python cannot load extensions. The message has the ways out.
@@ -65,7 +74,11 @@ def load(connection: Connection | PooledConnection) -> None:
         raise TypeError(f"load() takes a connection of sqlite3 or apsw, not {kind}")
     driver.enable_load_extension(True)
     try:
-        driver.load_extension(loadable_path())
+        if read_files:
+            driver.load_extension(loadable_path())
+        else:
+            # Before Python 3.12, load_extension() of sqlite3 takes no entry point.
+            driver.execute("SELECT load_extension(?, ?)", (loadable_path(), _NO_FILES)).fetchall()
     finally:
         driver.enable_load_extension(False)
 

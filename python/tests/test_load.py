@@ -63,6 +63,15 @@ def test_apsw():
     assert trains_and_ranks(connection.execute)
 
 
+@pytest.mark.parametrize("connect", [sqlite3.connect, apsw.Connection])
+def test_files_can_be_denied(connect):
+    connection = connect(":memory:")
+    sqlite_ltr.load(connection, read_files=False)
+    assert trains_and_ranks(connection.execute)
+    with pytest.raises((sqlite3.OperationalError, apsw.SQLError), match="no such table: ltr_letor"):
+        connection.execute("SELECT * FROM ltr_letor('judgments.txt')")
+
+
 def test_sqlalchemy_on_connect():
     engine = sqlalchemy.create_engine("sqlite://")
     sqlalchemy.event.listen(engine, "connect", lambda connection, _record: sqlite_ltr.load(connection))

@@ -1,0 +1,56 @@
+"""The plugins, installed beside the package, in Datasette and sqlite-utils."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from urllib.parse import urlencode
+
+import pytest
+
+ROWS = "\n".join(
+    ["query,doc,price,stars,relevance", *(f"{i // 5},d{i},{i * 7 % 11},{i % 5},{i % 5 // 2}" for i in range(50))]
+)
+RANK = "SELECT doc_id FROM ltr_rank('rank_svm', 'judgments') WHERE query_id = 3 ORDER BY rank LIMIT 1"
+
+
+def run(*command, **options):
+    return subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A database with judgments from a CSV file and a model, both made by sqlite-utils."""
+    path = tmp_path / "shop.db"
+    imported = run("sqlite_utils", "insert", path, "judgments", "-", "--csv", input=ROWS)
+    assert imported.returncode == 0, imported.stderr
+    trained = run("sqlite_utils", "query", path, "SELECT ltr_train('rank_svm', 'judgments') ->> 'queries' AS queries")
+    assert json.loads(trained.stdout) == [{"queries": 10}], trained.stderr
+    return path
+
+
+def get(shop, sql):
+    answer = run("datasette", shop, "--get", f"/shop.json?{urlencode({'sql': sql, '_shape': 'array'})}")
+    return json.loads(answer.stdout)
+
+
+def test_sqlite_utils_ranks(shop):
+    assert json.loads(run("sqlite_utils", "query", shop, RANK).stdout) == [{"doc_id": "d19"}]
+
+
+def test_sqlite_utils_ranks_in_memory(tmp_path):
+    table = tmp_path / "judgments.csv"
+    table.write_text(ROWS)
+    train = "SELECT count(*) AS n FROM ltr_rank(ltr_fit('rank_svm', 'judgments'), 'judgments')"
+    ranked = run("sqlite_utils", "memory", table, train)
+    assert json.loads(ranked.stdout) == [{"n": 50}], ranked.stderr
+
+
+def test_datasette_ranks(shop):
+    assert get(shop, RANK) == [{"doc_id": "d19"}]
+
+
+def test_datasette_neither_trains_nor_reads_files(shop):
+    assert "read-only" in get(shop, "SELECT ltr_train('rank_svm', 'judgments')")["error"]
+    assert get(shop, "SELECT * FROM ltr_letor('judgments.txt')")["error"] == "no such table: ltr_letor"
