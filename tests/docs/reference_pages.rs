@@ -1,4 +1,4 @@
-//! The tables of `docs/reference/` that come from `ltr_options`, `ltr_metrics` and `ltr_algorithms`.
+//! The tables of `docs/reference/` that come from `ltr_options`, `ltr_metrics` and `ltr_algorithms`, and that of `docs/hosts.md`.
 //!
 //! A generated part is between `<!-- generated: KIND NAMES -->` and `<!-- end -->`. To write all of them anew:
 //!
@@ -11,6 +11,7 @@
 
 use rusqlite::Connection;
 
+use super::hosts;
 use super::page::{Page, connect, pages, root};
 
 const START: &str = "<!-- generated: ";
@@ -120,6 +121,7 @@ fn generated(connection: &Connection, page: &Page, header: &str) -> Vec<String> 
     match (words.next(), words.collect::<Vec<_>>().as_slice()) {
         (Some("metrics"), []) => metrics(connection),
         (Some("algorithms"), []) => algorithms(connection),
+        (Some("hosts"), []) => hosts::table(),
         (Some("options"), ["others"]) => {
             let headers = page.text.lines().filter(|line| line.starts_with(START));
             let named: Vec<&str> = headers.flat_map(str::split_whitespace).collect();

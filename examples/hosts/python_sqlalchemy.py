@@ -1,0 +1,24 @@
+# host: SQLAlchemy
+# tried: SQLAlchemy 2.1.9
+# install: `pip install sqlite-ltr sqlalchemy`
+# load: event.listen(engine, "connect", lambda connection, record: sqlite_ltr.load(connection))
+# note: `text()` takes `:q` inside texts of SQL as a parameter of its own: write `\:q`, or call `exec_driver_sql`.
+
+from pathlib import Path
+
+import sqlite_ltr
+from sqlalchemy import create_engine, event
+
+engine = create_engine("sqlite:///shop.db")
+event.listen(engine, "connect", lambda connection, record: sqlite_ltr.load(connection))
+
+with engine.begin() as connection:
+    connection.connection.executescript(Path("hotels.sql").read_text())
+    print(connection.exec_driver_sql("SELECT ltr_train('q_svm', 'judgments') ->> 'warnings'").scalar())
+
+ranking = """
+    SELECT rank, doc_id, printf('%.2f', score)
+      FROM ltr_rank('q_svm', 'candidates') WHERE query_id = ? ORDER BY rank LIMIT 3"""
+with engine.connect() as connection:
+    for row in connection.exec_driver_sql(ranking, (90,)):
+        print(*row)
