@@ -1,7 +1,7 @@
 -- Diversity: at most one result per site. The script makes its own data and runs in any host.
 --
 -- From the project's root, in the sqlite3 shell:
---   .load target/release/libsqlite_ltr
+--   .load ./libsqlite_ltr
 --   .read sql/diversity.sql
 --
 -- It prints its results. It can be read twice: tables that already exist stay as they are.

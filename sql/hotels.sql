@@ -1,7 +1,7 @@
 -- The example data of the README and of docs/: searches for hotels.
 --
 -- From the project's root, in the sqlite3 shell:
---   .load target/release/libsqlite_ltr
+--   .load ./libsqlite_ltr
 --   .read sql/hotels.sql
 --
 -- Tables and views that already exist stay as they are, so the script can be read twice.

@@ -1,7 +1,7 @@
 -- MQ2008 (LETOR 4.0): trains the four algorithms, and q_svm with a prior too, five folds, and measures them on the test parts.
 --
 -- From the project's root, in the sqlite3 shell:
---   .load target/release/libsqlite_ltr
+--   .load ./libsqlite_ltr
 --   .read sql/mq2008.sql
 -- or, with a bundled SQLite:  cargo run --release --example mq2008
 --

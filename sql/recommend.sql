@@ -2,7 +2,7 @@
 -- 40 books. Readers with even numbers like crime, the others poetry, and some books are better than others.
 --
 -- From the project's root, in the sqlite3 shell:
---   .load target/release/libsqlite_ltr
+--   .load ./libsqlite_ltr
 --   .read sql/recommend.sql
 --
 -- It prints its results. It can be read twice: tables that already exist stay as they are.

@@ -1,7 +1,7 @@
 -- Slots: which article belongs to which slot of a front page. The script makes its own data and runs in any host.
 --
 -- From the project's root, in the sqlite3 shell:
---   .load target/release/libsqlite_ltr
+--   .load ./libsqlite_ltr
 --   .read sql/slots.sql
 --
 -- It prints its results. It can be read twice: tables that already exist stay as they are.

@@ -62,7 +62,8 @@ impl Example {
 fn examples() -> Vec<Example> {
     let entries = std::fs::read_dir(root().join("examples/hosts")).expect("the folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
-    let chosen = paths.filter(|path| path.extension().is_some_and(|end| ENDINGS.iter().any(|known| end == *known)));
+    let chosen =
+        paths.filter(|path| path.extension().is_some_and(|end| ENDINGS.iter().any(|known| end == *known)));
     let mut examples: Vec<Example> = chosen.map(|path| Example::read(&path)).collect();
     examples.sort_by_key(|example| example.value("host").to_lowercase());
     examples

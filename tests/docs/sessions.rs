@@ -47,7 +47,7 @@ fn every_page_with_sql_begins_in_a_new_shell() {
     for page in pages() {
         let blocks = page.blocks();
         let Some(first) = blocks.iter().find(|block| block.language == "sql") else { continue };
-        for command in [".load target/release/libsqlite_ltr", ".mode column"] {
+        for command in [".load ./libsqlite_ltr", ".mode column"] {
             assert!(first.lines.contains(&command), "{}: the first SQL block has no {command}", page.path);
         }
     }
