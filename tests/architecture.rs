@@ -1,4 +1,5 @@
 //! The modules of `src`. A module uses only the modules above it in [`MODULES`], the order of the table in ARCHITECTURE.md.
+//! One place states the version.
 
 use std::path::{Path, PathBuf};
 
@@ -173,5 +174,44 @@ fn long_computations_use_no_global_threads() {
         assert!(!source.code.contains("build_global"), "{}", source.path);
         let may = source.path == "run.rs" || source.path.ends_with("tests.rs");
         assert!(may || !source.code.contains("ThreadPoolBuilder"), "{}", source.path);
+    }
+}
+
+/// Text files of the project that are read by people or machines, except build output.
+fn project_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("a readable folder");
+    let paths = entries.map(|entry| entry.expect("a readable entry").path());
+    let is_ours = |path: &PathBuf| {
+        !["target", ".git", "node_modules"].iter().any(|name| path.file_name() == Some(name.as_ref()))
+    };
+    paths
+        .filter(is_ours)
+        .flat_map(|path| if path.is_dir() { project_files(&path) } else { vec![path] })
+        .collect()
+}
+
+/// Whether the text has this version, and not as a part of a longer number.
+fn states(text: &str, version: &str) -> bool {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    text.match_indices(version).any(|(at, _)| {
+        let rest = text[at + version.len()..].trim_start_matches('.');
+        !text[..at].ends_with(is_number) && !rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+#[test]
+fn only_cargo_toml_states_the_version() {
+    // Cargo writes the lock file, and the changelog has all versions.
+    let allowed = ["Cargo.toml", "Cargo.lock", "CHANGELOG.md"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(states(&format!("version = \"{version}\""), version) && !states("10.20.300", "0.20.30"));
+    for path in project_files(root) {
+        let name = path.strip_prefix(root).expect("a file of the project").to_string_lossy().into_owned();
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        assert!(
+            allowed.contains(&name.as_str()) || !states(&text, version),
+            "{name} states the version {version}; packages read it from Cargo.toml"
+        );
     }
 }
