@@ -12,10 +12,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation};
+use crate::parallel;
 
 /// Shared by the computing threads and the thread that waits for them.
 #[derive(Debug, Default)]
@@ -193,7 +192,7 @@ pub fn each_in_memory<T: Sync, U: Send>(
         Err(Error::Memory { .. }) => Ok(None),
         outcome => outcome.map(Some),
     };
-    let outcomes: Vec<Option<U>> = items.par_iter().map(beside_others).collect::<Result<_>>()?;
+    let outcomes: Vec<Option<U>> = parallel::try_map(items.len(), |number| beside_others(&items[number]))?;
     let alone = |(item, outcome): (&T, Option<U>)| outcome.map_or_else(|| work(item), Ok);
     items.iter().zip(outcomes).map(alone).collect()
 }

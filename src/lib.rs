@@ -93,6 +93,7 @@ pub mod metric;
 mod model;
 mod optim;
 mod options;
+mod parallel;
 mod param;
 mod run;
 mod select;

@@ -8,6 +8,7 @@ const MODULES: &[&str] = &[
     "error",
     "param",
     "memory",
+    "parallel",
     "control",
     "cache",
     "run",

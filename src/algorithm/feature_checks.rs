@@ -9,7 +9,6 @@
 //!
 //! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
 
-use rayon::prelude::*;
 use serde_json::{Map, Value};
 
 use super::short_report::significant;
@@ -17,6 +16,7 @@ use crate::control::{Control, checkpoint};
 use crate::data::{Dataset, ScalingKind};
 use crate::error::Result;
 use crate::math::order::sort_indices;
+use crate::parallel;
 
 /// Numbers that increase in fewer rows may do so by chance.
 const FEWEST_ROWS: usize = 8;
@@ -95,8 +95,7 @@ impl FeatureChecks {
                 .sign()
                 .map(|sign| (data.names[column].clone(), sign)))
         };
-        let signs: Vec<Option<(String, Sign)>> =
-            (0..data.names.len()).into_par_iter().map(sign).collect::<Result<_>>()?;
+        let signs: Vec<Option<(String, Sign)>> = parallel::try_map(data.names.len(), sign)?;
         let is_unscaled = settings.get("scale").is_some_and(|scale| scale == ScalingKind::None.name());
         let spreads = if is_unscaled { spread_warning(data, control)? } else { None };
         Ok(Self { signs: signs.into_iter().flatten().collect(), spreads })
@@ -159,8 +158,7 @@ fn spread_warning(data: &Dataset, control: &Control) -> Result<Option<String>> {
         let variance = rows().map(|x| (x - mean) * (x - mean)).sum::<f64>() / data.n_docs() as f64;
         Ok((variance.sqrt(), column))
     };
-    let mut deviations: Vec<(f64, usize)> =
-        (0..data.names.len()).into_par_iter().map(deviation).collect::<Result<_>>()?;
+    let mut deviations: Vec<(f64, usize)> = parallel::try_map(data.names.len(), deviation)?;
     deviations.retain(|(deviation, _)| *deviation > 0.0);
     deviations.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (Some((low, narrow)), Some((high, wide))) = (deviations.first(), deviations.last()) else {

@@ -2,8 +2,6 @@
 //!
 //! Every feature ranks the queries of validation, ascending and descending. Cost: O(documents log documents) per feature.
 
-use rayon::prelude::*;
-
 use super::LambdaSelection;
 use super::selection::ValidationSpec;
 use crate::arrange::{ListConstraint, push_down_unselected};
@@ -11,6 +9,7 @@ use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::Mean;
+use crate::parallel;
 
 /// Queries that judge.
 pub(super) struct Judge<'a> {
@@ -100,7 +99,7 @@ fn best(
         }
         Ok(baselines)
     };
-    let all: Vec<Vec<Baseline>> = (0..features).into_par_iter().map(of_feature).collect::<Result<_>>()?;
+    let all = parallel::try_map(features, of_feature)?;
     let better = validation.metric.def().better.sign();
     let better_one = |best: Baseline, other: Baseline| {
         if better * (other.value - best.value) > 0.0 { other } else { best }

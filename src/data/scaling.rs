@@ -24,6 +24,7 @@ use crate::error::{Error, Result, require};
 use crate::math::bounds::{are_bounded, is_positive};
 use crate::math::dense::Element;
 use crate::memory::matrix_bytes;
+use crate::parallel;
 use crate::param::named;
 
 /// The kinds of scaling.
@@ -299,7 +300,8 @@ fn each_column<T: Send>(
         let learned = columns.into_iter().map(|column| control.check().map(|()| learn(column)));
         learned.collect()
     };
-    let learned: Vec<Vec<T>> = all.par_chunks(together as usize).map(gathered).collect::<Result<_>>()?;
+    let chunks: Vec<&[usize]> = all.chunks(together as usize).collect();
+    let learned = parallel::try_map(chunks.len(), |number| gathered(chunks[number]))?;
     Ok(learned.into_iter().flatten().collect())
 }
 
@@ -342,10 +344,7 @@ fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
         });
         Ok(norms.fold(0.0, f64::max))
     };
-    let largest = (0..data.n_queries())
-        .into_par_iter()
-        .map(largest_of_query)
-        .try_reduce(|| 0.0, |x, y| Ok(x.max(y)))?;
+    let largest = parallel::try_map(data.n_queries(), largest_of_query)?.into_iter().fold(0.0, f64::max);
     let factor = inverse(largest);
     if largest > 0.0 && !(is_positive(factor) && largest.is_finite()) {
         let problem = if largest < 1.0 { "small" } else { "large" };

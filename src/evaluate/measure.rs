@@ -1,11 +1,10 @@
 //! Metrics of scored queries and their means.
 
-use rayon::prelude::*;
-
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{Mean, Metric, Undefined};
+use crate::parallel;
 
 /// Metrics of the queries of a data set.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,8 +35,7 @@ pub fn evaluate(
             other => other,
         })
     };
-    let values: Vec<Vec<Option<f64>>> =
-        (0..data.n_queries()).into_par_iter().map(of_query).collect::<Result<_>>()?;
+    let values: Vec<Vec<Option<f64>>> = parallel::try_map(data.n_queries(), of_query)?;
     let mean = |(number, metric): (usize, &Metric)| {
         let mut mean = Mean::new(metric.def(), undefined);
         for (query, values) in values.iter().enumerate() {

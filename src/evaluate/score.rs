@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::fit_cache::FitCache;
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, Documents};
@@ -12,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::fit::BATCH;
 use crate::memory::{Reservation, bytes_of, matrix_bytes};
 use crate::model::{Factored, Key, Model, QueryDependent, Ranker};
+use crate::parallel;
 use crate::space::{Function, Scorer};
 
 /// What needs memory, and what to do about too much of it.
@@ -192,16 +191,16 @@ impl<'a> ScoringJob<'a> {
         let _memory = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
         let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
         let scorer = model.scorer()?;
-        let score_query = |(query, function): (usize, &Option<Arc<Function>>)| {
+        let score_query = |query: usize| {
             control.check()?;
             let (start, end) = (data.offsets[query], data.offsets[query + 1]);
             let documents = Documents { features: &scaled, start, end };
-            let function =
-                function.as_ref().ok_or_else(|| Error::Internal(format!("query {query} has no function")))?;
+            let function = functions[query]
+                .as_ref()
+                .ok_or_else(|| Error::Internal(format!("query {query} has no function")))?;
             scorer.scores(&documents, &function.weights, control)
         };
-        let scores: Vec<Vec<f64>> =
-            functions.par_iter().enumerate().map(score_query).collect::<Result<_>>()?;
+        let scores: Vec<Vec<f64>> = parallel::try_map(functions.len(), score_query)?;
         Scored { scores: scores.concat(), seen, fitted, warnings }
             .checked(data, "its features are too large for this model")
     }

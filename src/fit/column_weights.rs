@@ -12,16 +12,15 @@
 //! of the columns is sum_i |g_i - sum_j pi_ij g_j / sum_j pi_ij|^2. One column after the other takes the least of a few
 //! candidates that is within one standard error of the best (Breiman et al. 1984).
 
-use ndarray::Array2;
-use rayon::prelude::*;
-
 use super::neighborhood::{COMPARISON, Neighborhood};
 use crate::control::{Control, Ticks};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::math::order::{compare, sort_ascending};
 use crate::memory::matrix_bytes;
+use crate::parallel;
 use crate::smoothing::{Comparison, QueryDistance, Separation, Target};
+use ndarray::Array2;
 
 /// Candidates for -log K of two queries that differ as two queries of the training set do on average.
 const STRENGTHS: &[f64] = &[0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -66,14 +65,14 @@ pub fn column_weights(
         control.check()?;
         Ok(Comparisons::new(neighborhood, &queries, number * queries.len() / targets, &columns))
     };
-    let targets: Vec<Comparisons> = (0..targets).into_par_iter().map(target).collect::<Result<_>>()?;
+    let targets: Vec<Comparisons> = parallel::try_map(targets, target)?;
     // 2. One column after the other, until no change helps.
     let units: Vec<f64> = (0..columns.len()).map(|column| unit(&targets, column)).collect();
     let errors = |strengths: &[f64]| -> Result<Vec<f64>> {
         control.check()?;
         let weights: Vec<f64> =
             strengths.iter().zip(&units).map(|(strength, unit)| strength * unit).collect();
-        Ok(targets.par_iter().map(|target| target.error(neighborhood, &weights, &preferences)).collect())
+        Ok(parallel::map(targets.len(), |number| targets[number].error(neighborhood, &weights, &preferences)))
     };
     let mut strengths = vec![1.0; columns.len()];
     for _ in 0..MAX_ROUNDS {

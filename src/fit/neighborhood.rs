@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use ndarray::Array2;
-use rayon::prelude::*;
-
 use super::blocks::TrainingBlocks;
 use super::problem::FitSpec;
 use crate::control::{Control, Ticks};
 use crate::error::Result;
 use crate::loss::Loss;
 use crate::memory::{Memory, Reservation};
+use crate::parallel;
 use crate::smoothing::{QueryDistance, Separation, Smoothing, SmoothingKind, Target};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
+use ndarray::Array2;
 
 /// A training query that is used for another query.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -144,7 +143,7 @@ impl Neighborhood {
             };
             Ok((block, weight))
         };
-        neighbors.par_iter().map(weighted).collect()
+        parallel::try_map(neighbors.len(), |number| weighted(&neighbors[number]))
     }
 
     /// Reserves the bytes of the documents of these neighbors. Those of a smoothing with a cache are reserved once, by

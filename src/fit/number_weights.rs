@@ -14,9 +14,6 @@
 //! to the same queries. Inside, features
 //! have standard deviation 1, so their units do not matter.
 
-use ndarray::{Array2, ArrayView2, s};
-use rayon::prelude::*;
-
 use super::column_weights::preferences;
 use crate::control::{Control, Ticks};
 use crate::data::Dataset;
@@ -28,7 +25,9 @@ use crate::math::random::Random;
 use crate::memory::matrix_bytes;
 use crate::optim::vector::axpy;
 use crate::optim::{Objective, Ridge, Stop, StopRule, lbfgs};
+use crate::parallel;
 use crate::smoothing::{Comparison, QueryDistance};
+use ndarray::{Array2, ArrayView2, s};
 
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 500;
@@ -191,7 +190,7 @@ impl HeldOutError {
 
     /// The error of each query.
     fn of_queries(&self, v: &[f64]) -> Vec<f64> {
-        (0..self.len()).into_par_iter().map(|query| self.of_query(query, v).0).collect()
+        parallel::map(self.len(), |query| self.of_query(query, v).0)
     }
 
     /// The error of a query and its gradient in v (p).
@@ -250,7 +249,7 @@ impl Objective for HeldOutError {
         slopes.fill(0.0);
         let mut value = 0.0;
         let of_query = |query| self.of_query(query, v);
-        let queries: Vec<(f64, Vec<f64>)> = (0..self.len()).into_par_iter().map(of_query).collect();
+        let queries: Vec<(f64, Vec<f64>)> = parallel::map(self.len(), of_query);
         for (error, gradient) in queries {
             value += error / self.total;
             axpy(1.0 / self.total, &gradient, slopes);

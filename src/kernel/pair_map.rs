@@ -27,7 +27,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
@@ -42,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::loss::pair_count;
 use crate::math::pivoted::{self, Gram};
 use crate::math::tile::TILE;
+use crate::parallel;
 
 /// A feature map of pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -290,7 +290,7 @@ impl PairMap {
         let upper: Vec<Vec<f64>> = if count <= TILE {
             (0..count).map(after).collect::<Result<_>>()?
         } else {
-            (0..count).into_par_iter().map(after).collect::<Result<_>>()?
+            parallel::try_map(count, after)?
         };
         let mut sums = vec![0.0; count];
         for (j, values) in upper.iter().enumerate() {

@@ -1,7 +1,5 @@
 //! How far documents are from one another: what the parameters of kernels are measured in.
 
-use rayon::prelude::*;
-
 use super::inner::Inner;
 use super::points::Points;
 use super::sample::sample;
@@ -10,6 +8,7 @@ use crate::data::Matrix;
 use crate::error::Result;
 use crate::math::order::median;
 use crate::memory::matrix_bytes;
+use crate::parallel;
 
 /// Up to this many documents the median is that of all pairs; of more, that of a sample of so many.
 const MEDIAN_DOCUMENTS: usize = 2000;
@@ -47,11 +46,8 @@ fn summed(
         Ok(sums)
     };
     let blocks = features.rows().div_ceil(BLOCK);
-    let parts: Result<Vec<Vec<f64>>> = if blocks < 2 {
-        (0..blocks).map(one).collect()
-    } else {
-        (0..blocks).into_par_iter().map(one).collect()
-    };
+    let parts: Result<Vec<Vec<f64>>> =
+        if blocks < 2 { (0..blocks).map(one).collect() } else { parallel::try_map(blocks, one) };
     let mut total = vec![0.0; dim];
     for part in parts? {
         total.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);

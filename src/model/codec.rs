@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 /// No header is longer than this (bytes).
 const MAX_HEADER: usize = 1 << 30;
 
+/// A header below this length (bytes) takes at most 64 times this memory.
+const SHORT_HEADER: usize = 1 << 16;
+
 /// Appends a block to bytes. Called more than once, which avoids a copy of every block in memory.
 pub type Block<'a> = Box<dyn Fn(&mut Vec<u8>) -> Result<()> + 'a>;
 
@@ -33,11 +36,10 @@ pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
 /// # Errors
 /// Bytes that are not such a header, or continue after it.
 pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    // Memory for a text is allocated before its bytes are read, so the limit depends on the length of the header.
+    // Memory for a text is allocated before its bytes are read, so that a short header has a low limit. More limits would
+    // cost a copy of each decoder.
     let (value, used) = match bytes.len() {
-        0..0x1000 => decode_within::<T, 0x4_0000>(bytes),
-        0x1000..0x1_0000 => decode_within::<T, 0x40_0000>(bytes),
-        0x1_0000..0x10_0000 => decode_within::<T, 0x400_0000>(bytes),
+        0..SHORT_HEADER => decode_within::<T, { 64 * SHORT_HEADER }>(bytes),
         _ => decode_within::<T, MAX_HEADER>(bytes),
     }?;
     if used == bytes.len() {

@@ -1,12 +1,11 @@
 //! Fitting a chosen candidate on all rows.
 
-use rayon::prelude::*;
-
 use super::AutoSpec;
 use super::trial::{Prepared, Trial, block, prepared, reserve_blocks};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::solve::{Gram, ListBlock};
 use crate::space::{Member, Scorer, Space};
 
@@ -34,10 +33,7 @@ pub(super) fn fit(spec: &AutoSpec, trial: &Trial, data: &Dataset, control: &Cont
     while query < data.n_queries() {
         let limit = data.offsets[query] + CHUNK;
         let end = data.offsets.partition_point(|offset| *offset <= limit).saturating_sub(1).max(query + 1);
-        let blocks: Vec<(ListBlock, f64)> = (query..end)
-            .into_par_iter()
-            .map(|query| block(space, data, query, control))
-            .collect::<Result<_>>()?;
+        let blocks = parallel::try_map(end - query, |number| block(space, data, query + number, control))?;
         let queries: Vec<(&ListBlock, f64)> = blocks.iter().map(|(block, weight)| (block, *weight)).collect();
         gram.add(&Gram::of(space.dim(), &queries)?);
         query = end;

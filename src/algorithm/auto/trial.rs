@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::candidate::Candidate;
 use super::{AutoSpec, judged_queries};
 use crate::algorithm::grid::default_lambdas;
@@ -20,6 +18,7 @@ use crate::loss::{Loss, least_squares};
 use crate::math::lanes::LANES;
 use crate::memory::{Reservation, matrix_bytes};
 use crate::metric::Mean;
+use crate::parallel;
 use crate::select::{argmax_smoothed, fold_numbers, smoothed};
 use crate::solve::{Gram, ListBlock, Rows, least_squares_bytes};
 use crate::space::{Form, Scorer, Space};
@@ -180,10 +179,7 @@ pub(super) fn cross_validate(
     let prepared = prepared(spec, &candidate, data, landmarks, control)?;
     let Prepared { data, space, .. } = &prepared;
     let _memory = reserve_blocks(space, data.n_docs(), CELLS_AND_FOLDS, control)?;
-    let blocks: Vec<(ListBlock, f64)> = (0..data.n_queries())
-        .into_par_iter()
-        .map(|query| block(space, data, query, control))
-        .collect::<Result<_>>()?;
+    let blocks = parallel::try_map(data.n_queries(), |query| block(space, data, query, control))?;
     let cells = cells.cells();
     let gram = |queries: &Vec<usize>| {
         let queries: Vec<(&ListBlock, f64)> =
@@ -196,12 +192,8 @@ pub(super) fn cross_validate(
     let lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
     let run =
         FoldRun { spec, data, blocks: &blocks, cells: &cells, grams: &grams, lambdas: &lambdas, control };
-    let folds: Vec<(usize, usize)> =
-        (0..PARTITIONS).flat_map(|partition| (0..FOLDS).map(move |fold| (partition, fold))).collect();
-    let folds: Vec<FoldValues> = folds
-        .par_iter()
-        .map(|&(partition, fold)| run.values(space, partition, fold))
-        .collect::<Result<_>>()?;
+    let folds =
+        parallel::try_map(PARTITIONS * FOLDS, |number| run.values(space, number / FOLDS, number % FOLDS))?;
     // 3. The mean over all held-out queries.
     let metric = &spec.validation.metric;
     let mean = |index: usize| {
@@ -253,7 +245,7 @@ impl FoldRun<'_> {
             };
             held_out.iter().map(value).collect()
         };
-        let values = self.lambdas.par_iter().map(of_lambda).collect::<Result<_>>()?;
+        let values = parallel::try_map(self.lambdas.len(), |number| of_lambda(&self.lambdas[number]))?;
         Ok((held_out, values))
     }
 }

@@ -3,8 +3,6 @@
 //! A user has few held-out ratings. A short list does not show that with a small lambda the top of a long list has items
 //! that score high by chance. So the held-out ratings of many users form one list.
 
-use rayon::prelude::*;
-
 use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Session, no_rate};
 use crate::algorithm::selection::{LambdaChoice, Validation};
@@ -14,6 +12,7 @@ use crate::error::Result;
 use crate::loss::Shape;
 use crate::math::random::Random;
 use crate::metric::Mean;
+use crate::parallel;
 use crate::select::{argmax, one_standard_error, rating_folds};
 
 /// At each lambda the metric of each list; `None` if it is undefined.
@@ -204,7 +203,7 @@ impl Session<'_> {
         if self.control.memory().available() < all {
             return (0..number).map(of_fold).collect();
         }
-        (0..number).into_par_iter().map(of_fold).collect()
+        parallel::try_map(number, of_fold)
     }
 
     /// Lambda of a fit without one of `folds`, relative to the equivalent lambda of a fit on all ratings. Singular values

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use ndarray::Array2;
-use rayon::prelude::*;
-
 use super::train::{Session, query_features};
 use crate::algorithm::selection::Validation;
 use crate::algorithm::{Split, scale};
@@ -14,8 +11,10 @@ use crate::error::{Error, Result};
 use crate::fit::{LambdaScope, Neighbor, Neighborhood, TrainingBlocks};
 use crate::loss::Loss;
 use crate::memory::{Reservation, bytes_of};
+use crate::parallel;
 use crate::select::{Folds, held_out_documents};
 use crate::smoothing::{SmoothingKind, Target};
+use ndarray::Array2;
 
 /// Fraction of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
@@ -100,11 +99,12 @@ impl Round {
         let what = format_args!("finding neighbors of {} queries", self.queries.len());
         let way_out = "use a smaller option 'neighbors', or give lambda as a number";
         let memory = control.reserve(bytes, what, way_out)?;
-        let trial = |query: &usize| {
+        let trial = |number: usize| {
+            let query = self.queries[number];
             control.check()?;
-            Ok(Trial { neighbors: self.neighbors(*query), queries: vec![*query] })
+            Ok(Trial { neighbors: self.neighbors(query), queries: vec![query] })
         };
-        let trials = self.queries.par_iter().map(trial).collect::<Result<_>>()?;
+        let trials = parallel::try_map(self.queries.len(), trial)?;
         Ok((trials, memory))
     }
 

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::loss::list::SlamQuery;
 use crate::memory::{bytes_of, matrix_bytes};
 use crate::optim::{Objective, StopRule, cutting_planes};
+use crate::parallel;
 
 /// The largest margin is found to this relative accuracy, or in so many iterations.
 const RULE: StopRule = StopRule { tolerance: 1e-4, max_iterations: 100 };
@@ -110,13 +111,13 @@ impl<'a> LeastDifference<'a> {
 
     /// The least difference and its two rows.
     fn of_scores(&self, scores: &[f64]) -> (f64, [usize; 2]) {
-        let of = |(number, query): (usize, &SlamQuery)| {
+        let of = |number: usize| {
             let rows = self.data.rows(number);
             Ticks::default().add(ROW_COST * rows.len());
-            let (difference, pair) = least_difference(query, &scores[rows.clone()]);
+            let (difference, pair) = least_difference(&self.queries[number], &scores[rows.clone()]);
             (difference, pair.map(|document| rows.start + document))
         };
-        let all: Vec<(f64, [usize; 2])> = self.queries.par_iter().enumerate().map(of).collect();
+        let all = parallel::map(self.queries.len(), of);
         all.into_iter().fold((f64::INFINITY, [0; 2]), |a, b| if b.0 < a.0 { b } else { a })
     }
 }

@@ -27,6 +27,7 @@ use super::{Factorization, HalfStep};
 use crate::control::Control;
 use crate::math::dense::dot;
 use crate::optim::vector::axpy;
+use crate::parallel;
 
 /// Position of the next planes between the best V and V(a).
 const STEP: f64 = 0.4;
@@ -93,8 +94,7 @@ impl Search<'_, '_> {
         let ratings = self.problem.ratings;
         let length = |user: usize| ratings.of_user(user).len();
         self.cuts.par_iter_mut().enumerate().for_each(|(user, cuts)| cuts.start(length(user)));
-        let means: Vec<Cut> =
-            self.cuts.par_iter().enumerate().map(|(user, cuts)| cuts.mean(length(user))).collect();
+        let means = parallel::map(self.cuts.len(), |user| self.cuts[user].mean(length(user)));
         let offsets: f64 = means.iter().map(|mean| mean.offset).sum();
         let slopes: Vec<f64> = means.into_iter().flat_map(|mean| mean.slopes).collect();
         let mut dual = self.problem.to_items(&slopes, self.users, self.rank);

@@ -31,6 +31,7 @@ use crate::math::dense::dot;
 use crate::math::random::Random;
 use crate::optim::vector::axpy;
 use crate::optim::{Objective, Ridge, newton_cg};
+use crate::parallel;
 
 /// U and V, row by row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -324,8 +325,8 @@ impl<'a> Factorization<'a> {
 
     /// V_u u, one per rating.
     fn products(&self, users: &[f64], items: &[f64], rank: usize) -> Vec<f64> {
-        let of_user = |(user, row): (usize, &[f64])| self.user_products(user, row, items);
-        users.par_chunks(rank).enumerate().map(of_user).collect::<Vec<_>>().concat()
+        let of_user = |user: usize| self.user_products(user, &users[user * rank..][..rank], items);
+        parallel::map(self.ratings.n_users(), of_user).concat()
     }
 
     /// The loss at these scores; writes its slopes. The losses of users are added in their order.

@@ -21,6 +21,7 @@ use crate::math::cholesky;
 use crate::math::dense::Element;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::simd;
+use crate::parallel;
 
 /// Rows of a slab. Two panels of a slab fit into the first-level cache.
 const SLAB: usize = 128;
@@ -144,7 +145,7 @@ impl Gram {
             };
             let chunk;
             (chunk, rest) = rest.split_at(rest.iter().take_while(fits).count());
-            let rows: Vec<Vec<f64>> = chunk.par_iter().map(rows).collect::<Result<_>>()?;
+            let rows: Vec<Vec<f64>> = parallel::try_map(chunk.len(), |number| rows(&chunk[number]))?;
             gram.outer.add_rows(&rows.concat());
         }
         Ok(gram)

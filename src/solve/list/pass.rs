@@ -15,6 +15,7 @@ use crate::loss::QueryLoss;
 use crate::math::dense::dot;
 use crate::optim::Objective;
 use crate::optim::vector::{axpy, moved};
+use crate::parallel;
 
 /// Least number of documents of a group, if more queries follow.
 const GROUP: usize = 2048;
@@ -96,7 +97,9 @@ impl Objective for ListProblem<'_> {
     }
 
     fn value_on_line(&self, s: &[f64], r: &[f64], t: f64) -> (f64, f64) {
-        let groups = self.groups().par_iter().map(|group| {
+        let groups = self.groups();
+        let of_group = |number: usize| {
+            let group = &groups[number];
             let (s, r) = (&s[group.documents.clone()], &r[group.documents.clone()]);
             let (mut risk, mut derivative) = (0.0, 0.0);
             let mut slope = Vec::new();
@@ -107,8 +110,8 @@ impl Objective for ListProblem<'_> {
                 derivative += weight * dot(&slope, &r[documents]);
             }
             (risk, derivative)
-        });
-        let parts: Vec<(f64, f64)> = groups.collect();
+        };
+        let parts = parallel::map(groups.len(), of_group);
         parts.iter().fold((0.0, 0.0), |(risk, derivative), part| (risk + part.0, derivative + part.1))
     }
 
@@ -172,21 +175,22 @@ impl ListProblem<'_> {
     }
 
     fn map_queries<T: Send>(&self, visit: impl Fn(&Group, Query<'_>) -> T + Sync) -> Vec<T> {
-        let of_group =
-            |group: &Group| self.queries(group).map(|query| visit(group, query)).collect::<Vec<T>>();
-        let parts: Vec<Vec<T>> = self.groups().par_iter().map(of_group).collect();
-        parts.into_iter().flatten().collect()
+        let groups = self.groups();
+        let of_group = |number: usize| -> Vec<T> {
+            self.queries(&groups[number]).map(|query| visit(&groups[number], query)).collect()
+        };
+        parallel::map(groups.len(), of_group).into_iter().flatten().collect()
     }
 
     /// Sums over groups, in their order. `visit` returns a number and adds to a vector, which is 0 for each group.
     fn sum_groups(&self, visit: impl Fn(&Group, &mut [f64]) -> f64 + Sync) -> (f64, Vec<f64>) {
-        let of_group = |group: &Group| {
+        let groups = self.groups();
+        let of_group = |number: usize| {
             let mut vector = vec![0.0; self.dim()];
-            (visit(group, &mut vector), vector)
+            (visit(&groups[number], &mut vector), vector)
         };
-        let parts: Vec<(f64, Vec<f64>)> = self.groups().par_iter().map(of_group).collect();
         let mut sum = (0.0, vec![0.0; self.dim()]);
-        for (number, vector) in parts {
+        for (number, vector) in parallel::map(groups.len(), of_group) {
             sum.0 += number;
             axpy(1.0, &vector, &mut sum.1);
         }
