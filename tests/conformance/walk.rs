@@ -88,6 +88,8 @@ fn combination([loss, penalty, prior, form, kernel, smoothing, solver, fit_at]: 
         options.insert("fit_at".to_owned(), json!(FitAt::NAMES[fit_at]));
     }
     options.insert("threads".to_owned(), json!(1));
+    // Whether a combination works does not depend on the tolerance. Psi has 20 starts.
+    options.insert("tolerance".to_owned(), json!(0.1));
     Combination { slots: loss::NAMES[loss] == "matching", options: Value::Object(options).to_string() }
 }
 
