@@ -50,6 +50,23 @@ fn storing_and_reading_wait_for_a_writer() {
     }
 }
 
+/// If a lock fails the first statement of a connection, the next statement that a lock fails makes SQLite drop the schema in
+/// memory, and SQLite cannot read it again before that lock ends. The check for interrupts must not fail because of this.
+#[test]
+fn a_lock_that_drops_the_schema_does_not_end_a_call() {
+    for sql in [TRAIN, "SELECT hex(ltr_fit('rank_svm', 'j', '{\"lambda\": 0.1}'))"] {
+        let folder = Folder::new("delete");
+        let (connection, other) = (folder.open(), folder.open());
+        other.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
+        connection.prepare("SELECT * FROM j").expect_err("the schema cannot be read");
+        other.execute_batch("COMMIT").expect("the end of the lock");
+        connection.prepare("SELECT * FROM j").expect("the schema is read");
+        let (outcome, waited) = beside(other, "BEGIN EXCLUSIVE", || run(&connection, sql));
+        outcome.unwrap_or_else(|problem| panic!("{sql}: {problem}"));
+        assert!(waited >= HELD, "{sql}: {waited:?}");
+    }
+}
+
 /// In rollback-journal mode a commit waits for readers, and new readers wait for the commit.
 #[test]
 fn storing_waits_for_readers_and_readers_for_storing() {

@@ -20,7 +20,7 @@ use crate::control::stoppable;
 use crate::error::{Error, Result};
 use crate::run::POLL_INTERVAL;
 
-/// Rows of each of the three lists that the statement joins.
+/// Rows of each of the three lists that the statement joins. Hosts may limit the terms of a compound SELECT.
 const ROWS: usize = 20;
 
 /// The database of a running callback. It may be used during this callback only, on its thread.
@@ -125,11 +125,14 @@ impl Probe {
 
     /// Prepares the statement. An authorizer needs to allow SQLITE_SELECT only: the statement reads no table, is not
     /// recursive and calls no function.
+    ///
+    /// It needs no schema, and so no lock of the database file. `VALUES` with several rows does: from SQLite 3.46 on it reads
+    /// the schema, if that in memory was dropped. The first statement of a connection reads it in any case.
     fn prepare(&self) -> Result<()> {
         if self.database.is_null() {
             return Err(Error::Internal("the host gave no connection".to_owned()));
         }
-        let list = format!("(VALUES {})", ["(0)"; ROWS].join(","));
+        let list = format!("({})", ["SELECT 0"; ROWS].join(" UNION ALL "));
         let rows = ROWS * ROWS * ROWS;
         let sql = format!("SELECT 0 FROM {list}, {list}, {list} LIMIT 1 OFFSET {}", rows - 1);
         let sql = CString::new(sql).map_err(|problem| Error::Internal(problem.to_string()))?;
@@ -139,11 +142,8 @@ impl Probe {
             ffi::sqlite3_prepare_v2(self.database, sql.as_ptr(), -1, &raw mut statement, ptr::null_mut())
         };
         self.statement.set(statement);
-        match code & 0xff {
-            // Another connection with the same cache locks the schema. The next check tries again.
-            ffi::SQLITE_OK | ffi::SQLITE_LOCKED => Ok(()),
-            _ => Err(self.error(code)),
-        }
+        // Without a statement the next check tries again.
+        if code == ffi::SQLITE_OK || is_lock(code) { Ok(()) } else { Err(self.error(code)) }
     }
 
     /// An error if the host interrupts the call.
@@ -167,6 +167,8 @@ impl Probe {
             ffi::SQLITE_ROW => Ok(()),
             // An authorizer that ignores SQLITE_SELECT leaves no row, and no step for a progress handler.
             ffi::SQLITE_DONE => Err(self.error(ffi::SQLITE_AUTH)),
+            // After a change of the schema SQLite prepares the statement again.
+            code if is_lock(code) => Ok(()),
             _ => Err(self.error(code)),
         }
     }
@@ -187,9 +189,75 @@ impl Probe {
     }
 }
 
+/// Whether another connection locks the schema: its file, or the cache that both share. This is no interrupt.
+fn is_lock(code: c_int) -> bool {
+    matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
+}
+
 impl Drop for Probe {
     fn drop(&mut self) {
         // SAFETY: null, or a statement of an open connection that is not used again.
         unsafe { ffi::sqlite3_finalize(self.statement.get()) };
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::ffi::c_void;
+
+    use super::*;
+
+    /// Calls `body` with two connections to a file with one table, in rollback-journal mode and without a busy handler.
+    fn with_two_connections(name: &str, body: impl FnOnce(Connection, Connection)) {
+        let path = std::env::temp_dir().join(format!("ltr-probe-{name}-{}.db", std::process::id()));
+        drop(std::fs::remove_file(&path));
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("PRAGMA journal_mode = delete; CREATE TABLE t(x)").unwrap();
+        let connection = Connection::open(&path).unwrap();
+        connection.busy_timeout(std::time::Duration::ZERO).unwrap();
+        body(connection, other);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    unsafe extern "C" fn stop(_: *mut c_void) -> c_int {
+        1
+    }
+
+    /// The rollback drops the schema in memory. To read it again, a statement needs a lock that it cannot get.
+    #[test]
+    fn an_exclusive_lock_neither_fails_nor_hides_an_interrupt() {
+        with_two_connections("rollback", |connection, other| {
+            let before = Probe::new(&connection).unwrap();
+            connection.execute_batch("BEGIN; CREATE TABLE u(x); ROLLBACK").unwrap();
+            other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+            let problem = connection.prepare("SELECT * FROM t").unwrap_err();
+            assert_eq!(problem.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{problem}");
+            let after = Probe::new(&connection).unwrap();
+            for probe in [before, after] {
+                probe.check().unwrap();
+                // SAFETY: an open connection; the handler needs no data.
+                let install = |handler| unsafe {
+                    ffi::sqlite3_progress_handler(connection.handle(), 10_000, handler, ptr::null_mut());
+                };
+                install(Some(stop));
+                let stopped = probe.check();
+                assert!(matches!(stopped, Err(Error::Interrupted)), "{stopped:?}");
+                install(None);
+            }
+        });
+    }
+
+    /// The first statement of a connection may read the schema. The probe is prepared once the lock has gone.
+    #[test]
+    fn a_lock_at_the_first_statement_is_no_interrupt() {
+        with_two_connections("first", |connection, other| {
+            other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+            let probe = Probe::new(&connection).unwrap();
+            probe.check().unwrap();
+            other.execute_batch("COMMIT").unwrap();
+            probe.check().unwrap();
+            assert!(!probe.statement.get().is_null());
+        });
     }
 }
