@@ -9,6 +9,7 @@
 //! | `cutting_planes` | convex risks |
 //! | `projected_gradient` | smooth risks over a ball |
 //! | `sphere` | smooth risks over a sphere |
+//! | `starts` | the best of several starts |
 
 pub mod cutting_planes;
 mod driver;
@@ -18,10 +19,12 @@ pub mod newton_cg;
 mod objective;
 pub mod projected_gradient;
 pub mod sphere;
+mod starts;
 pub mod vector;
 
 pub use driver::{Best, Method, iterate, solve_path};
 pub use objective::{Objective, Point, Ridge};
+pub use starts::several_starts;
 
 /// A point with the report of the run that found it.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,8 @@
 //!
 //! **Report.** The objective is the original one. The gap is that of the last round: it tells how close its solution is
 //! to a stationary point and does not certify an optimum. `steps` has one entry per round of all starts, with the least
-//! objective so far, and `iterations` counts the iterations of all rounds. Each lambda starts from the same point, because otherwise solutions would depend on the
-//! order of a path.
+//! objective so far, and `iterations` counts the iterations of all rounds. Each lambda starts from the same point, because
+//! otherwise solutions would depend on the order of a path.
 
 use std::time::Instant;
 
@@ -17,7 +17,9 @@ use super::starts::{Candidate, random_direction, random_starts, regression_on_wo
 use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::random::Random;
-use crate::optim::{Objective, Point, Solution, SolveReport, Step, Stop, StopRule, lbfgs, solve_path};
+use crate::optim::{
+    Objective, Point, Solution, SolveReport, Step, Stop, StopRule, lbfgs, several_starts, solve_path,
+};
 
 const MOST_SMOOTH_ROUNDS: usize = 10;
 /// Most L-BFGS iterations of a round. The next round continues from there.
@@ -38,115 +40,57 @@ pub(super) fn path(
 ) -> Vec<Solution> {
     let inner = StopRule { max_iterations: rule.max_iterations.min(MOST_SMOOTH_ITERATIONS), ..*rule };
     solve_path(lambdas, |lambda, _| {
-        let mut rounds = Rounds::new(problem, lambda);
-        let mut best = rounds.from(problem.ridge(lambda).at(problem.start()), &inner, control);
-        let default_start = best.value;
+        let from = |w| rounds(problem, lambda, problem.ridge(lambda).at(w), &inner, control);
         let mut random = Random::new(0);
-        let others = random_starts(problem) / RANDOM_STARTS_LESS;
-        for number in 0..=others {
-            if best.stop == Stop::Interrupted {
-                break;
-            }
+        let others = 1 + random_starts(problem) / RANDOM_STARTS_LESS;
+        several_starts(from(problem.start()), others, |number, best| {
             let start = match number {
-                0 => regression_on_worth(problem, lambda, control),
-                _ => Some(random_direction(&mut random, &best.w, number)),
+                0 => regression_on_worth(problem, lambda, control)?,
+                _ => random_direction(&mut random, &best.w, number),
             };
-            let Some(start) = start else { continue };
-            let start = Candidate::on_ray(problem, lambda, start);
-            let other = rounds.from(problem.ridge(lambda).at(start.w), &inner, control);
-            best = best.or(other);
-        }
-        rounds.finish(best, default_start)
+            Some(from(Candidate::on_ray(problem, lambda, start).w))
+        })
     })
 }
 
-/// The best point of the rounds from one start, or from several.
-struct Annealed {
-    w: Vec<f64>,
-    value: f64,
-    gap: f64,
-    stop: Stop,
-}
-
-impl Annealed {
-    /// The better of two. An interruption stays one.
-    fn or(self, other: Self) -> Self {
-        let interrupted = other.stop == Stop::Interrupted;
-        let mut better = if other.value < self.value { other } else { self };
-        if interrupted {
-            better.stop = Stop::Interrupted;
-        }
-        better
-    }
-}
-
-/// The rounds from all starts.
-struct Rounds<'p, 'a> {
-    problem: &'p ListProblem<'a>,
+/// The rounds from one start.
+fn rounds(
+    problem: &ListProblem<'_>,
     lambda: f64,
-    iterations: u32,
-    steps: Vec<Step>,
-    began: Instant,
-}
-
-impl<'p, 'a> Rounds<'p, 'a> {
-    fn new(problem: &'p ListProblem<'a>, lambda: f64) -> Self {
-        Self { problem, lambda, iterations: 0, steps: Vec::new(), began: Instant::now() }
-    }
-
-    /// The rounds from one start.
-    fn from(&mut self, start: Point, inner: &StopRule, control: &Control) -> Annealed {
-        let problem = self.problem;
-        let weight: f64 = problem.blocks().iter().map(|(_, weight)| weight).sum();
-        let mut w = start.w.clone();
-        let mut sigma = first_sigma(problem, &w);
-        let (stop, value) = (Stop::IterationLimit, start.value);
-        let mut best = Annealed { w: start.w, value, gap: value, stop };
-        for _ in 0..MOST_SMOOTH_ROUNDS {
-            let losses = (0..problem.blocks().len()).map(|query| problem.loss_of(query).smoothed(sigma));
-            let smooth = problem.with_losses(losses.collect(), Shape::Smooth);
-            let round = lbfgs::minimize(&smooth.ridge(self.lambda), w, inner, control);
-            // Both objectives have the same penalty, so their difference is that of the risks.
-            let difference = round.report.objective - self.record(&round, &mut best);
-            let close = difference.abs() < RISK_DIFFERENCE * weight;
-            if round.report.stop == Stop::Interrupted || close {
-                best.stop = if close { Stop::Converged } else { round.report.stop };
-                break;
-            }
-            w = round.w;
-            sigma *= 0.5;
+    start: Point,
+    inner: &StopRule,
+    control: &Control,
+) -> Solution {
+    let began = Instant::now();
+    let weight: f64 = problem.blocks().iter().map(|(_, weight)| weight).sum();
+    let (mut w, mut sigma) = (start.w.clone(), first_sigma(problem, &start.w));
+    let report = SolveReport::new(Stop::IterationLimit, 0, start.value, start.value, Vec::new());
+    let mut best = Solution { w: start.w, report };
+    for _ in 0..MOST_SMOOTH_ROUNDS {
+        // 1. The solution of the smooth problem.
+        let losses = (0..problem.blocks().len()).map(|query| problem.loss_of(query).smoothed(sigma));
+        let smooth = problem.with_losses(losses.collect(), Shape::Smooth);
+        let round = lbfgs::minimize(&smooth.ridge(lambda), w, inner, control);
+        // 2. The original objective there.
+        let point = problem.ridge(lambda).at(round.w.clone());
+        let report = &mut best.report;
+        if point.value < report.objective {
+            (best.w, report.objective) = (point.w, point.value);
         }
-        best
-    }
-
-    /// Adds a round. Returns the original objective of its solution.
-    fn record(&mut self, round: &Solution, best: &mut Annealed) -> f64 {
-        let point = self.problem.ridge(self.lambda).at(round.w.clone());
-        if point.value < best.value {
-            (best.w, best.value) = (point.w, point.value);
+        report.gap = round.report.gap;
+        report.iterations += round.report.iterations;
+        let seconds = began.elapsed().as_secs_f64();
+        report.steps.push(Step { objective: report.objective, gap: report.gap, seconds });
+        // 3. Both objectives have the same penalty, so their difference is that of the risks.
+        let close = (round.report.objective - point.value).abs() < RISK_DIFFERENCE * weight;
+        if round.report.stop == Stop::Interrupted || close {
+            report.stop = if close { Stop::Converged } else { round.report.stop };
+            break;
         }
-        best.gap = round.report.gap;
-        self.iterations += round.report.iterations;
-        let least = self.steps.last().map_or(best.value, |step| step.objective.min(best.value));
-        let seconds = self.began.elapsed().as_secs_f64();
-        self.steps.push(Step { objective: least, gap: best.gap, seconds });
-        point.value
+        w = round.w;
+        sigma *= 0.5;
     }
-
-    fn finish(self, best: Annealed, default_start: f64) -> Solution {
-        let Annealed { w, value: objective, gap, stop } = best;
-        let (iterations, mut steps) = (self.iterations, self.steps);
-        // The last step may be that of another start.
-        steps.push(Step { objective, gap, seconds: self.began.elapsed().as_secs_f64() });
-        let default_start = (objective < default_start).then_some(default_start);
-        Solution {
-            w,
-            report: SolveReport {
-                default_start,
-                ..SolveReport::new(stop, iterations, objective, gap, steps)
-            },
-        }
-    }
+    best
 }
 
 /// Twice the standard deviation of the scores; 1 if all are equal.

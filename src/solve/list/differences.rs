@@ -23,7 +23,7 @@ use crate::math::dense::dot;
 use crate::math::random::Random;
 use crate::optim::cutting_planes::Bundle;
 use crate::optim::vector::{difference, moved};
-use crate::optim::{Objective, Solution, SolveReport, Step, Stop, StopRule, solve_path};
+use crate::optim::{Objective, Solution, SolveReport, Step, Stop, StopRule, several_starts, solve_path};
 
 const MOST_ROUNDS: usize = 200;
 /// Rounds that each start makes before it is compared with the best.
@@ -51,14 +51,11 @@ struct Search<'p, 'a> {
     lambda: f64,
     rule: &'p StopRule,
     control: &'p Control,
-    began: Instant,
     /// Planes of the majorant of the last round.
     bundle: Option<Bundle>,
     /// The majorant of the last round.
     majorant: Option<ListProblem<'a>>,
     first: f64,
-    iterations: u32,
-    steps: Vec<Step>,
 }
 
 /// A start on its way to a local minimum.
@@ -66,61 +63,48 @@ struct Descent {
     at: Candidate,
     gap: f64,
     stop: Stop,
-    rounds: usize,
+    iterations: u32,
+    /// One per round.
+    steps: Vec<Step>,
+    began: Instant,
 }
 
 impl<'p, 'a> Search<'p, 'a> {
     fn new(problem: &'p ListProblem<'a>, lambda: f64, rule: &'p StopRule, control: &'p Control) -> Self {
-        let (began, steps) = (Instant::now(), Vec::new());
-        let (bundle, majorant) = (None, None);
-        Self { problem, lambda, rule, control, began, bundle, majorant, first: 0.0, iterations: 0, steps }
+        Self { problem, lambda, rule, control, bundle: None, majorant: None, first: 0.0 }
     }
 
     fn run(mut self) -> Solution {
-        // 1. The default start.
         let start = Candidate::on_ray(self.problem, self.lambda, self.problem.start());
         self.first = start.objective;
-        let mut best = Descent::from(start);
-        self.descend(&mut best, MOST_ROUNDS, f64::INFINITY);
-        let default_start = best.at.objective;
-        // 2. The other starts.
-        if let Some(w) = regression_on_worth(self.problem, self.lambda, self.control) {
-            best = self.challenge(best, w);
-        }
+        let mut first = Descent::from(start);
+        self.descend(&mut first, MOST_ROUNDS);
         let mut random = Random::new(0);
-        for number in 0..random_starts(self.problem) {
-            let w = random_direction(&mut random, &best.at.w, number);
-            best = self.challenge(best, w);
-        }
-        self.finish(best, default_start)
+        several_starts(first.into(), 1 + random_starts(self.problem), |number, best| {
+            let start = match number {
+                0 => regression_on_worth(self.problem, self.lambda, self.control)?,
+                _ => random_direction(&mut random, &best.w, number - 1),
+            };
+            Some(self.challenge(start, best.report.objective))
+        })
     }
 
-    /// The better of the local minima from `best` and from another start.
-    fn challenge(&mut self, best: Descent, w: Vec<f64>) -> Descent {
-        if best.stop == Stop::Interrupted {
-            return best;
+    /// The local minimum from another start, if its first rounds come close to the best objective.
+    fn challenge(&mut self, start: Vec<f64>, best: f64) -> Solution {
+        let mut descent = Descent::from(Candidate::on_ray(self.problem, self.lambda, start));
+        self.descend(&mut descent, TRIAL_ROUNDS);
+        if descent.at.objective <= CLOSE * best {
+            self.descend(&mut descent, MOST_ROUNDS);
         }
-        let mut other = Descent::from(Candidate::on_ray(self.problem, self.lambda, w));
-        self.descend(&mut other, TRIAL_ROUNDS, best.at.objective);
-        if other.stop == Stop::IterationLimit && other.at.objective <= CLOSE * best.at.objective {
-            self.descend(&mut other, MOST_ROUNDS, best.at.objective);
-        }
-        let interrupted = other.stop == Stop::Interrupted;
-        let mut chosen = if other.at.objective < best.at.objective { other } else { best };
-        if interrupted {
-            chosen.stop = Stop::Interrupted;
-        }
-        chosen
+        descent.into()
     }
 
-    /// Rounds from a point until it is stationary, or has made `most` rounds. `best`: the best P of other starts.
-    fn descend(&mut self, descent: &mut Descent, most: usize, best: f64) {
-        while descent.stop == Stop::IterationLimit && descent.rounds < most {
+    /// Rounds from a point until it is stationary, or has made `most` rounds.
+    fn descend(&mut self, descent: &mut Descent, most: usize) {
+        while descent.stop == Stop::IterationLimit && descent.steps.len() < most {
             self.round(descent);
-            descent.rounds += 1;
-            let objective = descent.at.objective.min(best);
-            let seconds = self.began.elapsed().as_secs_f64();
-            self.steps.push(Step { objective, gap: descent.gap, seconds });
+            let seconds = descent.began.elapsed().as_secs_f64();
+            descent.steps.push(Step { objective: descent.at.objective, gap: descent.gap, seconds });
         }
     }
 
@@ -144,7 +128,7 @@ impl<'p, 'a> Search<'p, 'a> {
             }
             rule.max_iterations = ITERATIONS;
         };
-        self.iterations += iterations;
+        descent.iterations += iterations;
         descent.gap = gap + decrease.max(0.0);
         // 3. The step, longer if that is better.
         let solution = bundle.best();
@@ -207,25 +191,17 @@ impl<'p, 'a> Search<'p, 'a> {
         let (t, w, objective) = best;
         Candidate { w, image: moved(&from.image, t, step), objective }
     }
-
-    fn finish(self, best: Descent, default_start: f64) -> Solution {
-        let Descent { at: Candidate { w, objective, .. }, gap, stop, .. } = best;
-        let default_start = (objective < default_start).then_some(default_start);
-        let (iterations, mut steps) = (self.iterations, self.steps);
-        // The last step is that of another start.
-        steps.push(Step { objective, gap, seconds: self.began.elapsed().as_secs_f64() });
-        Solution {
-            w,
-            report: SolveReport {
-                default_start,
-                ..SolveReport::new(stop, iterations, objective, gap, steps)
-            },
-        }
-    }
 }
 
 impl From<Candidate> for Descent {
     fn from(at: Candidate) -> Self {
-        Self { gap: at.objective, at, stop: Stop::IterationLimit, rounds: 0 }
+        let (gap, stop, steps) = (at.objective, Stop::IterationLimit, Vec::new());
+        Self { at, gap, stop, iterations: 0, steps, began: Instant::now() }
+    }
+}
+
+impl From<Descent> for Solution {
+    fn from(Descent { at, gap, stop, iterations, steps, .. }: Descent) -> Self {
+        Self { w: at.w, report: SolveReport::new(stop, iterations, at.objective, gap, steps) }
     }
 }

@@ -25,6 +25,7 @@ use crate::control::{Control, Ticks};
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
+use crate::optim::several_starts;
 use crate::solve::{PairPath, Solution, SolveReport, Step, Stop, StopRule};
 
 /// Largest number of convex problems from one start.
@@ -50,20 +51,14 @@ pub(super) fn path(
     for (&lambda, start) in lambdas.iter().zip(starts) {
         let problem = PairProblem { lambda, ..problem.clone() };
         let convex = |convex: &PairProblem<'_>| solve_hinge(convex, &[lambda], rule, control).pop();
-        let mut best = Descent::new(&problem, start).run(rule.tolerance, convex);
-        let default_start = best.report.objective;
+        let first = Descent::new(&problem, start).run(rule.tolerance, convex);
+        let others = if first.report.objective > 0.0 { 1 + random_starts(&problem) } else { 0 };
         let mut random = Random::new(0);
-        for number in 0..=random_starts(&problem) {
-            if matches!(best.report.stop, Stop::Interrupted | Stop::Empty) || default_start <= 0.0 {
-                break;
-            }
+        let best = several_starts(first, others, |number, best| {
             let direction = if number == 0 { best.w.clone() } else { random_direction(&mut random, &best.w) };
-            let w = best_multiple(&problem, direction);
-            best = better(best, Descent::at(&problem, w).run(rule.tolerance, convex));
-        }
-        if best.report.objective < default_start {
-            best.report.default_start = Some(default_start);
-        }
+            let start = Descent::at(&problem, best_multiple(&problem, direction));
+            Some(start.run(rule.tolerance, convex))
+        });
         let interrupted = best.report.stop == Stop::Interrupted;
         solutions.push(best);
         if interrupted {
@@ -92,21 +87,6 @@ fn best_multiple(problem: &PairProblem<'_>, w: Vec<f64>) -> Vec<f64> {
     let valued = trials.map(|w| (certificate(problem, &w), w));
     let best = valued.reduce(|best, next| if next.0 < best.0 { next } else { best });
     best.map_or(w, |(_, w)| w)
-}
-
-/// The better of two solutions, with the steps of both. An interruption stays one.
-fn better(first: Solution, second: Solution) -> Solution {
-    let interrupted = second.report.stop == Stop::Interrupted;
-    let iterations = first.report.iterations + second.report.iterations;
-    let (objective, mut steps) = (first.report.objective, first.report.steps.clone());
-    let least = |step: &Step| Step { objective: step.objective.min(objective), ..*step };
-    steps.extend(second.report.steps.iter().map(least));
-    let Solution { w, report } = if second.report.objective < objective { second } else { first };
-    let stop = if interrupted { Stop::Interrupted } else { report.stop };
-    // The last step may be that of another start.
-    let seconds = steps.last().map_or(0.0, |step| step.seconds);
-    steps.push(Step { objective: report.objective, gap: report.gap, seconds });
-    Solution { w, report: SolveReport { stop, iterations, steps, ..report } }
 }
 
 /// A fit.
