@@ -14,10 +14,10 @@
 
 use super::l1_model::L1Planes;
 use super::line::Line;
-use super::{CUT, Model, Sample};
+use super::{Bundle, Model, Penalized, Run, Sample};
 use crate::control::Control;
 use crate::math::dense::dot;
-use crate::optim::{Best, Method, Objective, Solution, Stop, StopRule, iterate, solve_path};
+use crate::optim::{Objective, Solution, Stop, StopRule, iterate, solve_path};
 
 /// Accuracy of the minimum of the model, relative to the gap.
 const MODEL_ACCURACY: f64 = 0.5;
@@ -32,10 +32,11 @@ pub fn minimize_path(
     rule: &StopRule,
     control: &Control,
 ) -> Vec<Solution> {
-    let mut bundle = Bundle::new(risk, w);
+    // Planes do not depend on lambda.
+    let mut bundle = Bundle::with_planes(L1Planes::new(w.len()), &Absolutes { risk, lambda: 0.0 }, w);
     let inner = StopRule { tolerance: BEFORE_ZEROS * rule.tolerance, ..*rule };
     solve_path(lambdas, |lambda, _| {
-        let mut solution = iterate(&inner, control, || Run::new(risk, lambda, &mut bundle));
+        let mut solution = iterate(&inner, control, || Run::new(Absolutes { risk, lambda }, &mut bundle));
         if solution.report.stop != Stop::Interrupted {
             make_zeros(risk, lambda, &mut solution, rule);
         }
@@ -82,89 +83,37 @@ fn make_zeros(risk: &dyn Objective, lambda: f64, solution: &mut Solution, rule: 
     }
 }
 
-/// What is kept from one lambda to the next.
-struct Bundle {
-    planes: L1Planes,
-    best: Sample,
-    slopes: Vec<f64>,
-    risk_at_start: f64,
-}
-
-impl Bundle {
-    fn new(risk: &dyn Objective, w: Vec<f64>) -> Self {
-        let image = risk.image(&w);
-        let (planes, slopes) = (L1Planes::new(w.len()), vec![0.0; image.len()]);
-        let mut bundle = Self { planes, best: Sample { w, image, risk: 0.0 }, slopes, risk_at_start: 0.0 };
-        let Sample { w, image, .. } = &bundle.best;
-        bundle.risk_at_start = cut(risk, w, image, &mut bundle.slopes, &mut bundle.planes);
-        bundle.best.risk = bundle.risk_at_start;
-        bundle
-    }
-}
-
-/// Adds the plane that touches R at w. Returns R(w).
-fn cut(risk: &dyn Objective, w: &[f64], image: &[f64], slopes: &mut [f64], planes: &mut L1Planes) -> f64 {
-    let value = risk.value_at(image, slopes);
-    let g = risk.transposed(slopes);
-    planes.add(&g, value - dot(&g, w));
-    value
-}
-
-/// The run for one lambda.
-struct Run<'r, 'b> {
+/// R + lambda |w|_1.
+struct Absolutes<'r> {
     risk: &'r dyn Objective,
     lambda: f64,
-    bundle: &'b mut Bundle,
-    /// The minimum of the model.
-    w: Vec<f64>,
-    bound: f64,
-    gap: f64,
 }
 
-impl<'r, 'b> Run<'r, 'b> {
-    fn new(risk: &'r dyn Objective, lambda: f64, bundle: &'b mut Bundle) -> Self {
-        let mut run = Self { risk, lambda, bundle, w: Vec::new(), bound: 0.0, gap: f64::INFINITY };
-        run.gap = run.value();
-        run.minimize_model();
-        run
+impl Penalized for Absolutes<'_> {
+    type Planes = L1Planes;
+
+    fn risk(&self) -> &dyn Objective {
+        self.risk
     }
 
-    /// P at the best point.
-    fn value(&self) -> f64 {
-        self.bundle.best.risk + self.lambda * sum_of_absolutes(&self.bundle.best.w)
+    fn penalty(&self, w: &[f64]) -> f64 {
+        self.lambda * sum_of_absolutes(w)
     }
 
-    fn minimize_model(&mut self) {
-        let Bundle { planes, best, .. } = &mut *self.bundle;
-        let Model { u, bound } = planes.minimum(self.lambda, MODEL_ACCURACY * self.gap, self.gap, &best.w);
-        self.w = u;
-        self.bound = self.bound.max(bound);
-        self.gap = self.gap.min(self.value() - self.bound).max(0.0);
-    }
-}
-
-impl Method for Run<'_, '_> {
-    const PATIENCE: usize = 100;
-
-    fn best(&self) -> Best<'_> {
-        Best { w: &self.bundle.best.w, objective: self.value(), gap: self.gap }
+    fn add(&self, planes: &mut L1Planes, normal: Vec<f64>, w: &[f64], risk: f64) {
+        planes.add(&normal, risk - dot(&normal, w));
     }
 
-    fn scale(&self) -> f64 {
-        self.bundle.risk_at_start
+    fn first_gap(&self, _: f64, best: &Sample) -> f64 {
+        best.risk + self.penalty(&best.w)
     }
 
-    fn advance(&mut self, _control: &Control) -> bool {
-        let Bundle { planes, best, slopes, .. } = &mut *self.bundle;
-        let line = Line::with_absolutes(self.risk, self.lambda, best, &self.w);
-        let (t, risk) = line.minimum();
-        let next = line.sample(t + CUT * (1.0 - t));
-        let better = (t > 0.0).then(|| Sample { risk, ..line.sample(t) });
-        cut(self.risk, &next.w, &next.image, slopes, planes);
-        if let Some(better) = better {
-            *best = better;
-        }
-        self.minimize_model();
-        true
+    fn minimum(&self, planes: &mut L1Planes, gap: f64, best: &Sample) -> (Vec<f64>, f64) {
+        let Model { u, bound } = planes.minimum(self.lambda, MODEL_ACCURACY * gap, gap, &best.w);
+        (u, bound)
+    }
+
+    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> Line<'a> {
+        Line::with_absolutes(self.risk, self.lambda, from, to)
     }
 }

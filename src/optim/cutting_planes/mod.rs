@@ -59,27 +59,86 @@ pub struct Sample {
     pub risk: f64,
 }
 
+/// P = R + lambda penalty, with the model of the penalty.
+trait Penalized {
+    /// Planes below R.
+    type Planes;
+
+    fn risk(&self) -> &dyn Objective;
+
+    /// lambda times the penalty at w.
+    fn penalty(&self, w: &[f64]) -> f64;
+
+    /// Adds the plane with this normal that is `risk` high at w.
+    fn add(&self, planes: &mut Self::Planes, normal: Vec<f64>, w: &[f64], risk: f64);
+
+    /// The gap of the first model.
+    fn first_gap(&self, risk_at_start: f64, best: &Sample) -> f64;
+
+    /// The minimum of the planes with the penalty: the point, and a lower bound of min P.
+    fn minimum(&self, planes: &mut Self::Planes, gap: f64, best: &Sample) -> (Vec<f64>, f64);
+
+    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> Line<'a>;
+}
+
+impl Penalized for Ridge<'_> {
+    type Planes = Planes;
+
+    fn risk(&self) -> &dyn Objective {
+        self.risk
+    }
+
+    fn penalty(&self, w: &[f64]) -> f64 {
+        Ridge::penalty(self, w)
+    }
+
+    fn add(&self, planes: &mut Planes, normal: Vec<f64>, w: &[f64], risk: f64) {
+        let offset = risk - dot(&normal, &self.from_center(w));
+        planes.add(normal, offset);
+    }
+
+    fn first_gap(&self, risk_at_start: f64, _: &Sample) -> f64 {
+        risk_at_start
+    }
+
+    fn minimum(&self, planes: &mut Planes, gap: f64, _: &Sample) -> (Vec<f64>, f64) {
+        let Model { u, bound } = planes.minimum(self.lambda, MODEL_ACCURACY * gap);
+        (self.to_point(&u), bound)
+    }
+
+    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> Line<'a> {
+        Line::new(self, from, to)
+    }
+}
+
 /// Planes below a risk and its best point. Kept from one lambda to the next, and from a risk to one that differs from it by
 /// a linear function.
 #[derive(Debug)]
-pub struct Bundle {
-    planes: Planes,
+pub struct Bundle<P = Planes> {
+    planes: P,
     best: Sample,
     /// Memory for the slopes of a plane.
     slopes: Vec<f64>,
     risk_at_start: f64,
 }
 
-impl Bundle {
-    /// The plane that touches the risk at w.
-    pub fn new(objective: &Ridge<'_>, w: Vec<f64>) -> Self {
-        let image = objective.risk.image(&w);
-        let (planes, slopes) = (Planes::new(w.len()), vec![0.0; image.len()]);
+impl<P> Bundle<P> {
+    /// These planes and the one that touches the risk at w.
+    fn with_planes<O: Penalized<Planes = P>>(planes: P, objective: &O, w: Vec<f64>) -> Self {
+        let image = objective.risk().image(&w);
+        let slopes = vec![0.0; image.len()];
         let mut bundle = Self { planes, best: Sample { w, image, risk: 0.0 }, slopes, risk_at_start: 0.0 };
         let Sample { w, image, .. } = &bundle.best;
         bundle.risk_at_start = cut(objective, w, image, &mut bundle.slopes, &mut bundle.planes);
         bundle.best.risk = bundle.risk_at_start;
         bundle
+    }
+}
+
+impl Bundle {
+    /// The plane that touches the risk at w.
+    pub fn new(objective: &Ridge<'_>, w: Vec<f64>) -> Self {
+        Self::with_planes(Planes::new(w.len()), objective, w)
     }
 
     /// The best point.
@@ -108,27 +167,32 @@ impl Bundle {
 }
 
 /// Adds the plane that touches R at w. Returns R(w).
-fn cut(objective: &Ridge<'_>, w: &[f64], image: &[f64], slopes: &mut [f64], planes: &mut Planes) -> f64 {
-    let risk = objective.risk.value_at(image, slopes);
-    let g = objective.risk.transposed(slopes);
-    let offset = risk - dot(&g, &objective.from_center(w));
-    planes.add(g, offset);
+fn cut<O: Penalized>(
+    objective: &O,
+    w: &[f64],
+    image: &[f64],
+    slopes: &mut [f64],
+    planes: &mut O::Planes,
+) -> f64 {
+    let risk = objective.risk().value_at(image, slopes);
+    let g = objective.risk().transposed(slopes);
+    objective.add(planes, g, w, risk);
     risk
 }
 
 /// The run for one lambda.
-struct Run<'r, 'b> {
-    objective: Ridge<'r>,
-    bundle: &'b mut Bundle,
+struct Run<'b, O: Penalized> {
+    objective: O,
+    bundle: &'b mut Bundle<O::Planes>,
     /// The minimum of the model.
-    u: Vec<f64>,
+    w: Vec<f64>,
     bound: f64,
     gap: f64,
 }
 
-impl<'r, 'b> Run<'r, 'b> {
-    fn new(objective: Ridge<'r>, bundle: &'b mut Bundle) -> Self {
-        let mut run = Self { objective, bundle, u: Vec::new(), bound: 0.0, gap: f64::INFINITY };
+impl<'b, O: Penalized> Run<'b, O> {
+    fn new(objective: O, bundle: &'b mut Bundle<O::Planes>) -> Self {
+        let mut run = Self { objective, bundle, w: Vec::new(), bound: 0.0, gap: f64::INFINITY };
         run.minimize_model();
         run
     }
@@ -139,15 +203,17 @@ impl<'r, 'b> Run<'r, 'b> {
     }
 
     fn minimize_model(&mut self) {
-        let scale = if self.gap.is_finite() { self.gap } else { self.bundle.risk_at_start };
-        let model = self.bundle.planes.minimum(self.objective.lambda, MODEL_ACCURACY * scale);
-        self.bound = model.bound.max(self.bound);
+        let Bundle { planes, best, risk_at_start, .. } = &mut *self.bundle;
+        let first_gap = || self.objective.first_gap(*risk_at_start, best);
+        let gap = if self.gap.is_finite() { self.gap } else { first_gap() };
+        let (w, bound) = self.objective.minimum(planes, gap, best);
+        self.w = w;
+        self.bound = self.bound.max(bound);
         self.gap = self.gap.min(self.value() - self.bound).max(0.0);
-        self.u = model.u;
     }
 }
 
-impl Method for Run<'_, '_> {
+impl<O: Penalized> Method for Run<'_, O> {
     const PATIENCE: usize = 100;
 
     fn best(&self) -> Best<'_> {
@@ -160,8 +226,7 @@ impl Method for Run<'_, '_> {
 
     fn advance(&mut self, _control: &Control) -> bool {
         let Bundle { planes, best, slopes, .. } = &mut *self.bundle;
-        let w = self.objective.to_point(&self.u);
-        let line = Line::new(&self.objective, best, &w);
+        let line = self.objective.line(best, &self.w);
         let (t, risk) = line.minimum();
         let next = line.sample(t + CUT * (1.0 - t));
         let better = (t > 0.0).then(|| Sample { risk, ..line.sample(t) });

@@ -65,19 +65,10 @@ pub fn path(
             eigenfunctions.push((*value, c));
         }
         let objective = (0.5 * (gram.square() - explained)).max(0.0);
-        let step = Step { objective, gap: 0.0, seconds: began.elapsed().as_secs_f64() };
+        let steps = vec![Step { objective, gap: 0.0, seconds: began.elapsed().as_secs_f64() }];
         let stop = if kept == 0 { Stop::Empty } else { Stop::Converged };
-        let steps = vec![step];
-        let report = SolveReport {
-            stop,
-            iterations: kept as u32,
-            objective,
-            gap: 0.0,
-            steps,
-            eigenfunctions,
-            default_start: None,
-        };
-        Solution { w, report }
+        let report = SolveReport::new(stop, kept as u32, objective, 0.0, steps);
+        Solution { w, report: SolveReport { eigenfunctions, ..report } }
     };
     Ok(parameters.iter().map(fit).collect())
 }
