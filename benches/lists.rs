@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::data::Matrix;
 use sqlite_ltr::internals::loss::{self, ListLoss, Loss};
+use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::optim::Objective;
 use sqlite_ltr::internals::solve::{Gram, ListBlock, ListProblem, Rows, SolveOptions, find, list_path};
 
@@ -22,17 +23,9 @@ const DOCUMENTS: usize = 120;
 /// Lambda and relative gap of the fits.
 const CASES: [(f64, f64); 5] = [(1e-2, 1e-4), (1e-2, 1e-8), (1e-4, 1e-6), (1e-6, 1e-4), (1e-6, 1e-8)];
 
-/// Numbers in -1..1 (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
-    }
+/// A number in -1..1.
+fn number(random: &mut Random) -> f32 {
+    (random.bits() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
 }
 
 fn list_loss(name: &str, options: &Value) -> ListLoss {
@@ -51,14 +44,14 @@ struct Documents {
 
 impl Documents {
     fn new(queries: usize, features: usize) -> Self {
-        let mut numbers = Numbers(1);
+        let random = &mut Random::new(1);
         let rows = queries * DOCUMENTS;
         let (mut values, mut labels) = (Vec::with_capacity(rows * features), Vec::with_capacity(rows));
         for _ in 0..rows {
-            let common = numbers.next();
+            let common = number(random);
             let start = values.len();
-            values.extend((0..features).map(|j| (numbers.next() + common) / (1.0 + (j % 10) as f32)));
-            let score = values[start] + 5.0 * values[start + 4] - values[start + 1] + numbers.next();
+            values.extend((0..features).map(|j| (number(random) + common) / (1.0 + (j % 10) as f32)));
+            let score = values[start] + 5.0 * values[start + 4] - values[start + 1] + number(random);
             labels.push(f64::from((score + 0.5).round().clamp(0.0, 4.0)));
         }
         let features = Arc::new(Array2::from_shape_vec((rows, features), values).unwrap());

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use rusqlite::Connection;
+use sqlite_ltr::internals::math::random::Random;
 
 const QUERIES: usize = 10_000;
 const DOCUMENTS: usize = 120;
@@ -28,21 +29,9 @@ const CASES: &[(&str, &str)] = &[
     ("q_svm, all queries fitted", "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 0.01}')"),
 ];
 
-/// Numbers of a normal distribution (splitmix64; the sum of twelve uniform numbers less six).
-struct Normal(u64);
-
-impl Normal {
-    fn next(&mut self) -> f32 {
-        let mut sum = 0.0;
-        for _ in 0..12 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            sum += ((z ^ (z >> 31)) >> 11) as f32 / (1u64 << 53) as f32;
-        }
-        sum - 6.0
-    }
+/// A number of a normal distribution: the sum of twelve uniform numbers less six.
+fn normal(random: &mut Random) -> f32 {
+    (0..12).map(|_| (random.bits() >> 11) as f32 / (1u64 << 53) as f32).sum::<f32>() - 6.0
 }
 
 fn open(path: &Path) -> Connection {
@@ -63,13 +52,13 @@ fn fill(path: &Path) {
         )
         .unwrap();
     let mut insert = connection.prepare("INSERT INTO judgments VALUES (?, ?, ?, ?, ?, ?)").unwrap();
-    let mut normal = Normal(1);
+    let random = &mut Random::new(1);
     for query in 0..QUERIES {
         let angle = std::f64::consts::TAU * query as f64 / QUERIES as f64;
         let (x, y) = (angle.cos(), angle.sin());
         for document in 0..DOCUMENTS {
-            let features: Vec<f32> = (0..FEATURES).map(|_| normal.next()).collect();
-            let score = x * f64::from(features[0]) + y * f64::from(features[1]) + f64::from(normal.next());
+            let features: Vec<f32> = (0..FEATURES).map(|_| normal(random)).collect();
+            let score = x * f64::from(features[0]) + y * f64::from(features[1]) + f64::from(normal(random));
             let relevance = ((score - 0.7) / 0.7).ceil().clamp(0.0, 4.0) as i64;
             let blob: Vec<u8> = features.iter().flat_map(|value| value.to_le_bytes()).collect();
             insert.execute((query as i64, document as i64, relevance, x, y, blob)).unwrap();

@@ -20,7 +20,7 @@ fn main() {
 
 /// 15 queries of one group with the weights of neighbors.
 fn neighborhood(n_docs: usize) -> Vec<(PairBlock, f64)> {
-    let mut normal = Normal(3);
+    let mut normal = Normal::new(3);
     let middle = pairs::middle(&mut normal, 0);
     let block = |(x, labels): (Vec<f64>, Vec<f64>)| PairBlock::new(&x, &labels, DIM).expect("finite numbers");
     (0..pairs::NEIGHBORS)
@@ -38,7 +38,7 @@ const GRADED_DIM: usize = 136;
 /// pairs.
 fn graded() -> Vec<(PairBlock, f64)> {
     const CORRELATION: f64 = 0.5;
-    let mut normal = Normal(9);
+    let mut normal = Normal::new(9);
     let middle: Vec<f64> = (0..GRADED_DIM).map(|_| normal.next()).collect();
     (0..20)
         .map(|i| {
@@ -118,7 +118,7 @@ fn graded_136(bencher: Bencher, lambda: f64) {
 /// One fit of every query, as rank-SVM makes it: 500 queries of 100 documents.
 #[divan::bench(args = [1e-3, 1e-8], sample_count = 10)]
 fn rank_svm(bencher: Bencher, lambda: f64) {
-    let mut normal = Normal(5);
+    let mut normal = Normal::new(5);
     let middles: Vec<Vec<f64>> = (0..4).map(|group| pairs::middle(&mut normal, group)).collect();
     let blocks: Vec<(PairBlock, f64)> = (0..500)
         .map(|i| {
@@ -140,7 +140,7 @@ fn losses(bencher: Bencher, name: &str) {
 /// 300 documents with so many features.
 #[divan::bench(args = [500, 2000], sample_count = 20)]
 fn few_documents(bencher: Bencher, dim: usize) {
-    let mut normal = Normal(6);
+    let mut normal = Normal::new(6);
     let blocks: Vec<(PairBlock, f64)> = (0..6)
         .map(|_| {
             let x: Vec<f64> = (0..50 * dim).map(|_| normal.next()).collect();

@@ -48,7 +48,7 @@ fn fits(method: &str, n: usize) -> Vec<Fit> {
 
 /// Documents of all queries.
 fn documents(n: usize, n_docs: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
-    let mut normal = Normal(17);
+    let mut normal = Normal::new(17);
     let middles: Vec<Vec<f64>> = (0..4).map(|group| pairs::middle(&mut normal, group)).collect();
     (0..n).map(|query| pairs::query(&mut normal, &middles[query % 4], n_docs)).collect()
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests; figures are shown")]
 
 use ndarray::Array2;
+use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::{Dataset, Id, Model, QueryValue, Trainer};
 
 const QUERIES: usize = 300;
@@ -14,30 +15,17 @@ const ITEMS: usize = 5;
 /// Document features: one per item, and three more.
 const FEATURES: usize = ITEMS + 3;
 
-/// A generator of random numbers (splitmix64).
-struct Random(u64);
+/// Nearly normal with mean 0 and variance 1: the sum of twelve uniform numbers.
+fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| 0.5 * (random.symmetric() + 1.0)).sum::<f64>() - 6.0
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+fn vector(random: &mut Random) -> Vec<f64> {
+    (0..FEATURES).map(|_| normal(random)).collect()
+}
 
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    /// Nearly normal with mean 0 and variance 1: the sum of twelve uniform numbers.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| (self.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
-    }
-
-    fn vector(&mut self) -> Vec<f64> {
-        (0..FEATURES).map(|_| self.normal()).collect()
-    }
+fn below(random: &mut Random, n: usize) -> usize {
+    (random.bits() % n as u64) as usize
 }
 
 /// Whether the query features decide what is relevant.
@@ -55,16 +43,16 @@ struct Simulated {
 
 /// Training and test queries of one simulated market.
 fn simulated(seed: u64, ranking: Ranking) -> [Simulated; 2] {
-    let random = &mut Random(seed);
-    let effects = CATEGORIES.map(|values| (0..values).map(|_| random.vector()).collect::<Vec<_>>());
-    let common = random.vector();
+    let random = &mut Random::new(seed);
+    let effects = CATEGORIES.map(|values| (0..values).map(|_| vector(random)).collect::<Vec<_>>());
+    let common = vector(random);
     [0, QUERIES].map(|first| {
         let (mut features, mut grades, mut mixed, mut numbers) = (vec![], vec![], vec![], vec![]);
         for _ in 0..QUERIES {
             // 1. The features of the query.
-            let categories = CATEGORIES.map(|values| random.below(values));
+            let categories = CATEGORIES.map(|values| below(random, values));
             let mut order: Vec<usize> = (0..ITEMS).collect();
-            (1..ITEMS).rev().for_each(|item| order.swap(item, random.below(item + 1)));
+            (1..ITEMS).rev().for_each(|item| order.swap(item, below(random, item + 1)));
             // 2. The weights of the document features.
             let mut weights = common.clone();
             if ranking == Ranking::ByQueryFeatures {
@@ -78,9 +66,9 @@ fn simulated(seed: u64, ranking: Ranking) -> [Simulated; 2] {
             let length = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
             // 3. Documents, and the same query features for each of them.
             for _ in 0..DOCUMENTS {
-                let document = random.vector();
+                let document = vector(random);
                 let score: f64 = document.iter().zip(&weights).map(|(x, w)| x * w / length).sum();
-                let noisy = score + 0.5 * random.normal();
+                let noisy = score + 0.5 * normal(random);
                 grades.push([-0.7, 0.2, 0.9, 1.5].iter().filter(|bound| noisy > **bound).count() as f64);
                 features.extend(document);
                 mixed.extend(categories.map(|category| QueryValue::from(format!("value {category}"))));

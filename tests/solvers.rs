@@ -14,23 +14,11 @@ use proptest::prelude::*;
 use serde_json::Value;
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::loss::PairLoss;
+use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::solve::{
     PairBlock, PairProblem, SOLVERS, Solution, SolveOptions, SolveReport, SolverDef, Stop, certificate, find,
     pair_path, solve,
 };
-
-/// A fixed sequence of numbers in -1..1 (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-}
 
 /// One query as it is given.
 #[derive(Debug, Clone)]
@@ -182,22 +170,26 @@ fn shapes() -> impl Strategy<Value = Shape> {
 
 /// Queries with ties, some of them flat, without weight, or with one document or one document twice.
 fn random_case(shape: &Shape) -> Case {
-    let mut numbers = Numbers(shape.seed);
-    let truth: Vec<f64> = (0..shape.dim).map(|_| numbers.next()).collect();
+    let mut numbers = Random::new(shape.seed);
+    let truth: Vec<f64> = (0..shape.dim).map(|_| numbers.symmetric()).collect();
     let queries = (0..shape.queries)
         .map(|i| {
-            let docs = 1 + (shape.most_docs as f64 * numbers.next().abs()) as usize;
+            let docs = 1 + (shape.most_docs as f64 * numbers.symmetric().abs()) as usize;
             let mut x: Vec<Vec<f64>> =
-                (0..docs).map(|_| (0..shape.dim).map(|_| numbers.next()).collect()).collect();
+                (0..docs).map(|_| (0..shape.dim).map(|_| numbers.symmetric()).collect()).collect();
             if docs > 2 && i % 2 == 0 {
                 let copy = x[0].clone();
                 x[docs - 1] = copy;
             }
             let grades = f64::from(if i % 4 == 3 { 1 } else { shape.grades });
             let label = |row: &Vec<f64>, noise: f64| (grades * (0.5 * dot(row, &truth) + noise)).floor();
-            let labels = x.iter().map(|row| label(row, numbers.next())).collect();
+            let labels = x.iter().map(|row| label(row, numbers.symmetric())).collect();
             let labels = if grades > 1.0 { labels } else { vec![1.0; docs] };
-            let c = if numbers.next() < -0.7 { 0.0 } else { numbers.next().abs() / shape.queries as f64 };
+            let c = if numbers.symmetric() < -0.7 {
+                0.0
+            } else {
+                numbers.symmetric().abs() / shape.queries as f64
+            };
             Query { c, x, labels }
         })
         .collect();
@@ -273,8 +265,8 @@ proptest! {
     fn a_center_moves_the_optimum(shape in shapes(), exponent in -5.0..2.0, far in -2.0..2.0) {
         let case = random_case(&shape);
         let lambda = 10f64.powf(exponent);
-        let mut numbers = Numbers(shape.seed + 1);
-        let center: Vec<f64> = (0..case.dim).map(|_| 10f64.powf(far) * numbers.next()).collect();
+        let mut numbers = Random::new(shape.seed + 1);
+        let center: Vec<f64> = (0..case.dim).map(|_| 10f64.powf(far) * numbers.symmetric()).collect();
         let problem = case.problem(lambda).with_center(center.clone()).unwrap();
         let scale = total_weight(&case) + lambda * dot(&center, &center);
         let known = reference(&case, lambda, Some(&center), 1e-7);

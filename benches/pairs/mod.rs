@@ -1,21 +1,22 @@
 //! Data for the benchmarks of the pair solver, and the arithmetic that a fit cannot do without.
 
+use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::solve::PairProblem;
 
 /// Features of the examples of Dai and Wang (2019), and neighbors of a target.
 pub const DIM: usize = 40;
 pub const NEIGHBORS: usize = 15;
 
-/// Numbers of a normal distribution (splitmix64 and Box-Muller).
-pub struct Normal(pub u64);
+/// Numbers of a normal distribution (Box-Muller).
+pub struct Normal(Random);
 
 impl Normal {
+    pub fn new(seed: u64) -> Self {
+        Self(Random::new(seed))
+    }
+
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        0.5 * (self.0.symmetric() + 1.0)
     }
 
     pub fn next(&mut self) -> f64 {

@@ -3,11 +3,12 @@
 
 use serde_json::{Value, json};
 use sqlite_ltr::internals::loss::find;
+use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::solve::{HalfStep, UserLoss};
 
 use super::losses::{self, Loss};
 use super::program::{Affine, Program};
-use super::sample::Numbers;
+use super::sample::numbers;
 
 const LAMBDA: f64 = 0.5;
 const RANK: usize = 3;
@@ -31,10 +32,10 @@ fn objective(program: &mut Program, u: &[Affine], data: &[Vec<f64>; 3], loss: Lo
 
 fn check(name: &str, options: &Value, loss: Loss<'_>) {
     let parsed = find(name).unwrap().make(&options.as_object().unwrap().clone().into()).unwrap();
-    let mut numbers = Numbers(98);
+    let mut random = Random::new(98);
     for user in 0..5 {
-        let ratings: Vec<f64> = (0..6).map(|_| (2.5 + 2.5 * numbers.next()).floor()).collect();
-        let data = [numbers.many(6 * RANK), numbers.many(6), ratings];
+        let ratings: Vec<f64> = (0..6).map(|_| (2.5 + 2.5 * random.symmetric()).floor()).collect();
+        let data = [numbers(&mut random, 6 * RANK), numbers(&mut random, 6), ratings];
         let [rows, offsets, ratings] = &data;
         let step = HalfStep { lambda: LAMBDA, tolerance: 1e-10, most: 1000 };
         let fitted = UserLoss::new(&parsed, ratings).unwrap().fit_user(rows, offsets, &[0.0; RANK], step);

@@ -2,6 +2,7 @@
 
 use ndarray::Array2;
 use sqlite_ltr::Dataset;
+use sqlite_ltr::internals::math::random::Random;
 
 pub const QUERIES: usize = 10;
 const DOCUMENTS: usize = 6;
@@ -17,31 +18,19 @@ pub struct Query {
     pub features: Vec<f64>,
 }
 
-/// A fixed sequence of numbers in -1..1 (splitmix64).
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-
-    pub fn many(&mut self, n: usize) -> Vec<f64> {
-        (0..n).map(|_| self.next()).collect()
-    }
+/// The next so many numbers in -1..1.
+pub fn numbers(random: &mut Random, n: usize) -> Vec<f64> {
+    (0..n).map(|_| random.symmetric()).collect()
 }
 
 /// Documents whose grades 0 to 3 follow the features roughly, and otherwise by query.
 pub fn judged() -> Vec<Query> {
-    let mut numbers = Numbers(14);
+    let mut random = Random::new(14);
     let query = |_| {
-        let features = numbers.many(2);
-        let documents: Vec<Vec<f64>> = (0..DOCUMENTS).map(|_| numbers.many(FEATURES)).collect();
+        let features = numbers(&mut random, 2);
+        let documents: Vec<Vec<f64>> = (0..DOCUMENTS).map(|_| numbers(&mut random, FEATURES)).collect();
         let grade = |x: &Vec<f64>| {
-            let truth = 1.5 * x[0] - x[1] + 2.0 * features[0] * x[2] + 0.7 * numbers.next();
+            let truth = 1.5 * x[0] - x[1] + 2.0 * features[0] * x[2] + 0.7 * random.symmetric();
             // -0.0 becomes 0.0.
             (1.5 + truth).round().clamp(0.0, 3.0) + 0.0
         };
@@ -53,11 +42,11 @@ pub fn judged() -> Vec<Query> {
 
 /// Queries of 3 documents at 3 slots: row 3 i + j is document i at slot j, and belongs there if i = j.
 pub fn pages() -> Vec<Query> {
-    let mut numbers = Numbers(41);
+    let mut random = Random::new(41);
     let query = |_| {
         let documents: Vec<Vec<f64>> = (0..9)
             .map(|row| {
-                let mut x = numbers.many(FEATURES);
+                let mut x = numbers(&mut random, FEATURES);
                 x[0] += if row % 4 == 0 { 0.5 } else { 0.0 };
                 x
             })

@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::loss::{Loss, PairLoss, PairWeights};
+use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::solve::{
     PairBlock, PairProblem, PairWeighting, SOLVERS, Solution, SolveOptions, SolverDef, certificate, solve,
 };
 
-use super::{Numbers, interior_point};
+use super::interior_point;
 
 const KINDS: [PairWeights; 3] = [PairWeights::Equal, PairWeights::Grade, PairWeights::Gain];
 const LOSSES: [PairLoss; 4] = [PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic, PairLoss::Psi];
@@ -27,12 +28,12 @@ struct Query {
 
 impl Case {
     fn new(seed: u64, queries: usize, docs: usize, dim: usize) -> Self {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Random::new(seed);
         let query = |index: usize| {
-            let x: Vec<f64> = (0..docs * dim).map(|_| numbers.next()).collect();
-            let labels = (0..docs).map(|_| (2.5 * numbers.next() + 2.5).floor()).collect();
+            let x: Vec<f64> = (0..docs * dim).map(|_| numbers.symmetric()).collect();
+            let labels = (0..docs).map(|_| (2.5 * numbers.symmetric() + 2.5).floor()).collect();
             let weight = |number: f64| if number < -0.5 { 0.0 } else { 1.5 * (number + 0.6) };
-            let weights = (0..docs).map(|_| weight(numbers.next())).collect();
+            let weights = (0..docs).map(|_| weight(numbers.symmetric())).collect();
             Query { x, labels, weights, c: (0.2 + index as f64) / (docs * queries) as f64 }
         };
         Self { dim, queries: (0..queries).map(query).collect() }

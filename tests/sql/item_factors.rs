@@ -1,6 +1,6 @@
 //! The fit of V to U in `cofi_rank` for losses with corners, against independent solvers.
 
-use crate::support::{database, real_data, value};
+use crate::support::{database, random_ratings, real_data, value};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT};
 use rusqlite::Connection;
@@ -158,16 +158,7 @@ impl Problem {
 /// 12 users with 6 of 14 items each, rank 2.
 fn small(loss: &Loss, lambda: f64) -> Problem {
     let mut random = Random::new(3);
-    let mut ratings = Ratings { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: 14 };
-    for _ in 0..12 {
-        let mut items: Vec<u32> = (0..14).collect();
-        random.shuffle(&mut items);
-        items.truncate(6);
-        items.sort_unstable();
-        ratings.values.extend(items.iter().map(|_| 1.0 + random.below(5) as f64));
-        ratings.items.extend(items);
-        ratings.offsets.push(ratings.items.len());
-    }
+    let ratings = random_ratings(&mut random, (12, 6, 14), |random, _, _| 1.0 + random.below(5) as f64);
     let offsets = (0..ratings.len()).map(|_| random.symmetric()).collect();
     let users = (0..2 * ratings.n_users()).map(|_| 2.0 * random.symmetric()).collect();
     Problem::new(loss, ratings, offsets, users, 2, lambda)

@@ -1,6 +1,6 @@
 //! Models of users and items: what training promises, and what it reaches on MovieLens-100k.
 
-use crate::support::{database, real_data, value};
+use crate::support::{database, random_ratings, real_data, value};
 use rusqlite::Connection;
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::data::Ratings;
@@ -11,21 +11,11 @@ use sqlite_ltr::internals::solve::{Factorization, Factors, HalfStep};
 
 /// 40 users of two tastes with 10 of 24 items each.
 fn ratings() -> Ratings {
-    let mut random = Random::new(5);
-    let mut ratings = Ratings { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: 24 };
-    for user in 0..40 {
-        let mut items: Vec<u32> = (0..24).collect();
-        random.shuffle(&mut items);
-        items.truncate(10);
-        items.sort_unstable();
-        for item in items {
-            let liked = (item as usize + user).is_multiple_of(2);
-            ratings.items.push(item);
-            ratings.values.push(if liked { 4.0 } else { 1.0 } + random.below(2) as f64);
-        }
-        ratings.offsets.push(ratings.items.len());
-    }
-    ratings
+    random_ratings(&mut Random::new(5), (40, 10, 24), |random, user, item| {
+        let liked = (item as usize + user).is_multiple_of(2);
+        let least = if liked { 4.0 } else { 1.0 };
+        least + random.below(2) as f64
+    })
 }
 
 /// The toy ratings as a table.

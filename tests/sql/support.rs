@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rusqlite::{Connection, Params};
+use sqlite_ltr::internals::data::Ratings;
+use sqlite_ltr::internals::math::random::Random;
 
 /// An in-memory database with all functions.
 pub fn database() -> Connection {
@@ -16,6 +18,25 @@ pub fn database() -> Connection {
 /// The single value that a statement returns.
 pub fn value<T: rusqlite::types::FromSql>(connection: &Connection, sql: &str, params: impl Params) -> T {
     connection.query_row(sql, params, |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+/// Ratings of so many users, each of random items. `rating`: of a user and an item.
+pub fn random_ratings(
+    random: &mut Random,
+    (users, each, n_items): (usize, usize, usize),
+    rating: impl Fn(&mut Random, usize, u32) -> f64,
+) -> Ratings {
+    let mut ratings = Ratings { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items };
+    for user in 0..users {
+        let mut items: Vec<u32> = (0..n_items as u32).collect();
+        random.shuffle(&mut items);
+        items.truncate(each);
+        items.sort_unstable();
+        ratings.values.extend(items.iter().map(|item| rating(random, user, *item)));
+        ratings.items.extend(items);
+        ratings.offsets.push(ratings.items.len());
+    }
+    ratings
 }
 
 /// The folder of real data of that name, or none with a loud message.

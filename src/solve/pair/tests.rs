@@ -10,20 +10,8 @@ use proptest::prelude::*;
 use super::{PairBlock, PairProblem, certificate, path, solve};
 use crate::control::Control;
 use crate::loss::PairLoss;
+use crate::math::random::Random;
 use crate::solve::{Solution, SolveOptions, SolveReport, Stop};
-
-/// A fixed sequence of numbers in -1..1 (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-}
 
 /// Parameters of a random problem.
 #[derive(Debug, Clone)]
@@ -37,16 +25,16 @@ struct Shape {
 }
 
 fn blocks(shape: &Shape) -> Vec<PairBlock> {
-    let mut numbers = Numbers(shape.seed);
-    let truth: Vec<f64> = (0..shape.dim).map(|_| numbers.next()).collect();
+    let mut numbers = Random::new(shape.seed);
+    let truth: Vec<f64> = (0..shape.dim).map(|_| numbers.symmetric()).collect();
     (0..shape.queries)
         .map(|_| {
-            let x: Vec<f64> = (0..shape.docs * shape.dim).map(|_| numbers.next()).collect();
+            let x: Vec<f64> = (0..shape.docs * shape.dim).map(|_| numbers.symmetric()).collect();
             let labels: Vec<f64> = (0..shape.docs)
                 .map(|i| {
                     let row = &x[i * shape.dim..(i + 1) * shape.dim];
                     let score: f64 = row.iter().zip(&truth).map(|(x, t)| x * t).sum();
-                    ((score + shape.noise * numbers.next() + 3.0) * shape.grades as f64 / 6.0).floor()
+                    ((score + shape.noise * numbers.symmetric() + 3.0) * shape.grades as f64 / 6.0).floor()
                 })
                 .collect();
             PairBlock::new(&x, &labels, shape.dim).unwrap()
@@ -162,9 +150,9 @@ fn awkward_features_and_scales() {
     for (case, &(docs, dim)) in [(12, 5), (9, 200), (30, 17), (2, 1), (60, 8)].iter().enumerate() {
         for scale in [1e-6, 1.0, 1e6] {
             for kind in 0..6 {
-                let mut numbers = Numbers(case as u64 + 10);
+                let mut numbers = Random::new(case as u64 + 10);
                 let mut block = || {
-                    let mut x: Vec<f64> = (0..docs * dim).map(|_| scale * numbers.next()).collect();
+                    let mut x: Vec<f64> = (0..docs * dim).map(|_| scale * numbers.symmetric()).collect();
                     x.chunks_mut(dim).for_each(|row| match kind {
                         0 => {}
                         1 => row[0] = 1e3 * scale,
@@ -173,7 +161,7 @@ fn awkward_features_and_scales() {
                         4 => row[dim - 1] = 1e3 * row[0],
                         _ => row[dim - 1] = 1e9 * row[0],
                     });
-                    let labels: Vec<f64> = (0..docs).map(|_| (4.0 * numbers.next()).floor()).collect();
+                    let labels: Vec<f64> = (0..docs).map(|_| (4.0 * numbers.symmetric()).floor()).collect();
                     PairBlock::new(&x, &labels, dim).unwrap()
                 };
                 let blocks = [block(), block(), block()];

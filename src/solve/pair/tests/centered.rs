@@ -2,14 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::{Numbers, PairProblem, blocks, fit, problem, reference, shapes, weights};
+use super::{PairProblem, blocks, fit, problem, reference, shapes, weights};
 use crate::control::Control;
+use crate::math::random::Random;
 use crate::solve::{Solution, SolveOptions, Stop, certificate, pair_path};
 
 /// Numbers of a given size.
 pub(super) fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {
-    let mut numbers = Numbers(seed);
-    (0..dim).map(|_| size * numbers.next()).collect()
+    let mut numbers = Random::new(seed);
+    (0..dim).map(|_| size * numbers.symmetric()).collect()
 }
 
 /// The problem with this center and a linear term of the size of the loss's gradient.

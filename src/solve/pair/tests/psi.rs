@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{Numbers, PairBlock, PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
+use super::{PairBlock, PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
 use crate::control::Control;
 use crate::loss::PairLoss;
+use crate::math::random::Random;
 use crate::solve::{SolveOptions, Stop, certificate, pair_path, solve};
 
 proptest! {
@@ -46,9 +47,9 @@ fn tangent(problem: &PairProblem<'_>, w: &[f64]) -> Vec<f64> {
 
 /// Four clean queries, and one whose few documents are far away and labeled the wrong way round.
 fn with_outliers() -> Vec<PairBlock> {
-    let mut numbers = Numbers(4);
+    let mut numbers = Random::new(4);
     let mut query = |docs: usize, size: f64, sign: f64| {
-        let x: Vec<f64> = (0..3 * docs).map(|_| size * numbers.next()).collect();
+        let x: Vec<f64> = (0..3 * docs).map(|_| size * numbers.symmetric()).collect();
         let labels: Vec<f64> = x.chunks(3).map(|row| sign * (row[0] + 0.5 * row[1] - row[2])).collect();
         PairBlock::new(&x, &labels, 3).unwrap()
     };
