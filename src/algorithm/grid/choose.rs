@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::session::Session;
 use super::spec::{DECODER_POWER, GridSpec};
-use super::train::{Lambdas, PriorFit, Session};
+use super::train::{Lambdas, PriorFit};
 use super::validation_rounds::Round;
 use crate::algorithm::LambdaSelection;
 use crate::algorithm::selection::{Curve, Searched};
@@ -26,8 +27,8 @@ pub(super) struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// The value of the metric; the worst if there is none.
-    fn value(&self, better: Better) -> f64 {
+    /// The value of the metric, negated if lower ones are better; the worst if there is none.
+    fn rank_value(&self, better: Better) -> f64 {
         let value = self.lambdas.selection.as_ref().and_then(LambdaSelection::value);
         let value = value.unwrap_or(if better == Better::Higher { f64::NEG_INFINITY } else { f64::INFINITY });
         if better == Better::Higher { value } else { -value }
@@ -75,7 +76,7 @@ impl<'a> Session<'a> {
             if let Some(power) = power.as_ref().and_then(Value::as_f64) {
                 curve.push((power, next.lambdas.selection.as_ref().and_then(LambdaSelection::value)));
             }
-            if best.as_ref().is_none_or(|best| next.value(better) > best.value(better)) {
+            if best.as_ref().is_none_or(|best| next.rank_value(better) > best.rank_value(better)) {
                 best = Some(next);
             }
         }

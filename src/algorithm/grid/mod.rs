@@ -1,8 +1,7 @@
 //! Algorithms over one grid of loss, kernel, penalty, prior, solver and weights of queries.
 //!
-//! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `train` fits functions,
-//! `choose` and
-//! `select_lambda` choose `decoder_power` and lambda on `validation_rounds`.
+//! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `session` prepares data,
+//! `train` fits functions, `choose` and `select_lambda` choose `decoder_power` and lambda on `validation_rounds`.
 
 mod checks;
 mod choose;
@@ -11,6 +10,7 @@ mod lambdas;
 mod penalty;
 mod presets;
 mod select_lambda;
+mod session;
 mod spec;
 mod train;
 mod validation_rounds;

@@ -3,8 +3,9 @@
 //! A trial is one function, fitted for every candidate on the judgments of its neighbors, and the queries that judge
 //! it. Trials run in parallel; their values are added in the order of the queries.
 
+use super::session::Session;
 use super::spec::GridSpec;
-use super::train::{FALLBACK_LAMBDA, Lambdas, Session};
+use super::train::{FALLBACK_LAMBDA, Lambdas};
 use super::validation_rounds::{Round, Trial};
 use crate::algorithm::selection::Searched;
 use crate::algorithm::{Curve, LambdaSelection, Split};

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ndarray::Array2;
 use serde_json::{Map, Value, json};
 
 use super::checks;
@@ -16,26 +15,21 @@ use super::generalization::{self, Generalization};
 use super::lambdas::default_lambdas;
 use super::penalty;
 use super::select_lambda::{Candidates, Tendency};
-use super::spec::{DECODER_POWER, DistanceChoice, GridSpec, Weighting};
+use super::session::Session;
+use super::spec::{DECODER_POWER, GridSpec};
 use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{
-    Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries, scale,
+    Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
 use crate::control::{Control, each_in_memory};
-use crate::data::{Dataset, QueryFeatureKind, QueryFeatureRule, RowOrder, Scaling};
+use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
 use crate::error::Result;
-use crate::fit::{
-    FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks, column_weights, number_weights,
-};
-use crate::kernel::MapOptions;
+use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior};
 use crate::loss::{Loss, Shape, least_squares};
-use crate::memory::{Reservation, matrix_bytes};
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
-use crate::smoothing::{
-    Bandwidth, QueryDistance, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate,
-};
+use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate};
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Scorer, Space};
 
@@ -142,23 +136,6 @@ impl GridSpec {
     }
 }
 
-/// What is fixed before anything is fitted.
-pub(super) struct Session<'a> {
-    pub spec: &'a GridSpec,
-    /// The training set, its features scaled.
-    pub data: Arc<Dataset>,
-    pub scaling: Scaling,
-    pub rule: Option<QueryFeatureRule>,
-    pub neighborhood: Neighborhood,
-    /// The weights of the stored model that the penalty shrinks to.
-    center: Option<Vec<f64>>,
-    /// Whether the numbers among the query features have learned weights, if the caller asked for them.
-    learned: Option<bool>,
-    pub control: &'a Control,
-    /// The bytes of what is kept until training ends.
-    _memory: Vec<Reservation>,
-}
-
 /// One fitted function; times are seconds since training began.
 pub(super) struct Fit {
     pub function: Function,
@@ -215,74 +192,6 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
 }
 
 impl<'a> Session<'a> {
-    fn new(spec: &'a GridSpec, mut data: Dataset, control: &'a Control) -> Result<Self> {
-        // 1. Data from which nothing can be learned, or not in reasonable time.
-        if matches!(spec.loss, Loss::Pair(..)) {
-            checks::pairs(&data, ["query", "documents"])?;
-        }
-        // 2. Query features from documents as they are, then documents scaled. The weights of a stored model belong to its own
-        // scaling.
-        let (scaling, center) = match &spec.prior_model {
-            Some(prior) => {
-                spec.in_prior(prior.for_features(&data.names)).map(|(scaling, w)| (scaling, Some(w)))?
-            }
-            None => (Scaling::fit(spec.scale, &data, control)?, None),
-        };
-        let rule = (spec.smoothing.kind != SmoothingKind::Uniform)
-            .then(|| {
-                QueryFeatureRule::fit(
-                    &data,
-                    spec.query_features,
-                    spec.query_scale,
-                    spec.query_distance.given(),
-                )
-            })
-            .transpose()?;
-        let (rule, mut distance) =
-            rule.map_or((None, QueryDistance::default()), |(rule, distance)| (Some(rule), distance));
-        let width = rule.as_ref().map_or(0, QueryFeatureRule::width);
-        let what = format_args!("query features of {} queries", data.n_queries());
-        let bytes = matrix_bytes(data.n_queries(), width);
-        let mut memory =
-            vec![control.reserve(bytes, what, "use fewer query features, or orders of fewer items")?];
-        let features = query_features(rule.as_ref(), &data)?;
-        control.check()?;
-        memory.push(scale(&scaling, spec.scale, &mut data, control)?);
-        let mut learned = None;
-        if matches!(spec.query_distance, DistanceChoice::Learned) {
-            let equal = distance;
-            distance = number_weights(&equal, &features, &data, spec.seed, control)?;
-            learned = Some(distance != equal);
-        }
-        // 3. The space of functions.
-        let map = MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() };
-        let space = match spec.penalty {
-            Penalty::Ball | Penalty::Sphere => Space::expansion(&spec.kernel, &data.features, &map, control)?,
-            _ => Space::fit(&spec.kernel, spec.form, &data, &map, control)?,
-        };
-        memory.push(space.reserve(control)?);
-        let data = Arc::new(data);
-        let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::clone(&data), spec.loss.clone());
-        if spec.smoothing.kind != SmoothingKind::Uniform {
-            memory.push(checks::functions_memory(&data, blocks.space(), control)?);
-        }
-        let mut neighborhood = Neighborhood {
-            smoothing: spec.smoothing,
-            distance,
-            features: Arc::new(features),
-            weights: Arc::new(weights(&data, spec.weighting)),
-            held_out: Arc::new(vec![false; data.n_queries()]),
-            blocks: Arc::new(blocks),
-        };
-        if spec.smoothing.kind.uses_distance() {
-            neighborhood.distance = column_weights(&neighborhood, &data, control)?;
-        }
-        if spec.smoothing.kind != SmoothingKind::Uniform {
-            memory.push(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
-        }
-        Ok(Self { spec, data, scaling, rule, neighborhood, center, learned, control, _memory: memory })
-    }
-
     fn space(&self) -> &Space {
         self.neighborhood.blocks.space()
     }
@@ -309,31 +218,6 @@ impl<'a> Session<'a> {
         let factor = || bandwidth_rate(self.data.n_queries(), self.query_features());
         (kind.uses_distance() && bandwidth == Bandwidth::Rate)
             .then(|| ("bandwidth_factor".to_owned(), json!(factor())))
-    }
-
-    /// The same data with another loss.
-    pub(super) fn with_spec<'s>(&self, spec: &'s GridSpec) -> Result<Session<'s>>
-    where
-        'a: 's,
-    {
-        let neighborhood = self.neighborhood.with_loss(&spec.loss)?;
-        let mut memory = Vec::new();
-        if !Arc::ptr_eq(&neighborhood.blocks, &self.neighborhood.blocks)
-            && spec.smoothing.kind != SmoothingKind::Uniform
-        {
-            memory.push(neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?);
-        }
-        Ok(Session {
-            spec,
-            data: Arc::clone(&self.data),
-            scaling: self.scaling.clone(),
-            rule: self.rule.clone(),
-            neighborhood,
-            center: self.center.clone(),
-            learned: self.learned,
-            control: self.control,
-            _memory: memory,
-        })
     }
 
     /// How functions are fitted on the judgments of a neighborhood.
@@ -544,24 +428,4 @@ fn selection_tolerance(loss: &Loss) -> f64 {
         (_, Shape::Quadratic | Shape::Smooth) => 1e-3,
         _ => 1e-2,
     }
-}
-
-/// The weight of each query: its weight in the data times its relative size.
-fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
-    let size = |query: usize| {
-        let documents = data.rows(query).len() as f64;
-        match weighting {
-            Weighting::Queries => 1.0,
-            Weighting::Documents => documents,
-            Weighting::Pairs => documents * (documents - 1.0),
-        }
-    };
-    let mean = (0..data.n_queries()).map(size).sum::<f64>() / data.n_queries() as f64;
-    let weight = |(query, weight): (usize, &f64)| weight * size(query) / mean.max(f64::MIN_POSITIVE);
-    data.weights.iter().enumerate().map(weight).collect()
-}
-
-/// Encoded features of every query (`n_queries`, width of a row); the width is 0 without a rule.
-pub(super) fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
-    rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::train::{Session, query_features};
+use super::session::{Session, query_features};
 use crate::algorithm::selection::Validation;
 use crate::algorithm::{Split, scale};
 use crate::control::Control;

@@ -1,0 +1,169 @@
+//! What is fixed before anything is fitted: the scalings, the distance of queries and the space of functions.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+
+use super::checks;
+use super::spec::{DistanceChoice, GridSpec, Weighting};
+use crate::algorithm::scale;
+use crate::control::Control;
+use crate::data::{Dataset, QueryFeatureRule, Scaling};
+use crate::error::Result;
+use crate::fit::{Neighborhood, Penalty, TrainingBlocks, column_weights, number_weights};
+use crate::kernel::MapOptions;
+use crate::loss::Loss;
+use crate::memory::{Reservation, matrix_bytes};
+use crate::smoothing::{QueryDistance, SmoothingKind};
+use crate::space::Space;
+
+/// What is fixed before anything is fitted.
+pub(super) struct Session<'a> {
+    pub spec: &'a GridSpec,
+    /// The training set, its features scaled.
+    pub data: Arc<Dataset>,
+    pub scaling: Scaling,
+    pub rule: Option<QueryFeatureRule>,
+    pub neighborhood: Neighborhood,
+    /// The weights of the stored model that the penalty shrinks to.
+    pub center: Option<Vec<f64>>,
+    /// Whether the numbers among the query features have learned weights, if the caller asked for them.
+    pub learned: Option<bool>,
+    pub control: &'a Control,
+    /// The bytes of what is kept until training ends.
+    _memory: Vec<Reservation>,
+}
+
+impl<'a> Session<'a> {
+    /// Scales the training set and forms what all functions have in common.
+    ///
+    /// # Errors
+    /// Data from which nothing can be learned, or not in reasonable time; an interruption;
+    /// [`Error::Memory`](crate::error::Error::Memory).
+    pub fn new(spec: &'a GridSpec, mut data: Dataset, control: &'a Control) -> Result<Self> {
+        let is_local = spec.smoothing.kind != SmoothingKind::Uniform;
+        if matches!(spec.loss, Loss::Pair(..)) {
+            checks::pairs(&data, ["query", "documents"])?;
+        }
+        // 1. Query features from documents as they are, then documents scaled.
+        let (scaling, center) = scaling(spec, &data, control)?;
+        let EncodedQueries { rule, mut distance, features, memory } = encode_queries(spec, &data, control)?;
+        let mut memory = vec![memory, scale(&scaling, spec.scale, &mut data, control)?];
+        let mut learned = None;
+        if matches!(spec.query_distance, DistanceChoice::Learned) {
+            let equal = distance;
+            distance = number_weights(&equal, &features, &data, spec.seed, control)?;
+            learned = Some(distance != equal);
+        }
+        // 2. The space of functions.
+        let space = space(spec, &data, control)?;
+        memory.push(space.reserve(control)?);
+        let data = Arc::new(data);
+        let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::clone(&data), spec.loss.clone());
+        if is_local {
+            memory.push(checks::functions_memory(&data, blocks.space(), control)?);
+        }
+        // 3. The neighborhood.
+        let mut neighborhood = Neighborhood {
+            smoothing: spec.smoothing,
+            distance,
+            features: Arc::new(features),
+            weights: Arc::new(weights(&data, spec.weighting)),
+            held_out: Arc::new(vec![false; data.n_queries()]),
+            blocks: Arc::new(blocks),
+        };
+        if spec.smoothing.kind.uses_distance() {
+            neighborhood.distance = column_weights(&neighborhood, &data, control)?;
+        }
+        if is_local {
+            memory.push(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
+        }
+        Ok(Self { spec, data, scaling, rule, neighborhood, center, learned, control, _memory: memory })
+    }
+
+    /// The same data with another loss.
+    pub fn with_spec<'s>(&self, spec: &'s GridSpec) -> Result<Session<'s>>
+    where
+        'a: 's,
+    {
+        let neighborhood = self.neighborhood.with_loss(&spec.loss)?;
+        let mut memory = Vec::new();
+        if !Arc::ptr_eq(&neighborhood.blocks, &self.neighborhood.blocks)
+            && spec.smoothing.kind != SmoothingKind::Uniform
+        {
+            memory.push(neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?);
+        }
+        Ok(Session {
+            spec,
+            data: Arc::clone(&self.data),
+            scaling: self.scaling.clone(),
+            rule: self.rule.clone(),
+            neighborhood,
+            center: self.center.clone(),
+            learned: self.learned,
+            control: self.control,
+            _memory: memory,
+        })
+    }
+}
+
+/// The scaling of documents. The weights of a stored model belong to its own scaling.
+fn scaling(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<(Scaling, Option<Vec<f64>>)> {
+    match &spec.prior_model {
+        Some(prior) => spec.in_prior(prior.for_features(&data.names)).map(|(scaling, w)| (scaling, Some(w))),
+        None => Ok((Scaling::fit(spec.scale, data, control)?, None)),
+    }
+}
+
+/// The space of functions of scaled documents.
+fn space(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<Space> {
+    let map = MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() };
+    match spec.penalty {
+        Penalty::Ball | Penalty::Sphere => Space::expansion(&spec.kernel, &data.features, &map, control),
+        _ => Space::fit(&spec.kernel, spec.form, data, &map, control),
+    }
+}
+
+/// The query features of a training set.
+struct EncodedQueries {
+    rule: Option<QueryFeatureRule>,
+    distance: QueryDistance,
+    /// (`n_queries`, width of a row).
+    features: Array2<f64>,
+    memory: Reservation,
+}
+
+/// Encodes the query features if the smoothing needs them.
+fn encode_queries(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<EncodedQueries> {
+    let fit =
+        || QueryFeatureRule::fit(data, spec.query_features, spec.query_scale, spec.query_distance.given());
+    let is_local = spec.smoothing.kind != SmoothingKind::Uniform;
+    let (rule, distance) = is_local.then(fit).transpose()?.unzip();
+    let width = rule.as_ref().map_or(0, QueryFeatureRule::width);
+    let what = format_args!("query features of {} queries", data.n_queries());
+    let advice = "use fewer query features, or orders of fewer items";
+    let memory = control.reserve(matrix_bytes(data.n_queries(), width), what, advice)?;
+    let features = query_features(rule.as_ref(), data)?;
+    control.check()?;
+    Ok(EncodedQueries { rule, distance: distance.unwrap_or_default(), features, memory })
+}
+
+/// Encoded features of every query (`n_queries`, width of a row); the width is 0 without a rule.
+pub(super) fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
+    rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
+}
+
+/// The weight of each query: its weight in the data times its relative size.
+fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
+    let size = |query: usize| {
+        let documents = data.rows(query).len() as f64;
+        match weighting {
+            Weighting::Queries => 1.0,
+            Weighting::Documents => documents,
+            Weighting::Pairs => documents * (documents - 1.0),
+        }
+    };
+    let mean = (0..data.n_queries()).map(size).sum::<f64>() / data.n_queries() as f64;
+    let weight = |(query, weight): (usize, &f64)| weight * size(query) / mean.max(f64::MIN_POSITIVE);
+    data.weights.iter().enumerate().map(weight).collect()
+}
