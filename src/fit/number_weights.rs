@@ -11,8 +11,7 @@
 //!
 //! The weights are v_k^2, divided by their mean: smoothing takes h from the median distance, so only ratios matter. Equal
 //! weights are kept unless the learned ones lower the mean error of a query by more than two standard errors: they were fitted
-//! to the same queries. Inside, features
-//! have standard deviation 1, so their units do not matter.
+//! to the same queries. Inside, features have standard deviation 1, so their units do not matter.
 
 use super::column_weights::preferences;
 use crate::control::{Control, Ticks};

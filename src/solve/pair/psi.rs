@@ -8,9 +8,8 @@
 //! min over w of   hinge loss + (v + sum over pairs with m < 0 of c z).w + lambda |w - w0|^2
 //! ```
 //!
-//! Its solution is the next w, so the psi objective never rises. The steps end
-//! when the linear term does not change, when the objective decreases by less than the tolerance, or after
-//! [`MOST_STEPS`].
+//! Its solution is the next w, so the psi objective never rises. The steps end when the linear term does not change, when
+//! the objective decreases by less than the tolerance, or after [`MOST_STEPS`].
 //!
 //! **Starts.** Local minima differ. The default start is the solution of the hinge problem. The others are its best
 //! multiple and, for small problems, random directions of their best length. The solution is the best of all.
@@ -95,8 +94,16 @@ struct Descent<'p, 'a> {
     began: Instant,
     w: Vec<f64>,
     report: SolveReport,
-    /// Of the convex problem that w solves; no pairs for the hinge problem, `None` if w solves none.
-    balance: Option<Vec<f64>>,
+    solved: Solved,
+}
+
+/// The convex problem that w solves.
+enum Solved {
+    None,
+    /// The hinge problem, in which no pair is misranked.
+    Hinge,
+    /// The problem with these net weights of misranked pairs.
+    Convex(Vec<f64>),
 }
 
 impl<'p, 'a> Descent<'p, 'a> {
@@ -105,7 +112,7 @@ impl<'p, 'a> Descent<'p, 'a> {
         let objective = certificate(problem, &w);
         let step = Step { objective, gap: report.gap, seconds: 0.0 };
         let report = SolveReport { objective, steps: vec![step], ..report };
-        Self { problem, began: Instant::now(), w, report, balance: Some(Vec::new()) }
+        Self { problem, began: Instant::now(), w, report, solved: Solved::Hinge }
     }
 
     /// From another point.
@@ -113,22 +120,24 @@ impl<'p, 'a> Descent<'p, 'a> {
         let objective = certificate(problem, &w);
         let (stop, steps) = (Stop::IterationLimit, Vec::new());
         let report = SolveReport::new(stop, 0, objective, objective, steps);
-        Self { problem, began: Instant::now(), w, report, balance: None }
+        Self { problem, began: Instant::now(), w, report, solved: Solved::None }
     }
 
     /// Solves convex problems until the objective decreases by less than `tolerance`.
     fn run(mut self, tolerance: f64, convex: impl Fn(&PairProblem<'_>) -> Option<Solution>) -> Solution {
         for _ in 0..MOST_STEPS {
-            let balance = self.misranked();
-            let solved = self.balance.as_ref().is_some_and(|solved| {
-                *solved == balance || (solved.is_empty() && balance.iter().all(|balance| *balance == 0.0))
-            });
+            let net = self.misranked();
+            let solved = match &self.solved {
+                Solved::None => false,
+                Solved::Hinge => net.iter().all(|weight| *weight == 0.0),
+                Solved::Convex(solved) => *solved == net,
+            };
             if solved || matches!(self.report.stop, Stop::Interrupted | Stop::Empty) {
                 return self.finish();
             }
             let hinge = self.problem.clone().with_loss(PairLoss::Hinge);
-            let hinge = hinge.with_linear_term(self.linear_term(&balance)).with_start(self.w.clone());
-            self.balance = Some(balance);
+            let hinge = hinge.with_linear_term(self.linear_term(&net)).with_start(self.w.clone());
+            self.solved = Solved::Convex(net);
             if !convex(&hinge).is_some_and(|solution| self.accept(solution, tolerance)) {
                 return self.finish();
             }
@@ -160,37 +169,37 @@ impl<'p, 'a> Descent<'p, 'a> {
         decrease > tolerance * objective.abs()
     }
 
-    /// For each document of each query, the weight of its pairs with a margin below 0 in which it is the better one, minus
-    /// the weight of those in which it is the worse one. Equal balances give equal convex problems.
+    /// The net weights: for each document of each query, the weight of its pairs with a margin below 0 in which it is the
+    /// better one, minus the weight of those in which it is the worse one. Equal ones give equal convex problems.
     fn misranked(&self) -> Vec<f64> {
         let w = lanes::from_slice(&self.w);
         let (mut all, mut ticks) = (Vec::new(), Ticks::default());
         for (block, _) in self.problem.blocks() {
             let scores: Vec<f64> = (0..block.n_docs()).map(|a| lanes::dot(block.row(a), &w)).collect();
-            let mut balance = vec![0.0; scores.len()];
+            let mut net = vec![0.0; scores.len()];
             for (a, &first) in block.start().iter().enumerate() {
                 ticks.add(scores.len() - first as usize);
                 for b in first as usize..scores.len() {
                     if scores[a] < scores[b] {
                         let weight = block.pair_weight(a, b);
-                        balance[a] += weight;
-                        balance[b] -= weight;
+                        net[a] += weight;
+                        net[b] -= weight;
                     }
                 }
             }
-            all.append(&mut balance);
+            all.append(&mut net);
         }
         all
     }
 
     /// The problem's linear term plus the sum of c z over misranked pairs.
-    fn linear_term(&self, balance: &[f64]) -> Vec<f64> {
+    fn linear_term(&self, net: &[f64]) -> Vec<f64> {
         let dim = self.problem.dim;
         let mut linear_term = vec![Lanes::ZERO; lanes::blocks_for(dim)];
-        let mut balance = balance.iter();
+        let mut net = net.iter();
         for (block, weight) in self.problem.blocks() {
-            for (document, &balance) in (0..block.n_docs()).zip(balance.by_ref()) {
-                lanes::axpy(weight * balance, block.row(document), &mut linear_term);
+            for (document, &net) in (0..block.n_docs()).zip(net.by_ref()) {
+                lanes::axpy(weight * net, block.row(document), &mut linear_term);
             }
         }
         if let Some(own) = &self.problem.linear_term {
