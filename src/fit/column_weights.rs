@@ -66,7 +66,7 @@ pub fn column_weights(
         Ok(Comparisons::new(neighborhood, &queries, number * queries.len() / targets, &columns))
     };
     let targets: Vec<Comparisons> = parallel::try_map(targets, target)?;
-    // 2. One column after the other, until no change helps.
+    // 2. The weights.
     let units: Vec<f64> = (0..columns.len()).map(|column| unit(&targets, column)).collect();
     let errors = |strengths: &[f64]| -> Result<Vec<f64>> {
         control.check()?;
@@ -74,10 +74,17 @@ pub fn column_weights(
             strengths.iter().zip(&units).map(|(strength, unit)| strength * unit).collect();
         Ok(parallel::map(targets.len(), |number| targets[number].error(neighborhood, &weights, &preferences)))
     };
-    let mut strengths = vec![1.0; columns.len()];
+    let strengths = best_strengths(columns.len(), errors)?;
+    let weights = strengths.iter().zip(&units).map(|(strength, unit)| strength * unit);
+    Ok(distance.with_weights(columns.into_iter().zip(weights)))
+}
+
+/// The strengths of so many columns, changed one after the other until no change helps. `errors`: of the targets.
+fn best_strengths(columns: usize, errors: impl Fn(&[f64]) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
+    let mut strengths = vec![1.0; columns];
     for _ in 0..MAX_ROUNDS {
         let before = strengths.clone();
-        for column in 0..columns.len() {
+        for column in 0..columns {
             let with = |strength: &f64| {
                 let mut changed = strengths.clone();
                 changed[column] = *strength;
@@ -90,8 +97,7 @@ pub fn column_weights(
             break;
         }
     }
-    let weights = strengths.iter().zip(&units).map(|(strength, unit)| strength * unit);
-    Ok(distance.with_weights(columns.into_iter().zip(weights)))
+    Ok(strengths)
 }
 
 /// The preferences of queries (number of queries, features).
