@@ -271,12 +271,7 @@ impl Request {
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, features) = (DataFacts::of(&data), data.names.clone());
         let mut leakage = signs_of_leakage(&data, roles.doc_name());
-        let repeated = validation.as_ref().map_or(0, |other| other.documents_also_in(&data));
-        if repeated > 0 {
-            leakage.push(format!(
-                "{repeated} documents of the validation source are in the training too, so the validation value is too good"
-            ));
-        }
+        leakage.extend(validation.as_ref().and_then(|validation| repeated_documents(&data, validation)));
         let roles_warnings = roles.warnings(&read_report);
         let settings = training.settings()?;
         let checks = self
@@ -293,15 +288,13 @@ impl Request {
         let mut warnings = warnings(&trained, &checks, leakage);
         warnings.extend(roles_warnings);
         warnings.extend(other_preset(self.algorithm, &settings));
-        if let Some(name) = input.prior {
-            settings["prior"] = json!(format!("@{name}"));
-        }
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let model = Model::new(card, trained.scaling, trained.ranker);
         let encoded = Encoded::new(model, self.limits.memory())?;
         check_model_bytes(connection, encoded.bytes.len() as u64)?;
         let mut volatile = trained.volatile;
-        if let Some((name, version)) = &self.prior {
+        if let (Some(text), Some((name, version))) = (input.prior, &self.prior) {
+            settings["prior"] = json!(format!("@{text}"));
             volatile.insert("prior_model".to_owned(), json!({ "name": name, "version": version }));
         }
         let report = TrainingReport {
@@ -339,6 +332,16 @@ impl Request {
         drop(copy);
         Ok(Some((matched, read_report.memory)))
     }
+}
+
+/// A warning if documents of the validation source are in the training too.
+fn repeated_documents(training: &Dataset, validation: &Dataset) -> Option<String> {
+    let repeated = validation.documents_also_in(training);
+    (repeated > 0).then(|| {
+        format!(
+            "{repeated} documents of the validation source are in the training too, so the validation value is too good"
+        )
+    })
 }
 
 fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
