@@ -16,6 +16,7 @@ use crate::algorithm::LogStep;
 use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
+use crate::math::dense::dot;
 use crate::memory::{grow, matrix_bytes};
 use crate::model::{FoldIn, MAX_STEPS};
 use crate::solve::{Factorization, Factors, HalfStep, kept_planes};
@@ -37,8 +38,10 @@ impl Fit {
         self.scale * self.biases.items[item] + self.factors.product(user, item)
     }
 
-    fn record(&mut self, objective: f64, began: Instant) {
-        let gap = self.gap.unwrap_or(0.0) * objective;
+    /// Adds a line to the log. The gap is relative to the objective without the penalty of U.
+    fn record(&mut self, objective: f64, lambda: f64, began: Instant) {
+        let of_users = 0.5 * lambda * dot(&self.factors.users, &self.factors.users);
+        let gap = self.gap.unwrap_or(0.0) * (objective - of_users);
         self.log.push(LogStep { objective, gap, seconds: began.elapsed().as_secs_f64() });
     }
 }
@@ -111,7 +114,7 @@ impl Session<'_> {
             for _ in 0..spec.max_rounds {
                 let objective = self.round(&mut problem, lambda, &mut fit)?;
                 self.refit_biases(ratings, &labels, &mut problem, &mut fit);
-                fit.record(objective, began);
+                fit.record(objective, lambda, began);
                 if before - objective <= SETTLED * objective {
                     break;
                 }
@@ -125,7 +128,7 @@ impl Session<'_> {
             let tolerance = spec.tolerance;
             let step = HalfStep { lambda, tolerance, most: LAST_PASSES };
             fit.gap = problem.fit_items(&mut fit.factors, step, self.control)?;
-            fit.record(problem.objective(&fit.factors, [lambda; 2]), began);
+            fit.record(problem.objective(&fit.factors, [lambda; 2]), lambda, began);
         }
         Ok(fit)
     }
