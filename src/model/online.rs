@@ -81,7 +81,7 @@ impl OnlineRules {
         let measure =
             measure.ok_or_else(|| Error::Internal("a metric without a surrogate bound".to_owned()))?;
         let weights = SlamWeights::Measure(measure);
-        Ok(Slam { weights, margin: 1.0, average: self.label_ties == LabelTies::Average })
+        Ok(Slam { weights, margin: 1.0, ties: self.label_ties })
     }
 }
 

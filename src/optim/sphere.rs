@@ -53,8 +53,8 @@ impl<'a> Search<'a> {
 impl Method for Search<'_> {
     fn best(&self) -> Best<'_> {
         let Point { w, value, gradient } = &self.at;
-        let along = dot(gradient, w) / (self.radius * self.radius);
-        let tangential: Vec<f64> = gradient.iter().zip(w).map(|(g, w)| g - along * w).collect();
+        let radial = dot(gradient, w) / (self.radius * self.radius);
+        let tangential: Vec<f64> = gradient.iter().zip(w).map(|(g, w)| g - radial * w).collect();
         Best { w, objective: *value, gap: self.radius * norm(&tangential) }
     }
 

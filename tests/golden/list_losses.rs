@@ -5,7 +5,7 @@ use crate::support::{list_loss, numbers, read_listwise, rows};
 use serde_json::{Value, json};
 use sqlite_ltr::internals::loss::QueryLoss;
 use sqlite_ltr::internals::loss::list::cs_list_mle::{Costs, Scheme};
-use sqlite_ltr::internals::loss::list::{Bounded, Slam, SlamWeights};
+use sqlite_ltr::internals::loss::list::{Bounded, LabelTies, Slam, SlamWeights};
 use sqlite_ltr::internals::math::dense::{distance, dot};
 
 const TOLERANCE: f64 = 1e-10;
@@ -58,9 +58,8 @@ fn slam_is_the_files() {
             assert!(value >= expected["rml_pessimistic"].as_f64().unwrap() - 1e-12, "{name}");
             let k = expected["k"].as_u64().map(|k| k as usize);
             let bounded = if measure == "map" { Bounded::Map } else { Bounded::Ndcg(k) };
-            let query =
-                Slam { weights: SlamWeights::Measure(bounded), margin: 1.0, average: ties == "average" }
-                    .of(&labels);
+            let ties = if ties == "average" { LabelTies::Average } else { LabelTies::Stable };
+            let query = Slam { weights: SlamWeights::Measure(bounded), margin: 1.0, ties }.of(&labels);
             assert_near(query.weights(), &numbers(&expected["v"]), TOLERANCE, name);
         }
     }

@@ -11,7 +11,9 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 use sqlite_ltr::internals::control::Control;
 use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::loss::list::{Bound, Bounded, DIRECT, DirectQuery, SLAM, Slam, SlamWeights};
+use sqlite_ltr::internals::loss::list::{
+    Bound, Bounded, DIRECT, DirectQuery, LabelTies, SLAM, Slam, SlamWeights,
+};
 use sqlite_ltr::internals::loss::{ListLoss, Loss};
 use sqlite_ltr::internals::optim::{Solution, SolveReport, Stop};
 use sqlite_ltr::internals::param::Params;
@@ -119,7 +121,7 @@ fn slam() {
         let loss = ListLoss::new(
             &SLAM,
             Params::default(),
-            Arc::new(Slam { weights: SlamWeights::Measure(measure), margin: 1.0, average: false }),
+            Arc::new(Slam { weights: SlamWeights::Measure(measure), margin: 1.0, ties: LabelTies::Stable }),
         );
         let golden = Golden::new(case, &case["lam"], loss);
         let what = format!("{} {k:?} {}", case["measure"], case["lam"]);

@@ -59,8 +59,8 @@ pub struct Slam {
     pub weights: SlamWeights,
     /// Delta > 0.
     pub margin: f64,
-    /// True if the weights of equal grades are replaced by their mean.
-    pub average: bool,
+    /// The weights of equal grades.
+    pub ties: LabelTies,
 }
 
 /// Where the weights v of documents come from.
@@ -122,7 +122,7 @@ pub struct SlamQuery {
     weights: Vec<f64>,
     /// Documents from the lowest grade to the highest, those of equal grades in their order.
     ascending: Vec<usize>,
-    /// Places in `ascending` behind each group of equal grades.
+    /// Positions in `ascending` behind each group of equal grades.
     ends: Vec<usize>,
     margin: f64,
     active: Active,
@@ -132,7 +132,7 @@ impl Slam {
     fn new(params: &Params) -> Result<Self> {
         let ties = params.choice("label_ties")?.unwrap_or(LabelTies::Average);
         let margin = params.number("margin").unwrap_or(1.0);
-        Ok(Self { weights: SlamWeights::parse(params)?, margin, average: ties == LabelTies::Average })
+        Ok(Self { weights: SlamWeights::parse(params)?, margin, ties })
     }
 
     /// The loss of a query with these labels (m >= 1, finite), of all documents that violate the margin.
@@ -165,7 +165,7 @@ impl Slam {
                 weights.iter().copied().chain(std::iter::repeat(0.0)).take(grades.len()).collect()
             }
         };
-        if self.average {
+        if self.ties == LabelTies::Average {
             let mut start = 0;
             for end in ends_of_groups(grades, ideal) {
                 let mean = by_position[start..end].iter().sum::<f64>() / (end - start) as f64;
@@ -233,7 +233,7 @@ impl ListwiseLoss for Slam {
     }
 }
 
-/// Places behind each group of equal grades, of documents in the order of their grades.
+/// Positions behind each group of equal grades, of documents in the order of their grades.
 fn ends_of_groups(grades: &[f64], order: &[usize]) -> Vec<usize> {
     let breaks = order.windows(2).enumerate().filter(|(_, pair)| differ(&[grades[pair[0]], grades[pair[1]]]));
     breaks.map(|(position, _)| position + 1).chain([order.len()]).collect()
@@ -335,8 +335,8 @@ mod tests {
         measures.flat_map(|(name, measure)| {
             let options = MetricOptions { ties: Ties::Worst, ..MetricOptions::default() };
             let metric = Metric::parse(name).unwrap().with_options(options).unwrap();
-            let slam = |average| Slam { weights: SlamWeights::Measure(measure), margin: 1.0, average };
-            [true, false].map(|average| (slam(average), metric.clone()))
+            let slam = |ties| Slam { weights: SlamWeights::Measure(measure), margin: 1.0, ties };
+            [LabelTies::Average, LabelTies::Stable].map(|ties| (slam(ties), metric.clone()))
         })
     }
 
@@ -410,7 +410,8 @@ mod tests {
             g.push(value);
             g
         };
-        let slam = Slam { weights: SlamWeights::Measure(Bounded::Map), margin: 1.0, average: true };
+        let slam =
+            Slam { weights: SlamWeights::Measure(Bounded::Map), margin: 1.0, ties: LabelTies::Average };
         let query = slam.of(&[0.0, 0.0, 1.0, 0.0]);
         assert_eq!(at(&query, &[1.0, 2.0, 2.5, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.375]);
         assert_eq!(at(&query, &[1.0, 2.0, 3.0, 2.0]), [0.0; 5]);
@@ -419,7 +420,7 @@ mod tests {
         assert_eq!(at(&query, &[1.0, 2.0, 2.0, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.75]);
         // The lowest index over all grades, not within one.
         let weights = SlamWeights::Measure(Bounded::Ndcg(Some(1)));
-        let slam = Slam { weights, margin: 1.0, average: true };
+        let slam = Slam { weights, margin: 1.0, ties: LabelTies::Average };
         assert_eq!(at(&slam.of(&[1.0, 0.0, 2.0]), &[0.0; 3]), [1.0, 0.0, -1.0, 1.0]);
     }
 
@@ -441,7 +442,8 @@ mod tests {
         ) {
             let (labels, scores) = columns(&rows);
             let weights: Vec<f64> = numbers.into_iter().map(f64::from).collect();
-            let slam = Slam { weights: SlamWeights::Positions(weights.clone()), margin: 0.7, average };
+            let ties = if average { LabelTies::Average } else { LabelTies::Stable };
+            let slam = Slam { weights: SlamWeights::Positions(weights.clone()), margin: 0.7, ties };
             let mut ideal: Vec<usize> = (0..labels.len()).collect();
             ideal.sort_by(|a, b| labels[*b].total_cmp(&labels[*a]));
             let mut v = vec![0.0; labels.len()];
@@ -464,8 +466,11 @@ mod tests {
     #[test]
     fn the_weights_of_a_measure_written_out_give_the_same_loss() {
         let (labels, scores) = ([2.0, 0.0, 1.0, 0.0], [0.1, 0.4, -0.3, 0.2]);
-        let of_measure =
-            Slam { weights: SlamWeights::Measure(Bounded::Ndcg(Some(2))), margin: 1.0, average: true };
+        let of_measure = Slam {
+            weights: SlamWeights::Measure(Bounded::Ndcg(Some(2))),
+            margin: 1.0,
+            ties: LabelTies::Average,
+        };
         let v = of_measure.of(&labels).weights().to_vec();
         let written = made(&serde_json::json!({ "position_weights": [v[0], v[2]] })).unwrap();
         let (mut g, mut h) = ([0.0; 4], [0.0; 4]);

@@ -98,8 +98,8 @@ pub(super) struct RowSums {
 }
 
 /// Sums of w p by document: `g[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the lower
-/// one. Returns (sum of w max(u, 0) / delta, sum of w p), w the weights of the pairs. `rows` is a buffer with one entry per document: compilers keep
-/// sums in wide registers only if all their lanes are stored.
+/// one. Returns (sum of w max(u, 0) / delta, sum of w p), w the weights of the pairs. `rows` is a buffer with one entry per
+/// document: compilers keep sums in wide registers only if all their lanes are stored.
 #[inline(always)]
 pub(super) fn pass(
     start: &[u32],
