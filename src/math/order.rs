@@ -62,6 +62,19 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(0.5 * (lower_middle + upper_middle))
 }
 
+/// All orders of so many documents, for tests.
+#[cfg(test)]
+pub fn all_orders(documents: usize) -> Vec<Vec<usize>> {
+    let Some(last) = documents.checked_sub(1) else { return vec![Vec::new()] };
+    let insert = |order: &Vec<usize>, position: usize| {
+        let mut longer = order.clone();
+        longer.insert(position, last);
+        longer
+    };
+    let shorter = all_orders(last);
+    shorter.iter().flat_map(|order| (0..=last).map(move |position| insert(order, position))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

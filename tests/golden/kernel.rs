@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::q_svm::{chosen, weight};
 use crate::support::{assert_close, documents, numbers, read, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
@@ -25,11 +26,6 @@ fn matrix(rows: &[Vec<f64>]) -> Matrix {
 /// exp(-|x - z|^2 / sigma2).
 fn gaussian(sigma2: f64) -> Kernel {
     Kernel::new("gaussian", vec![1.0 / sigma2]).unwrap()
-}
-
-/// c = 2 pi / (n N (N - 1)).
-fn weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
-    2.0 * pi / (n_queries * n_docs * (n_docs - 1)) as f64
 }
 
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
@@ -251,16 +247,7 @@ fn every_method_of_the_second_example() {
     for (method, result) in results["results"].as_object().unwrap() {
         for case in result["objectives"].as_array().unwrap() {
             let target = case["target"].as_u64().unwrap();
-            let pairs_of = |pi: f64, id: u64, n| (&blocks[&id], weight(pi, n, blocks[&id].n_docs()));
-            let chosen: Vec<(&PairBlock, f64)> = match (method.as_str(), case["neighbours"].as_array()) {
-                ("rank", _) => blocks.keys().map(|id| pairs_of(1.0, *id, 40)).collect(),
-                ("indv", _) => vec![pairs_of(1.0, target, 1)],
-                (_, Some(neighbors)) => neighbors
-                    .iter()
-                    .map(|pair| pairs_of(pair[1].as_f64().unwrap(), pair[0].as_u64().unwrap(), 40))
-                    .collect(),
-                (_, None) => panic!("{method} without neighbors"),
-            };
+            let chosen = chosen(&blocks, method, case);
             let (w, report) = fit(map.dim(), chosen, case["lambda"].as_f64().unwrap(), 1e-9);
             let what = format!("{method}, target {target}");
             assert_eq!(report.stop, Stop::Converged, "{what}");

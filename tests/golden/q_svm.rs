@@ -17,8 +17,26 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// c = 2 pi / (n N (N - 1)).
-fn weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
+pub fn weight(pi: f64, n_queries: usize, n_docs: usize) -> f64 {
     2.0 * pi / (n_queries * n_docs * (n_docs - 1)) as f64
+}
+
+/// The queries of a case of the results with their weights.
+pub fn chosen<'a>(
+    blocks: &'a BTreeMap<u64, PairBlock>,
+    method: &str,
+    case: &Value,
+) -> Vec<(&'a PairBlock, f64)> {
+    let pairs_of = |pi: f64, id: u64, n| (&blocks[&id], weight(pi, n, blocks[&id].n_docs()));
+    match (method, case["neighbours"].as_array()) {
+        ("rank", _) => blocks.keys().map(|id| pairs_of(1.0, *id, 40)).collect(),
+        ("indv", _) => vec![pairs_of(1.0, case["target"].as_u64().unwrap(), 1)],
+        (_, Some(neighbors)) => neighbors
+            .iter()
+            .map(|pair| pairs_of(pair[1].as_f64().unwrap(), pair[0].as_u64().unwrap(), 40))
+            .collect(),
+        (_, None) => panic!("{method} without neighbors"),
+    }
 }
 
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
@@ -112,16 +130,7 @@ fn every_method_of_the_first_example() {
     for (method, result) in results["results"].as_object().unwrap() {
         for case in result["objectives"].as_array().unwrap() {
             let target = case["target"].as_u64().unwrap();
-            let pairs_of = |pi: f64, id: u64, n| (&blocks[&id], weight(pi, n, blocks[&id].n_docs()));
-            let chosen: Vec<(&PairBlock, f64)> = match (method.as_str(), case["neighbours"].as_array()) {
-                ("rank", _) => blocks.keys().map(|id| pairs_of(1.0, *id, 40)).collect(),
-                ("indv", _) => vec![pairs_of(1.0, target, 1)],
-                (_, Some(neighbors)) => neighbors
-                    .iter()
-                    .map(|pair| pairs_of(pair[1].as_f64().unwrap(), pair[0].as_u64().unwrap(), 40))
-                    .collect(),
-                (_, None) => panic!("{method} without neighbors"),
-            };
+            let chosen = chosen(&blocks, method, case);
             let (w, report) = fit(40, chosen, case["lambda"].as_f64().unwrap(), 1e-11);
             let what = format!("{method}, target {target}");
             assert_eq!(report.stop, Stop::Converged, "{what}");

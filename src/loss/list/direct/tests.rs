@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::math::dense::dot;
-use crate::math::order::{compare, descending};
+use crate::math::order::{all_orders, compare, descending};
 
 /// Every bound, the convex one first.
 const BOUNDS: [Bound; 3] = [Bound::Convex, Bound::Minimum, Bound::Nonconvex];
@@ -61,20 +61,6 @@ fn regret(query: &DirectQuery, scores: &[f64], sign: f64) -> f64 {
     query.best() - query.metric(&order)
 }
 
-/// All orders of so many documents.
-fn orders(documents: u32) -> Vec<Vec<u32>> {
-    if documents == 0 {
-        return vec![Vec::new()];
-    }
-    let insert = |order: &Vec<u32>, position: usize| {
-        let mut longer = order.clone();
-        longer.insert(position, documents - 1);
-        longer
-    };
-    let shorter = orders(documents - 1);
-    shorter.iter().flat_map(|order| (0..=order.len()).map(move |position| insert(order, position))).collect()
-}
-
 proptest! {
     #[test]
     fn the_bounds_stand_in_their_order(
@@ -107,7 +93,8 @@ proptest! {
         let query = query(measure, decoder, &labels);
         let mut g = vec![0.0; rows.len()];
         let mut smallest = f64::INFINITY;
-        for order in orders(rows.len() as u32) {
+        for order in all_orders(rows.len()) {
+            let order: Vec<u32> = order.into_iter().map(|document| document as u32).collect();
             if query.metric(&order) >= query.best() - 1e-12 {
                 smallest = smallest.min(query.bound(&scores, &order, &mut g));
             }

@@ -5,6 +5,7 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
 
 use super::*;
+use crate::math::order::all_orders;
 
 /// min x'Px / 2 + q.x over a.x <= b for each constraint (a, b).
 struct Quadratic {
@@ -57,20 +58,6 @@ fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> C
     CscMatrix::new(rows, columns, starts, numbers, values)
 }
 
-/// All orders of so many documents.
-fn orders(documents: usize) -> Vec<Vec<usize>> {
-    if documents == 0 {
-        return vec![Vec::new()];
-    }
-    let insert = |order: &Vec<usize>, position: usize| {
-        let mut longer = order.clone();
-        longer.insert(position, documents - 1);
-        longer
-    };
-    let shorter = orders(documents - 1);
-    shorter.iter().flat_map(|order| (0..=order.len()).map(move |position| insert(order, position))).collect()
-}
-
 /// A function of the scores of a query: slopes and offset.
 type Plane = (Vec<f64>, f64);
 
@@ -97,7 +84,7 @@ fn planes_of_map(labels: &[f64]) -> Vec<Plane> {
         }
         (slopes, 1.0 - precision / r as f64)
     };
-    orders(labels.len()).into_iter().map(plane).collect()
+    all_orders(labels.len()).into_iter().map(plane).collect()
 }
 
 impl Case {
@@ -172,7 +159,7 @@ fn planes_of_direct(labels: &[f64]) -> Vec<Plane> {
         ideal.iter().zip(&a).for_each(|(&document, a)| slopes[document] -= a);
         (slopes, 1.0 - of(&order) / best)
     };
-    orders(labels.len()).into_iter().map(plane).collect()
+    all_orders(labels.len()).into_iter().map(plane).collect()
 }
 
 impl Quadratic {
