@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -54,3 +56,18 @@ def test_datasette_ranks(shop):
 def test_datasette_neither_trains_nor_reads_files(shop):
     assert "read-only" in get(shop, "SELECT ltr_train('rank_svm', 'judgments')")["error"]
     assert get(shop, "SELECT * FROM ltr_letor('judgments.txt')")["error"] == "no such table: ltr_letor"
+
+
+def test_the_readme_ranks_own_data(tmp_path):
+    """The commands of the README as they stand, after its `pip install`."""
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    commands = readme.split("## A ranking of your own data")[1].split("```sh\n")[1].split("```")[0].splitlines()
+    (tmp_path / "judgments.csv").write_text(ROWS)
+    (tmp_path / "candidates.csv").write_text("query,doc,price,stars\nnew,a,9,0\nnew,b,1,4\nnew,c,5,2\n")
+    assert commands[0].startswith("pip install ")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    shell = ["bash", "-euc", "\n".join(commands[1:])]
+    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": path})
+    assert done.returncode == 0, done.stderr
+    ranking = [line.split()[:3] for line in done.stdout.splitlines() if line.startswith("new ")]
+    assert ranking == [["new", "1", "b"], ["new", "2", "c"], ["new", "3", "a"]], done.stdout
