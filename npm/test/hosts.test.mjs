@@ -87,9 +87,9 @@ test('importing and loading take at most 20 ms', async (t) => {
       const start = performance.now();
       require('sqlite-ltr').load(db);
       console.log(performance.now() - start);`;
-    // The fastest of five processes: other programs run on the machine too.
+    // The fastest of ten processes: other programs run on the machine too.
     const times = [];
-    for (let run = 0; run < 5; run++) times.push(Number(await runProgram(folder, 'time.cjs', program, node)));
+    for (let run = 0; run < 10; run++) times.push(Number(await runProgram(folder, 'time.cjs', program, node)));
     const best = Math.min(...times);
     t.diagnostic(`${best.toFixed(1)} ms: ${open}`);
     assert.ok(best <= 20, `${best} ms`);
