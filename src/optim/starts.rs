@@ -3,7 +3,8 @@
 use super::{Solution, SolveReport, Step, Stop};
 
 /// The best of the solutions from the default start and from up to so many other starts. `solve` gets the number of a start,
-/// from 0 on, and the best solution so far; a number may have no start. An interruption ends the search.
+/// from 0 on, and the best solution so far; a number may have no start. An interruption ends the search. The last step of the
+/// report is that of the solution.
 pub fn several_starts(
     first: Solution,
     others: usize,
@@ -18,9 +19,12 @@ pub fn several_starts(
             best = best.or(other);
         }
     }
-    if best.report.objective < default_start {
-        best.report.default_start = Some(default_start);
-    }
+    let report = &mut best.report;
+    report.default_start = (report.objective < default_start).then_some(default_start);
+    // The last step may be that of another start.
+    let (objective, gap) = (report.objective, report.gap);
+    let seconds = report.steps.last().map_or(0.0, |step| step.seconds);
+    report.steps.push(Step { objective, gap, seconds });
     best
 }
 
@@ -37,10 +41,8 @@ impl Solution {
             seconds: began + step.seconds,
             ..*step
         }));
-        // 2. The last step is that of the better one.
+        // 2. The better one.
         let Self { w, report } = if other.report.objective < least { other } else { self };
-        let seconds = steps.last().map_or(began, |step| step.seconds);
-        steps.push(Step { objective: report.objective, gap: report.gap, seconds });
         let stop = if interrupted { Stop::Interrupted } else { report.stop };
         Self { w, report: SolveReport { stop, iterations, steps, ..report } }
     }
@@ -71,7 +73,7 @@ mod tests {
         let SolveReport { stop, iterations, default_start, steps, .. } = best.report;
         assert_eq!((stop, iterations, default_start), (Stop::Interrupted, 8, Some(5.0)));
         let objectives: Vec<f64> = steps.iter().map(|step| step.objective).collect();
-        assert_eq!(objectives, [6.0, 5.0, 5.0, 5.0, 5.0, 5.0, 4.0, 4.0, 4.0, 4.0, 4.0]);
+        assert_eq!(objectives, [6.0, 5.0, 5.0, 5.0, 5.0, 4.0, 4.0, 4.0, 4.0]);
         assert!(steps.is_sorted_by(|a, b| a.seconds <= b.seconds));
     }
 }
