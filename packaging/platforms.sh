@@ -17,3 +17,17 @@ platform() {
         *) echo "unknown platform '$1'; npm/platforms.json lists them" >&2 && return 2 ;;
     esac
 }
+
+# Prints the name of this machine.
+this_platform() {
+    local libc=''
+    ! ldd --version 2>&1 | grep -q musl || libc=-musl
+    case "$(uname -s)-$(uname -m)" in
+        Linux-x86_64) echo "linux-x64$libc" ;;
+        Linux-aarch64) echo "linux-arm64$libc" ;;
+        Darwin-x86_64) echo darwin-x64 ;;
+        Darwin-arm64) echo darwin-arm64 ;;
+        MINGW*-x86_64 | MSYS*-x86_64) echo win32-x64 ;;
+        *) uname -sm ;;
+    esac
+}
