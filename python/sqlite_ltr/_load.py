@@ -38,7 +38,10 @@ this Python cannot load SQLite extensions: its module sqlite3 was built without 
 3. Datasette and sqlite-utils use the package pysqlite3, which can load extensions, if it is there:
        pip install pysqlite3-binary"""
 
-_NO_FILES = "sqlite3_sqliteltr_nofiles_init"
+# Before Python 3.12, load_extension() of sqlite3 takes no entry point, and SQL cannot load the library a second time.
+_LOAD_NO_FILES = """\
+SELECT load_extension(?, 'sqlite3_sqliteltr_nofiles_init')
+ WHERE NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'ltr_version')"""
 
 
 def loadable_path() -> str:
@@ -59,7 +62,7 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
     Args:
         connection: an open connection.
         read_files: False leaves out `ltr_letor`, the only function that reads files. Use it if people you do not
-            trust write SQL.
+            trust write SQL. A connection that already has the functions stays as it is.
 
     Raises:
         sqlite3.NotSupportedError: this Python cannot load extensions. The message has the ways out.
@@ -77,8 +80,7 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
         if read_files:
             driver.load_extension(loadable_path())
         else:
-            # Before Python 3.12, load_extension() of sqlite3 takes no entry point.
-            driver.execute("SELECT load_extension(?, ?)", (loadable_path(), _NO_FILES)).fetchall()
+            driver.execute(_LOAD_NO_FILES, (loadable_path(),)).fetchall()
     finally:
         driver.enable_load_extension(False)
 

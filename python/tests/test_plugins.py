@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+import sqlite_utils
 
+import sqlite_ltr
+
+ROOT = Path(__file__).resolve().parents[2]
 ROWS = "\n".join(
     ["query,doc,price,stars,relevance", *(f"{i // 5},d{i},{i * 7 % 11},{i % 5},{i % 5 // 2}" for i in range(50))]
 )
@@ -19,6 +24,13 @@ RANK = "SELECT doc_id FROM ltr_rank('rank_svm', 'judgments') WHERE query_id = 3 
 
 def run(*command, **options):
     return subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False, **options)
+
+
+def shell(commands, folder):
+    """Run lines of a page, with the programs of this environment."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    bash = ["bash", "-euc", commands]
+    return subprocess.run(bash, cwd=folder, capture_output=True, text=True, env={**os.environ, "PATH": path})
 
 
 @pytest.fixture
@@ -58,16 +70,35 @@ def test_datasette_neither_trains_nor_reads_files(shop):
     assert get(shop, "SELECT * FROM ltr_letor('judgments.txt')")["error"] == "no such table: ltr_letor"
 
 
+@pytest.mark.parametrize("datasette_first", [True, False])
+def test_with_both_plugins_no_connection_reads_files(datasette_first):
+    """Plugins of Datasette wrap its connections, before or after ours sees them."""
+    connection = sqlite3.connect(":memory:")
+    if datasette_first:
+        sqlite_ltr.load(connection, read_files=False)
+    sqlite_utils.Database(connection)
+    sqlite_ltr.load(connection, read_files=False)
+    assert connection.execute("SELECT ltr_version()").fetchone()
+    with pytest.raises(sqlite3.OperationalError, match="no such table: ltr_letor"):
+        connection.execute("SELECT * FROM ltr_letor('judgments.txt')")
+
+
+def test_sqlite_utils_reads_files_if_told(tmp_path):
+    """The commands of the plugin's page that load the library by its path, as they stand."""
+    page = ROOT / "python" / "plugins" / "sqlite-utils-sqlite-ltr" / "README.md"
+    (tmp_path / "train.txt").write_text("1 qid:1 1:0.5\n0 qid:1 1:0.25\n")
+    done = shell(page.read_text().split("```sh\n")[-1].split("```")[0], tmp_path)
+    assert json.loads(done.stdout) == [{"count(*)": 2}], done.stderr
+
+
 def test_the_readme_ranks_own_data(tmp_path):
     """The commands of the README as they stand, after its `pip install`."""
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
     commands = readme.split("## A ranking of your own data")[1].split("```sh\n")[1].split("```")[0].splitlines()
     (tmp_path / "judgments.csv").write_text(ROWS)
     (tmp_path / "candidates.csv").write_text("query,doc,price,stars\nnew,a,9,0\nnew,b,1,4\nnew,c,5,2\n")
     assert commands[0].startswith("pip install ")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    shell = ["bash", "-euc", "\n".join(commands[1:])]
-    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": path})
+    done = shell("\n".join(commands[1:]), tmp_path)
     assert done.returncode == 0, done.stderr
     ranking = [line.split()[:3] for line in done.stdout.splitlines() if line.startswith("new ")]
     assert ranking == [["new", "1", "b"], ["new", "2", "c"], ["new", "3", "a"]], done.stdout

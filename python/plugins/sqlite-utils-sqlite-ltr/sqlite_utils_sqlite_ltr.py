@@ -11,5 +11,8 @@ import sqlite_ltr
 
 @hookimpl
 def prepare_connection(conn: sqlite3.Connection) -> None:
-    """Load the library."""
-    sqlite_ltr.load(conn)
+    """Load the library, without the function that reads files.
+
+    Plugins of Datasette wrap connections in `sqlite_utils.Database`, which calls this too: visitors write SQL there.
+    """
+    sqlite_ltr.load(conn, read_files=False)
