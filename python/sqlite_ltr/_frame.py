@@ -193,9 +193,8 @@ def _storable(name: str, column: list[Any]) -> list[Any]:
 
 def _convert(name: str, row: int, value: Any) -> Any:
     """Return one value as SQLite stores it: numbers, text, JSON of lists. Dates become text."""
-    from datetime import date, datetime, time, timedelta
+    from datetime import date, datetime, time
     from decimal import Decimal
-    from enum import Enum
     from uuid import UUID
 
     if type(value) in _STORABLE:
@@ -212,7 +211,7 @@ def _convert(name: str, row: int, value: Any) -> Any:
         return json.dumps(value, default=to_list)
     if isinstance(value, Decimal):
         return float(value)
-    if isinstance(value, (date, datetime, time, timedelta, UUID, Enum)):
+    if isinstance(value, (date, datetime, time, UUID)):
         return str(value)
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     raise TypeError(

@@ -17,8 +17,6 @@ _GROUP = "query_id"
 _QUERY_NAMES = ("query_id", "qid", "query", "user_id", "user")
 # The number of the row in the frame is the document, so that a ranking finds its rows again.
 _ROW = "row of the frame"
-# Algorithms that need the documents themselves: rows are found again by query, document and slot.
-_WITH_DOCUMENTS = ("cofi_rank", "matching")
 
 
 def train(
@@ -225,10 +223,11 @@ def _for_model(
     connection: Any, model: bytes, options: Mapping[str, Any] | None, roles: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the options to apply a model: they name the column of the document."""
-    card = _info(connection, model)
-    if card["algorithm"] not in _WITH_DOCUMENTS:
+    known = _info(connection, model)["roles"]
+    # Ratings and slots need the documents themselves: rows are found again by query, document and slot.
+    if known["features"] and "slot" not in known:
         return _with_columns(options, {**roles, "doc": _ROW})
-    trained = {role: card["roles"][role] for role in ("query", "doc")}
+    trained = {role: known[role] for role in ("query", "doc")}
     return _with_columns(options, {**trained, **roles})
 
 

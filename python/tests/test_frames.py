@@ -6,12 +6,14 @@ import datetime
 import decimal
 import json
 import pickle
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import apsw
 import numpy as np
@@ -23,7 +25,7 @@ from data import DOCUMENTS, QUERIES, judgments
 from test_load import Incapable
 
 import sqlite_ltr
-from sqlite_ltr import evaluate, info, rank, train
+from sqlite_ltr import _rank, evaluate, info, rank, train
 
 # Warnings of trainings on data that are too easy.
 pytestmark = pytest.mark.filterwarnings("ignore:on validation ndcg", "ignore:lambda ", "ignore:ndcg@10 is")
@@ -262,6 +264,11 @@ class TestGroups:
         with pytest.raises(ValueError, match="either group or the query column"):
             fit(frame, group=[DOCUMENTS] * QUERIES)
 
+    def test_names_of_the_query_are_those_of_sql(self):
+        page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "sources.md").read_text()
+        (names,) = re.findall(r"^\| query \| (.*?) \|", page, flags=re.MULTILINE)
+        assert tuple(re.findall(r"`(\w+)`", names)) == _rank._QUERY_NAMES
+
     def test_groups_beside_the_argument_query(self):
         frame = pd.DataFrame(judgments()).rename(columns={"query_id": "search"})
         with pytest.raises(ValueError, match='either group or the query column "search"'):
@@ -374,10 +381,18 @@ class TestValues:
         arrays = pd.DataFrame({**vectors, "features": [np.array(pair) for pair in features]})
         assert fit(pd.DataFrame({**vectors, "features": features})) == fit(arrays)
 
-    def test_values_that_sqlite_cannot_store(self):
+    @pytest.mark.parametrize("kind", [bytearray, memoryview])
+    def test_vectors_of_other_bytes(self, kind):
         columns = judgments()
-        columns["z"] = [0, 0, object(), *[0] * (ROWS - 3)]
-        with pytest.raises(TypeError, match=r'column "z", row 3: SQLite cannot store builtins\.object'):
+        pairs = [np.array(pair, "<f4").tobytes() for pair in zip(columns.pop("x"), columns.pop("y"))]
+        assert fit({**columns, "features": [kind(pair) for pair in pairs]}) == fit({**columns, "features": pairs})
+
+    @pytest.mark.parametrize("value", [object(), datetime.timedelta(days=1)])
+    def test_values_that_sqlite_cannot_store(self, value):
+        columns = judgments()
+        columns["z"] = [0, 0, value, *[0] * (ROWS - 3)]
+        name = f"{type(value).__module__}.{type(value).__qualname__}"
+        with pytest.raises(TypeError, match=f'column "z", row 3: SQLite cannot store {re.escape(name)}; convert it'):
             fit(columns)
 
 
