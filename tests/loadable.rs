@@ -1,7 +1,7 @@
 //! The real shared library in real hosts: the newest SQLite, Debian's shell and Python, and hosts of old SQLite.
 //!
-//! The library is built as `cargo ext` builds it, unless `LTR_LIBRARY` names one. All hosts run the same session, `tests/hosts/session.sql`, and must list
-//! the same functions and tables, `tests/hosts/surface.txt`.
+//! The library is built as `cargo ext` builds it, unless `LTR_LIBRARY` names one. All hosts run the same session,
+//! `tests/hosts/session.sql`, and must list the same functions and tables, `tests/hosts/surface.txt`.
 //!
 //! A host that is not installed is passed over with a note on stderr, so that `cargo test` needs nothing but Rust; with
 //! `LTR_REQUIRE_HOSTS=1` (as in `.ci/run`) it is a failure.

@@ -21,8 +21,13 @@ function libraryOf(name) {
 
 /** Whether this Linux uses musl. Takes up to 40 ms, so it is asked only if the installed packages leave it open. */
 function usesMusl() {
+  const { excludeNetwork } = process.report;
   process.report.excludeNetwork = true;
-  return !process.report.getReport().header.glibcVersionRuntime;
+  try {
+    return !process.report.getReport().header.glibcVersionRuntime;
+  } finally {
+    process.report.excludeNetwork = excludeNetwork;
+  }
 }
 
 function installedLibrary() {

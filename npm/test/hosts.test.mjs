@@ -61,6 +61,22 @@ test('node:sqlite without allowExtension: the message names the way out', async 
   assert.match(message, /^sqlite-ltr: this database does not allow extensions\. Open it with new DatabaseSync\(path, \{ allowExtension: true \}\)/);
 });
 
+test('the entry point without access to files', async () => {
+  const nofiles = `db.loadExtension(getLoadablePath(), 'sqlite3_sqliteltr_nofiles_init')`;
+  const page = readFileSync(new URL('docs/hosts.md', root), 'utf8');
+  assert.ok(page.includes(`\`${nofiles}\``), 'docs/hosts.md has the line');
+  const better = [`const db = new (require('better-sqlite3'))(':memory:');`, process.execPath];
+  const builtin = [`const db = new (require('node:sqlite').DatabaseSync)(':memory:', { allowExtension: true });`, nodeWithSqlite];
+  for (const [open, node] of [better, builtin]) {
+    const program = `${open}
+      const { getLoadablePath } = require('sqlite-ltr');
+      ${nofiles};
+      console.log(db.prepare('SELECT ltr_version() AS version').get().version);
+      try { db.prepare("SELECT * FROM ltr_letor('x')"); } catch (error) { console.log(error.message); }`;
+    assert.match(await runProgram(folder, 'nofiles.cjs', program, node), /^\d.*\nno such table: ltr_letor\n$/);
+  }
+});
+
 test('what is not a database', async () => {
   const program = `
     const { load } = require('sqlite-ltr');

@@ -93,6 +93,7 @@ test('both libraries of Linux installed: the one of this system', async (t) => {
   const [name, other] = [`sqlite-ltr-${platform}`, `sqlite-ltr-${platform}-musl`];
   cpSync(join(folder, 'node_modules', name), join(folder, 'node_modules', other), { recursive: true });
   const musl = !process.report.getReport().header.glibcVersionRuntime;
-  const path = await runProgram(folder, 'both.cjs', printPath);
+  const path = await runProgram(folder, 'both.cjs', `${printPath} console.log(process.report.excludeNetwork);`);
   assert.equal(path.includes(`${other}/`), musl, path);
+  assert.doesNotMatch(path, /^true$/m, 'settings of the process stay');
 });
