@@ -138,6 +138,15 @@ fn every_module_exists() {
 }
 
 #[test]
+fn the_table_of_modules_has_the_order_of_the_check() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    let page = std::fs::read_to_string(page).expect("a readable page");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `src/"));
+    let first = |row: &str| row.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    assert_eq!(rows.map(first).collect::<Vec<_>>(), MODULES);
+}
+
+#[test]
 fn only_src_sqlite_names_the_database() {
     for source in sources() {
         let names_it = source.code.contains("rusqlite") || source.code.contains("libsqlite3");

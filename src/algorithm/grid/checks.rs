@@ -110,9 +110,9 @@ pub(super) fn equally_near(
     }
     Ok((2 * tied > examined).then(|| {
         format!(
-            "{tied} of {examined} training queries have more than {neighbors} equally near training queries, of which those \
-             with the smallest ids are used; set \"neighbors\": {needed} to use all of them, or add query features that \
-             tell them apart"
+            "{tied} of {examined} examined training queries have more than {neighbors} equally near training queries, of which \
+             those with the smallest ids are used; set \"neighbors\" to at least {needed} to use all of them, or add query \
+             features that tell them apart"
         )
     }))
 }
