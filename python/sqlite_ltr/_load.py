@@ -35,8 +35,8 @@ this Python cannot load SQLite extensions: its module sqlite3 was built without 
        import apsw; connection = apsw.Connection("shop.db"); connection.set_busy_timeout(5000)
        sqlite_ltr.load(connection)
 2. another Python: that of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions
-3. Datasette and sqlite-utils use the package pysqlite3, which can load extensions, if it is there:
-       pip install pysqlite3-binary"""
+3. the package pysqlite3, which can load extensions: pip install pysqlite3-binary
+   Datasette and sqlite-utils use it if it is there; SQLAlchemy takes it as create_engine(url, module=pysqlite3)"""
 
 # Before Python 3.12, load_extension() of sqlite3 takes no entry point, and SQL cannot load the library a second time.
 _LOAD_NO_FILES = """\
@@ -83,6 +83,17 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
             driver.execute(_LOAD_NO_FILES, (loadable_path(),)).fetchall()
     finally:
         driver.enable_load_extension(False)
+
+
+def load_in_plugin(connection: sqlite3.Connection) -> None:
+    """Add the functions except `ltr_letor`; only warn if this Python cannot load extensions: other commands work."""
+    try:
+        load(connection, read_files=False)
+    except sqlite3.NotSupportedError:
+        import warnings
+
+        text = "the functions of sqlite-ltr are missing: this Python cannot load SQLite extensions. Way out: "
+        warnings.warn(text + "pip install pysqlite3-binary", UserWarning, stacklevel=2)
 
 
 def memory() -> Any:

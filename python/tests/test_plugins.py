@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 import sqlite_utils
+from test_load import Incapable
 
 import sqlite_ltr
 
@@ -68,6 +69,12 @@ def test_datasette_ranks(shop):
 def test_datasette_neither_trains_nor_reads_files(shop):
     assert "read-only" in get(shop, "SELECT ltr_train('rank_svm', 'judgments')")["error"]
     assert get(shop, "SELECT * FROM ltr_letor('judgments.txt')")["error"] == "no such table: ltr_letor"
+
+
+def test_without_extension_loading_other_commands_work():
+    with pytest.warns(UserWarning, match="Way out: pip install pysqlite3-binary"):
+        database = sqlite_utils.Database(Incapable(":memory:"))
+    assert database["t"].insert({"a": 1}).count == 1
 
 
 @pytest.mark.parametrize("datasette_first", [True, False])

@@ -6,10 +6,10 @@ import sqlite3
 
 from datasette import hookimpl
 
-import sqlite_ltr
+from sqlite_ltr._load import load_in_plugin
 
 
 @hookimpl
 def prepare_connection(conn: sqlite3.Connection) -> None:
     """Load the library, without the function that reads files: visitors of Datasette write SQL."""
-    sqlite_ltr.load(conn, read_files=False)
+    load_in_plugin(conn)

@@ -6,7 +6,7 @@ import sqlite3
 
 from sqlite_utils import hookimpl
 
-import sqlite_ltr
+from sqlite_ltr._load import load_in_plugin
 
 
 @hookimpl
@@ -15,4 +15,4 @@ def prepare_connection(conn: sqlite3.Connection) -> None:
 
     Plugins of Datasette wrap connections in `sqlite_utils.Database`, which calls this too: visitors write SQL there.
     """
-    sqlite_ltr.load(conn, read_files=False)
+    load_in_plugin(conn)
