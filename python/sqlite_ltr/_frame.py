@@ -16,6 +16,10 @@ _ACCEPTED = (
     "a data frame of pandas, polars or pyarrow, an object with the Arrow PyCapsule interface if pyarrow is installed, "
     "a mapping of columns, or a list of rows that are mappings"
 )
+_SIZES = (
+    "group has the number of rows of each query, in the order of the rows; the query of each row is a column of the "
+    "frame, or qid= of LtrRanker"
+)
 
 
 @dataclass
@@ -61,11 +65,15 @@ def read(frame: Any) -> Frame:
 
     Raises:
         TypeError: not a data frame, or a value that SQLite cannot store.
-        ValueError: no columns, or columns of different lengths.
+        ValueError: no columns, two of the same name, or columns of different lengths.
     """
     names, columns, extend = _columns(frame)
     if not names:
         raise ValueError("the data frame has no columns")
+    lower = [name.lower() for name in names]
+    for position, name in enumerate(names):
+        if lower.index(name.lower()) < position:
+            raise ValueError(f'two columns are named "{name}", in any case of letters: rename one')
     lengths = {len(column) for column in columns}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
@@ -79,17 +87,21 @@ def sizes_to_ids(sizes: Iterable[Any], rows: int) -> list[int]:
     Raises:
         ValueError: a size is not a whole number above 0, or the sizes do not sum to the number of rows.
     """
-    ids: list[int] = []
-    for query, size in enumerate(sizes):
-        if size < 1 or int(size) != size:
-            raise ValueError(f"group: size {size} at position {query}; sizes are whole numbers above 0")
-        ids.extend([query] * int(size))
-    if len(ids) != rows:
-        raise ValueError(
-            f"group: the sizes sum to {len(ids)}, the data have {rows} rows; group has the number of rows of each "
-            "query, in the order of the rows"
-        )
-    return ids
+    counts = []
+    for position, size in enumerate(sizes):
+        if not _is_count(size):
+            raise ValueError(f"group: size {size} at position {position}; sizes are whole numbers above 0; {_SIZES}")
+        counts.append(int(size))
+    if sum(counts) != rows:
+        raise ValueError(f"group: the sizes sum to {sum(counts)}, the data have {rows} rows; {_SIZES}")
+    return [query for query, count in enumerate(counts) for _ in range(count)]
+
+
+def _is_count(size: Any) -> bool:
+    try:
+        return bool(int(size) == size and size > 0)
+    except (TypeError, ValueError):
+        return False
 
 
 def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +17,8 @@ from sqlite_ltr._load import memory
 # The name of the group column, and the names that SQL takes for the query.
 _GROUP = "query_id"
 _QUERY_NAMES = ("query_id", "qid", "query", "user_id", "user")
+# The columns that `rank` adds.
+_ADDED = ("score", "rank")
 # The number of the row in the frame is the document, so that a ranking finds its rows again.
 _ROW = "row of the frame"
 
@@ -61,7 +65,8 @@ def train(
     settings = _with_columns(options, roles)
     with _database(frame) as connection:
         ((model,),) = _select(connection, "SELECT ltr_fit(?, 'frame', ?)", algorithm, _json(settings))
-        _warn(connection, *_text_columns(connection, model, settings["columns"]))
+        known = _info(connection, model)["roles"]
+        _warn(connection, *_text_columns(known, settings["columns"]))
     return bytes(model)
 
 
@@ -85,20 +90,20 @@ def rank(df: Any, model: bytes, *, group: Iterable[int] | None = None, options: 
         sqlite3.OperationalError: an error of `ltr_rank`, as it is. Rows count from 1.
     """
     frame = read(df)
-    for name in ("score", "rank"):
+    for name in _ADDED:
         if frame.position(name) is not None:
-            raise ValueError(f'the data frame has a column "{name}", which rank() adds: rename it, or drop it')
-    roles = _add_group(frame, group, {})
-    frame.add(_ROW, list(range(frame.rows)))
-    with _database(frame) as connection:
-        settings = _for_model(connection, model, options, roles)
-        sql = "SELECT query_id, doc_id, slot, score, rank FROM ltr_rank(?, 'frame', ?)"
-        results = _select(connection, sql, model, _json(settings))
-        _warn(connection)
-    rows = _find_rows(frame, settings["columns"], results)
-    ranking = sorted((row, score, rank) for row, (*_, score, rank) in zip(rows, results))
+            raise ValueError(
+                f'the data frame has a column "{name}", which rank() adds: rename it, for a feature in the training '
+                "too, or drop it"
+            )
+    ranking = _ranking(frame, model, group, options)
     kept = None if len(ranking) == frame.rows else [row for row, _, _ in ranking]
     return frame.extend(kept, [score for _, score, _ in ranking], [rank for _, _, rank in ranking])
+
+
+def scores(df: Any, model: bytes) -> list[float]:
+    """Return the score of each row. The frame may have any column."""
+    return [score for _, score, _ in _ranking(read(df), model, None, None)]
 
 
 def evaluate(
@@ -134,6 +139,21 @@ def info(model: bytes) -> dict[str, Any]:
     """Return the card of a model: algorithm, roles of the columns, settings and training, as `ltr_info` has them."""
     with _database(None) as connection:
         return _info(connection, model)
+
+
+def _ranking(
+    frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None
+) -> list[tuple[int, float, int]]:
+    """Return row, score and rank of the ranked rows, in their order in the frame."""
+    roles = _add_group(frame, group, {})
+    frame.add(_ROW, list(range(frame.rows)))
+    with _database(frame) as connection:
+        settings = _for_model(connection, model, options, roles)
+        sql = "SELECT query_id, doc_id, slot, score, rank FROM ltr_rank(?, 'frame', ?)"
+        results = _select(connection, sql, model, _json(settings))
+        _warn(connection)
+    rows = _find_rows(frame, settings["columns"], results)
+    return sorted((row, score, rank) for row, (*_, score, rank) in zip(rows, results))
 
 
 @contextmanager
@@ -175,6 +195,11 @@ def _json(options: Mapping[str, Any]) -> str:
 
 
 def _info(connection: Any, model: bytes) -> dict[str, Any]:
+    if not isinstance(model, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            f"a model is bytes, not {type(model).__qualname__}: from train(), or from the database where it is stored: "
+            "SELECT model FROM ltr_models WHERE name = 'rank_svm' AND active"
+        )
     ((text,),) = _select(connection, "SELECT ltr_info(?)", model)
     card: dict[str, Any] = json.loads(text)
     return card
@@ -184,14 +209,22 @@ def _warn(connection: Any, *more: str) -> None:
     """Issue the warnings of the last call of the library, as from the caller of the public function."""
     texts = _select(connection, "SELECT value FROM json_each(ltr_debug(), '$.last_warnings')")
     for text in [text for (text,) in texts] + list(more):
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn(text)
 
 
-def _text_columns(connection: Any, model: bytes, columns: Mapping[str, Any]) -> list[str]:
-    """Return a warning if columns of text are no features."""
+def warn(text: str) -> None:
+    """Issue a warning that names the line outside of this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def _text_columns(roles: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
+    """Return a warning if columns of text are no features. Ratings have no features at all."""
     wanted = [name.lower() for name in columns.get("ignore", ())]
-    names = [name for name in _info(connection, model)["roles"]["ignored"] if name.lower() not in wanted]
-    if not names:
+    names = [name for name in roles["ignored"] if name.lower() not in wanted]
+    if not names or not roles["features"]:
         return []
     ignore = json.dumps({"columns": {"ignore": names}})
     return [
@@ -215,8 +248,16 @@ def _add_group(frame: Frame, group: Iterable[int] | None, roles: Mapping[str, st
 
 def _with_columns(options: Mapping[str, Any] | None, roles: Mapping[str, str]) -> dict[str, Any]:
     """Return the options with the roles of columns added."""
-    options = dict(options or {})
-    return {**options, "columns": {**options.get("columns", {}), **roles}}
+    options = as_dict("options", options, {"lambda": 0.1})
+    columns = as_dict('options["columns"]', options.get("columns"), {"ignore": ["id"]})
+    return {**options, "columns": {**columns, **roles}}
+
+
+def as_dict(name: str, value: Mapping[str, Any] | None, example: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a mapping; None is an empty one."""
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a dictionary such as {json.dumps(example)}, not {type(value).__qualname__}")
+    return dict(value or {})
 
 
 def _for_model(

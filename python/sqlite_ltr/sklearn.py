@@ -13,7 +13,7 @@ except ImportError as error:
     raise ImportError("LtrRanker needs scikit-learn 1.6 or newer: pip install 'scikit-learn>=1.6'") from error
 
 from sqlite_ltr._frame import sizes_to_ids
-from sqlite_ltr._rank import evaluate, rank, train
+from sqlite_ltr._rank import as_dict, evaluate, info, scores, train, warn
 
 _QUERY, _RELEVANCE = "query_id", "relevance"
 
@@ -56,8 +56,9 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, ensure_min_samples=2, y_numeric=True, ensure_all_finite=self._finite())
         frame = self._frame(X, group, qid)
         frame[_RELEVANCE] = y
-        options = dict(self.options or {})
+        options = as_dict("options", self.options, {"lambda": 0.1})
         columns = {"features": self._names(), **options.get("columns", {})}
+        _warn_without_queries(frame, group, qid)
         self.model_ = train(
             frame, query=_QUERY, relevance=_RELEVANCE, algorithm=self.algorithm, options={**options, "columns": columns}
         )
@@ -71,17 +72,33 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite3.OperationalError: as `fit`.
         """
-        return numpy.asarray(rank(self._candidates(X, group, qid), self.model_)["score"], "f8")
+        frame = self._candidates(X, group, qid)
+        can = info(self.model_)["capabilities"]
+        # Other rows of the query change a score.
+        if can["query_dependent"] or not can["pointwise"]:
+            _warn_without_queries(frame, group, qid)
+        return numpy.asarray(scores(frame, self.model_), "f8")
 
-    def score(self, X: Any, y: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        group: Iterable[int] | None = None,
+        qid: Iterable[Any] | None = None,
+        sample_weight: None = None,
+    ) -> float:
         """Return the mean NDCG@10 over the queries; NaN if no query has a relevant document.
 
-        Queries without a relevant document (y above 0) are left out of the mean.
+        Queries without a relevant document (y above 0) are left out of the mean. `sample_weight` must be None: it is
+        there because pipelines of scikit-learn pass it.
 
         Raises:
             ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite3.OperationalError: as `fit`.
         """
+        if sample_weight is not None:
+            raise ValueError("score() takes no weights of rows: queries count equally")
         frame = self._candidates(X, group, qid)
+        _warn_without_queries(frame, group, qid)
         y = column_or_1d(y)
         check_consistent_length(frame[_QUERY], y)
         frame[_RELEVANCE] = y
@@ -124,3 +141,12 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         """Return the names of the features."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+
+
+def _warn_without_queries(frame: Mapping[str, Any], group: Iterable[int] | None, qid: Iterable[Any] | None) -> None:
+    rows = len(frame[_QUERY])
+    if group is None and qid is None:
+        warn(
+            f"no group and no qid: all {rows} rows are one query. Pass qid=, the query of each row, or group=[{rows}] "
+            "if they are one query. Cross-validation passes qid with metadata routing only"
+        )

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import apsw
@@ -156,8 +157,9 @@ def test_columns_that_can_be_read_once():
 
 def test_columns_of_the_same_name():
     frame = pd.DataFrame(judgments())
-    with pytest.raises(sqlite3.OperationalError, match="duplicate column name: x"):
-        fit(pd.concat([frame, frame[["x"]]], axis=1))
+    for name in ("x", "X"):
+        with pytest.raises(ValueError, match=f'two columns are named "{name}"'):
+            fit(pd.concat([frame, frame[["x"]].rename(columns={"x": name})], axis=1))
 
 
 def test_rows_with_different_keys():
@@ -250,6 +252,9 @@ class TestGroups:
             ([0, ROWS], "size 0 at position 0"),
             ([ROWS, -1], "size -1 at position 1"),
             ([1.5, 198.5], "size 1.5 at position 0"),
+            # Queries of rows in place of sizes.
+            ([2**62] * ROWS, "the data have 200 rows; .* the query of each row is a column"),
+            (["boots"] * ROWS, "size boots at position 0; .* the query of each row is a column"),
         ],
     )
     def test_sizes_that_do_not_fit(self, sizes, message):
@@ -397,6 +402,22 @@ class TestValues:
 
 
 class TestModels:
+    def test_no_model(self):
+        with pytest.raises(TypeError, match="a model is bytes, not str: .* SELECT model FROM ltr_models"):
+            rank(judgments(), "rank_svm")
+
+    @pytest.mark.parametrize("name", ["score", "rank"])
+    def test_a_feature_with_a_name_that_rank_adds(self, name):
+        columns = judgments()
+        columns[name] = columns.pop("x")
+        with pytest.raises(ValueError, match="rename it, for a feature in the training too"):
+            rank(columns, fit(columns))
+
+    @pytest.mark.parametrize("options", ['{"lambda": 0.1}', {"columns": "job"}])
+    def test_options_that_are_no_dictionary(self, options):
+        with pytest.raises(TypeError, match="is a dictionary such as {.*}, not str"):
+            train(judgments(), options=options)
+
     def test_pickle_and_sql(self):
         columns = judgments()
         model = pickle.loads(pickle.dumps(fit(columns)))
@@ -417,7 +438,9 @@ class TestModels:
     def test_recommendation(self):
         ratings = judgments()
         ratings = {"user": ratings["query_id"], "item": ratings["doc_id"], "rating": ratings["relevance"]}
-        model = train(ratings, algorithm="cofi_rank")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "columns without numbers")
+            model = train({**ratings, "price": ratings["rating"]}, algorithm="cofi_rank")
         ranked = rank(pd.DataFrame(ratings).sample(frac=1, random_state=3), model).sort_index()
         sql = "SELECT rank FROM ltr_rank(?, 'frame') ORDER BY query_id, doc_id"
         assert [(rank,) for rank in ranked["rank"]] == in_sql(ratings, sql, (model,))

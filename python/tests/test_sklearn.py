@@ -6,6 +6,7 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from sqlite_ltr import rank, train
 from sqlite_ltr.sklearn import LtrRanker
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:on validation ndcg", "ignore:too few judged queries", "ignore:ndcg@10 is"
+    "ignore:on validation ndcg", "ignore:too few judged queries", "ignore:ndcg@10 is", "ignore:no group and no qid"
 )
 
 # Checks that scikit-learn makes and an estimator refuses, with the reason. docs/guide/python.md has the same list.
@@ -130,6 +131,30 @@ def test_without_groups_all_rows_are_one_query():
     assert one.score(X, y) == one.score(X, y, group=[len(X)])
 
 
+def test_a_warning_says_that_all_rows_are_one_query():
+    X, y = arrays()
+    ranker = LtrRanker().fit(X, y, group=GROUPS)
+    by_query = LtrRanker("q_svm").fit(X, y, group=GROUPS)
+    calls = [lambda: LtrRanker().fit(X, y), lambda: ranker.score(X, y), lambda: by_query.predict(X)]
+    for call in calls:
+        with pytest.warns(UserWarning, match="no group and no qid: all 200 rows are one query") as caught:
+            call()
+        # The line of the caller, not one of the package.
+        assert {warning.filename for warning in caught} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranker.predict(X)
+
+
+@pytest.mark.parametrize("name", ["score", "Rank"])
+def test_features_may_have_the_names_that_rank_adds(name):
+    X, y = arrays()
+    frame = pd.DataFrame(X, columns=["price", name])
+    ranker = LtrRanker(options={"lambda": 0.1}).fit(frame, y, group=GROUPS)
+    plain = LtrRanker(options={"lambda": 0.1}).fit(X, y, group=GROUPS)
+    assert (ranker.predict(frame) == plain.predict(X)).all()
+
+
 def test_scores_of_a_function_for_each_query_depend_on_the_groups():
     X, y = arrays()
     ranker = LtrRanker("q_svm").fit(X, y, group=GROUPS)
@@ -181,6 +206,17 @@ def test_in_a_pipeline():
     X, y = arrays()
     pipeline = make_pipeline(StandardScaler(), LtrRanker()).fit(X, y, ltrranker__group=GROUPS)
     assert pipeline.predict(X).shape == (len(X),)
+    with pytest.raises(ValueError, match="no weights of rows"):
+        pipeline.score(X, y, sample_weight=y)
+
+
+def test_cross_validation_of_a_pipeline():
+    X, y = arrays()
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = LtrRanker().set_fit_request(qid=True).set_score_request(qid=True)
+        params = {"qid": QIDS, "groups": QIDS}
+        scores = cross_val_score(make_pipeline(StandardScaler(), ranker), X, y, cv=GroupKFold(4), params=params)
+    assert scores.min() > 0.8
 
 
 class TestRefusals:
