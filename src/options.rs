@@ -4,6 +4,7 @@ use crate::algorithm::Weighting;
 use crate::algorithm::short_report::ReportLength;
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
+use crate::evaluate::TestKind;
 use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
 use crate::loss::PairWeights;
 use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
@@ -27,10 +28,14 @@ pub enum Use {
     Rank,
     /// `ltr_evaluate`.
     Evaluate,
+    /// `ltr_compare`.
+    Compare,
     /// `ltr_recommend`.
     Recommend,
     /// The metric aggregates.
     Metric,
+    /// `ltr_paired_test`.
+    PairedTest,
     /// `ltr_letor`.
     Letor,
 }
@@ -44,8 +49,10 @@ impl Use {
             Self::Update => "ltr_update",
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
+            Self::Compare => "ltr_compare",
             Self::Recommend => "ltr_recommend",
             Self::Metric => "metric aggregates",
+            Self::PairedTest => "ltr_paired_test",
             Self::Letor => "ltr_letor",
         }
     }
@@ -80,12 +87,15 @@ pub struct OptionDef {
 
 const TRAIN: &[Use] = &[Use::Train, Use::Fit];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update];
-const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate];
-const FINDS_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
+const FIT_OR_SCORE: &[Use] =
+    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare];
+const FINDS_MODELS: &[Use] =
+    &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
 const ALL_WITH_MODELS: &[Use] =
-    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Recommend];
-const MEASURES: &[Use] = &[Use::Evaluate, Use::Metric];
-const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::Evaluate];
+    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
+const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Metric];
+const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare];
+const TESTS: &[Use] = &[Use::Compare, Use::PairedTest];
 
 const fn def(
     key: &'static str,
@@ -160,8 +170,11 @@ pub const OPTIONS: &[OptionDef] = &[
     def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
     def("metric", Rule::Texts, "\"ndcg@10\"", MEASURES_OF_MODELS, "metric that validation maximizes, or metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
-    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", MEASURES_OF_MODELS, "value of a query without a relevant document in a mean"),
-    def("seed", Rule::Integer(0, u64::MAX), "0", TRAIN, "seed of the choice of held-out queries or documents, and of random orders"),
+    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::PairedTest], "value of a query without a relevant document in a mean"),
+    def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
+    def("samples", Rule::Integer(100, 1_000_000), "10000", TESTS, "number of random sign patterns or resamples; up to 16 pairs randomization counts all patterns"),
+    def("confidence", Rule::Between(0.5, 0.9999), "0.95", TESTS, "probability that the interval covers the true difference"),
+    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::Compare, Use::PairedTest], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
     def("max_memory", Rule::Bytes, "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
@@ -171,13 +184,13 @@ pub const OPTIONS: &[OptionDef] = &[
     def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),
-    def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Fit, Use::Rank, Use::Evaluate], "column such as site or topic, of which a list shows few documents per value"),
-    def("max_per_value", Rule::Integer(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate], "largest number of documents per value of the column diversify_by in a list"),
+    def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Fit, Use::Rank, Use::Evaluate, Use::Compare], "column such as site or topic, of which a list shows few documents per value"),
+    def("max_per_value", Rule::Integer(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate, Use::Compare], "largest number of documents per value of the column diversify_by in a list"),
     def("allow_short", Rule::Flag, "false", &[Use::Rank], "whether a list may have fewer than k documents because of diversify_by"),
     def("ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
-    def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::Evaluate, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
+    def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];
@@ -253,7 +266,7 @@ mod tests {
     fn an_option_of_another_function_says_whose_it_is() {
         assert_eq!(
             message(r#"{"max_per_value": 1}"#),
-            "option 'max_per_value': it belongs to ltr_rank, ltr_evaluate"
+            "option 'max_per_value': it belongs to ltr_rank, ltr_evaluate, ltr_compare"
         );
     }
 

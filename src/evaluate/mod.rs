@@ -1,9 +1,10 @@
-//! Using a model on data: scores, metrics of scores, and contributions of features.
+//! Using a model on data: scores, metrics of scores, paired tests of metrics, and contributions of features.
 
 mod arrange;
 mod explain;
 mod fit_cache;
 mod measure;
+mod paired;
 mod point;
 mod score;
 
@@ -11,5 +12,6 @@ pub use arrange::{constrained_scores, selected_rows};
 pub use explain::{FeatureWeight, Fit, Part, function_for, function_weights, parts};
 pub use fit_cache::FitCache;
 pub use measure::{Evaluation, evaluate};
+pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
 pub use score::{Scored, ScoringJob, Step};

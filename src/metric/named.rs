@@ -7,7 +7,7 @@ use super::{METRICS, SUBTOPIC_METRICS};
 use crate::error::{Error, Result};
 
 /// Larger values of a metric are errors: the sum over 2^64 queries of smaller ones is finite.
-const LARGEST_VALUE: f64 = 1e288;
+pub(crate) const LARGEST_VALUE: f64 = 1e288;
 
 /// A metric of relevance with its cutoff and options.
 #[derive(Debug, Clone)]

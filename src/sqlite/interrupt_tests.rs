@@ -137,6 +137,10 @@ fn every_other_function_stops_at_every_check() {
         "SELECT * FROM ltr_rank('lin', 'j', '{\"diversify_by\": \"site\"}')",
         "SELECT * FROM ltr_rank('g', 'j')",
         "SELECT * FROM ltr_evaluate('lin', 'j')",
+        "SELECT * FROM ltr_compare('lin', 'per', 'j')",
+        "SELECT * FROM ltr_compare('[\"lin\", \"per\"]', 'j', '{\"test\": \"bootstrap\", \"samples\": 500}')",
+        "SELECT ltr_paired_test(y, s, '{\"samples\": 100}') FROM long",
+        "SELECT ltr_paired_test(y, s, '{\"test\": \"bootstrap\", \"samples\": 100}') FROM long",
         "SELECT * FROM ltr_recommend('cofi', 1, '{\"ratings\": \"SELECT item, rating FROM r WHERE user = 0\"}')",
     ] {
         assert!(assert_interruptible(&connection, sql) > 0, "{sql}");

@@ -54,5 +54,6 @@ pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<
         vtab::register(connection, table, &state)?;
         usage::answer_table(connection, table)?;
     }
-    aggregate::register(connection)
+    aggregate::register(connection)?;
+    functions::paired_test::register(connection)
 }

@@ -12,6 +12,7 @@ mod kernel;
 mod list_losses;
 mod list_optimum;
 mod metrics;
+mod paired;
 mod paper_tables;
 mod perceptron;
 mod q_svm;

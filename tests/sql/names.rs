@@ -34,6 +34,8 @@ const FUNCTIONS: &[&str] = &[
     "ltr_ndcg/4",
     "ltr_neru/4",
     "ltr_neru/5",
+    "ltr_paired_test/2",
+    "ltr_paired_test/3",
     "ltr_precision/2",
     "ltr_precision/3",
     "ltr_precision/4",
@@ -64,6 +66,7 @@ const FUNCTIONS: &[&str] = &[
 /// The table-valued functions.
 const MODULES: &[&str] = &[
     "ltr_algorithms",
+    "ltr_compare",
     "ltr_evaluate",
     "ltr_explain",
     "ltr_factors",
@@ -83,7 +86,6 @@ const RESERVED: &[&str] = &[
     "ltr_begin",
     "ltr_bucket",
     "ltr_click_models",
-    "ltr_compare",
     "ltr_cross_validate",
     "ltr_evaluate_clicks",
     "ltr_explain_rank",
@@ -100,7 +102,6 @@ const RESERVED: &[&str] = &[
     "ltr_merge",
     "ltr_monitor",
     "ltr_pack",
-    "ltr_paired_test",
     "ltr_partial",
     "ltr_plot",
     "ltr_propensities",

@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use super::aggregate::metric_options;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
+use crate::data::Id;
 use crate::error::Result;
-use crate::evaluate::{constrained_scores, evaluate};
-use crate::memory::bytes_of;
+use crate::evaluate::{Evaluation, constrained_scores, evaluate};
+use crate::memory::{Reservation, bytes_of};
 use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::options::Use;
 use crate::param::Params;
@@ -30,8 +31,20 @@ fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
     request.limits.run_here(call.connection, || evaluate_rows(call, &request))
 }
 
-fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
-    let metrics = metrics(&request.options)?;
+/// Metrics of a model on the queries of a source.
+pub(super) struct Measured {
+    /// Ids of the queries, in canonical order.
+    pub(super) query_ids: Vec<Id>,
+    /// Values and means.
+    pub(super) evaluation: Evaluation,
+    /// Messages about the scores.
+    pub(super) warnings: Vec<String>,
+    /// The bytes of the ids and of the values.
+    pub(super) memory: (Reservation, Reservation),
+}
+
+/// Reads and scores the source of a call, and measures its queries.
+pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
     let undefined = request.options.choice("undefined")?.unwrap_or_default();
     let constraint = request.constraint()?;
     let spec = ReadSpec {
@@ -48,13 +61,19 @@ fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let bytes = bytes_of::<Option<f64>>(metrics.len() + 3).saturating_mul(data.n_queries() as u64);
     let what = format_args!("measuring {} queries", data.n_queries());
-    let memory = (request.limits.memory().reserve(bytes, what, FEWER_RANKED)?, read_report.memory);
+    let memory = (read_report.memory, request.limits.memory().reserve(bytes, what, FEWER_RANKED)?);
     let evaluation = request
         .limits
-        .run(call.connection, |control| evaluate(&data, &scores, &metrics, undefined, control))?;
-    call.state.set_warnings(scored.warnings);
+        .run(call.connection, |control| evaluate(&data, &scores, metrics, undefined, control))?;
+    Ok(Measured { query_ids: data.query_ids, evaluation, warnings: scored.warnings, memory })
+}
+
+fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
+    let metrics = metrics(&request.options)?;
+    let Measured { query_ids, evaluation, warnings, memory } = measure(call, request, &metrics)?;
+    call.state.set_warnings(warnings);
     let means = std::iter::once((Output::Null, evaluation.means));
-    let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
+    let queries = query_ids.into_iter().map(Output::Id).zip(evaluation.values);
     // Rows are made one at a time.
     let names: Arc<[String]> = metrics.iter().map(Metric::name).collect();
     Ok(Box::new(queries.chain(means).flat_map(move |(query, values)| {
@@ -66,7 +85,8 @@ fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     })))
 }
 
-fn metrics(options: &Params) -> Result<Vec<Metric>> {
+/// The metrics of the option `metric`, with their options.
+pub(super) fn metrics(options: &Params) -> Result<Vec<Metric>> {
     let names: Vec<&str> = match options.get("metric") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),

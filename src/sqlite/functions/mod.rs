@@ -5,9 +5,11 @@
 
 mod about;
 pub mod aggregate;
+mod compare;
 mod evaluate;
 mod inspect;
 mod letor;
+pub mod paired_test;
 mod rank;
 mod ranking_call;
 mod recommend;
@@ -40,6 +42,7 @@ pub const SCALARS: &[&ScalarFunction] = &[
 pub const TABLES: &[&TableFunction] = &[
     &rank::RANK,
     &evaluate::EVALUATE,
+    &compare::COMPARE,
     &recommend::RECOMMEND,
     &recommend::FACTORS,
     &inspect::WEIGHTS,

@@ -1,4 +1,6 @@
-//! The arguments (model, source, options) of `ltr_rank` and `ltr_evaluate`.
+//! The arguments (model, source, options) of `ltr_rank` and `ltr_evaluate`; those of `ltr_compare` for each model.
+
+use rusqlite::types::ValueRef;
 
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -13,7 +15,7 @@ use crate::sqlite::glue::value::{optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, Parameter};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
-use crate::sqlite::store::model;
+use crate::sqlite::store::model as find_model;
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] =
@@ -43,8 +45,22 @@ impl RankingCall {
         let options = optional_text("argument 'options'", call.arguments[2])?;
         let options = options::parse(options.as_deref(), used)?;
         let limits = RunLimits::new(&options);
-        let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, &limits)?;
-        let text = text_argument("argument 'source'", call.argument(1))?;
+        Self::of(call, call.argument(0), call.argument(1), options, limits)
+    }
+
+    /// A call with this model and source.
+    ///
+    /// # Errors
+    /// A model or a source that does not exist or is not valid.
+    pub fn of(
+        call: &Call<'_>,
+        model: ValueRef<'_>,
+        source: ValueRef<'_>,
+        options: Params,
+        limits: RunLimits,
+    ) -> Result<Self> {
+        let handle = find_model(call.connection, model, options.text("schema"), call.state, &limits)?;
+        let text = text_argument("argument 'source'", source)?;
         let source = Source::resolve(call.connection, &text, &limits)?;
         Ok(Self { options, limits, handle, source })
     }

@@ -1,0 +1,206 @@
+//! `ltr_compare(model_a, model_b, source [, options])`: whether one model is better than another on the same queries.
+//!
+//! Rules (docs/reference/rules.md, 8):
+//! * 8.11: One row per pair of models and metric: `name_a, name_b, metric, n, mean_a, mean_b, difference, ci_low, ci_high,
+//!   p_value, p_holm`. Names are NULL for models in BLOBs.
+//! * 8.12: `ltr_compare('["a", "b", "c"]', source [, options])` compares all pairs of named models. `p_holm` corrects the
+//!   p-values of all pairs by one metric.
+//! * 8.13: Values that are undefined for a query count as the option `undefined` says; with `skip` the query is left out.
+
+use rusqlite::types::ValueRef;
+
+use super::evaluate::{Measured, measure, metrics};
+use super::paired_test::test;
+use super::ranking_call::RankingCall;
+use crate::data::Id;
+use crate::error::{Error, Result};
+use crate::evaluate::{Comparison, Evaluation, PairedTest, holm};
+use crate::memory::bytes_of;
+use crate::metric::{Metric, Undefined};
+use crate::options::{self, Use};
+use crate::parallel;
+use crate::param::Params;
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::value::{Output, describe, optional_text};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+
+/// The definition of `ltr_compare`.
+pub const COMPARE: TableFunction = TableFunction::new("ltr_compare", COLUMNS, PARAMETERS, compare);
+
+const COLUMNS: &[&str] = &[
+    "name_a",
+    "name_b",
+    "metric",
+    "n",
+    "mean_a",
+    "mean_b",
+    "difference",
+    "ci_low",
+    "ci_high",
+    "p_value",
+    "p_holm",
+];
+
+/// The source is missing after an array of models: then each argument stands one place earlier.
+const PARAMETERS: &[Parameter] = &[
+    Parameter::required("model_a"),
+    Parameter::required("model_b"),
+    Parameter::optional("source"),
+    Parameter::optional("options"),
+];
+
+const USAGE: &str =
+    "ltr_compare(model_a, model_b, source [, options]) or ltr_compare('[\"a\", \"b\"]', source [, options])";
+
+/// Largest number of models in an array.
+const MOST_MODELS: usize = 100;
+
+/// The checked arguments of a call.
+struct Request {
+    /// Names in an array; empty if the models are the first two arguments.
+    names: Vec<String>,
+    options: Params,
+    metrics: Vec<Metric>,
+    test: PairedTest,
+    limits: RunLimits,
+}
+
+impl Request {
+    fn new(call: &Call<'_>) -> Result<Self> {
+        let names = names(call.argument(0))?;
+        let source = if names.is_empty() { 2 } else { 1 };
+        let missing = call.arguments[source].is_none();
+        let surplus = call.arguments.get(source + 2).is_some_and(Option::is_some);
+        if missing || surplus {
+            let problem = if missing { "argument 'source' is missing" } else { "too many arguments" };
+            return Err(Error::Unsupported(format!("{problem}; call {USAGE}")));
+        }
+        let options = optional_text("argument 'options'", call.arguments[source + 1])?;
+        let options = options::parse(options.as_deref(), Use::Compare)?;
+        let (metrics, test, limits) = (metrics(&options)?, test(&options)?, RunLimits::new(&options));
+        if let Some(pooled) = metrics.iter().find(|metric| metric.def().weight.is_some()) {
+            let name = pooled.name();
+            return Err(Error::Unsupported(format!(
+                "metric '{name}': it is no mean over queries, so that queries are no pairs; compare by 'mre'"
+            )));
+        }
+        Ok(Self { names, options, metrics, test, limits })
+    }
+
+    /// The models and the source.
+    fn models<'a>(&'a self, call: &Call<'a>) -> (Vec<ValueRef<'a>>, ValueRef<'a>) {
+        if self.names.is_empty() {
+            return (vec![call.argument(0), call.argument(1)], call.argument(2));
+        }
+        let names = self.names.iter().map(|name| ValueRef::Text(name.as_bytes()));
+        (names.collect(), call.argument(1))
+    }
+}
+
+/// The names in an array of models; empty if the argument is no array.
+fn names(argument: ValueRef<'_>) -> Result<Vec<String>> {
+    let ValueRef::Text(text) = argument else { return Ok(Vec::new()) };
+    if !text.trim_ascii_start().starts_with(b"[") {
+        return Ok(Vec::new());
+    }
+    let names: Option<Vec<String>> = serde_json::from_slice(text).ok();
+    names.filter(|names| (2..=MOST_MODELS).contains(&names.len())).ok_or_else(|| {
+        let allowed = format!("the name of a model, a model BLOB, or a JSON array of 2 to {MOST_MODELS} names");
+        Error::value("argument 'model_a'", describe(argument), allowed)
+    })
+}
+
+fn compare(call: &Call<'_>) -> Result<OutputRows> {
+    let request = Request::new(call)?;
+    request.limits.run_here(call.connection, || compare_models(call, &request))
+}
+
+fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
+    let (models, source) = request.models(call);
+    // 1. The values of each model. Only they stay: rows and scores are freed before the next model.
+    let (mut evaluations, mut warnings, mut held) = (Vec::new(), Vec::new(), Vec::new());
+    let mut queries: Option<Vec<Id>> = None;
+    for model in &models {
+        let ranking =
+            RankingCall::of(call, *model, source, request.options.clone(), request.limits.clone())?;
+        let Measured { query_ids, evaluation, warnings: found, memory: (ids, values) } =
+            measure(call, &ranking, &request.metrics)?;
+        match &queries {
+            None => {
+                held.push(ids);
+                queries = Some(query_ids);
+            }
+            Some(first) if *first != query_ids => return Err(other_queries(&ranking)),
+            Some(_) => {}
+        }
+        held.push(values);
+        evaluations.push(evaluation);
+        warnings.extend(found);
+    }
+    // 2. The tests.
+    let comparisons = tests(call, request, &evaluations)?;
+    call.state.set_warnings(warnings);
+    // 3. The p-values of one metric are corrected together.
+    let metrics = request.metrics.len();
+    let mut corrected = vec![None; comparisons.len()];
+    for metric in 0..metrics {
+        let p_values: Vec<Option<f64>> =
+            comparisons.iter().skip(metric).step_by(metrics).map(|test| test.p_value).collect();
+        corrected.iter_mut().skip(metric).step_by(metrics).zip(holm(&p_values)).for_each(|(to, p)| *to = p);
+    }
+    let tested = pairs(models.len()).into_iter().flat_map(|pair| request.metrics.iter().map(move |m| (pair, m)));
+    let rows = tested.zip(comparisons).zip(corrected).map(|((((a, b), metric), comparison), p_holm)| {
+        let names = [name(models[a]), name(models[b])];
+        row(names, metric, comparison, p_holm)
+    });
+    Ok(ready(rows.collect()))
+}
+
+/// All pairs of so many models.
+fn pairs(models: usize) -> Vec<(usize, usize)> {
+    (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect()
+}
+
+/// Tests every pair of models by every metric.
+fn tests(call: &Call<'_>, request: &Request, evaluations: &[Evaluation]) -> Result<Vec<Comparison>> {
+    let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let (pairs, metrics) = (pairs(evaluations.len()), request.metrics.len());
+    let (count, n) = (pairs.len() * metrics, evaluations.first().map_or(0, |first| first.values.len()));
+    request.limits.run(call.connection, |control| {
+        let bytes = bytes_of::<[f64; 4]>(n) + bytes_of::<[f64; 6]>(request.test.samples);
+        let at_once = rayon::current_num_threads().min(count) as u64;
+        let what = format_args!("testing {n} queries");
+        let _memory = control.reserve(bytes.saturating_mul(at_once), what, "lower 'samples'")?;
+        parallel::try_map(count, |number| {
+            control.check()?;
+            let ((a, b), metric) = (pairs[number / metrics], number % metrics);
+            let value = |model: usize, query: usize| undefined.resolve(evaluations[model].values[query][metric]);
+            let (a, b): (Vec<f64>, Vec<f64>) =
+                (0..n).filter_map(|query| value(a, query).zip(value(b, query))).unzip();
+            Ok(request.test.compare(&a, &b))
+        })
+    })
+}
+
+fn other_queries(ranking: &RankingCall) -> Error {
+    ranking.source.error(
+        "the models read different queries, because their columns for the role 'query' differ; set it with the option \
+         'columns', as in {\"columns\": {\"query\": \"query_id\"}}",
+    )
+}
+
+/// The name of a model; NULL for a BLOB.
+fn name(model: ValueRef<'_>) -> Output {
+    match model {
+        ValueRef::Text(name) => Output::Text(String::from_utf8_lossy(name).into_owned()),
+        _ => Output::Null,
+    }
+}
+
+fn row([name_a, name_b]: [Output; 2], metric: &Metric, comparison: Comparison, p_holm: Option<f64>) -> Vec<Output> {
+    let Comparison { n, mean_a, mean_b, difference, interval, p_value } = comparison;
+    let (ci_low, ci_high) = interval.unzip();
+    let numbers = [mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm];
+    let head = [name_a, name_b, Output::Text(metric.name()), Output::Integer(n as i64)];
+    head.into_iter().chain(numbers.map(Output::from)).collect()
+}
