@@ -87,8 +87,7 @@ pub struct OptionDef {
 
 const TRAIN: &[Use] = &[Use::Train, Use::Fit];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update];
-const FIT_OR_SCORE: &[Use] =
-    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare];
+const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare];
 const FINDS_MODELS: &[Use] =
     &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
 const ALL_WITH_MODELS: &[Use] =

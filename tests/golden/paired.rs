@@ -54,7 +54,12 @@ fn tests_agree_with_scipy() {
         near(t.interval.unwrap().1, &case["t"]["high"], 1e-10, "high of t");
         let p = number(&case["randomization"]["p"]);
         let error = if a.len() <= 12 { 1e-10 } else { 5.0 * (2.0 * p * (1.0 - p) / samples).sqrt() + 1e-5 };
-        near(found(TestKind::Randomization).p_value.unwrap(), &case["randomization"]["p"], error, "p of signs");
+        near(
+            found(TestKind::Randomization).p_value.unwrap(),
+            &case["randomization"]["p"],
+            error,
+            "p of signs",
+        );
         // The error of a tail quantile of N(0, s^2) is sqrt(q (1 - q) / B) / density = 2.67 s / sqrt(B) for q = 0.025; ties
         // of few pairs are steps of 0.2 / n.
         let boot = found(TestKind::Bootstrap).interval.unwrap();
@@ -120,7 +125,10 @@ fn intervals_cover_and_p_values_are_valid() {
             }
             let test = PairedTest { kind, samples, ..PairedTest::default() };
             let (coverage, refused) = simulate(&test, *n, draw);
-            println!("{:13} {name:11} n = {n:3}: coverage {coverage:.4}, type I error {refused:.4}", kind.name());
+            println!(
+                "{:13} {name:11} n = {n:3}: coverage {coverage:.4}, type I error {refused:.4}",
+                kind.name()
+            );
             // Skewed differences and few resamples make the last two only nearly valid: the page says so.
             let exact = name != "exponential" && kind != TestKind::Bootstrap;
             let (least, most) = if exact { (0.93, 0.07) } else { (0.84, 0.14) };

@@ -47,7 +47,11 @@ struct Subsets {
 
 impl Subsets {
     fn with_capacity(pairs: usize) -> Self {
-        Self { sums: Vec::with_capacity(2 * pairs), means: Vec::with_capacity(2 * pairs), patterns: pairs + 1 }
+        Self {
+            sums: Vec::with_capacity(2 * pairs),
+            means: Vec::with_capacity(2 * pairs),
+            patterns: pairs + 1,
+        }
     }
 
     fn push(&mut self, sum: f64, count: usize) {

@@ -57,7 +57,9 @@ fn the_interval_has_the_values_that_the_test_does_not_refuse() {
             compare(&test, &moved).p_value.unwrap()
         };
         let width = high - low;
-        for (inside, outside) in [(low + 1e-6 * width, low - 1e-6 * width), (high - 1e-6 * width, high + 1e-6 * width)] {
+        for (inside, outside) in
+            [(low + 1e-6 * width, low - 1e-6 * width), (high - 1e-6 * width, high + 1e-6 * width)]
+        {
             assert!(p_at(inside) > alpha, "n = {n}: {inside} has p {}", p_at(inside));
             assert!(p_at(outside) <= alpha, "n = {n}: {outside} has p {}", p_at(outside));
         }
@@ -112,7 +114,9 @@ fn the_size_of_values_changes_nothing() {
             let scaled: Vec<f64> = d.iter().map(|d| libm::scalbn(*d, exponent)).collect();
             let found = compare(&test(kind), &scaled);
             assert_eq!(found.p_value, expected.p_value, "{kind:?}");
-            let back = found.interval.map(|(low, high)| (libm::scalbn(low, -exponent), libm::scalbn(high, -exponent)));
+            let back = found
+                .interval
+                .map(|(low, high)| (libm::scalbn(low, -exponent), libm::scalbn(high, -exponent)));
             assert_eq!(back, expected.interval, "{kind:?}");
         }
     }

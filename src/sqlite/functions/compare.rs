@@ -105,7 +105,8 @@ fn names(argument: ValueRef<'_>) -> Result<Vec<String>> {
     }
     let names: Option<Vec<String>> = serde_json::from_slice(text).ok();
     names.filter(|names| (2..=MOST_MODELS).contains(&names.len())).ok_or_else(|| {
-        let allowed = format!("the name of a model, a model BLOB, or a JSON array of 2 to {MOST_MODELS} names");
+        let allowed =
+            format!("the name of a model, a model BLOB, or a JSON array of 2 to {MOST_MODELS} names");
         Error::value("argument 'model_a'", describe(argument), allowed)
     })
 }
@@ -121,8 +122,7 @@ fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
     let (mut evaluations, mut warnings, mut held) = (Vec::new(), Vec::new(), Vec::new());
     let mut queries: Option<Vec<Id>> = None;
     for model in &models {
-        let ranking =
-            RankingCall::of(call, *model, source, request.options.clone(), request.limits.clone())?;
+        let ranking = RankingCall::of(call, *model, source, request.options.clone(), request.limits.clone())?;
         let Measured { query_ids, evaluation, warnings: found, memory: (ids, values) } =
             measure(call, &ranking, &request.metrics)?;
         match &queries {
@@ -148,7 +148,8 @@ fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
             comparisons.iter().skip(metric).step_by(metrics).map(|test| test.p_value).collect();
         corrected.iter_mut().skip(metric).step_by(metrics).zip(holm(&p_values)).for_each(|(to, p)| *to = p);
     }
-    let tested = pairs(models.len()).into_iter().flat_map(|pair| request.metrics.iter().map(move |m| (pair, m)));
+    let tested =
+        pairs(models.len()).into_iter().flat_map(|pair| request.metrics.iter().map(move |m| (pair, m)));
     let rows = tested.zip(comparisons).zip(corrected).map(|((((a, b), metric), comparison), p_holm)| {
         let names = [name(models[a]), name(models[b])];
         row(names, metric, comparison, p_holm)
@@ -174,7 +175,8 @@ fn tests(call: &Call<'_>, request: &Request, evaluations: &[Evaluation]) -> Resu
         parallel::try_map(count, |number| {
             control.check()?;
             let ((a, b), metric) = (pairs[number / metrics], number % metrics);
-            let value = |model: usize, query: usize| undefined.resolve(evaluations[model].values[query][metric]);
+            let value =
+                |model: usize, query: usize| undefined.resolve(evaluations[model].values[query][metric]);
             let (a, b): (Vec<f64>, Vec<f64>) =
                 (0..n).filter_map(|query| value(a, query).zip(value(b, query))).unzip();
             Ok(request.test.compare(&a, &b))
@@ -197,7 +199,12 @@ fn name(model: ValueRef<'_>) -> Output {
     }
 }
 
-fn row([name_a, name_b]: [Output; 2], metric: &Metric, comparison: Comparison, p_holm: Option<f64>) -> Vec<Output> {
+fn row(
+    [name_a, name_b]: [Output; 2],
+    metric: &Metric,
+    comparison: Comparison,
+    p_holm: Option<f64>,
+) -> Vec<Output> {
     let Comparison { n, mean_a, mean_b, difference, interval, p_value } = comparison;
     let (ci_low, ci_high) = interval.unzip();
     let numbers = [mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm];
