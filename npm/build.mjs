@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Writes two npm packages (tarballs) into a folder: `sqlite-ltr`, and the package with the library for one platform.
 //
-//   node npm/build.mjs --library PATH --platform linux-x64 --notices DIR --out DIR
+//   node npm/build.mjs --library PATH --platform linux-x64 --version "$(packaging/version)" --notices DIR --out DIR [--repository URL]
 //
-// Platforms: npm/platforms.json. The version is that of Cargo.toml. All files of the folder of notices go into both.
+// Platforms: packaging/platforms.json. All notices go with the library, the licenses into both.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const here = import.meta.dirname;
-const platforms = readJson(join(here, 'platforms.json'));
+const platforms = readJson(join(here, '../packaging/platforms.json'));
 
 function readJson(path) {
   return JSON.parse(readFileSync(path, 'utf8'));
@@ -24,8 +24,9 @@ function fail(message) {
 }
 
 function options() {
-  const names = ['library', 'platform', 'notices', 'out'];
-  const { values } = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])) });
+  const names = ['library', 'platform', 'version', 'notices', 'out'];
+  const known = [...names, 'repository'].map((name) => [name, { type: 'string' }]);
+  const { values } = parseArgs({ options: Object.fromEntries(known) });
   for (const name of names) if (!values[name]) fail(`--${name} is missing`);
   if (!(values.platform in platforms)) {
     fail(`unknown platform '${values.platform}'; the platforms are ${Object.keys(platforms).join(', ')}`);
@@ -33,33 +34,29 @@ function options() {
   return values;
 }
 
-/** The version in the section [package] of Cargo.toml. */
-function crateVersion() {
-  const manifest = readFileSync(join(here, '../Cargo.toml'), 'utf8');
-  return manifest.match(/^version = "(.+)"$/m)?.[1] ?? fail('Cargo.toml has no version');
-}
-
 /** The package `sqlite-ltr`: the files of its folder, this version, and all platform packages of this version. */
-function writeMain(folder, version) {
+function writeMain(folder, version, shared) {
   cpSync(join(here, 'sqlite-ltr'), folder, { recursive: true });
   cpSync(join(here, 'README.md'), join(folder, 'README.md'));
-  const manifest = readJson(join(folder, 'package.json'));
   const packages = Object.keys(platforms).map((platform) => [`sqlite-ltr-${platform}`, version]);
-  return { ...manifest, version, optionalDependencies: Object.fromEntries(packages) };
+  return { ...shared, version, optionalDependencies: Object.fromEntries(packages) };
 }
 
 /** The package of one platform: the library, which is also its `main`, so that `require.resolve` finds it. */
-function writePlatform(folder, version, platform, library) {
+function writePlatform(folder, version, shared, platform, library) {
   const { os, cpu, libc, library: main } = platforms[platform];
   mkdirSync(folder);
   cpSync(library, join(folder, main));
+  const { keywords, license, repository } = shared;
   const about = `The library of sqlite-ltr for ${platform}`;
   writeFileSync(join(folder, 'README.md'), `${about}. Install the package sqlite-ltr, which needs it.\n`);
   return {
     name: `sqlite-ltr-${platform}`,
     version,
     description: about,
-    license: readJson(join(here, 'sqlite-ltr/package.json')).license,
+    keywords,
+    license,
+    repository,
     main,
     os: [os],
     cpu: [cpu],
@@ -69,20 +66,22 @@ function writePlatform(folder, version, platform, library) {
   };
 }
 
-/** Writes package.json and the notices, and packs the folder. */
-function pack(folder, manifest, notices, out) {
+/** Writes package.json and those notices whose names match, and packs the folder. */
+function pack(folder, manifest, notices, pattern, out) {
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-  for (const name of readdirSync(notices)) cpSync(join(notices, name), join(folder, name));
+  for (const name of readdirSync(notices).filter((name) => pattern.test(name))) cpSync(join(notices, name), join(folder, name));
   execFileSync('npm', ['pack', '--silent', '--pack-destination', out], { cwd: folder, shell: process.platform === 'win32' });
   console.log(join(out, `${manifest.name}-${manifest.version}.tgz`));
 }
 
-const { library, platform, ...folders } = options();
+const { library, platform, version, repository, ...folders } = options();
 const [notices, out] = [resolve(folders.notices), resolve(folders.out)];
-const version = crateVersion();
+// npm refuses provenance for a package without the address of its repository.
+const address = repository && { repository: { type: 'git', url: `git+${repository}.git` } };
+const shared = { ...readJson(join(here, 'sqlite-ltr/package.json')), ...address };
 const work = mkdtempSync(join(tmpdir(), 'sqlite-ltr-npm-'));
 mkdirSync(out, { recursive: true });
 const [main, binary] = [join(work, 'main'), join(work, 'platform')];
-pack(main, writeMain(main, version), notices, out);
-pack(binary, writePlatform(binary, version, platform, library), notices, out);
+pack(main, writeMain(main, version, shared), notices, /^LICENSE-/, out);
+pack(binary, writePlatform(binary, version, shared, platform, library), notices, /./, out);
 rmSync(work, { recursive: true });

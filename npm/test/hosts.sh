@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Installs the hosts of Node.js: better-sqlite3 (built from source if its prebuilt program cannot be had) and, if this
 # Node.js has no node:sqlite, Node.js 24. For bash: `source npm/test/hosts.sh` in the root of the project.
 # Sets LTR_NPM_HOSTS, a folder with node_modules/, and LTR_NODE_SQLITE, a Node.js with node:sqlite.
@@ -17,7 +18,7 @@ headers=$(node -p 'require("node:path").resolve(process.execPath, "../..")')
 mkdir -p "$LTR_NPM_HOSTS"
 [ -e "$LTR_NPM_HOSTS/package.json" ] || echo '{ "private": true }' > "$LTR_NPM_HOSTS/package.json"
 npm install --prefix "$LTR_NPM_HOSTS" --no-audit --no-fund --loglevel error \
-    better-sqlite3@12 typescript@5 @types/better-sqlite3@7 @types/node@24
+    better-sqlite3@12.11.1 typescript@5.9.3 @types/better-sqlite3@7.6.13 @types/node@24.19.2
 
 LTR_NODE_SQLITE=$(command -v node)
 if ! node --no-warnings -e 'require("node:sqlite")' 2> /dev/null; then

@@ -1,14 +1,14 @@
 // The installed packages in better-sqlite3 and node:sqlite: load, train, rank.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
 
 import { freshFolder, nodeWithSqlite, runProgram } from './setup.mjs';
 
 const root = new URL('../../', import.meta.url);
-const manifest = readFileSync(new URL('Cargo.toml', root), 'utf8');
-const version = manifest.match(/^version = "(.+)"$/m)[1];
+const version = execFileSync('packaging/version', { cwd: root, encoding: 'utf8' }).trim();
 const hotels = JSON.stringify(readFileSync(new URL('sql/hotels.sql', root), 'utf8'));
 
 /** Trains on the example data and ranks search 90, as the README of the project does. */

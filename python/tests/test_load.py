@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import apsw
@@ -38,7 +37,7 @@ except sqlite3.NotSupportedError as error:
 
 
 def test_version_is_that_of_cargo_toml():
-    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
+    version = subprocess.run([ROOT / "packaging/version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     assert sqlite_ltr.__version__ == version
     connection = sqlite3.connect(":memory:")
     sqlite_ltr.load(connection)
