@@ -122,6 +122,18 @@ pub fn shorten(text: &str) -> String {
     text.chars().take(LONGEST).chain("...".chars()).collect()
 }
 
+/// The known name that is nearest to a name, without case, if at least half of the letters are the same.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let name = name.to_lowercase();
+    known
+        .map(|known| (strsim::damerau_levenshtein(&name, &known.to_lowercase()), known))
+        .filter(|(distance, known)| {
+            *distance <= 1 + known.len() / 3 && 2 * distance <= known.len().max(name.len())
+        })
+        .min()
+        .map(|(_, known)| known.to_owned())
+}
+
 /// The nearest name, or all names if none is near.
 fn hint(nearest: Option<&str>, known: &str) -> String {
     nearest.map_or_else(|| format!("; known: {known}"), |name| format!(", did you mean '{name}'?"))
@@ -158,15 +170,7 @@ impl Error {
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let name = &shorten(name);
-        let nearest = known
-            .iter()
-            .map(|candidate| (strsim::damerau_levenshtein(&name.to_lowercase(), candidate), *candidate))
-            // At least half of the letters are the same.
-            .filter(|(distance, candidate)| {
-                *distance <= 1 + candidate.len() / 3 && 2 * distance <= candidate.len().max(name.len())
-            })
-            .min()
-            .map(|(_, candidate)| candidate.to_owned());
+        let nearest = nearest(name, known.iter().copied());
         let (name, place) = (name.to_owned(), place.to_owned());
         Self::Unknown { what, name, place, nearest, known: known.join(", ") }
     }

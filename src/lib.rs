@@ -80,6 +80,7 @@ mod algorithm;
 mod api;
 mod arrange;
 mod cache;
+mod column_advice;
 mod control;
 mod data;
 mod error;

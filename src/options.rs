@@ -1,7 +1,10 @@
 //! Options: the JSON text that is the last argument of most SQL functions. [`OPTIONS`] defines every key once.
 
+use serde_json::json;
+
 use crate::algorithm::Weighting;
 use crate::algorithm::short_report::ReportLength;
+use crate::column_advice::columns_text;
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
 use crate::evaluate::TestKind;
@@ -205,10 +208,11 @@ pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
         if COLUMN_KEYS.contains(&key) {
-            let problem = format!(
-                "option '{key}': write it under \"columns\", as in {{\"columns\": {{\"{key}\": ...}}}}"
-            );
-            return Err(Error::Unsupported(problem));
+            let value = if matches!(key, "features" | "ignore") { json!(["..."]) } else { json!("...") };
+            let columns = columns_text(None, Some((key, value)), &[]);
+            return Err(Error::Unsupported(format!(
+                "option '{key}': write it under \"columns\", as in {columns}"
+            )));
         }
         let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
         return Err(Error::unknown("option", key, accepted.map(|def| def.key)));
@@ -245,7 +249,7 @@ mod tests {
     fn a_role_belongs_under_columns() {
         assert_eq!(
             message(r#"{"query": "session_id"}"#),
-            r#"option 'query': write it under "columns", as in {"columns": {"query": ...}}"#
+            r#"option 'query': write it under "columns", as in '{"columns": {"query": "..."}}'"#
         );
     }
 

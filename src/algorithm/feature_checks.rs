@@ -12,6 +12,7 @@
 use serde_json::{Map, Value};
 
 use super::short_report::significant;
+use crate::column_advice::ColumnAdvice;
 use crate::control::{Control, checkpoint};
 use crate::data::{Dataset, ScalingKind};
 use crate::error::Result;
@@ -103,48 +104,53 @@ impl FeatureChecks {
 
     /// A warning for each sign. Features that are constant in queries are useful as query features, and to functions that
     /// are not linear.
-    pub fn warnings(&self, is_linear: bool, query_features: &[String]) -> Vec<String> {
+    pub fn warnings(
+        &self,
+        is_linear: bool,
+        query_features: &[String],
+        advice: ColumnAdvice<'_>,
+    ) -> Vec<String> {
         let named = |sign: Sign| -> Vec<&str> {
             let features = self.signs.iter().filter(|(_, found)| *found == sign);
             features.map(|(name, _)| name.as_str()).collect()
         };
         let mut in_queries = named(Sign::ConstantInQueries);
         in_queries.retain(|name| is_linear && !query_features.iter().any(|used| used == name));
+        let leave_out = |what: &str, names: Vec<&str>, way_out: &str| {
+            (!names.is_empty())
+                .then(|| format!("features with one value in {what}; {way_out}: {}", listed(&names)))
+        };
+        let running = named(Sign::RunningNumber);
+        let running = (!running.is_empty()).then(|| {
+            format!(
+                "features that are running numbers of the rows: {}; {}",
+                listed(&running),
+                advice.ids(&running)
+            )
+        });
         let date = |format: DateFormat| {
             let names = named(Sign::Date(format));
-            let days = names.first().map(|name| format.days(name)).unwrap_or_default();
-            let advice = "give the days since a fixed date, such as";
-            let problem = format!(
-                "features that look like dates ({}); {advice} {days}, or ignore them with the option 'columns'",
-                format.name()
-            );
-            (names, problem)
+            let days = format.days(names.first()?);
+            Some(format!(
+                "features that look like dates ({}): {}; give the days since a fixed date, such as {days}, or {}",
+                format.name(),
+                listed(&names),
+                advice.ignore(&names)
+            ))
         };
         let found = [
-            (
-                named(Sign::Constant),
-                "features with one value in all rows cannot rank; leave them out".to_owned(),
-            ),
-            (
+            leave_out("all rows cannot rank", named(Sign::Constant), "leave them out"),
+            leave_out(
+                "every query cannot rank its documents",
                 in_queries,
-                "features with one value in every query cannot rank its documents; leave them out, or make them query \
-                 features of an algorithm such as q_svm"
-                    .to_owned(),
+                "leave them out, or make them query features of an algorithm such as q_svm",
             ),
-            (
-                named(Sign::RunningNumber),
-                "features that are running numbers of the rows; if they are ids, ignore them with the option 'columns'"
-                    .to_owned(),
-            ),
+            running,
             date(DateFormat::Calendar),
             date(DateFormat::Seconds),
             date(DateFormat::Milliseconds),
         ];
-        let signs = found.into_iter().filter(|(names, _)| !names.is_empty());
-        signs
-            .map(|(names, problem)| format!("{problem}: {}", listed(&names)))
-            .chain(self.spreads.clone())
-            .collect()
+        found.into_iter().flatten().chain(self.spreads.clone()).collect()
     }
 }
 
@@ -282,6 +288,7 @@ mod tests {
 
     use super::*;
     use crate::arrange::ListConstraint;
+    use crate::column_advice::Origin;
     use crate::data::{Id, Matrix};
 
     /// Three queries of four documents, in the order of their rows.
@@ -307,6 +314,10 @@ mod tests {
         };
         let rows: Vec<usize> = (0..12).collect();
         FeatureChecks::of(&data, &rows, &Map::new(), &Control::default()).unwrap().signs
+    }
+
+    fn advice() -> ColumnAdvice<'static> {
+        ColumnAdvice { origin: Origin::DataSet, doc: None }
     }
 
     fn sign(values: [f64; 12]) -> Option<Sign> {
@@ -358,14 +369,14 @@ mod tests {
         let constant_in_queries = column(|row| (row / 4) as f64);
         let columns = [("a", [0.0; 12]), ("b", [1.0; 12]), ("mood", constant_in_queries)];
         let checks = FeatureChecks { signs: signs(&columns), spreads: None };
-        let warnings = checks.warnings(true, &[]);
+        let warnings = checks.warnings(true, &[], advice());
         assert_eq!(
             warnings[0],
             "features with one value in all rows cannot rank; leave them out: \"a\", \"b\""
         );
         assert!(warnings[1].ends_with("such as q_svm: \"mood\""), "{}", warnings[1]);
-        assert_eq!(checks.warnings(true, &["mood".to_owned()]).len(), 1);
-        assert_eq!(checks.warnings(false, &[]).len(), 1);
+        assert_eq!(checks.warnings(true, &["mood".to_owned()], advice()).len(), 1);
+        assert_eq!(checks.warnings(false, &[], advice()).len(), 1);
         let many: Vec<String> = (0..12).map(|number| number.to_string()).collect();
         let names: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(listed(&names).ends_with("\"9\" and 2 more"));

@@ -7,6 +7,7 @@ use super::feature_checks::FeatureChecks;
 use super::short_report::significant;
 use super::{ALGORITHMS, AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
 use crate::arrange::ListConstraint;
+use crate::column_advice::ColumnAdvice;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss;
@@ -151,7 +152,12 @@ pub fn card(
 }
 
 /// Everything the caller should know: from the training, and signs of leakage and of useless features in the data.
-pub fn warnings(trained: &Trained, checks: &FeatureChecks, leakage: Vec<String>) -> Vec<String> {
+pub fn warnings(
+    trained: &Trained,
+    checks: &FeatureChecks,
+    leakage: Vec<String>,
+    advice: ColumnAdvice<'_>,
+) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
         let (stopped, all) = (trained.unconverged, trained.functions.max(trained.unconverged));
@@ -162,7 +168,7 @@ pub fn warnings(trained: &Trained, checks: &FeatureChecks, leakage: Vec<String>)
         ));
     }
     let query_features = trained.ranker.query_rule().map_or(&[][..], |rule| &rule.names);
-    warnings.extend(checks.warnings(trained.ranker.capabilities().linear, query_features));
+    warnings.extend(checks.warnings(trained.ranker.capabilities().linear, query_features, advice));
     warnings.extend(leakage);
     warnings
 }
@@ -191,25 +197,41 @@ pub fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String
     Some(format!("with {} this is the algorithm {}, not {}", options.join(", "), other.name, algorithm.name))
 }
 
-/// Signs of leakage, ids among the features, and repeated rows. `doc` names the column of the documents, if there is one.
-pub fn signs_of_leakage(data: &Dataset, doc: Option<&str>) -> Vec<String> {
+/// Signs of leakage, ids among the features, negative grades, and repeated rows.
+pub fn signs_of_leakage(data: &Dataset, advice: ColumnAdvice<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for (column, name) in data.names.iter().enumerate() {
         if ["fold", "split"].contains(&name.to_lowercase().as_str()) {
-            warnings.push(format!("the feature \"{name}\" is named like a part of the data; if it is one, ignore it with the option 'columns'"));
+            warnings.push(format!(
+                "the feature \"{name}\" is named like a part of the data; if it is one, {}",
+                advice.ignore(&[name])
+            ));
         }
         let equal = |row: usize| data.features.at(row, column).total_cmp(&data.relevance[row]).is_eq();
         if data.n_docs() > 1 && (0..data.n_docs()).all(equal) {
             warnings.push(format!("the feature \"{name}\" equals the relevance in every row (leakage?)"));
         }
         let is_id = |row: usize| data.doc_ids[row].is_number(data.features.at(row, column));
-        if let Some(doc) = doc.filter(|_| data.n_docs() > 1 && (0..data.n_docs()).all(is_id)) {
+        if let Some(doc) = advice.doc.filter(|_| data.n_docs() > 1 && (0..data.n_docs()).all(is_id)) {
             warnings.push(format!(
-                "the feature \"{name}\" equals the document (\"{doc}\") in every row; if it is an id, ignore it with the \
-                 option 'columns'"
+                "the feature \"{name}\" equals the document (\"{doc}\") in every row; if it is an id, {}",
+                advice.ignore(&[name])
             ));
         }
     }
+    warnings.extend(negative_grades(data));
     warnings.extend(data.repeated_rows());
     warnings
+}
+
+/// A warning about grades below 0. Ratings come without features and may have any range.
+fn negative_grades(data: &Dataset) -> Option<String> {
+    let lowest = data.relevance.iter().copied().fold(f64::INFINITY, f64::min);
+    (lowest < 0.0 && data.features.columns() > 0).then(|| {
+        format!(
+            "the lowest grade is {lowest}, but for metrics such as ndcg a grade of 0 or less means not relevant; if it is no \
+             mistake, add {} to all grades",
+            -lowest
+        )
+    })
 }

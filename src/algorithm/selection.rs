@@ -271,16 +271,14 @@ impl LambdaSelection {
 
     /// A warning that the metric is the same with every candidate.
     fn same_value_warning(&self, searched: &Searched) -> Option<String> {
-        let Searched { name, advice, center, .. } = searched;
-        let advice =
-            advice.map_or_else(|| format!("give candidates with the option '{name}'"), str::to_owned);
+        let Searched { name, center, .. } = searched;
         let value = self.value().filter(|_| self.curve.len() > 1)?;
         if (0..self.curve.len()).any(|index| !self.is_equal(index, value)) {
             return None;
         }
         let gives = center.map(|center| format!(", which departs least from {center}")).unwrap_or_default();
         Some(format!(
-            "{} is {value:.4} with every {name}, so the largest one is used{gives}; {advice}, or validate with another metric",
+            "{} is {value:.4} with every {name}, so the choice makes no difference to it; the largest one is used{gives}",
             self.metric
         ))
     }
@@ -366,8 +364,8 @@ mod tests {
         let searched = Searched { center: Some("the biases"), ..Searched::new("lambda", 1.0) };
         assert_eq!(
             selection(&curve, 0).warning(&searched).unwrap(),
-            "ndcg@10 is 0.4228 with every lambda, so the largest one is used, which departs least from the biases; give \
-             candidates with the option 'lambda', or validate with another metric"
+            "ndcg@10 is 0.4228 with every lambda, so the choice makes no difference to it; the largest one is used, which \
+             departs least from the biases"
         );
         let perfect = selection(&[(1.0, 1.0), (0.1, 1.0)], 0);
         assert_eq!(perfect.warning(&Searched::new("lambda", 1.0)), None);

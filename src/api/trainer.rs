@@ -10,6 +10,7 @@ use super::model::Model;
 use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
 use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, TrainingSet};
+use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control;
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
@@ -281,14 +282,15 @@ fn train(
 
     // 2. Fit, with everything that the model tells about its training.
     let facts = DataFacts::of(&data);
-    let leakage = signs_of_leakage(&data, doc);
+    let advice = ColumnAdvice { origin: Origin::DataSet, doc };
+    let leakage = signs_of_leakage(&data, advice);
     let checks = FeatureChecks::of(&data, &read_report.rows, &spec.settings()?, control)?;
     let features = data.names.clone();
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
     let trained = spec.fit(set, control)?;
     let summary = Summary::new(facts, &trained);
     let card = card(algorithm, spec, (features, read_report.means), &summary, &trained)?;
-    let mut warnings = warnings(&trained, &checks, leakage);
+    let mut warnings = warnings(&trained, &checks, leakage, advice);
     warnings.extend(other_preset(algorithm, &card.settings));
     Ok((model::Model::new(card, trained.scaling, trained.ranker), warnings))
 }

@@ -89,7 +89,7 @@ pub struct FinishOptions<'a> {
 pub struct ReadReport {
     /// Columns that were ignored because they hold no number.
     pub ignored: Vec<String>,
-    /// Those of them whose first text has digits and no letter, such as a price with a sign, with this text.
+    /// Those of them whose first text may be meant as a number, such as a price with a sign or a unit, with this text.
     pub numbers_in_text: Vec<(String, String)>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
@@ -117,10 +117,18 @@ pub fn repeated_name(names: &[String]) -> Option<&str> {
     names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
 }
 
-/// Whether what was found instead of a number is a text with digits and without letters.
-fn has_only_digits(found: &str) -> bool {
-    let text = found.strip_prefix("text ").unwrap_or_default();
-    text.contains(|c: char| c.is_ascii_digit()) && !text.contains(char::is_alphabetic)
+/// Whether what was found instead of a number is a text that may be meant as one: with digits and without letters, or a
+/// number and a unit.
+fn is_like_number(found: &str) -> bool {
+    let text = found.strip_prefix("text ").unwrap_or_default().trim_matches('\'').trim();
+    let is_digit = |c: char| c.is_ascii_digit();
+    if !text.contains(is_digit) {
+        return false;
+    }
+    let unit = text.trim_start_matches(|c: char| is_digit(c) || "+-.,".contains(c)).trim_start();
+    let has_number = text[..text.len() - unit.len()].contains(is_digit);
+    let is_unit = !unit.contains(|c: char| is_digit(c) || c.is_whitespace());
+    !text.contains(char::is_alphabetic) || has_number && is_unit
 }
 
 impl DatasetBuilder {
@@ -199,7 +207,7 @@ impl DatasetBuilder {
                 }
                 Some((_, found)) => {
                     report.ignored.push(name.clone());
-                    if has_only_digits(&found) {
+                    if is_like_number(&found) {
                         report.numbers_in_text.push((name.clone(), found));
                     }
                 }

@@ -50,7 +50,7 @@ impl Metric {
             )));
         }
         let def = METRICS.iter().find(|def| def.name.eq_ignore_ascii_case(name));
-        let def = def.ok_or_else(|| Error::unknown("metric", name, METRICS.iter().map(|def| def.name)))?;
+        let def = def.ok_or_else(|| unknown_metric(text, name))?;
         let cutoff = cutoff.map(|k| parse_cutoff(def, k)).transpose()?;
         Self::new(def, cutoff, MetricOptions::default())
     }
@@ -115,6 +115,20 @@ impl Metric {
             cutoff: self.cutoff,
             options: &self.options,
         })
+    }
+}
+
+/// The error about an unknown metric. A name with a cutoff may only lack its `@`.
+fn unknown_metric(text: &str, name: &str) -> Error {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_cut = |def: &&&MetricDef| def.takes_cutoff && def.name.eq_ignore_ascii_case(stem);
+    match METRICS.iter().find(is_cut).filter(|_| text == name) {
+        Some(def) => Error::Unsupported(format!(
+            "unknown metric '{text}', did you mean '{}@{}'?",
+            def.name,
+            &name[stem.len()..]
+        )),
+        None => Error::unknown("metric", name, METRICS.iter().map(|def| def.name)),
     }
 }
 

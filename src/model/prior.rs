@@ -1,6 +1,7 @@
 //! The function of a model as the center of another training's penalty.
 
 use super::{Model, Ranker};
+use crate::column_advice::columns_text;
 use crate::data::Scaling;
 use crate::error::{Error, Result, shorten};
 
@@ -60,8 +61,10 @@ impl LinearPrior {
             ));
         }
         if !unknown.is_empty() {
-            let ignore = shorten(&serde_json::json!({ "columns": { "ignore": unknown } }).to_string());
-            problems.push(format!("the model has no features {}; set the option {ignore}", listed(&unknown)));
+            let names: Vec<&str> = unknown.iter().map(String::as_str).collect();
+            let ignore = columns_text(None, None, &names);
+            problems
+                .push(format!("the model has no features {}; set the options {ignore}", listed(&unknown)));
         }
         if !problems.is_empty() {
             return Err(problems.join("; "));

@@ -89,3 +89,27 @@ impl<'de> Visitor<'de> for StrictVisitor {
         Ok(Strict(object.into()))
     }
 }
+
+/// What is wrong with a JSON text, in the words of JSON and SQL in place of those of the parser.
+pub(crate) fn json_problem(problem: &serde_json::Error) -> String {
+    const WORDS: &[(&str, &str)] = &[
+        ("invalid type: map, ", "an object, "),
+        ("invalid type: sequence, ", "an array, "),
+        ("invalid type: string ", "the text "),
+        ("invalid type: floating point ", "the number "),
+        ("invalid type: integer ", "the number "),
+        ("invalid type: boolean ", "the value "),
+        ("invalid type: ", ""),
+        ("expected a sequence", "expected an array"),
+        ("expected f64", "expected a number"),
+        ("expected ident", "this is no JSON"),
+        ("expected value", "expected a JSON value"),
+        ("EOF while parsing a value", "the text ends where a value is expected"),
+        ("EOF while parsing", "the text ends within"),
+        ("key must be a string", "keys need double quotes"),
+        ("recursion limit exceeded", "too many levels"),
+        ("trailing characters", "more text after the end"),
+        (" at line 1 column 0", ""),
+    ];
+    WORDS.iter().fold(problem.to_string(), |text, (word, plain)| text.replacen(word, plain, 1))
+}

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use self::json::Entries;
 use crate::error::{Error, Result, shorten};
 
+pub(crate) use json::json_problem;
 pub use named::Named;
 pub(crate) use named::named;
 pub use rule::{Rule, stored_model};
@@ -45,7 +46,7 @@ impl Params {
             Error::value(
                 "options",
                 format!("'{}'", shorten(text)),
-                format!("a JSON object such as {{\"k\": 10}} ({problem})"),
+                format!("a JSON object such as {{\"k\": 10}} ({})", json_problem(&problem)),
             )
         })?;
         let mut given = Map::new();

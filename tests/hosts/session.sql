@@ -113,7 +113,7 @@ SELECT json_valid(ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance, fea
 SELECT ltr_train('q_svn', 'judgments');
 --! ltr_train: unknown algorithm 'q_svn', did you mean 'q_svm'?
 SELECT ltr_train('q_svm', 'judgements');
---! ltr_train: source 'judgements': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
+--! ltr_train: source 'judgements': no such table or view, did you mean 'judgments'?
 SELECT ltr_train('q_svm', 'DELETE FROM judgments');
 --! ltr_train: source 'DELETE FROM judgments': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');

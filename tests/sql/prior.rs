@@ -194,7 +194,7 @@ fn other_models_and_other_features_are_refused() {
         "SELECT query_id, doc_id, relevance, x0, x1 AS other, x2, x3, x4, x5, x6, x7, x8, x9, x10 FROM small";
     let error = refusal(&connection, "rank_svm", other, &prior);
     let expected = "the source lacks the model's features x1, x11; add them, or train the prior without them; the model has no features other; set the \
-         option {\"columns\":{\"ignore\":[\"other\"]}}";
+         options '{\"columns\": {\"ignore\": [\"other\"]}}'";
     assert!(error.contains(expected), "{error}");
     for (options, reason) in [
         (json!({"prior": "@large", "scale": "none"}), "option 'scale' has no effect with prior \"@name\""),

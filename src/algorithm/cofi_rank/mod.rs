@@ -20,6 +20,7 @@ use super::{
     AlgorithmDef, Columns, DocWeights, Input, LambdaSelection, Trained, TrainingSet, TrainingSpec, entries,
 };
 use crate::arrange::ListConstraint;
+use crate::column_advice::columns_text;
 use crate::control::Control;
 use crate::data::{Dataset, Id, Missing, Ratings, RowOrder, Scaling};
 use crate::error::{Error, Result};
@@ -329,9 +330,10 @@ fn warnings(lambda: f64, selection: Option<&LambdaSelection>, ratings: &Ratings)
 fn check(data: &Dataset, spec: &CofiRankSpec) -> Result<()> {
     if let Some(user) = data.weights.iter().position(|weight| (weight - 1.0).abs() > 0.0) {
         return Err(Error::Unsupported(format!(
-            "user {} has the weight {}; 'cofi_rank' supports no weights; ignore the column of weights with the option \
-             \"columns\": {{\"ignore\": [...]}}",
-            data.query_ids[user], data.weights[user]
+            "user {} has the weight {}; 'cofi_rank' supports no weights; ignore the column of weights with the options {}",
+            data.query_ids[user],
+            data.weights[user],
+            columns_text(None, None, &["..."])
         )));
     }
     let labels = RatingTransform { gain: spec.target == Target::Gain, scale: 1.0 };

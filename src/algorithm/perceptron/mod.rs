@@ -21,6 +21,7 @@ use super::{
     AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
 };
 use crate::arrange::ListConstraint;
+use crate::column_advice::columns_text;
 use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
@@ -302,8 +303,10 @@ fn check_weights(data: &Dataset) -> Result<()> {
         None => Ok(()),
         Some(query) => Err(Error::Unsupported(format!(
             "query {} has the weight {}; the perceptron supports no weights; ignore the column of weights \
-             with the option \"columns\": {{\"ignore\": [...]}}",
-            data.query_ids[query], data.weights[query]
+             with the options {}",
+            data.query_ids[query],
+            data.weights[query],
+            columns_text(None, None, &["..."])
         ))),
     }
 }

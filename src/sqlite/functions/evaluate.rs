@@ -65,7 +65,14 @@ pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]
     let evaluation = request
         .limits
         .run(call.connection, |control| evaluate(&data, &scores, metrics, undefined, control))?;
-    Ok(Measured { query_ids: data.query_ids, evaluation, warnings: scored.warnings, memory })
+    let mut warnings = scored.warnings;
+    if data.relevance.iter().all(|relevance| *relevance <= 0.0) {
+        warnings.push(format!(
+            "no query of source {} has a relevant document (a grade above 0), so metrics such as ndcg and map have no value",
+            request.source.shown
+        ));
+    }
+    Ok(Measured { query_ids: data.query_ids, evaluation, warnings, memory })
 }
 
 fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {

@@ -10,8 +10,11 @@
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde_json::{Value, json};
+
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::arrange::ListConstraint;
+use crate::column_advice::columns_text;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::selected_rows;
@@ -62,10 +65,12 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     };
     if roles.query.is_none() && data.n_docs() > 1 {
         let source = &request.source.shown;
+        let columns = request.options.get("columns").and_then(Value::as_object);
         let trained = request.handle.model.card.columns.query.as_ref();
         let trained = trained.map(|name| format!(" (\"{name}\" in the training)")).unwrap_or_default();
         warnings.push(format!(
-            "source {source} has no query column{trained}, so all its rows are ranked as one query; the option 'columns' can name one"
+            "source {source} has no query column{trained}, so all its rows are ranked as one query; name one with the options {}",
+            columns_text(columns, Some(("query", json!("..."))), &[])
         ));
     }
     call.state.set_warnings(warnings);

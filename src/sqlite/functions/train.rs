@@ -18,8 +18,9 @@ use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
 use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
+use crate::column_advice::{ColumnAdvice, Origin};
 use crate::data::{Dataset, RowOrder};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shorten};
 use crate::memory::{Memory, Reservation};
 use crate::model::{Card, Model};
 use crate::options::{self, Use};
@@ -228,7 +229,8 @@ impl Request {
         let text = |index: usize, what: &str| {
             call.argument(index).map_or_else(|| Ok(String::new()), |value| text_argument(what, value))
         };
-        let algorithm = algorithm::find(&text(0, "argument 'algorithm'")?)?;
+        let name = text(0, "argument 'algorithm'")?;
+        let algorithm = algorithm::find(&name).map_err(|error| swapped(error, &name, call.argument(1)))?;
         let source = text(1, "argument 'source'")?;
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), used)?;
@@ -270,9 +272,11 @@ impl Request {
         check_model_bytes(connection, training.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, features) = (DataFacts::of(&data), data.names.clone());
-        let mut leakage = signs_of_leakage(&data, roles.doc_name());
+        let columns = self.options.get("columns").and_then(Value::as_object);
+        let advice = ColumnAdvice { origin: Origin::Source(columns), doc: roles.doc_name() };
+        let mut leakage = signs_of_leakage(&data, advice);
         leakage.extend(validation.as_ref().and_then(|validation| repeated_documents(&data, validation)));
-        let roles_warnings = roles.warnings(&read_report);
+        let roles_warnings = roles.warnings(&read_report, advice);
         let settings = training.settings()?;
         let checks = self
             .limits
@@ -285,7 +289,7 @@ impl Request {
         let card = card(self.algorithm, &**training, (features, read_report.means), &summary, &trained)?;
         let card = Card { columns, ..card };
         let mut settings = card.settings.clone();
-        let mut warnings = warnings(&trained, &checks, leakage);
+        let mut warnings = warnings(&trained, &checks, leakage, advice);
         warnings.extend(roles_warnings);
         warnings.extend(other_preset(self.algorithm, &settings));
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
@@ -331,6 +335,18 @@ impl Request {
         let matched = other.matching(data).map_err(|problem| source.error(problem))?;
         drop(copy);
         Ok(Some((matched, read_report.memory)))
+    }
+}
+
+/// The error about an unknown algorithm, or about swapped arguments if the source names an algorithm.
+fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
+    let source = source.and_then(|source| text_argument("argument 'source'", source).ok());
+    match source.filter(|source| algorithm::find(source).is_ok()) {
+        None => error,
+        Some(source) => Error::Unsupported(format!(
+            "unknown algorithm '{}'; the arguments are (algorithm, source), in this order, and '{source}' is an algorithm",
+            shorten(name)
+        )),
     }
 }
 

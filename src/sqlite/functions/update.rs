@@ -22,6 +22,7 @@ use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
 use crate::algorithm::{self, AlgorithmDef, DocWeights, PreviousFit, ResumeFn, TrainingSet};
 use crate::arrange::ListConstraint;
+use crate::column_advice::{ColumnAdvice, Origin};
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
 use crate::model::{Card, Key, Model, Ranker};
@@ -170,13 +171,15 @@ impl Request<'_> {
             return Err(source.error("0 rows; an update needs judged documents"));
         }
         // 2. The fit.
-        let (added, leakage) = (DataFacts::of(&data), signs_of_leakage(&data, roles.doc_name()));
+        let columns = self.options.get("columns").and_then(serde_json::Value::as_object);
+        let advice = ColumnAdvice { origin: Origin::Source(columns), doc: roles.doc_name() };
+        let (added, leakage) = (DataFacts::of(&data), signs_of_leakage(&data, advice));
         let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
         let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
         let trained = self.limits.run(connection, |control| (self.resume)(previous, set, control))?;
         // 3. The report and the model. Counts are those of all rows.
         let summary = Summary::new(added.added_to(&model.card.summary), &trained);
-        let warnings = warnings(&trained, &FeatureChecks::default(), leakage);
+        let warnings = warnings(&trained, &FeatureChecks::default(), leakage, advice);
         let card = Card { means: read_report.means, summary: to_json(&summary)?, ..model.card.clone() };
         let updated = Model::new(card, trained.scaling, trained.ranker);
         let encoded = Encoded::new(updated, self.limits.memory())?;

@@ -5,6 +5,7 @@ use rusqlite::{ErrorCode, ToSql};
 
 use crate::data::{Id, QueryValue, text_number};
 use crate::error::{Error, Result, shorten};
+use crate::param::json_problem;
 
 /// A value that an SQL function returns.
 #[derive(Debug, Clone)]
@@ -156,7 +157,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
         },
         ValueRef::Text(bytes) => {
             let values: Vec<Option<f64>> = serde_json::from_slice(bytes)
-                .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
+                .map_err(|problem| refuse(format!("{} ({})", describe(value), json_problem(&problem))))?;
             let number = |(at, value): (usize, Option<f64>)| {
                 let allowed = "a number for every feature, such as coalesce(x, 0) for a missing one";
                 value.ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))
@@ -189,7 +190,7 @@ pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> 
         return Err(Error::value(what, format!("{} bytes", bytes.len()), allowed));
     }
     let values: Vec<serde_json::Value> = serde_json::from_slice(bytes)
-        .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
+        .map_err(|problem| refuse(format!("{} ({})", describe(value), json_problem(&problem))))?;
     let entry = |(at, value): (usize, serde_json::Value)| {
         query_entry(&value)
             .ok_or_else(|| refuse(format!("{} as value {}", shorten(&value.to_string()), at + 1)))

@@ -13,7 +13,7 @@ pub mod roles;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
 
-use crate::error::{Error, Result, shorten};
+use crate::error::{Error, Result, nearest, shorten};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{from_host, message};
@@ -65,9 +65,7 @@ impl Source {
         if is_query(text) {
             Self::statement(connection, text, &shown)
         } else {
-            let allowed =
-                "the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES";
-            Err(problem(format!("no such table or view; allowed is {allowed}")))
+            Err(problem(no_such_table(connection, text)))
         }
     }
 
@@ -118,6 +116,28 @@ impl Source {
     pub fn host_error(&self, error: &rusqlite::Error) -> Error {
         from_host(error, |problem| self.error(problem))
     }
+}
+
+/// What to say about a name of no table: the name that may be meant, or what is allowed.
+fn no_such_table(connection: &Connection, text: &str) -> String {
+    let is_file = [".csv", ".tsv", ".json"].iter().any(|end| text.to_lowercase().ends_with(end));
+    if is_file {
+        return "no such table or view; read a file into a table first (.import --csv FILE TABLE in the sqlite3 shell)"
+            .to_owned();
+    }
+    match nearest(text, tables(connection).unwrap_or_default().iter().map(String::as_str)) {
+        Some(name) => format!("no such table or view, did you mean '{name}'?"),
+        None => "no such table or view; allowed is the name of a table or view, schema.name, or text that begins with \
+                 SELECT, WITH or VALUES"
+            .to_owned(),
+    }
+}
+
+/// The names of tables and views. Names of attached databases need their schema.
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let all = "SELECT iif(schema IN ('main', 'temp'), '', schema || '.') || name FROM pragma_table_list \
+               WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'ltr\\_%' ESCAPE '\\'";
+    connection.prepare(all)?.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Whether this table or view is missing, and not one that a view of this name uses.

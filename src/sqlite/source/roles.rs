@@ -13,6 +13,7 @@ use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::reader::ReadSpec;
 use crate::arrange::ListConstraint;
+use crate::column_advice::{ColumnAdvice, columns_text};
 use crate::data::ReadReport;
 use crate::error::Result;
 use crate::model::TrainingColumns;
@@ -84,9 +85,9 @@ impl Roles {
         let doc_weight = choice.one("doc_weight")?;
         if let Some((column, problem)) = doc_weight.zip(spec.doc_weights.problem()) {
             let name = &names[column];
+            let ignored = columns_text(columns, None, &[name]);
             return Err(source.error(format!(
-                "the column \"{name}\" has the role doc_weight, but {problem}, or ignore the column: \
-                 {{\"columns\": {{\"ignore\": [\"{name}\"]}}}}"
+                "the column \"{name}\" has the role doc_weight, but {problem}, or ignore the column with the options {ignored}"
             )));
         }
         let group = choice.group(constraint, slot, options.text("diversify_by"))?;
@@ -145,13 +146,14 @@ impl Roles {
     }
 
     /// Warnings about features that are named like a role, and about ignored columns that may be meant as numbers.
-    pub fn warnings(&self, read: &ReadReport) -> Vec<String> {
+    pub fn warnings(&self, read: &ReadReport, advice: ColumnAdvice<'_>) -> Vec<String> {
         let is_feature = |name: &String| !read.ignored.contains(name);
         let like_roles = self.role_named.iter().map(|(column, role)| (&self.names[*column], role));
         let like_roles = like_roles.filter(|(name, _)| is_feature(name)).map(|(name, role)| {
             format!(
-                "the feature \"{name}\" is named like the role {role}; if it is no property of the document, ignore it with the \
-                 option 'columns'; otherwise list all features there under \"features\""
+                "the feature \"{name}\" is named like the role {role}; if it is no property of the document, {}; otherwise list \
+                 all features there under \"features\"",
+                advice.ignore(&[name])
             )
         });
         let texts = read.numbers_in_text.iter().map(|(name, found)| {

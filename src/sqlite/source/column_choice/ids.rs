@@ -59,13 +59,13 @@ impl ColumnChoice<'_> {
         let role = match names.split_first() {
             Some((first, others)) if !has_doc => {
                 let proposal = self.proposal(Some(("doc", first)), others);
-                format!("to name documents by \"{first}\", use {proposal}; ")
+                format!("to name documents by \"{first}\", use the options {proposal}; ")
             }
             _ => String::new(),
         };
         let ignored = self.proposal(None, &names);
         self.source.error(format!(
-            "{problem}; {role}to ignore ids, use {ignored}; to use an id as a feature, list all features under \"features\""
+            "{problem}; {role}to ignore ids, use the options {ignored}; to use an id as a feature, list all features under \"features\""
         ))
     }
 }

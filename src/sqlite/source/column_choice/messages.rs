@@ -1,9 +1,10 @@
 //! Errors about roles. They tell which value of the option `columns` would do.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ids::is_like_id;
 use super::{ColumnChoice, default_names, listed_names};
+use crate::column_advice::columns_text;
 use crate::error::Error;
 
 impl ColumnChoice<'_> {
@@ -15,17 +16,19 @@ impl ColumnChoice<'_> {
         let chosen = |ignored: &[&str]| self.proposal(Some((role, first)), ignored);
         let advice = match self.spec.model {
             Some(_) => format!(
-                "choose one with the option {} (the model does not read the other columns)",
+                "choose one with the options {} (the model does not read the other columns)",
                 chosen(&[])
             ),
             None if role == "relevance" => {
                 let (quoted, are) =
                     (others.join("\", \""), if others.len() == 1 { "is a feature" } else { "are features" });
                 let (with, without) = (chosen(&[]), chosen(others));
-                format!("choose one: if \"{quoted}\" {are}, with the option {with}, otherwise with {without}")
+                format!(
+                    "choose one: if \"{quoted}\" {are}, with the options {with}, otherwise with {without}"
+                )
             }
             None => format!(
-                "choose one with the option {} (a column that is neither chosen nor ignored may become a feature)",
+                "choose one with the options {} (a column that is neither chosen nor ignored may become a feature)",
                 chosen(others)
             ),
         };
@@ -34,15 +37,7 @@ impl ColumnChoice<'_> {
 
     /// The option `columns` of the caller with a further role and further ignored columns.
     pub(super) fn proposal(&self, role: Option<(&str, &str)>, ignored: &[&str]) -> String {
-        let mut columns = self.columns.cloned().unwrap_or_default();
-        columns.extend(role.map(|(role, name)| (role.to_owned(), json!(name))));
-        if !ignored.is_empty() {
-            let list = columns.entry("ignore").or_insert_with(|| json!([]));
-            list.as_array_mut()
-                .into_iter()
-                .for_each(|list| list.extend(ignored.iter().map(|name| json!(name))));
-        }
-        format!("\"columns\": {}", Value::Object(columns))
+        columns_text(self.columns, role.map(|(role, name)| (role, json!(name))), ignored)
     }
 
     /// The error about a role without a column that it needs (rules 2.4, 2.9).
@@ -52,6 +47,9 @@ impl ColumnChoice<'_> {
             |name: &str| default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name));
         if let Some(name) = self.trained_name(role).filter(|name| role == "doc" || !is_default(name)) {
             reasons.push(format!("the training read it from \"{name}\"; "));
+        }
+        if let Some(name) = self.trained_name("query").filter(|_| role == "doc" && self.lacks_query()) {
+            reasons.push(format!("the query column \"{name}\" of the training is missing, too; "));
         }
         // 1. Columns with a default name of the role that are used otherwise.
         let mut free = default_names(role).to_vec();
@@ -74,20 +72,21 @@ impl ColumnChoice<'_> {
             [only] => format!("name it {only}, or "),
             [ref some @ .., last] => format!("name one {} or {last}, or ", some.join(", ")),
         };
-        let proposal = match self.document_guess(role) {
-            Some(name) => self.proposal(Some((role, name)), &[]),
-            None => format!("\"columns\": {{\"{role}\": \"...\"}}"),
-        };
+        let proposal = self.proposal(Some((role, self.document_guess(role).unwrap_or("..."))), &[]);
         let number = if role == "doc" && !self.spec.needs_doc_ids() {
-            " ({\"doc\": null} numbers the documents)"
+            format!(" ({} numbers the documents)", columns_text(self.columns, Some((role, json!(null))), &[]))
         } else {
-            ""
+            String::new()
         };
         self.source.error(format!(
-            "no {role} column among {}; {}{names}use the option {proposal}{number}",
+            "no {role} column among {}; {}{names}use the options {proposal}{number}",
             self.names.join(", "),
             reasons.concat(),
         ))
+    }
+
+    fn lacks_query(&self) -> bool {
+        matches!(self.one("query"), Ok(None))
     }
 
     /// The key of the option `columns` that names a column.

@@ -1,0 +1,120 @@
+//! What messages propose about the roles of columns: options that work when they are copied.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+use serde_json::{Map, Value, json};
+
+/// Where the columns of a training come from. Proposals about them depend on it.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin<'a> {
+    /// A source of SQL, with the option `columns` of the call.
+    Source(Option<&'a Map<String, Value>>),
+    /// A data set of the Rust interface. It has no option `columns`.
+    DataSet,
+}
+
+/// Proposals about the columns of a training.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnAdvice<'a> {
+    /// Where they come from.
+    pub origin: Origin<'a>,
+    /// The name of the column of the documents, if there is one.
+    pub doc: Option<&'a str>,
+}
+
+impl ColumnAdvice<'_> {
+    /// How these columns become no features.
+    pub fn ignore(&self, names: &[&str]) -> String {
+        let them = if names.len() == 1 { "it" } else { "them" };
+        match self.origin {
+            Origin::Source(columns) => {
+                format!("ignore {them} with the options {}", columns_text(columns, None, names))
+            }
+            Origin::DataSet => format!("leave {them} out"),
+        }
+    }
+
+    /// What to do about features that are ids. Without a column of the documents, the first may be that.
+    pub fn ids(&self, names: &[&str]) -> String {
+        let ignore = self.ignore(names);
+        let (an_id, another) = if names.len() == 1 {
+            ("it is an id", "it is another id")
+        } else {
+            ("they are ids", "they are other ids")
+        };
+        match (self.origin, self.doc, names) {
+            (Origin::Source(columns), None, [first, ..]) => format!(
+                "if {an_id} of documents, use the options {}, because without a column of the documents doc_id is the \
+                 number of the row within its query; if {another}, {ignore}",
+                columns_text(columns, Some(("doc", json!(first))), &names[1..])
+            ),
+            _ => format!("if {an_id}, {ignore}"),
+        }
+    }
+}
+
+/// The option `columns` of a call with a further role and further ignored columns: an object of options in quotes, as
+/// `ltr_train` takes it.
+pub fn columns_text(
+    given: Option<&Map<String, Value>>,
+    role: Option<(&str, Value)>,
+    ignored: &[&str],
+) -> String {
+    let mut columns = given.cloned().unwrap_or_default();
+    // 1. What gets a role or is ignored is no feature any more.
+    let named = role.iter().filter_map(|(_, name)| name.as_str());
+    let others: Vec<&str> = named.chain(ignored.iter().copied()).collect();
+    for key in ["features", "query_features"] {
+        if let Some(Value::Array(list)) = columns.get_mut(key) {
+            let is_other = |name: &str| others.iter().any(|other| other.eq_ignore_ascii_case(name));
+            list.retain(|name| !name.as_str().is_some_and(is_other));
+        }
+    }
+    // 2. The role and the ignored columns.
+    columns.extend(role.map(|(role, name)| (role.to_owned(), name)));
+    if !ignored.is_empty() {
+        let list = columns.entry("ignore").or_insert_with(|| json!([]));
+        list.as_array_mut().into_iter().for_each(|list| list.extend(ignored.iter().map(|name| json!(name))));
+    }
+    // 3. As text of SQL.
+    format!("'{}'", spaced(&json!({ "columns": columns })).replace('\'', "''"))
+}
+
+/// JSON with a space after each colon and comma.
+fn spaced(value: &Value) -> String {
+    let mut bytes = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced));
+    written.map_or_else(|_| value.to_string(), |()| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.begin_array_value(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_a_whole_object_in_quotes() {
+        let given = json!({"features": ["job", "price"], "ignore": ["shop"]});
+        assert_eq!(
+            columns_text(given.as_object(), Some(("doc", json!("job"))), &["it's"]),
+            r#"'{"columns": {"features": ["price"], "ignore": ["shop", "it''s"], "doc": "job"}}'"#
+        );
+    }
+}
