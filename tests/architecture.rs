@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const MODULES: &[&str] = &[
     "error",
     "param",
+    "column_advice",
     "memory",
     "parallel",
     "control",
