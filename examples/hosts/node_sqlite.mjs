@@ -2,7 +2,7 @@
 // tried: Node.js 24.19.0
 // install: `npm install sqlite-ltr`
 // load: load(db);
-// note: Open the database with `allowExtension: true`.
+// note: Needs Node.js 22.13 or newer. Open the database with `allowExtension: true`.
 // note: Waits for no lock of another connection: set `timeout: 5000`.
 
 import { readFileSync } from "node:fs";
