@@ -106,6 +106,7 @@ fn exponential(u: f64) -> f64 {
 /// 2,000 data sets without a difference. With `LTR_LONG=1` more sizes, a skewed distribution and 10,000 samples. The error of
 /// a share of .05 is .005.
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures of docs/guide/comparing.md")]
 fn intervals_cover_and_p_values_are_valid() {
     let long = std::env::var_os("LTR_LONG").is_some();
     let sizes: &[usize] = if long { &[10, 20, 50, 200] } else { &[12, 40] };
@@ -129,9 +130,9 @@ fn intervals_cover_and_p_values_are_valid() {
                 "{:13} {name:11} n = {n:3}: coverage {coverage:.4}, type I error {refused:.4}",
                 kind.name()
             );
-            // Skewed differences and few resamples make the last two only nearly valid: the page says so.
+            // Skewed differences, and few pairs in a bootstrap, are only nearly covered: the page has the figures.
             let exact = name != "exponential" && kind != TestKind::Bootstrap;
-            let (least, most) = if exact { (0.93, 0.07) } else { (0.84, 0.14) };
+            let (least, most) = if exact { (0.93, 0.07) } else { (0.84, 0.17) };
             assert!(coverage >= least && refused <= most, "{kind:?} {name} {n}: {coverage} {refused}");
             // Ties make the randomization test conservative, nothing makes it useless.
             assert!(coverage <= 0.995 && refused >= 0.005, "{kind:?} {name} {n}: {coverage} {refused}");

@@ -152,7 +152,7 @@ fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
         pairs(models.len()).into_iter().flat_map(|pair| request.metrics.iter().map(move |m| (pair, m)));
     let rows = tested.zip(comparisons).zip(corrected).map(|((((a, b), metric), comparison), p_holm)| {
         let names = [name(models[a]), name(models[b])];
-        row(names, metric, comparison, p_holm)
+        row(names, metric, &comparison, p_holm)
     });
     Ok(ready(rows.collect()))
 }
@@ -202,10 +202,10 @@ fn name(model: ValueRef<'_>) -> Output {
 fn row(
     [name_a, name_b]: [Output; 2],
     metric: &Metric,
-    comparison: Comparison,
+    comparison: &Comparison,
     p_holm: Option<f64>,
 ) -> Vec<Output> {
-    let Comparison { n, mean_a, mean_b, difference, interval, p_value } = comparison;
+    let Comparison { n, mean_a, mean_b, difference, interval, p_value } = *comparison;
     let (ci_low, ci_high) = interval.unzip();
     let numbers = [mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm];
     let head = [name_a, name_b, Output::Text(metric.name()), Output::Integer(n as i64)];
