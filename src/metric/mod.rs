@@ -63,6 +63,8 @@ pub use functions::{
     alpha_ndcg, average_precision, dcg, err, kendall_tau, misranking_error, ndcg, precision, recall,
     reciprocal_rank, subtopic_recall, success,
 };
+// Only SQL takes values of metrics from outside.
+#[cfg(feature = "sqlite")]
 pub(crate) use named::LARGEST_VALUE;
 pub use named::Metric;
 pub use options::{Gain, MetricOptions, Ties};
