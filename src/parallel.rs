@@ -47,7 +47,9 @@ mod tests {
 
     #[test]
     fn the_first_error_is_returned() {
-        let odd = |index: usize| if index % 2 == 0 { Ok(index) } else { Err(Error::Data(index.to_string())) };
+        let odd = |index: usize| {
+            if index.is_multiple_of(2) { Ok(index) } else { Err(Error::Data(index.to_string())) }
+        };
         assert_eq!(try_map(7, odd).unwrap_err().to_string(), Error::Data("1".to_owned()).to_string());
         assert_eq!(try_map(1, odd).unwrap(), [0]);
     }

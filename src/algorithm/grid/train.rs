@@ -191,7 +191,7 @@ fn log(fits: &[Fit]) -> Vec<LogStep> {
     log
 }
 
-impl<'a> Session<'a> {
+impl Session<'_> {
     fn space(&self) -> &Space {
         self.neighborhood.blocks.space()
     }
