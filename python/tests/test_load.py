@@ -16,8 +16,8 @@ import sqlalchemy
 import sqlite_ltr
 
 ROOT = Path(__file__).resolve().parents[2]
-# Milliseconds of import and load, without opening the database. Time of the processor: under load the clock counts other
-# programs.
+# Milliseconds of import and load, without opening the database. Time of the processor, since the clock also counts
+# other programs.
 PRINT_TIME = """\
 import time
 start = time.process_time()
