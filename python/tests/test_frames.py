@@ -498,8 +498,11 @@ def long_training():
 
 
 @pytest.mark.parametrize("version", [sqlite3.sqlite_version_info, (3, 31, 0)])
-def test_control_c_stops_a_training(monkeypatch, version):
+def test_control_c_stops_a_training(monkeypatch, request, version):
     monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
+    # A shell starts background jobs with the signal ignored.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, previous))
     threading.Timer(1, signal.raise_signal, [signal.SIGINT]).start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
