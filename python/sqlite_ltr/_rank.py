@@ -124,14 +124,8 @@ def evaluate(
     Raises:
         ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
     """
-    frame = read(df)
-    roles = _add_group(frame, group, {})
-    frame.add(_ROW, list(range(frame.rows)))
-    with _database(frame) as connection:
-        settings = _for_model(connection, model, options, roles)
-        sql = "SELECT metric, value FROM ltr_evaluate(?, 'frame', ?) WHERE query_id IS NULL"
-        means = _select(connection, sql, model, _json(settings))
-        _warn(connection)
+    sql = "SELECT metric, value FROM ltr_evaluate(?, 'frame', ?) WHERE query_id IS NULL"
+    means, _ = _apply(read(df), model, group, options, sql)
     return {metric: float("nan") if value is None else value for metric, value in means}
 
 
@@ -145,15 +139,23 @@ def _ranking(
     frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None
 ) -> list[tuple[int, float, int]]:
     """Return row, score and rank of the ranked rows, in their order in the frame."""
+    sql = "SELECT query_id, doc_id, slot, score, rank FROM ltr_rank(?, 'frame', ?)"
+    results, columns = _apply(frame, model, group, options, sql)
+    rows = _find_rows(frame, columns, results)
+    return sorted((row, score, rank) for row, (*_, score, rank) in zip(rows, results))
+
+
+def _apply(
+    frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None, sql: str
+) -> tuple[list[tuple[Any, ...]], Mapping[str, str]]:
+    """Return the rows of a statement that applies a model to the frame, and the option `columns` of the call."""
     roles = _add_group(frame, group, {})
     frame.add(_ROW, list(range(frame.rows)))
     with _database(frame) as connection:
         settings = _for_model(connection, model, options, roles)
-        sql = "SELECT query_id, doc_id, slot, score, rank FROM ltr_rank(?, 'frame', ?)"
         results = _select(connection, sql, model, _json(settings))
         _warn(connection)
-    rows = _find_rows(frame, settings["columns"], results)
-    return sorted((row, score, rank) for row, (*_, score, rank) in zip(rows, results))
+    return results, settings["columns"]
 
 
 @contextmanager

@@ -21,16 +21,20 @@ const WRONG_SUPPORT: &[Change<Online>] = &[
     }),
     ("a weight that is NaN", |o| o.progress.weights[0] = f64::NAN),
     ("support documents of another width", |o| {
-        let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
         let count = o.progress.weights.len();
-        o.progress.support = Some(Basis::new(kernel, &vec![0.5; 3 * count], count, 3));
+        replace_support(o, 0.5, count, 3);
     }),
     ("support documents without features", |o| {
-        let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
         (o.progress.weights, o.progress.sum) = (vec![1.0], vec![1.0]);
-        o.progress.support = Some(Basis::new(kernel, &[], 1, 0));
+        replace_support(o, 0.5, 1, 0);
     }),
 ];
+
+/// Support documents (`count` x `width`) of this value, with the kernel of those before.
+fn replace_support(online: &mut Online, value: f64, count: usize, width: usize) {
+    let kernel = online.progress.support.as_ref().expect("documents").kernel().clone();
+    online.progress.support = Some(Basis::new(kernel, &vec![value; count * width], count, width));
+}
 
 /// The factor of 3000 support documents takes 36 MB.
 #[test]
@@ -73,19 +77,16 @@ fn sealed_online_models_with_wrong_support_documents_are_refused() {
     }
     let extremes: [Change<Online>; 3] = [
         ("equal support documents", |o| {
-            let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
             let count = o.progress.weights.len();
-            o.progress.support = Some(Basis::new(kernel, &vec![0.5; 2 * count], count, 2));
+            replace_support(o, 0.5, count, 2);
         }),
         ("huge support documents", |o| {
-            let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
             let count = o.progress.weights.len();
-            o.progress.support = Some(Basis::new(kernel, &vec![1e150; 2 * count], count, 2));
+            replace_support(o, 1e150, count, 2);
         }),
         ("no support documents at all", |o| {
-            let kernel = o.progress.support.as_ref().expect("documents").kernel().clone();
             (o.progress.weights, o.progress.sum) = (Vec::new(), Vec::new());
-            o.progress.support = Some(Basis::new(kernel, &[], 0, 2));
+            replace_support(o, 0.5, 0, 2);
         }),
     ];
     for (what, change) in extremes {
