@@ -85,6 +85,7 @@ mod control;
 mod data;
 mod error;
 mod evaluate;
+mod export;
 mod fit;
 mod kernel;
 mod loss;
@@ -119,7 +120,7 @@ pub mod internals {
     macro_rules! reexport {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
-    reexport! { algorithm arrange control data evaluate fit kernel loss math model optim options param run select smoothing solve space }
+    reexport! { algorithm arrange control data evaluate export fit kernel loss math model optim options param run select smoothing solve space }
     #[cfg(feature = "sqlite")]
     reexport! { sqlite }
 }

@@ -27,6 +27,8 @@ pub enum Use {
     Fit,
     /// `ltr_update`.
     Update,
+    /// `ltr_import`.
+    Import,
     /// `ltr_rank`.
     Rank,
     /// `ltr_evaluate`.
@@ -50,6 +52,7 @@ impl Use {
             Self::Train => "ltr_train",
             Self::Fit => "ltr_fit",
             Self::Update => "ltr_update",
+            Self::Import => "ltr_import",
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
             Self::Compare => "ltr_compare",
@@ -89,10 +92,11 @@ pub struct OptionDef {
 }
 
 const TRAIN: &[Use] = &[Use::Train, Use::Fit];
-const STORES_MODELS: &[Use] = &[Use::Train, Use::Update];
+const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
+const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
 const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare];
 const FINDS_MODELS: &[Use] =
-    &[Use::Train, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
+    &[Use::Train, Use::Update, Use::Import, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
 const ALL_WITH_MODELS: &[Use] =
     &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Metric];
@@ -182,7 +186,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
     def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print progress to standard error, if that is a terminal"),
-    def("report", Rule::OneOf(ReportLength::NAMES), "\"full\"", STORES_MODELS, "full: the report in JSON; short: one line of text"),
+    def("report", Rule::OneOf(ReportLength::NAMES), "\"full\"", TRAINS_MODELS, "full: the report in JSON; short: one line of text"),
     def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),

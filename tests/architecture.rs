@@ -28,6 +28,7 @@ const MODULES: &[&str] = &[
     "select",
     "algorithm",
     "evaluate",
+    "export",
     "options",
     "api",
     "sqlite",

@@ -21,6 +21,7 @@ pub use finish::{
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
+pub use quantiles::Quantiles;
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use query_value::{QueryValue, text_number};
 pub use ratings::Ratings;

@@ -93,6 +93,12 @@ impl Quantiles {
             && x.windows(2).all(|pair| pair[0] < pair[1])
     }
 
+    /// Each stored value, its score, and the slope to the next one (0 after the last): the score of x is
+    /// score + slope (x - value) at the last value that is not above x. Below the first value it is the first score.
+    pub fn lines(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        self.x.iter().zip(&self.lines).map(|(x, (z, slope))| (*x, *z, *slope))
+    }
+
     fn set_starts(&mut self) {
         let mut last = 0;
         for cell in 0..CELLS {

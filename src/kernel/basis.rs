@@ -48,15 +48,7 @@ impl TryFrom<Stored> for Basis {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
-        let fits = stored.count.checked_mul(stored.dim) == Some(stored.rows.len());
-        // Documents are laid out in tiles, so that a few of many features take more memory than bytes.
-        let narrow = stored.dim <= MOST_FEATURES;
-        // Without features the number of documents takes no bytes, so it is not trusted.
-        let counted = stored.dim > 0 || stored.count <= 1;
-        if !(fits && narrow && counted && are_bounded(&stored.rows)) {
-            return Err(Error::Corrupt("the documents of a kernel do not fit their sizes".to_owned()));
-        }
-        Ok(Self::new(stored.kernel, &stored.rows, stored.count, stored.dim))
+        Self::checked(stored.kernel, &stored.rows, stored.count, stored.dim)
     }
 }
 
@@ -67,6 +59,22 @@ impl Basis {
     /// If there are fewer values.
     pub fn new(kernel: Kernel, rows: &[f64], count: usize, dim: usize) -> Self {
         Self { kernel, points: Points::new(rows, count, dim) }
+    }
+
+    /// A basis of documents that are not trusted.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for numbers that do not fit the sizes or the bound of stored numbers.
+    pub fn checked(kernel: Kernel, rows: &[f64], count: usize, dim: usize) -> Result<Self> {
+        let fits = count.checked_mul(dim) == Some(rows.len());
+        // Documents are laid out in tiles, so that a few of many features take more memory than bytes.
+        let narrow = dim <= MOST_FEATURES;
+        // Without features the number of documents takes no bytes, so it is not trusted.
+        let counted = dim > 0 || count <= 1;
+        if !(fits && narrow && counted && are_bounded(rows)) {
+            return Err(Error::Corrupt("the documents of a kernel do not fit their sizes".to_owned()));
+        }
+        Ok(Self::new(kernel, rows, count, dim))
     }
 
     /// All documents, or a sample of `landmarks` documents drawn with the seed.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::def::KernelDef;
 use super::points::Points;
 use super::{KERNELS, find};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shorten};
 
 /// A kernel with the numbers of its parameters, all inside their ranges.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -88,6 +88,28 @@ impl Kernel {
         let parameters: Map<String, Value> =
             names.zip(self.parameters.iter().map(|value| json(*value))).collect();
         Value::Object(Map::from_iter([(self.def.name.to_owned(), Value::Object(parameters))]))
+    }
+
+    /// The kernel of a value that [`Self::to_json`] makes.
+    ///
+    /// # Errors
+    /// Another value.
+    pub fn from_json(value: &Value) -> Result<Self> {
+        let refused = || {
+            let allowed = "a name, or an object of the name and all parameters, such as {\"gaussian\": {\"gamma\": 0.5}}";
+            Error::value("key 'kernel'", shorten(&value.to_string()), allowed)
+        };
+        if let Value::String(name) = value {
+            return Self::new(name, Vec::new());
+        }
+        let mut entries = value.as_object().ok_or_else(refused)?.iter();
+        let (Some((name, Value::Object(given))), None) = (entries.next(), entries.next()) else {
+            return Err(refused());
+        };
+        let parameters = &find(name)?.parameters;
+        let numbers = parameters.iter().filter_map(|parameter| given.get(parameter.name)?.as_f64());
+        let numbers: Vec<f64> = numbers.collect();
+        if numbers.len() == given.len() { Self::new(name, numbers) } else { Err(refused()) }
     }
 
     /// q of two documents, in the order of additions of [`Points`].

@@ -27,6 +27,11 @@ impl Linear {
         self.space.scorer()
     }
 
+    /// The space of the function.
+    pub fn space(&self) -> &AnySpace {
+        &self.space
+    }
+
     /// The function.
     pub fn function(&self) -> &Arc<Function> {
         &self.function

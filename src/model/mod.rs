@@ -170,6 +170,15 @@ impl Model {
         }
     }
 
+    /// Checks a model of one function that was read from a text.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for values that [`Model::from_bytes`] would refuse.
+    pub fn check(&self) -> Result<()> {
+        self.validate()?;
+        Ranker::decode(self.ranker.tag(), &self.ranker.encode()?.header, 0, Loading::All).map(drop)
+    }
+
     /// Bytes that are in use during [`Self::to_bytes`]: the model, its bytes twice, and what is read from them again; of
     /// the blocks only their bytes.
     pub fn encoding_bytes(&self) -> u64 {

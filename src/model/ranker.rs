@@ -53,9 +53,14 @@ impl Ranker {
 
     /// The function of all queries, in the forms that have one.
     pub fn global_function(&self) -> Option<&Arc<Function>> {
+        self.as_linear().map(Linear::function)
+    }
+
+    /// The ranker as one with a function of all queries.
+    pub fn as_linear(&self) -> Option<&Linear> {
         match self {
-            Self::Linear(linear) => Some(linear.function()),
-            Self::Online(online) => Some(online.linear().function()),
+            Self::Linear(linear) => Some(linear),
+            Self::Online(online) => Some(online.linear()),
             Self::QueryDependent(_) | Self::Factored(_) => None,
         }
     }

@@ -128,6 +128,17 @@ impl From<SumSpace> for AnySpace {
     }
 }
 
+/// What the weights of a function belong to.
+#[derive(Debug, Clone, Copy)]
+pub enum WeightsOf<'a> {
+    /// The scaled features.
+    Features,
+    /// The documents of a basis.
+    Documents(&'a Basis),
+    /// Pairs of documents.
+    Pairs,
+}
+
 /// A space of functions of scaled documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {
@@ -218,6 +229,16 @@ impl Space {
     /// What its functions take.
     pub fn form(&self) -> Form {
         self.form
+    }
+
+    /// What the weights of its functions belong to.
+    pub fn weights_of(&self) -> WeightsOf<'_> {
+        match &self.map {
+            Map::Linear => WeightsOf::Features,
+            Map::Documents(map) => WeightsOf::Documents(map.basis()),
+            Map::Fitted(basis) => WeightsOf::Documents(basis),
+            Map::Pairs(_) => WeightsOf::Pairs,
+        }
     }
 
     /// Reserves the bytes that it takes.

@@ -29,6 +29,11 @@ impl SumSpace {
     pub fn new(width: usize, members: Vec<Member>) -> Self {
         Self { width, members }
     }
+
+    /// The spaces of its summands.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
 }
 
 impl Scorer for SumSpace {

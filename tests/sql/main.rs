@@ -7,6 +7,7 @@ mod calls;
 mod direct;
 mod doc_weight;
 mod eru;
+mod export;
 mod extremes;
 mod files;
 mod item_factors;

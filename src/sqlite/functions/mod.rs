@@ -7,6 +7,7 @@ mod about;
 pub mod aggregate;
 mod compare;
 mod evaluate;
+mod export;
 mod inspect;
 mod letor;
 pub mod paired_test;
@@ -34,6 +35,8 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &vector::VEC,
     &vector::VEC_TO_JSON,
     &inspect::INFO,
+    &export::EXPORT,
+    &export::IMPORT,
     &about::VERSION,
     &about::DEBUG,
 ];

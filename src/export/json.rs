@@ -1,0 +1,285 @@
+//! The format `json`: all that a model with one function is made of, and the model of such a text.
+
+use std::io::{self, BufReader, Read};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Term;
+use crate::algorithm;
+use crate::control::checkpoint;
+use crate::data::{Missing, Quantiles, Scaling};
+use crate::error::{Error, Result, shorten};
+use crate::kernel::{Basis, Kernel};
+use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
+use crate::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
+
+/// The value of the key `format`.
+const FORMAT: &str = "sqlite-ltr model";
+
+/// The value of the key `format_version`.
+const VERSION: u32 = 1;
+
+/// Name of the argument in errors.
+const ARGUMENT: &str = "argument 'json'";
+
+/// A model in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format: String,
+    format_version: u32,
+    algorithm: String,
+    /// Names of the features, in the order of a vector.
+    features: Vec<String>,
+    /// What replaces a missing feature.
+    missing: String,
+    /// Mean of each feature over the training documents.
+    means: Vec<f64>,
+    /// Whether documents are matched to slots.
+    #[serde(default)]
+    slots: bool,
+    /// The score is the sum of the scores of the terms.
+    terms: Vec<TermText>,
+    #[serde(default)]
+    objective: f64,
+    #[serde(default)]
+    gap: f64,
+    #[serde(default)]
+    columns: TrainingColumns,
+    #[serde(default)]
+    settings: Map<String, Value>,
+    #[serde(default)]
+    training: Map<String, Value>,
+    /// Objective and gap of each step.
+    #[serde(default)]
+    log: Vec<(f64, f64)>,
+}
+
+/// One function.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TermText {
+    scaling: ScalingText,
+    form: String,
+    /// A name, or an object with the parameters.
+    kernel: Value,
+    /// One per scaled feature, or per document of the kernel.
+    weights: Vec<f64>,
+    /// The documents of the kernel, their features scaled; none for linear functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    documents: Option<Vec<Vec<f64>>>,
+}
+
+/// How a term scales features.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum ScalingText {
+    None,
+    /// (x - center) * factor of each feature.
+    Standard {
+        centers: Vec<f64>,
+        factors: Vec<f64>,
+    },
+    /// x * factor.
+    MaxNorm {
+        factor: f64,
+    },
+    /// Pairs of value and score of each feature: linear between them, constant outside.
+    Quantile {
+        points: Vec<Quantiles>,
+    },
+    QueryMinmax,
+    QuantileMinmax {
+        points: Vec<Quantiles>,
+    },
+}
+
+/// The model as JSON.
+///
+/// # Errors
+/// Those of the writer.
+pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
+    let card = &model.card;
+    let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let function = model.ranker.global_function();
+    let document = Document {
+        format: FORMAT.to_owned(),
+        format_version: VERSION,
+        algorithm: card.algorithm.clone(),
+        features: card.features.clone(),
+        missing: card.missing.name().to_owned(),
+        means: card.means.clone(),
+        slots: card.slots,
+        terms: terms.iter().map(TermText::new).collect(),
+        objective: function.map_or(0.0, |function| function.objective),
+        gap: function.map_or(0.0, |function| function.gap),
+        columns: card.columns.clone(),
+        settings: object(&card.settings),
+        training: object(&card.summary),
+        log: card.log.clone(),
+    };
+    serde_json::to_string(&document).map_err(|problem| Error::Internal(format!("a model as JSON: {problem}")))
+}
+
+impl TermText {
+    fn new(term: &Term<'_>) -> Self {
+        let (kernel, documents) = match term.space.weights_of() {
+            WeightsOf::Documents(basis) => {
+                let points = basis.points();
+                let rows = (0..points.len()).map(|document| points.row(document).collect());
+                (basis.kernel().to_json(), Some(rows.collect()))
+            }
+            WeightsOf::Features | WeightsOf::Pairs => (Value::from("linear"), None),
+        };
+        Self {
+            scaling: ScalingText::from(term.scaling),
+            form: term.space.form().name().to_owned(),
+            kernel,
+            weights: term.weights.to_vec(),
+            documents,
+        }
+    }
+
+    /// Its scaling, its space and its weights.
+    fn into_parts(self, n_features: usize) -> Result<(Scaling, Space, Vec<f64>)> {
+        let scaling = Scaling::try_from(self.scaling)?;
+        let form = named(&self.form, "form", Form::parse, Form::NAMES)?;
+        let width = scaling.width(n_features);
+        let kernel = Kernel::from_json(&self.kernel)?;
+        let space = match self.documents {
+            None if kernel.is_linear() => Space::linear(width, form),
+            None => return Err(refused("a kernel without 'documents'", "the documents of a kernel")),
+            Some(_) if form == Form::Ranking => {
+                return Err(refused("a kernel with \"form\": \"ranking\"", "a kernel of single documents"));
+            }
+            Some(documents) => {
+                if let Some(document) = documents.iter().find(|document| document.len() != width) {
+                    let what = "number of scaled features of a document of a kernel".to_owned();
+                    return Err(Error::Shape { what, found: document.len(), expected: width });
+                }
+                Space::of_basis(Basis::checked(kernel, &documents.concat(), documents.len(), width)?)
+            }
+        };
+        if self.weights.len() != space.dim() {
+            let what = "number of weights of a term".to_owned();
+            return Err(Error::Shape { what, found: self.weights.len(), expected: space.dim() });
+        }
+        Ok((scaling, space, self.weights))
+    }
+}
+
+impl From<&Scaling> for ScalingText {
+    fn from(scaling: &Scaling) -> Self {
+        match scaling {
+            Scaling::None => Self::None,
+            Scaling::Standard(moments) => {
+                let (centers, factors) = moments.iter().copied().unzip();
+                Self::Standard { centers, factors }
+            }
+            Scaling::MaxNorm(factor) => Self::MaxNorm { factor: *factor },
+            Scaling::Quantile(quantiles) => Self::Quantile { points: quantiles.clone() },
+            Scaling::QueryMinmax => Self::QueryMinmax,
+            Scaling::QuantileMinmax(quantiles) => Self::QuantileMinmax { points: quantiles.clone() },
+        }
+    }
+}
+
+impl TryFrom<ScalingText> for Scaling {
+    type Error = Error;
+
+    fn try_from(text: ScalingText) -> Result<Self> {
+        Ok(match text {
+            ScalingText::None => Self::None,
+            ScalingText::Standard { centers, factors } if centers.len() == factors.len() => {
+                Self::Standard(centers.into_iter().zip(factors).collect())
+            }
+            ScalingText::Standard { centers, factors } => {
+                let what = "number of factors of a scaling".to_owned();
+                return Err(Error::Shape { what, found: factors.len(), expected: centers.len() });
+            }
+            ScalingText::MaxNorm { factor } => Self::MaxNorm(factor),
+            ScalingText::Quantile { points } => Self::Quantile(points),
+            ScalingText::QueryMinmax => Self::QueryMinmax,
+            ScalingText::QuantileMinmax { points } => Self::QuantileMinmax(points),
+        })
+    }
+}
+
+/// The model of a text in the format `json`, which is not trusted.
+///
+/// # Errors
+/// A text that is no such model, with what is wrong; an interruption.
+pub fn read(text: &[u8]) -> Result<Model> {
+    let parsed = serde_json::from_reader(BufReader::new(Interruptible(text)));
+    let document: Document = parsed.map_err(|problem| {
+        let start = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
+        refused(&format!("'{start}'"), &format!("the text of ltr_export(model, 'json') ({problem})"))
+    })?;
+    if document.format != FORMAT || document.format_version != VERSION {
+        let found = format!("'{}' version {}", shorten(&document.format), document.format_version);
+        return Err(refused(&found, &format!("the format '{FORMAT}' version {VERSION}")));
+    }
+    let model = document.into_model()?;
+    model.check().map_err(|error| match error {
+        Error::Corrupt(problem) => refused("a model with a wrong value", &problem),
+        other => other,
+    })?;
+    Ok(model)
+}
+
+impl Document {
+    fn into_model(self) -> Result<Model> {
+        let algorithm = algorithm::find(&self.algorithm)?.name.to_owned();
+        let missing = named(&self.missing, "missing", Missing::parse, Missing::NAMES)?;
+        let n = self.features.len();
+        let parts: Vec<_> = self.terms.into_iter().map(|term| term.into_parts(n)).collect::<Result<_>>()?;
+        let weights = parts.iter().flat_map(|(_, _, weights)| weights).copied().collect();
+        let mut members: Vec<Member> =
+            parts.into_iter().map(|(scaling, space, _)| Member { scaling, space }).collect();
+        // A single term is the model itself; several scale the features that the model leaves as they are.
+        let (scaling, space) = match (members.pop(), members.is_empty()) {
+            (None, _) => return Err(refused("no term", "one term or more")),
+            (Some(Member { scaling, space }), true) => (scaling, AnySpace::One(space)),
+            (Some(last), false) => {
+                members.push(last);
+                (Scaling::None, AnySpace::Sum(SumSpace::new(n, members)))
+            }
+        };
+        let function = Function { weights, objective: self.objective, gap: self.gap };
+        let card = Card {
+            algorithm,
+            features: self.features,
+            columns: self.columns,
+            missing,
+            means: self.means,
+            slots: self.slots,
+            settings: Value::Object(self.settings),
+            summary: Value::Object(self.training),
+            log: self.log,
+        };
+        Ok(Model::new(card, scaling, Ranker::Linear(Linear::new(space, function))))
+    }
+}
+
+/// The variant of a name.
+fn named<T>(name: &str, key: &str, parse: impl Fn(&str) -> Option<T>, names: &[&str]) -> Result<T> {
+    parse(name).ok_or_else(|| {
+        let allowed = format!("one of \"{}\"", names.join("\", \""));
+        Error::value(format!("{ARGUMENT}, key '{key}'"), format!("'{}'", shorten(name)), allowed)
+    })
+}
+
+fn refused(found: &str, allowed: &str) -> Error {
+    Error::value(ARGUMENT, found, allowed)
+}
+
+/// Bytes whose reading can be interrupted.
+struct Interruptible<'a>(&'a [u8]);
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        checkpoint();
+        self.0.read(into)
+    }
+}

@@ -1,0 +1,116 @@
+//! `ltr_export(model, format)` and `ltr_import(json [, options])`: models as text.
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::ValueRef;
+use serde_json::{Value, json};
+
+use super::train::{Encoded, check_model_bytes};
+use crate::error::{Error, Result};
+use crate::export::{self, Format};
+use crate::model::Card;
+use crate::options::{self, Use};
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::value::{Output, describe, optional_text, text_argument};
+use crate::sqlite::glue::vtab::Parameter;
+use crate::sqlite::store::{Activation, NewVersion, Store, check_name, model};
+
+/// The definition of `ltr_export`.
+pub const EXPORT: ScalarFunction = ScalarFunction {
+    name: "ltr_export",
+    arities: &[2],
+    parameters: &[Parameter::required("model"), Parameter::required("format")],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: export,
+};
+
+/// The definition of `ltr_import`.
+pub const IMPORT: ScalarFunction = ScalarFunction {
+    name: "ltr_import",
+    arities: &[1, 2],
+    parameters: &[Parameter::required("json"), Parameter::optional("options")],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: import,
+};
+
+fn export(call: &ScalarCall<'_>) -> Result<Output> {
+    let format = text_argument("argument 'format'", call.context.get_raw(1))?;
+    let format = Format::parse(&format)
+        .ok_or_else(|| Error::unknown("format", &format, Format::NAMES.iter().copied()))?;
+    call.with_connection(|connection| {
+        let (argument, limits) = (call.context.get_raw(0), RunLimits::default());
+        let handle = model(connection, argument, None, call.state, &limits)?;
+        // The model has the same name in the other program.
+        let name = match argument {
+            ValueRef::Text(name) => {
+                Store::new(connection, None, &limits)?.report(&String::from_utf8_lossy(name), &limits)?.0
+            }
+            _ => handle.model.card.algorithm.clone(),
+        };
+        export::export(&handle.model, &name, format).map(Output::Text)
+    })
+}
+
+fn import(call: &ScalarCall<'_>) -> Result<Output> {
+    let options = optional_text("argument 'options'", call.argument(1))?;
+    let options = options::parse(options.as_deref(), Use::Import)?;
+    let text = match call.context.get_raw(0) {
+        ValueRef::Text(text) => text,
+        other => {
+            let allowed = "the text of ltr_export(model, 'json')";
+            return Err(Error::value("argument 'json'", describe(other), allowed));
+        }
+    };
+    let limits = RunLimits::new(&options);
+    let _mark = call.state.begin_training()?;
+    call.with_connection(|connection| {
+        // 1. What could not be stored is refused first.
+        let store = Store::new(connection, options.text("schema"), &limits)?;
+        store.prepare(&limits)?;
+        // 2. The model.
+        let model = export::read(text)?;
+        let card = model.card.clone();
+        let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
+        check_name(&name)?;
+        let encoded = Encoded::new(model, limits.memory())?;
+        check_model_bytes(connection, encoded.bytes.len() as u64)?;
+        // 3. A new version.
+        let activate = options.switch("activate").unwrap_or(true);
+        let new = NewVersion {
+            name: &name,
+            algorithm: &card.algorithm,
+            report: &stored_report(&name, &card),
+            model: &encoded.bytes,
+            activation: if activate { Activation::Activate } else { Activation::KeepInactive },
+            keep_versions: options.count("keep_versions"),
+            base: None,
+        };
+        let stored = store.put(&new, &limits)?;
+        let warnings: Vec<String> = stored.warning.into_iter().collect();
+        call.state.set_warnings(warnings.clone());
+        Ok(Output::Json(json!({
+            "name": name,
+            "version": stored.version,
+            "active": activate,
+            "algorithm": card.algorithm,
+            "features": card.features,
+            "warnings": warnings,
+        })))
+    })
+}
+
+/// The report of an imported version: that of the training as far as the text has it.
+fn stored_report(name: &str, card: &Card) -> Value {
+    let mut report = card.summary.clone();
+    let own = [
+        ("name", json!(name)),
+        ("version", Value::Null),
+        ("algorithm", json!(card.algorithm)),
+        ("source", json!("ltr_import")),
+        ("settings", card.settings.clone()),
+    ];
+    for (key, value) in own {
+        report[key] = value;
+    }
+    report
+}
