@@ -7,6 +7,7 @@
     connection.execute("SELECT ltr_train('auto', 'judgments')")
 
 `train`, `rank` and `evaluate` do the same for data frames. `sqlite_ltr.sklearn` has an estimator of scikit-learn.
+`to_onnx` writes an exported model as ONNX.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sqlite_ltr._onnx import to_onnx
     from sqlite_ltr._rank import evaluate, info, rank, train
 
-__all__ = ["__version__", "evaluate", "info", "load", "loadable_path", "rank", "train"]
+__all__ = ["__version__", "evaluate", "info", "load", "loadable_path", "rank", "to_onnx", "train"]
 
 
 def __getattr__(name: str) -> Any:
     # Data frames are imported when they are used: `load` alone stays fast.
+    if name == "to_onnx":
+        from sqlite_ltr._onnx import to_onnx
+
+        return to_onnx
     if name in __all__:
         from sqlite_ltr import _rank
 

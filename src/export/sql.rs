@@ -80,7 +80,7 @@ fn scaled(columns: &Columns, term: &Term<'_>, index: usize, feature: usize) -> (
     let x = &columns.features[feature];
     let centered = term.space.form() == Form::Ranking;
     // Text from a file counts as a number in arithmetic, but not in comparisons.
-    let number = format!("({x} + 0.0)");
+    let number = format!("{x} + 0.0");
     let within_query = index >= columns.features.len() || matches!(term.scaling, Scaling::QueryMinmax);
     if within_query {
         return (minmax(columns, &number, centered), 1.0);
@@ -88,7 +88,7 @@ fn scaled(columns: &Columns, term: &Term<'_>, index: usize, feature: usize) -> (
     match term.scaling {
         Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
             let lines: Vec<Line> = quantiles[feature].lines().map(Line::from).collect();
-            let value = normal_score(&number, &lines);
+            let value = normal_score(&format!("({number})"), &lines);
             let value = if centered { format!("({value} - {})", columns.mean(&value)) } else { value };
             (value, 1.0)
         }
@@ -109,7 +109,7 @@ fn minmax(columns: &Columns, x: &str, centered: bool) -> String {
     let window = &columns.window;
     let (min, max) = (format!("min({x}) {window}"), format!("max({x}) {window}"));
     let start = if centered { columns.mean(x) } else { min.clone() };
-    format!("CASE WHEN {max} > {min} THEN ({x} - {start}) / ({max} - {min}) ELSE 0.0 * {x} END")
+    format!("CASE WHEN {max} > {min} THEN ({x} - {start}) / ({max} - {min}) ELSE 0.0 * ({x}) END")
 }
 
 /// A stored quantile: from this value on the score is `score + slope (x - value)`.

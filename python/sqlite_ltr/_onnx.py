@@ -1,0 +1,173 @@
+"""A model of the format `json` of `ltr_export` as a graph of ONNX."""
+
+from __future__ import annotations
+
+import json as json_text
+from typing import Any
+
+# Operators of this version take 64-bit floats; runtimes since 2023 know it.
+_OPSET, _IR_VERSION = 18, 8
+_FORMAT, _FORMAT_VERSION = "sqlite-ltr model", 1
+
+
+def to_onnx(json: str) -> Any:
+    """Make an ONNX model of an exported model.
+
+    The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
+    floats. Higher is better. With a scaling within queries and with the form "ranking", the documents of one run are
+    those of one query. NaN is a missing feature if the model was trained with the option "missing".
+
+    Args:
+        json: the text of `SELECT ltr_export(model, 'json')`.
+
+    Returns:
+        An `onnx.ModelProto`: `onnx.save(to_onnx(text), "model.onnx")` writes it. Its metadata has the names of the
+        features.
+
+    Raises:
+        ImportError: the package onnx is not installed.
+        ValueError: the text is not of this format.
+    """
+    try:
+        from onnx import TensorProto, helper
+    except ImportError as error:
+        raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
+    model = json_text.loads(json)
+    if not isinstance(model, dict) or (model.get("format"), model.get("format_version")) != (_FORMAT, _FORMAT_VERSION):
+        raise ValueError(f"not the text of ltr_export(model, 'json') of the format version {_FORMAT_VERSION}")
+    names = model["features"]
+    graph = _Graph()
+    features = graph.filled("features", model["missing"], model["means"])
+    scores = [_score(graph, features, term) for term in model["terms"]]
+    total = scores[0] if len(scores) == 1 else graph.node("Sum", *scores)
+    graph.nodes.append(helper.make_node("Identity", [total], ["score"]))
+    inputs = [helper.make_tensor_value_info("features", TensorProto.DOUBLE, ["documents", len(names)])]
+    outputs = [helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["documents"])]
+    made = helper.make_graph(graph.nodes, model["algorithm"], inputs, outputs, graph.constants)
+    opsets = [helper.make_opsetid("", _OPSET)]
+    proto = helper.make_model(made, producer_name="sqlite-ltr", opset_imports=opsets, ir_version=_IR_VERSION)
+    helper.set_model_props(proto, {"features": json_text.dumps(names)})
+    return proto
+
+
+class _Graph:
+    """Nodes and constants of a graph."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, values: Any, dtype: str = "float64") -> str:
+        """Add a constant and return its name."""
+        import numpy as np
+        from onnx import numpy_helper
+
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.array(values, dtype=dtype), name))
+        return name
+
+    def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node with one output and return the name of the output."""
+        from onnx import helper
+
+        name = f"n{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def reduce(self, operator: str, values: str, axis: int, keep: bool = True) -> str:
+        """Add a reduction over one axis."""
+        return self.node(operator, values, self.constant([axis], "int64"), keepdims=int(keep))
+
+    def filled(self, features: str, missing: str, means: list[float]) -> str:
+        """Replace missing features."""
+        if missing == "error":
+            return features
+        filling = self.constant([means if missing == "mean" else [0.0] * len(means)])
+        return self.node("Where", self.node("IsNaN", features), filling, features)
+
+
+def _score(graph: _Graph, features: str, term: dict[str, Any]) -> str:
+    """Add the nodes of the score of a term."""
+    scaled = _scaled(graph, features, term["scaling"])
+    values = _kernel(graph, scaled, term["kernel"], term["documents"]) if "documents" in term else scaled
+    score = graph.node("MatMul", values, graph.constant(term["weights"]))
+    if term["form"] == "ranking":
+        score = graph.node("Sub", score, graph.reduce("ReduceMean", score, 0))
+    return score
+
+
+def _scaled(graph: _Graph, features: str, scaling: dict[str, Any]) -> str:
+    """Add the nodes of the scaled features."""
+    kind = scaling["kind"]
+    if kind == "none":
+        return features
+    if kind == "standard":
+        centered = graph.node("Sub", features, graph.constant([scaling["centers"]]))
+        return graph.node("Mul", centered, graph.constant([scaling["factors"]]))
+    if kind == "max_norm":
+        return graph.node("Mul", features, graph.constant(scaling["factor"]))
+    if kind == "quantile":
+        return _normal_scores(graph, features, scaling["points"])
+    if kind == "query_minmax":
+        return _within_query(graph, features)
+    if kind == "quantile_minmax":
+        parts = _normal_scores(graph, features, scaling["points"]), _within_query(graph, features)
+        return graph.node("Concat", *parts, axis=1)
+    raise ValueError(f"unknown scaling {kind!r}")
+
+
+def _normal_scores(graph: _Graph, features: str, points: list[list[list[float]]]) -> str:
+    """Add the nodes of the scores of quantiles: linear between the points, constant outside."""
+    longest = max(map(len, points))
+    # Behind the last point of a feature come points that no value reaches.
+    padding = [float("inf")]
+    ends = [[x for x, _ in feature] + padding * (longest - len(feature)) for feature in points]
+    starts, scores, slopes = [], [], []
+    for feature in points:
+        steps = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(feature, feature[1:])]
+        rest = [0.0] * (longest - len(feature))
+        starts += [x for x, _ in feature] + rest
+        scores += [z for _, z in feature] + rest
+        slopes += [*steps, 0.0, *rest]
+    # The number of the last point that is not above the value; 0 if there is none.
+    deep = graph.node("Unsqueeze", features, graph.constant([2], "int64"))
+    passed = graph.node("Cast", graph.node("GreaterOrEqual", deep, graph.constant([ends])), to=7)
+    count = graph.reduce("ReduceSum", passed, 2, keep=False)
+    index = graph.node("Max", graph.node("Sub", count, graph.constant(1, "int64")), graph.constant(0, "int64"))
+    rows = graph.constant([[feature * longest for feature in range(len(points))]], "int64")
+    index = graph.node("Add", index, rows)
+    start, score, slope = (graph.node("Gather", graph.constant(table), index) for table in (starts, scores, slopes))
+    distance = graph.node("Max", graph.node("Sub", features, start), graph.constant(0.0))
+    return graph.node("Add", score, graph.node("Mul", slope, distance))
+
+
+def _within_query(graph: _Graph, features: str) -> str:
+    """Add the nodes of (x - min) / (max - min) over the documents; 0 if all values are equal."""
+    low = graph.reduce("ReduceMin", features, 0)
+    width = graph.node("Sub", graph.reduce("ReduceMax", features, 0), low)
+    zero, one = graph.constant(0.0), graph.constant(1.0)
+    # x - min is 0 where max - min is 0.
+    divisor = graph.node("Where", graph.node("Greater", width, zero), width, one)
+    return graph.node("Div", graph.node("Sub", features, low), divisor)
+
+
+def _kernel(graph: _Graph, scaled: str, kernel: Any, documents: list[list[float]]) -> str:
+    """Add the nodes of the values of a kernel: shape (documents, documents of the kernel)."""
+    name, parameters = next(iter(kernel.items())) if isinstance(kernel, dict) else (kernel, {})
+    number = {key: graph.constant(float(value)) for key, value in parameters.items()}
+    if name in ("linear", "polynomial", "tanh"):
+        values = graph.node("MatMul", scaled, graph.constant([list(column) for column in zip(*documents)]))
+        if name == "linear":
+            return values
+        values = graph.node("Add", graph.node("Mul", values, number["scale"]), number["offset"])
+        return graph.node("Tanh", values) if name == "tanh" else graph.node("Pow", values, number["degree"])
+    difference = graph.node("Sub", graph.node("Unsqueeze", scaled, graph.constant([1], "int64")), graph.constant([documents]))
+    if name == "laplace_l1":
+        distance = graph.reduce("ReduceSum", graph.node("Abs", difference), 2, keep=False)
+    else:
+        distance = graph.reduce("ReduceSum", graph.node("Mul", difference, difference), 2, keep=False)
+    if name == "laplace":
+        distance = graph.node("Sqrt", distance)
+    elif name not in ("gaussian", "laplace_l1"):
+        raise ValueError(f"unknown kernel {name!r}")
+    return graph.node("Exp", graph.node("Neg", graph.node("Mul", distance, number["gamma"])))
