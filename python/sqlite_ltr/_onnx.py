@@ -161,7 +161,9 @@ def _kernel(graph: _Graph, scaled: str, kernel: Any, documents: list[list[float]
             return values
         values = graph.node("Add", graph.node("Mul", values, number["scale"]), number["offset"])
         return graph.node("Tanh", values) if name == "tanh" else graph.node("Pow", values, number["degree"])
-    difference = graph.node("Sub", graph.node("Unsqueeze", scaled, graph.constant([1], "int64")), graph.constant([documents]))
+    difference = graph.node(
+        "Sub", graph.node("Unsqueeze", scaled, graph.constant([1], "int64")), graph.constant([documents])
+    )
     if name == "laplace_l1":
         distance = graph.reduce("ReduceSum", graph.node("Abs", difference), 2, keep=False)
     else:

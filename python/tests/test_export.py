@@ -16,7 +16,17 @@ import sqlite_ltr
 
 SCALES = ["quantile", "standard", "none", "query_minmax", "quantile_minmax", "max_norm"]
 KERNELS = ["linear", "polynomial", "gaussian", "laplace", "laplace_l1", "tanh"]
-ALGORITHMS = ["rank_svm", "regression", "list_net", "list_mle", "cs_list_mle", "slam", "direct", "eigen_rank", "perceptron"]
+ALGORITHMS = [
+    "rank_svm",
+    "regression",
+    "list_net",
+    "list_mle",
+    "cs_list_mle",
+    "slam",
+    "direct",
+    "eigen_rank",
+    "perceptron",
+]
 
 
 @pytest.fixture(scope="module")

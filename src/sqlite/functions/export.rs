@@ -1,4 +1,9 @@
 //! `ltr_export(model, format)` and `ltr_import(json [, options])`: models as text.
+//!
+//! Rules (docs/reference/rules.md, 9):
+//! * 9.8: A refusal names the formats that the model has.
+//! * 9.9: The expression of `'sql'` has the scores of `ltr_rank` up to rounding.
+//! * 9.10: An imported model is stored as `ltr_train` does.
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
