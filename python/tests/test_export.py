@@ -15,7 +15,7 @@ import pytest
 import sqlite_ltr
 
 SCALES = ["quantile", "standard", "none", "query_minmax", "quantile_minmax", "max_norm"]
-KERNELS = ["linear", "polynomial", "gaussian", "laplace", "laplace_l1", "tanh"]
+KERNELS = ["polynomial", "gaussian", "laplace", "laplace_l1", "tanh"]
 ALGORITHMS = [
     "rank_svm",
     "regression",
