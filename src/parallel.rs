@@ -1,5 +1,5 @@
-//! Loops on the threads of the pool. The loop itself is compiled once for all callers: each copy that a generic parallel
-//! iterator makes takes about 8 kB of the library.
+//! Loops on the threads of the pool, or on the calling thread if it belongs to no pool. The loop itself is compiled once
+//! for all callers: each copy that a generic parallel iterator makes takes about 8 kB of the library.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,9 +7,29 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 
+/// Number of threads that share the loops of the calling thread: 1 outside of a pool.
+pub fn threads() -> usize {
+    // Without a pool rayon would start its global one, which forked child processes wait for forever.
+    if rayon::current_thread_index().is_some() { rayon::current_num_threads() } else { 1 }
+}
+
 /// Calls `work` with 0, 1, ..., count - 1, in any order.
 pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..count).into_par_iter().for_each(work);
+    if threads() > 1 {
+        (0..count).into_par_iter().for_each(work);
+    } else {
+        (0..count).for_each(work);
+    }
+}
+
+/// Calls `work` with the number of each item and the item, in any order.
+///
+/// # Errors
+/// The first error in the order of the items. `work` is called for the others all the same.
+pub fn try_each_of<T: Send>(items: Vec<T>, work: impl Fn(usize, T) -> Result<()> + Sync) -> Result<()> {
+    let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+    let take = |index: usize| items[index].lock().unwrap_or_else(PoisonError::into_inner).take();
+    try_map(items.len(), |index| take(index).map_or(Ok(()), |item| work(index, item))).map(drop)
 }
 
 /// The results of `work` for 0, 1, ..., count - 1, in this order.
@@ -43,6 +63,27 @@ mod tests {
             (0..1000).map(|index| index * index).collect::<Vec<_>>()
         );
         assert!(map(0, |index| index).is_empty());
+    }
+
+    #[test]
+    fn every_item_is_passed_once() {
+        let mut numbers = vec![0; 100];
+        let items = numbers.chunks_mut(7).collect();
+        try_each_of(items, |index, chunk: &mut [usize]| {
+            chunk.iter_mut().for_each(|number| *number += 1 + index);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(numbers, (0..100).map(|index| 1 + index / 7).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_a_pool_the_loop_stays_on_the_calling_thread() {
+        let here = std::thread::current().id();
+        assert!(map(100, |_| std::thread::current().id()).into_iter().all(|thread| thread == here));
+        assert_eq!(threads(), 1);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(pool.install(threads), 3);
     }
 
     #[test]

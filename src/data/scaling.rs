@@ -13,7 +13,6 @@
 //! the type of the original matrix.
 
 use ndarray::Array2;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
@@ -54,7 +53,7 @@ named!(ScalingKind {
 });
 
 /// Operations, for [`Ticks`], of scaling a value.
-const VALUE_COST: usize = 16;
+pub const VALUE_COST: usize = 16;
 
 /// A learned scaling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -210,7 +209,7 @@ impl Scaling {
         if width == columns {
             let mut values = given;
             let queries = split_queries(&mut values, offsets, columns);
-            queries.into_par_iter().try_for_each(|rows| {
+            parallel::try_each_of(queries, |_, rows| {
                 control.check()?;
                 let given = rows.to_vec();
                 self.query(&given, columns, rows);
@@ -220,13 +219,12 @@ impl Scaling {
         }
         let mut values = vec![T::from_f64(0.0); rows * width];
         let queries: Vec<&mut [T]> = split_queries(&mut values, offsets, width);
-        let all: Result<()> =
-            queries.into_par_iter().zip(offsets.par_windows(2)).try_for_each(|(out, bounds)| {
-                control.check()?;
-                self.query(&given[bounds[0] * columns..bounds[1] * columns], columns, out);
-                Ok(())
-            });
-        all.map(|()| shaped(rows, width, values))
+        parallel::try_each_of(queries, |query, out| {
+            control.check()?;
+            self.query(&given[offsets[query] * columns..offsets[query + 1] * columns], columns, out);
+            Ok(())
+        })?;
+        Ok(shaped(rows, width, values))
     }
 
     /// The scaled documents of one query, row-major.
@@ -282,7 +280,7 @@ fn each_column<T: Send>(
 ) -> Result<Vec<T>> {
     let all: Vec<usize> = (0..data.features.columns()).collect();
     // Fewer features at a time if memory is short. A column is copied, and some learn a table of it.
-    let threads = rayon::current_num_threads().min(all.len()) as u64;
+    let threads = parallel::threads().min(all.len()) as u64;
     let column = matrix_bytes(data.n_docs(), 3).saturating_mul(threads).max(1);
     let together = (control.memory().available() / 2 / column).clamp(1, GATHERED as u64);
     let (what, way_out) = (format_args!("scaling {} documents", data.n_docs()), "use fewer threads or rows");

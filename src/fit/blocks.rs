@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::loss::{self, ListLoss, Loss, PairWeights};
 use crate::math::lanes::LANES;
 use crate::memory::{Memory, Reservation, matrix_bytes};
+use crate::parallel;
 use crate::solve::{ListBlock, PairWeighting, QueryBlock, Rows};
 use crate::space::{Form, Scorer, Space};
 
@@ -328,7 +329,7 @@ impl TrainingBlocks {
                 // The queries of a batch stay in the cache until all its fits are done.
                 Origin::CachedBlocks => of_largest(neighbors.saturating_mul(fits.min(BATCH))),
                 // Each thread may prepare queries that the cache has dropped.
-                _ => of_largest(neighbors).saturating_mul(fits.min(rayon::current_num_threads()) as u64),
+                _ => of_largest(neighbors).saturating_mul(fits.min(parallel::threads()) as u64),
             };
             sum = in_use.saturating_add(CACHE_BYTES as u64);
         }
@@ -336,7 +337,7 @@ impl TrainingBlocks {
     }
 
     fn reserve_bytes(&self, sum: u64, largest: u64, memory: &Memory) -> Result<Reservation> {
-        let copies = largest.saturating_mul(rayon::current_num_threads() as u64);
+        let copies = largest.saturating_mul(parallel::threads() as u64);
         let what = format_args!("preparing training queries in a space of {} weights", self.space.dim());
         memory.reserve(sum.saturating_add(copies), what, FEWER)
     }

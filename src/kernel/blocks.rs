@@ -3,13 +3,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::tile::{TILE, Tile};
 use crate::math::triangular;
 use crate::memory::zeros;
+use crate::parallel;
 
 /// The rows that `work` writes: shape `(count, width)`, row-major. It is given the numbers of up to [`TILE`]
 /// rows and their positions. A single block stays on the calling thread.
@@ -26,16 +25,16 @@ pub(super) fn rows(
     if width == 0 {
         return Ok(out);
     }
-    let one = |(block, position): (usize, &mut [f64])| -> Result<()> {
+    let one = |block: usize, position: &mut [f64]| -> Result<()> {
         control.check()?;
         let start = block * TILE;
         work(start..start + position.len() / width, position);
         Ok(())
     };
     if count <= TILE {
-        out.chunks_mut(TILE * width).enumerate().try_for_each(one)?;
+        one(0, &mut out)?;
     } else {
-        out.par_chunks_mut(TILE * width).enumerate().try_for_each(one)?;
+        parallel::try_each_of(out.chunks_mut(TILE * width).collect(), one)?;
     }
     Ok(out)
 }

@@ -6,6 +6,7 @@ use super::pair::{PairProblem, largest_chunk_count, reduced_dim};
 use crate::loss::{PairLoss, Shape};
 use crate::math::lanes::LANES;
 use crate::memory::{bytes_of, matrix_bytes};
+use crate::parallel;
 
 /// Vectors of weights that iterative methods keep: 20 steps and gradients of L-BFGS and those of an iteration.
 const WEIGHT_VECTORS: usize = 60;
@@ -39,7 +40,7 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         // 3. Newton: Hessians of chunks, and curvatures of the pairs of a query.
         let square = matrix_bytes(dim + LANES, dim + LANES);
         let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
-        let threads = rayon::current_num_threads() as u64;
+        let threads = parallel::threads() as u64;
         let of_pairs = match problem.loss() {
             // Its multipliers are reserved if they become necessary.
             PairLoss::Hinge | PairLoss::Psi => 0,

@@ -158,7 +158,7 @@ pub(super) fn reserve_blocks(
     // Queries that are being prepared have a copy. Linear functions use the documents of the data set.
     let copied = if space.is_linear() { 0 } else { matrix_bytes(documents, dim) };
     let square = matrix_bytes(dim + 2 * LANES, dim + 2 * LANES);
-    let solutions = square.saturating_mul(1 + rayon::current_num_threads() as u64);
+    let solutions = square.saturating_mul(1 + parallel::threads() as u64);
     let sums = (square / 2).saturating_mul(sums as u64);
     let parts = [copied, solutions, sums, least_squares_bytes(dim, documents)];
     let bytes = parts.into_iter().fold(0, u64::saturating_add);

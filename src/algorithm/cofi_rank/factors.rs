@@ -8,8 +8,6 @@
 
 use std::time::Instant;
 
-use rayon::current_num_threads;
-
 use super::biases::Biases;
 use super::{Session, UseBiases};
 use crate::algorithm::LogStep;
@@ -19,6 +17,7 @@ use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::memory::{grow, matrix_bytes};
 use crate::model::{FoldIn, MAX_STEPS};
+use crate::parallel;
 use crate::solve::{Factorization, Factors, HalfStep, kept_planes};
 
 /// What is fitted.
@@ -81,7 +80,7 @@ impl Session<'_> {
         let kept = kept_planes(&self.spec.loss, ratings);
         let planes = if kept > 0 { kept + PLANES } else { 0 };
         let of_user = matrix_bytes(longest + 2 * planes, rank + planes);
-        let of_users = of_user.saturating_mul(current_num_threads() as u64);
+        let of_users = of_user.saturating_mul(parallel::threads() as u64);
         let products = matrix_bytes(ratings.n_users(), kept * kept);
         let vectors = RATING_VECTORS + planes;
         let of_ratings = matrix_bytes(ratings.len(), vectors);

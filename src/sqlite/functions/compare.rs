@@ -169,7 +169,7 @@ fn tests(call: &Call<'_>, request: &Request, evaluations: &[Evaluation]) -> Resu
     let (count, n) = (pairs.len() * metrics, evaluations.first().map_or(0, |first| first.values.len()));
     request.limits.run(call.connection, |control| {
         let bytes = bytes_of::<[f64; 4]>(n) + bytes_of::<[f64; 6]>(request.test.samples);
-        let at_once = rayon::current_num_threads().min(count) as u64;
+        let at_once = parallel::threads().min(count) as u64;
         let what = format_args!("testing {n} queries");
         let _memory = control.reserve(bytes.saturating_mul(at_once), what, "lower 'samples'")?;
         parallel::try_map(count, |number| {

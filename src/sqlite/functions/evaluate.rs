@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::aggregate::metric_options;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
+use crate::control::Control;
 use crate::data::Id;
 use crate::error::Result;
 use crate::evaluate::{Evaluation, constrained_scores, evaluate};
@@ -21,6 +22,9 @@ use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
+
+/// Operations of about a nanosecond for a document and metric.
+const METRIC_COST: usize = 500;
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
@@ -62,9 +66,9 @@ pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]
     let bytes = bytes_of::<Option<f64>>(metrics.len() + 3).saturating_mul(data.n_queries() as u64);
     let what = format_args!("measuring {} queries", data.n_queries());
     let memory = (read_report.memory, request.limits.memory().reserve(bytes, what, FEWER_RANKED)?);
-    let evaluation = request
-        .limits
-        .run(call.connection, |control| evaluate(&data, &scores, metrics, undefined, control))?;
+    let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
+    let work = |control: &Control| evaluate(&data, &scores, metrics, undefined, control);
+    let evaluation = request.limits.run_sized(call.connection, operations, work)?;
     let mut warnings = scored.warnings;
     if data.relevance.iter().all(|relevance| *relevance <= 0.0) {
         warnings.push(format!(

@@ -94,7 +94,7 @@ impl RankingCall {
         read(call.connection, &self.source, spec, &self.options, &self.limits)
     }
 
-    /// Scores the documents. Functions for new queries are fitted in batches (rule 6.4); before each batch the data that it
+    /// Scores the documents. Few documents are scored on the calling thread. Functions for new queries are fitted in batches (rule 6.4); before each batch the data that it
     /// needs are read from the stored model, on the calling thread.
     ///
     /// # Errors
@@ -103,7 +103,8 @@ impl RankingCall {
         let ModelHandle { model, key, .. } = &self.handle;
         let fits = &call.state.fits;
         let run = |control: &Control| ScoringJob::start(model, *key, data, fits, control);
-        let mut progress = self.limits.run(call.connection, run)?;
+        let operations = ScoringJob::operations(model, data);
+        let mut progress = self.limits.run_sized(call.connection, operations, run)?;
         loop {
             progress = match progress {
                 Step::Done(scored) => return Ok(scored),

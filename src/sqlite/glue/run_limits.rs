@@ -19,6 +19,10 @@ use crate::space::Function;
 /// Bytes of the stack of a thread that are used.
 const BYTES_OF_THREAD: u64 = 32 << 10;
 
+/// Largest work in operations of about a nanosecond that stays on the calling thread. A pool of two threads halves 1 ms of
+/// work, and takes about as long to start.
+const SMALL: usize = 1_000_000;
+
 /// Threads, time limit, progress output and memory of a call.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
@@ -104,6 +108,26 @@ impl RunLimits {
         #[cfg(test)]
         let control = super::probe::fault::applied_to(control);
         on_pool(self.threads, &control, poll, work)
+    }
+
+    /// Runs `work`, which takes about this many operations of a nanosecond: small work on the calling thread, other work on
+    /// the call's threads. The results have the same bits.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`].
+    pub fn run_sized<T: Send>(
+        &self,
+        connection: &Connection,
+        operations: usize,
+        work: impl FnOnce(&Control) -> Result<T> + Send,
+    ) -> Result<T> {
+        if operations > SMALL {
+            return self.run(connection, work);
+        }
+        let control = Control::with_memory(self.memory.clone());
+        #[cfg(test)]
+        let control = super::probe::fault::applied_to(control);
+        self.run_here(connection, || work(&control))
     }
 
     /// Runs `work` on the calling thread. Its checkpoints check for interrupts and the time limit.
