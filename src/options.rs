@@ -35,6 +35,8 @@ pub enum Use {
     Evaluate,
     /// `ltr_compare`.
     Compare,
+    /// `ltr_explain` of a document in a source, and `ltr_explain_rank`.
+    Explain,
     /// `ltr_recommend`.
     Recommend,
     /// The metric aggregates.
@@ -56,6 +58,7 @@ impl Use {
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
             Self::Compare => "ltr_compare",
+            Self::Explain => "ltr_explain, ltr_explain_rank",
             Self::Recommend => "ltr_recommend",
             Self::Metric => "metric aggregates",
             Self::PairedTest => "ltr_paired_test",
@@ -94,11 +97,28 @@ pub struct OptionDef {
 const TRAIN: &[Use] = &[Use::Train, Use::Fit];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
-const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare];
-const FINDS_MODELS: &[Use] =
-    &[Use::Train, Use::Update, Use::Import, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
-const ALL_WITH_MODELS: &[Use] =
-    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Recommend];
+const FIT_OR_SCORE: &[Use] =
+    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Explain];
+const FINDS_MODELS: &[Use] = &[
+    Use::Train,
+    Use::Update,
+    Use::Import,
+    Use::Rank,
+    Use::Evaluate,
+    Use::Compare,
+    Use::Explain,
+    Use::Recommend,
+];
+const ALL_WITH_MODELS: &[Use] = &[
+    Use::Train,
+    Use::Fit,
+    Use::Update,
+    Use::Rank,
+    Use::Evaluate,
+    Use::Compare,
+    Use::Explain,
+    Use::Recommend,
+];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Metric];
 const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare];
 const TESTS: &[Use] = &[Use::Compare, Use::PairedTest];
@@ -178,9 +198,9 @@ pub const OPTIONS: &[OptionDef] = &[
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::PairedTest], "value of a query without a relevant document in a mean"),
     def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
-    def("samples", Rule::Integer(100, 1_000_000), "10000", TESTS, "number of random sign patterns or resamples; up to 16 pairs randomization counts all patterns"),
+    def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "of a test: number of random sign patterns or resamples, default 10000; up to 16 pairs randomization counts all patterns; of an explanation: number of random orders of the features, each with its reverse, default 200; up to 12 features all sets are counted"),
     def("confidence", Rule::Between(0.5, 0.9999), "0.95", TESTS, "probability that the interval covers the true difference"),
-    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::Compare, Use::PairedTest], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests"),
+    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::Compare, Use::PairedTest, Use::Explain], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests and explanations"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
     def("max_memory", Rule::Bytes, "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),

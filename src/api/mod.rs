@@ -6,9 +6,9 @@ mod handle;
 mod model;
 mod trainer;
 
-pub use crate::evaluate::{FeatureWeight, Part as Contribution};
+pub use crate::evaluate::FeatureWeight;
 pub use dataset::{Dataset, Document};
 pub use features::Features;
 pub use handle::Control;
-pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
+pub use model::{Contribution, Evaluation, Model, ModelInfo, RankOptions, Ranked};
 pub use trainer::{AlgorithmInfo, Trainer, algorithms};

@@ -8,11 +8,11 @@ use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use crate::arrange::ListConstraint;
 use crate::control;
-use crate::data::{self, Id, QueryValue, RowOrder};
+use crate::data::{self, Id, Matrix, QueryValue, RowOrder, shaped};
 use crate::error::{Error, Result};
 use crate::evaluate::{
-    self, FeatureWeight, Fit, FitCache, PairScorer, Part as Contribution, PointScorer, ScoringJob, Step,
-    constrained_scores, function_for, function_weights, parts, selected_rows,
+    self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Sampling, ScoringJob, Step, Subject,
+    constrained_scores, function_for, function_weights, selected_rows,
 };
 use crate::metric::{Metric, Undefined};
 use crate::model::{self, Key, read_key};
@@ -84,6 +84,19 @@ pub struct Evaluation {
     pub means: Vec<Option<f64>>,
 }
 
+/// What a feature adds to a score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contribution {
+    /// Name of the feature; `"(base)"` for the score of the base.
+    pub feature: String,
+    /// Its value before scaling; `None` for the base.
+    pub value: Option<f64>,
+    /// What it adds. The contributions, with that of the base, add up to the score.
+    pub contribution: f64,
+    /// Standard error of `contribution`; 0 if it is exact.
+    pub standard_error: f64,
+}
+
 /// What a model tells about itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
@@ -93,7 +106,7 @@ pub struct ModelInfo {
     pub features: Vec<String>,
     /// Whether single documents can be scored ([`Model::score`]).
     pub pointwise: bool,
-    /// Whether scores are weighted sums of scaled features ([`Model::weights`], [`Model::explain`]).
+    /// Whether scores are weighted sums of scaled features ([`Model::weights`]).
     pub linear: bool,
     /// Whether the function depends on the query.
     pub query_dependent: bool,
@@ -282,28 +295,53 @@ impl Model {
         PairScorer::new(Arc::clone(&self.inner), function)?.preference(a, b)
     }
 
-    /// The contribution of each feature to the score of one document, for linear models.
+    /// Why one document has its score: the score of the means of the training (`"(base)"`), then the contribution of each
+    /// feature. They add up to the score. Contributions are exact if the model is linear or has at most 12 features; otherwise
+    /// they are Shapley values of random orders of the features.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
     /// use ndarray::array;
     ///
     /// let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0])?;
-    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
-    /// let sum: f64 = model.explain(&[0.5, 1.0], None)?.iter().map(|part| part.contribution).sum();
-    /// assert!((sum - model.score(&[0.5, 1.0], None)?).abs() < 1e-12);
+    /// let model = Trainer::new("rank_svm").option("kernel", "gaussian").option("lambda", 0.1).fit(&data)?;
+    /// let explained = model.explain(&[0.5, 1.0], None)?;
+    /// assert_eq!(explained.iter().map(|part| &part.feature[..]).collect::<Vec<_>>(), ["(base)", "1", "2"]);
+    /// let sum: f64 = explained.iter().map(|part| part.contribution).sum();
+    /// assert!((sum - model.score(&[0.5, 1.0], None)?).abs() < 1e-9);
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`score`](Self::score); a model that is not linear.
+    /// Those of [`score`](Self::score).
     pub fn explain(
         &self,
         features: &[f64],
         query_features: Option<&[QueryValue]>,
     ) -> Result<Vec<Contribution>> {
         let function = self.function(query_features)?;
-        parts(&self.inner, &function, features)
+        self.inner.check_width(features.len())?;
+        self.inner.check_pointwise()?;
+        let document = Matrix::F64(shaped(1, features.len(), features.to_vec()));
+        let sampling = Sampling::default();
+        let found = run(&RankOptions::default(), |control| {
+            let query = (&document, &self.inner.card.means[..]);
+            evaluate::explain(&self.inner, &function, query, Subject::Document(0), sampling, control)
+        })?;
+        let base = Contribution {
+            feature: "(base)".to_owned(),
+            value: None,
+            contribution: found.base,
+            standard_error: 0.0,
+        };
+        let part = |((name, value), found): ((&String, &f64), &evaluate::Contribution)| Contribution {
+            feature: name.clone(),
+            value: Some(*value),
+            contribution: found.value,
+            standard_error: found.standard_error,
+        };
+        let parts = self.inner.card.features.iter().zip(features).zip(&found.contributions).map(part);
+        Ok(std::iter::once(base).chain(parts).collect())
     }
 
     /// The weight of each scaled feature, and of the feature as given, for linear models.

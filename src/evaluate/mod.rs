@@ -1,16 +1,20 @@
 //! Using a model on data: scores, metrics of scores, paired tests of metrics, and contributions of features.
 
 mod arrange;
-mod explain;
+mod contributions;
 mod fit_cache;
+mod function;
 mod measure;
 mod paired;
 mod point;
 mod score;
 
 pub use arrange::{constrained_scores, selected_rows};
-pub use explain::{FeatureWeight, Fit, Part, function_for, function_weights, parts};
+pub use contributions::{
+    Contribution, Explanation, FACTOR_PARTS, Sampling, Subject, explain, explain_factors, feature_means,
+};
 pub use fit_cache::FitCache;
+pub use function::{FeatureWeight, Fit, function_for, function_weights};
 pub use measure::{Evaluation, evaluate};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};

@@ -137,7 +137,7 @@ impl PairScorer {
 }
 
 /// Refuses features of an argument that are not finite.
-fn check_finite<T: Element>(argument: &str, features: &[T]) -> Result<()> {
+pub(super) fn check_finite<T: Element>(argument: &str, features: &[T]) -> Result<()> {
     match features.iter().position(|value| !value.to_f64().is_finite()) {
         None => Ok(()),
         Some(index) => {

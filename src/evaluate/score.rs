@@ -32,6 +32,10 @@ pub struct Scored {
     pub fitted: usize,
     /// Messages for the caller.
     pub warnings: Vec<String>,
+    /// The function of each query; none for a model without features.
+    pub functions: Vec<Arc<Function>>,
+    /// The bytes of the functions.
+    _memory: Reservation,
 }
 
 /// The state of a scoring job.
@@ -58,7 +62,7 @@ pub struct ScoringJob<'a> {
     fitted: usize,
     warnings: Vec<String>,
     /// The bytes of the features and functions of queries.
-    _memory: Reservation,
+    memory: Reservation,
     /// The bytes of the training queries that fits use, reserved before the first fit.
     prepared: Option<Reservation>,
 }
@@ -104,7 +108,7 @@ impl<'a> ScoringJob<'a> {
             seen,
             fitted,
             warnings,
-            _memory: memory,
+            memory,
             prepared: None,
         };
         if let Some(ranker) = model.ranker.as_query_dependent() {
@@ -208,22 +212,22 @@ impl<'a> ScoringJob<'a> {
 
     /// Scores every document by the function of its query.
     fn finish(self, control: &Control) -> Result<Scored> {
-        let Self { model, data, functions, seen, fitted, mut warnings, .. } = self;
+        let Self { model, data, functions, seen, fitted, mut warnings, memory, .. } = self;
         warnings.extend(without_neighbors(model, &functions));
-        let _memory = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
+        let unknown = || Error::Internal("a query has no function".to_owned());
+        let functions: Vec<Arc<Function>> =
+            functions.into_iter().map(|function| function.ok_or_else(unknown)).collect::<Result<_>>()?;
+        let _scoring = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
         let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
         let scorer = model.scorer()?;
         let score_query = |query: usize| {
             control.check()?;
             let (start, end) = (data.offsets[query], data.offsets[query + 1]);
             let documents = Documents { features: &scaled, start, end };
-            let function = functions[query]
-                .as_ref()
-                .ok_or_else(|| Error::Internal(format!("query {query} has no function")))?;
-            scorer.scores(&documents, &function.weights, control)
+            scorer.scores(&documents, &functions[query].weights, control)
         };
         let scores: Vec<Vec<f64>> = parallel::try_map(functions.len(), score_query)?;
-        Scored { scores: scores.concat(), seen, fitted, warnings }
+        Scored { scores: scores.concat(), seen, fitted, warnings, functions, _memory: memory }
             .checked(data, "its features are too large for this model")
     }
 }
@@ -296,5 +300,7 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
     if unknown_items > 0 {
         warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));
     }
-    Scored { scores, seen, fitted: 0, warnings }.checked(data, "the factors of the model are too large")
+    let (functions, _memory) = (Vec::new(), Reservation::default());
+    Scored { scores, seen, fitted: 0, warnings, functions, _memory }
+        .checked(data, "the factors of the model are too large")
 }

@@ -36,9 +36,10 @@ use super::options::{MapOptions, check_diagonal, coefficients, reserve_candidate
 use super::points::Points;
 use super::sample::sample;
 use crate::control::Control;
-use crate::data::Matrix;
+use crate::data::{Documents, Matrix};
 use crate::error::{Error, Result};
 use crate::loss::pair_count;
+use crate::math::dense::dot;
 use crate::math::pivoted::{self, Gram};
 use crate::math::tile::TILE;
 use crate::parallel;
@@ -210,6 +211,42 @@ impl PairMap {
         Ok(sums.into_iter().map(|sum| sum / count as f64).collect())
     }
 
+    /// Mean preferences (1/k) sum_l f(z, x_l) of other documents z over the k documents x_l of a query, given beta.
+    ///
+    /// # Errors
+    /// Those of [`Self::scores`].
+    pub fn scores_in(
+        &self,
+        query: &Documents<'_>,
+        others: &Matrix,
+        coefficients: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        check_coefficients(coefficients.len(), self.dim())?;
+        let (count, width) = (query.len(), self.basis.points().len());
+        let mut columns = self.columns(query.features, query.range(), control)?;
+        let rows = self.columns(others, 0..others.rows(), control)?;
+        let sums: Vec<f64> = if self.kernel().def().factorizes {
+            let v = self.product_weights(&columns, count, coefficients);
+            rows.chunks_exact(width).map(|row| dot(row, &v)).collect()
+        } else {
+            let (mut values, mut other) = (vec![0.0; self.dim()], vec![0.0; self.dim()]);
+            let mut preference = |columns: &[f64], l: usize| {
+                control.check()?;
+                self.preferences(columns, (count, l), &mut values, &mut other);
+                Ok(dot(&values, coefficients))
+            };
+            // Each document in turn is the last one, after those of the query.
+            columns.resize((count + 1) * width, 0.0);
+            let mut sum = |row: &[f64]| {
+                columns[count * width..].copy_from_slice(row);
+                (0..count).map(|l| preference(&columns, l)).sum::<Result<f64>>()
+            };
+            rows.chunks_exact(width).map(&mut sum).collect::<Result<_>>()?
+        };
+        Ok(sums.into_iter().map(|sum| sum / count.max(1) as f64).collect())
+    }
+
     /// As [`super::FeatureMap::negative`].
     pub fn negative(&self) -> f64 {
         self.negative
@@ -261,9 +298,15 @@ impl PairMap {
         out.iter_mut().zip(other).for_each(|(straight, crossed)| *straight -= *crossed);
     }
 
-    /// sum_l f(x_j, x_l) of each document j = E_j.v with v_a += beta_p S_b and v_b -= beta_p S_a for each
-    /// pivot (a, b), S the sum of all E_l.
+    /// sum_l f(x_j, x_l) of each document j = E_j.v.
     fn product_sums(&self, columns: &[f64], count: usize, beta: &[f64]) -> Vec<f64> {
+        let width = self.basis.points().len();
+        let v = self.product_weights(columns, count, beta);
+        (0..count).map(|j| dot(&columns[j * width..(j + 1) * width], &v)).collect()
+    }
+
+    /// v with v_a += beta_p S_b and v_b -= beta_p S_a for each pivot (a, b), S the sum of all E_l.
+    fn product_weights(&self, columns: &[f64], count: usize, beta: &[f64]) -> Vec<f64> {
         let width = self.basis.points().len();
         let row = |j: usize| &columns[j * width..(j + 1) * width];
         let mut sums = vec![0.0; width];
@@ -273,7 +316,7 @@ impl PairMap {
             v[a as usize] += beta * sums[b as usize];
             v[b as usize] -= beta * sums[a as usize];
         }
-        (0..count).map(|j| crate::math::dense::dot(row(j), &v)).collect()
+        v
     }
 
     /// The same sums pair by pair.
@@ -283,7 +326,7 @@ impl PairMap {
             let one = |l: usize| {
                 control.check()?;
                 self.preferences(columns, (j, l), &mut values, &mut other);
-                Ok(crate::math::dense::dot(&values, beta))
+                Ok(dot(&values, beta))
             };
             (j + 1..count).map(one).collect()
         };
@@ -348,7 +391,6 @@ fn sampled_pairs(offsets: &[usize], labels: &[f64], options: &MapOptions) -> Vec
 mod tests {
     use super::*;
     use crate::data::shaped;
-    use crate::math::dense::dot;
 
     const LABELS: [f64; 5] = [2.0, 0.0, 1.0, 2.0, 0.0];
 

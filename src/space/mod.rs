@@ -17,7 +17,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::data::{Dataset, Documents, Matrix, shaped};
+use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result, require};
 use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap};
 use crate::loss::PairWeights;
@@ -95,6 +95,20 @@ pub trait Scorer: Sync {
     /// # Errors
     /// A kernel that is not finite on the documents; an interruption.
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
+
+    /// The functions of single spaces that a function is the sum of.
+    fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>>;
+}
+
+/// A function of one space that is a summand of a score.
+#[derive(Debug, Clone, Copy)]
+pub struct Summand<'a> {
+    /// How it scales documents, in addition to the scaling of the model.
+    pub scaling: Option<&'a Scaling>,
+    /// Its space.
+    pub space: &'a Space,
+    /// Its weights.
+    pub weights: &'a [f64],
 }
 
 /// A space or a sum of spaces.
@@ -380,6 +394,30 @@ impl Space {
         }
     }
 
+    /// Scores that documents would have in place of one document of a query. The other documents of the query stay as they
+    /// are: with the form `ranking`, the score is the mean preference over the documents of `query`.
+    ///
+    /// # Errors
+    /// Those of [`Scorer::scores`].
+    pub fn scores_in(
+        &self,
+        query: &Documents<'_>,
+        replacements: &Matrix,
+        weights: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        let all = Documents { features: replacements, start: 0, end: replacements.rows() };
+        if self.form == Form::Scoring {
+            return self.scores(&all, weights, control);
+        }
+        if let Map::Pairs(map) = &self.map {
+            return map.scores_in(query, replacements, weights, control);
+        }
+        let mean = query.range().map(|row| query.features.row_dot(row, weights)).sum::<f64>()
+            / query.len().max(1) as f64;
+        Ok(all.range().map(|row| replacements.row_dot(row, weights) - mean).collect())
+    }
+
     /// Scores (3.6). They are sums over the documents of the query. The sums run in the order of the features, so the order
     /// of the documents does not change a bit.
     fn ranking_scores<'a>(
@@ -470,6 +508,10 @@ impl Scorer for Space {
 
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
         Ok(self.scores_by(documents, std::iter::once(weights), control)?.concat())
+    }
+
+    fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {
+        vec![Summand { scaling: None, space: self, weights }]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Scorer, Space};
+use super::{Scorer, Space, Summand};
 use crate::control::Control;
 use crate::data::{Documents, Scaling};
 use crate::error::{Result, require};
@@ -75,15 +75,22 @@ impl Scorer for SumSpace {
         let n = documents.len();
         let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
         let mut sums = vec![0.0; n];
-        let mut rest = weights;
-        for Member { scaling, space } in &self.members {
-            let (own, others) = rest.split_at(space.dim());
-            rest = others;
+        for (Member { scaling, space }, summand) in self.members.iter().zip(self.summands(weights)) {
             let scaled = scaling.matrix(features.clone(), &[0, n], control)?;
             let documents = Documents { features: &scaled, start: 0, end: n };
-            let scores = space.scores(&documents, own, control)?;
+            let scores = space.scores(&documents, summand.weights, control)?;
             sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score);
         }
         Ok(sums)
+    }
+
+    fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {
+        let mut rest = weights;
+        let summand = |Member { scaling, space }: &'a Member| {
+            let (weights, others) = rest.split_at(space.dim());
+            rest = others;
+            Summand { scaling: Some(scaling), space, weights }
+        };
+        self.members.iter().map(summand).collect()
     }
 }

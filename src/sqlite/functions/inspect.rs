@@ -1,4 +1,4 @@
-//! Inspection of models (rules 9.1 to 9.5): `ltr_info`, `ltr_weights`, `ltr_explain`, `ltr_neighbors`, `ltr_training_log`.
+//! Inspection of models (rules 9.1, 9.2, 9.4, 9.5): `ltr_info`, `ltr_weights`, `ltr_neighbors`, `ltr_training_log`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::data::QueryValue;
 use crate::error::{Error, Result};
-use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights, parts};
+use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights};
 use crate::fit::Neighbor;
 use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 use crate::smoothing::Target;
@@ -16,7 +16,7 @@ use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, query_values, vector_argument};
+use crate::sqlite::glue::value::{Output, query_values};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
@@ -72,15 +72,19 @@ fn roles(model: &Model) -> Value {
     Value::Object(as_json(columns, (list(&columns.features, &model.card.features), query_features)))
 }
 
-const MODEL: Parameter = Parameter::required("model");
+pub(super) const MODEL: Parameter = Parameter::required("model");
 const QUERY_FEATURES: Parameter = Parameter::optional("query_features");
 
-fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
+pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state, &RunLimits::default())
 }
 
 /// The function of the query with these features.
-fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[QueryValue]>) -> Result<Arc<Function>> {
+pub(super) fn function_of(
+    call: &Call<'_>,
+    handle: &ModelHandle,
+    query: Option<&[QueryValue]>,
+) -> Result<Arc<Function>> {
     let run = |features: &[f64], fit: &Fit<'_>| {
         handle.fetch(call.connection, &[features], &RunLimits::default())?;
         run_fit(call.connection, fit)
@@ -88,7 +92,7 @@ fn function_of(call: &Call<'_>, handle: &ModelHandle, query: Option<&[QueryValue
     function_for(&handle.model, handle.key, query, &call.state.fits, run)
 }
 
-fn optional_query(call: &Call<'_>, index: usize) -> Result<Option<Vec<QueryValue>>> {
+pub(super) fn optional_query(call: &Call<'_>, index: usize) -> Result<Option<Vec<QueryValue>>> {
     match call.argument(index) {
         ValueRef::Null => Ok(None),
         value => query_values("argument 'query_features'", value).map(Some),
@@ -113,32 +117,6 @@ fn weights(call: &Call<'_>) -> Result<OutputRows> {
         std::iter::once(Output::Text(feature)).chain(numbers).collect()
     };
     Ok(ready(function_weights(&handle.model, &function)?.into_iter().map(row).collect()))
-}
-
-/// `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution` that sum to the score.
-pub const EXPLAIN: TableFunction = TableFunction::new(
-    "ltr_explain",
-    &["feature", "value", "contribution"],
-    &[MODEL, Parameter::required("features"), QUERY_FEATURES],
-    explain,
-);
-
-fn explain(call: &Call<'_>) -> Result<OutputRows> {
-    let handle = open_model(call)?;
-    let features = vector_argument("argument 'features'", call.argument(1))?;
-    let query = optional_query(call, 2)?;
-    let function = function_of(call, &handle, query.as_deref())?;
-    let model = &handle.model;
-    let parts = if matches!(call.argument(1), ValueRef::Blob(_)) {
-        let features: Vec<f32> = features.into_iter().map(|value| value as f32).collect();
-        parts(model, &function, &features)?
-    } else {
-        parts(model, &function, &features)?
-    };
-    let row = |part: crate::evaluate::Part| {
-        vec![Output::Text(part.feature), Output::Real(part.value), Output::Real(part.contribution)]
-    };
-    Ok(ready(parts.into_iter().map(row).collect()))
 }
 
 /// `ltr_neighbors(model, query_features)`: rows `query_id, distance, weight` of the training queries used for a new query.

@@ -7,6 +7,7 @@ mod about;
 pub mod aggregate;
 mod compare;
 mod evaluate;
+mod explain;
 mod export;
 mod inspect;
 mod letor;
@@ -49,7 +50,8 @@ pub const TABLES: &[&TableFunction] = &[
     &recommend::RECOMMEND,
     &recommend::FACTORS,
     &inspect::WEIGHTS,
-    &inspect::EXPLAIN,
+    &explain::EXPLAIN,
+    &explain::EXPLAIN_RANK,
     &inspect::NEIGHBORS,
     &inspect::TRAINING_LOG,
     &tables::ALGORITHM_TABLE,

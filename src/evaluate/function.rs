@@ -1,4 +1,4 @@
-//! How a score is computed: the function of a query, its weights, and the contribution of each feature.
+//! How a score is computed: the function of a query and its weights.
 
 use std::sync::Arc;
 
@@ -6,21 +6,9 @@ use super::fit_cache::FitCache;
 use crate::control::Control;
 use crate::data::{QueryFeatureKind, QueryValue};
 use crate::error::{Error, Result};
-use crate::math::dense::Element;
 use crate::model::{Key, Linear, Model, Ranker};
 use crate::smoothing::Target;
 use crate::space::Function;
-
-/// The contribution of one feature to a score.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    /// Name of the scaled feature.
-    pub feature: String,
-    /// Its value before scaling.
-    pub value: f64,
-    /// Weight times scaled value; the contributions sum to the score.
-    pub contribution: f64,
-}
 
 /// The fit of one function.
 pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
@@ -118,29 +106,4 @@ fn check_linear(model: &Model) -> Result<()> {
     }
     let problem = "the model's functions are not linear in one set of scaled features, so its scores are no weighted sums of them";
     Err(Error::Unsupported(problem.to_owned()))
-}
-
-/// The contributions to the score of one document with these features, which are not scaled yet.
-///
-/// Scaled features are rounded to the type of the source, as in the score.
-///
-/// # Errors
-/// A model that is not pointwise or not linear; a number of features that differs from the training; a contribution that
-/// is not finite.
-pub fn parts<T: Element>(model: &Model, function: &Function, features: &[T]) -> Result<Vec<Part>> {
-    model.check_width(features.len())?;
-    model.check_pointwise()?;
-    check_linear(model)?;
-    let part = |(index, (name, value)): (usize, (&String, &T))| {
-        let value = value.to_f64();
-        let scaled = T::from_f64(model.scaling.value(index, value)).to_f64();
-        let contribution = scaled * function.weights[index];
-        if contribution.is_finite() {
-            return Ok(Part { feature: name.clone(), value, contribution });
-        }
-        Err(Error::Data(format!(
-            "the contribution of feature \"{name}\" with the value {value:e} is beyond the range of numbers"
-        )))
-    };
-    model.card.features.iter().zip(features).enumerate().map(part).collect()
 }

@@ -1,0 +1,147 @@
+//! What features add to a score: in a coalition, its features have the values of the document and all others those of the base.
+
+use super::shapley::Game;
+use crate::control::Control;
+use crate::data::{Documents, Matrix, shaped};
+use crate::error::Result;
+use crate::model::Model;
+use crate::space::{Function, Scorer, Space};
+
+/// A summand of the score, and the documents of a query in its scaled features.
+pub(super) struct Part<'a> {
+    space: &'a Space,
+    weights: &'a [f64],
+    /// The documents of the query, and the base in the last row.
+    scaled: Matrix,
+    /// Scaled features of each explained document.
+    documents: Vec<Vec<f64>>,
+    /// Scaled features of the base.
+    base: Vec<f64>,
+}
+
+/// Documents and the signs of their scores, for a function that is a sum of parts.
+pub(super) struct Parts<'a> {
+    /// Number of features.
+    n: usize,
+    signs: &'a [f64],
+    parts: Vec<Part<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    /// `rows`: documents of a query and the base, before scaling. `explained`: rows of documents; `signs`: of their scores.
+    pub(super) fn new(
+        model: &'a Model,
+        function: &'a Function,
+        rows: &Matrix,
+        (explained, signs): (&[usize], &'a [f64]),
+        control: &Control,
+    ) -> Result<Self> {
+        let count = rows.rows();
+        let scaled = model.scaling.matrix(rows.clone(), &[0, count], control)?;
+        let mut parts = Vec::new();
+        for summand in model.scorer()?.summands(&function.weights) {
+            let scaled = match summand.scaling {
+                None => scaled.clone(),
+                Some(scaling) => scaling.matrix(scaled.clone(), &[0, count], control)?,
+            };
+            let documents = explained.iter().map(|row| scaled.row_f64(*row)).collect();
+            let base = scaled.row_f64(count - 1);
+            let (space, weights) = (summand.space, summand.weights);
+            parts.push(Part { space, weights, scaled, documents, base });
+        }
+        Ok(Self { n: rows.columns(), signs, parts })
+    }
+
+    /// Features that differ between the base and a document.
+    pub(super) fn differing(&self) -> Vec<usize> {
+        (0..self.n).filter(|feature| self.parts.iter().any(|part| part.differs(self.n, *feature))).collect()
+    }
+
+    /// The signed sum of the scores of the base.
+    pub(super) fn base(&self, control: &Control) -> Result<f64> {
+        let signs: f64 = self.signs.iter().sum();
+        let mut sum = 0.0;
+        for part in &self.parts {
+            sum += signs * part.scores(part.base.clone(), control)?.iter().sum::<f64>();
+        }
+        Ok(sum)
+    }
+
+    /// What each feature adds in the linear parts.
+    pub(super) fn linear(&self) -> Vec<f64> {
+        let mut added = vec![0.0; self.n];
+        for part in self.parts.iter().filter(|part| part.space.is_linear()) {
+            for (sign, document) in self.signs.iter().zip(&part.documents) {
+                for (column, (x, base)) in document.iter().zip(&part.base).enumerate() {
+                    // Equal values add nothing, whatever their size.
+                    if x.to_bits() != base.to_bits() {
+                        added[column % self.n] += sign * part.weights[column] * (x - base);
+                    }
+                }
+            }
+        }
+        added
+    }
+
+    /// The parts that are not linear, as a game of these features.
+    pub(super) fn game<'b>(&'b self, players: &'b [usize]) -> Option<FeatureGame<'b>> {
+        let parts: Vec<&Part<'_>> = self.parts.iter().filter(|part| !part.space.is_linear()).collect();
+        (!parts.is_empty()).then_some(FeatureGame { n: self.n, signs: self.signs, parts, players })
+    }
+}
+
+impl Part<'_> {
+    /// Scores of documents with these scaled features, row-major, in place of a document of the query.
+    fn scores(&self, rows: Vec<f64>, control: &Control) -> Result<Vec<f64>> {
+        let width = self.base.len();
+        let rows = Matrix::F64(shaped(rows.len() / width.max(1), width, rows));
+        let query = Documents { features: &self.scaled, start: 0, end: self.scaled.rows() - 1 };
+        self.space.scores_in(&query, &rows, self.weights, control)
+    }
+
+    fn differs(&self, n: usize, feature: usize) -> bool {
+        let columns = || (feature..self.base.len()).step_by(n);
+        self.documents.iter().any(|document| columns().any(|column| document[column] != self.base[column]))
+    }
+}
+
+/// Features as players.
+pub(super) struct FeatureGame<'a> {
+    n: usize,
+    signs: &'a [f64],
+    parts: Vec<&'a Part<'a>>,
+    players: &'a [usize],
+}
+
+impl Game for FeatureGame<'_> {
+    fn players(&self) -> usize {
+        self.players.len()
+    }
+
+    fn numbers(&self) -> usize {
+        self.parts.iter().map(|part| part.base.len() + part.space.dim()).max().unwrap_or(0)
+    }
+
+    fn values(&self, members: &[bool], control: &Control) -> Result<Vec<f64>> {
+        let coalitions = members.chunks_exact(self.players.len());
+        let mut values = vec![0.0; coalitions.len()];
+        for part in &self.parts {
+            for (sign, document) in self.signs.iter().zip(&part.documents) {
+                let mut rows = Vec::with_capacity(values.len() * part.base.len());
+                for members in coalitions.clone() {
+                    let start = rows.len();
+                    rows.extend_from_slice(&part.base);
+                    for (&feature, _) in self.players.iter().zip(members).filter(|(_, is_member)| **is_member)
+                    {
+                        for column in (feature..part.base.len()).step_by(self.n) {
+                            rows[start + column] = document[column];
+                        }
+                    }
+                }
+                let scores = part.scores(rows, control)?;
+                values.iter_mut().zip(scores).for_each(|(value, score)| *value += sign * score);
+            }
+        }
+        Ok(values)
+    }
+}

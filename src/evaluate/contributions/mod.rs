@@ -1,0 +1,144 @@
+//! The contribution of each feature to a score, or to the difference of two scores.
+//!
+//! The contributions and the score of a base add up to the score. They are the Shapley values of the features: the value of a
+//! set of features is the score of a document that has these features of the document and all others of the base. Features are
+//! replaced after scaling. The other documents of the query and its function stay as they are. Parts of a score that are linear
+//! in scaled features are additive, so that their contributions are exact: weight times difference to the base.
+
+mod game;
+mod shapley;
+
+pub use shapley::Sampling;
+
+use super::point::check_finite;
+use crate::control::Control;
+use crate::data::{Id, Matrix};
+use crate::error::{Error, Result};
+use crate::memory::matrix_bytes;
+use crate::model::{Factored, Model, User};
+use crate::space::Function;
+use game::Parts;
+
+/// The contribution of one feature.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Contribution {
+    /// What the feature adds.
+    pub value: f64,
+    /// Standard error of `value`; 0 if it is exact.
+    pub standard_error: f64,
+}
+
+/// Why a document has its score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The score of the base. Base and contributions add up to the score.
+    pub base: f64,
+    /// One per feature.
+    pub contributions: Vec<Contribution>,
+}
+
+/// What is explained. Rows are those of the documents of the query, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The score of a document.
+    Document(usize),
+    /// The score of the first document minus that of the second; the base is 0.
+    Difference(usize, usize),
+}
+
+/// The mean of each feature over the documents of a query.
+pub fn feature_means(query: &Matrix) -> Vec<f64> {
+    let n = query.rows();
+    let mean = |column: usize| {
+        let values = || (0..n).map(|row| query.at(row, column));
+        // Rounding must not move the mean out of the range: the scaling of a query depends on the range.
+        let (low, high) =
+            values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        values().map(|x| x / n as f64).sum::<f64>().max(low).min(high)
+    };
+    (0..query.columns()).map(mean).collect()
+}
+
+/// Explains scores by the function of a query.
+///
+/// `query`: the documents of the query before scaling, shape (documents, features). `base`: a value per feature. A model that
+/// scores single documents takes a single document, with the means of the training as the base.
+///
+/// # Errors
+/// A number of features that differs from the training; features that are not finite; a contribution that is not finite; an
+/// interruption; too much memory.
+pub fn explain(
+    model: &Model,
+    function: &Function,
+    (query, base): (&Matrix, &[f64]),
+    subject: Subject,
+    sampling: Sampling,
+    control: &Control,
+) -> Result<Explanation> {
+    model.check_width(query.columns())?;
+    let (explained, signs): (&[usize], &[f64]) = match subject {
+        Subject::Document(row) => (&[row], &[1.0]),
+        Subject::Difference(a, b) => (&[a, b], &[1.0, -1.0]),
+    };
+    for row in explained {
+        check_finite("argument 'features'", &query.row_f64(*row))?;
+    }
+    // 1. The documents and the base, scaled together.
+    let (rows, n) = (query.rows() + 1, query.columns());
+    let scorer = model.scorer()?;
+    let copies = 2 + 2 * scorer.summands(&function.weights).len();
+    let what = format_args!("explaining a score among {} documents", query.rows());
+    let bytes = matrix_bytes(rows, 2 * n).saturating_mul(copies as u64);
+    let _memory = control.reserve(bytes, what, "give fewer documents")?;
+    let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
+    let parts = Parts::new(model, function, &query.like(rows, n, values), (explained, signs), control)?;
+    // 2. Linear parts are exact.
+    let added = parts.linear().into_iter();
+    let mut contributions: Vec<Contribution> =
+        added.map(|value| Contribution { value, standard_error: 0.0 }).collect();
+    // 3. Other parts.
+    let players = parts.differing();
+    if let Some(game) = parts.game(&players) {
+        for (player, found) in players.iter().zip(shapley::values(&game, sampling, control)?) {
+            contributions[*player].value += found.value;
+            contributions[*player].standard_error = found.standard_error;
+        }
+    }
+    check_contributions(model, query, explained[0], &contributions)?;
+    let base = parts.base(control)?;
+    if !base.is_finite() {
+        return Err(Error::Data("the score of the base is beyond the range of numbers".to_owned()));
+    }
+    Ok(Explanation { base, contributions })
+}
+
+fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contribution]) -> Result<()> {
+    let Some(index) = found.iter().position(|found| !found.value.is_finite()) else { return Ok(()) };
+    let (feature, value) = (&model.card.features[index], query.at(row, index));
+    Err(Error::Data(format!(
+        "the contribution of feature \"{feature}\" with the value {value:e} is beyond the range of numbers"
+    )))
+}
+
+/// Names of the contributions to the score of an item by factors.
+pub const FACTOR_PARTS: [&str; 2] = ["(bias)", "(factors)"];
+
+/// Explains scores of items for a user, by biases and factors. The base is the mean score of these items.
+pub fn explain_factors(factored: &Factored, user: &Id, items: &[Id], subject: Subject) -> Explanation {
+    let user = factored.user(user);
+    let nobody = User { factors: vec![0.0; factored.factors.rank], rated: Vec::new() };
+    let parts = |id: &Id| {
+        let item = factored.item_index(id);
+        let bias = factored.score(&nobody, item);
+        [bias, factored.score(&user, item) - bias]
+    };
+    let all: Vec<[f64; 2]> = items.iter().map(parts).collect();
+    let mean = |part: usize| all.iter().map(|parts| parts[part]).sum::<f64>() / all.len().max(1) as f64;
+    let (base, minuend, subtrahend) = match subject {
+        Subject::Document(row) => (mean(0) + mean(1), all[row], [mean(0), mean(1)]),
+        Subject::Difference(a, b) => (0.0, all[a], all[b]),
+    };
+    let contribution =
+        |part: usize| Contribution { value: minuend[part] - subtrahend[part], standard_error: 0.0 };
+    Explanation { base, contributions: vec![contribution(0), contribution(1)] }
+}

@@ -1,0 +1,254 @@
+//! Shapley values (Shapley 1953): the mean over all orders of players of what a player adds to those before it.
+//!
+//! Up to [`MOST_ENUMERATED`] players all coalitions are evaluated, and the values are exact. Otherwise orders are drawn at random,
+//! each with its reverse (Castro, Gomez and Tejada 2009; Strumbelj and Kononenko 2014; antithetic pairs as in Mitchell, Cooper,
+//! Frank and Holmes 2022). Sums run in a fixed order, so a seed gives the same bits on any number of threads.
+
+use crate::control::{Control, Ticks};
+use crate::error::Result;
+use crate::math::random::Random;
+use crate::memory::{bytes_of, matrix_bytes};
+use crate::parallel;
+
+/// Most players whose coalitions are all evaluated.
+pub(super) const MOST_ENUMERATED: usize = 12;
+
+/// Numbers of a chunk of coalitions that are evaluated together.
+const CHUNK: usize = 1 << 14;
+
+/// A value of coalitions.
+pub(super) trait Game: Sync {
+    /// Number of players, n.
+    fn players(&self) -> usize;
+
+    /// Numbers that are in memory for each coalition that is evaluated.
+    fn numbers(&self) -> usize;
+
+    /// The values of some coalitions. `members`: shape `(coalitions, n)`, row-major, whether each player is a member.
+    fn values(&self, members: &[bool], control: &Control) -> Result<Vec<f64>>;
+}
+
+/// How Shapley values are estimated if there are too many players for exact values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampling {
+    /// Number of random orders, each beside its reverse; at least 2.
+    pub pairs: usize,
+    /// Seed of the random orders.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { pairs: 200, seed: 0 }
+    }
+}
+
+/// A Shapley value.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Shapley {
+    /// The value, or an estimate of it.
+    pub(super) value: f64,
+    /// Standard error of the estimate; 0 for an exact value.
+    pub(super) standard_error: f64,
+}
+
+/// The Shapley value of each player. They add up to the value of all players minus that of none.
+///
+/// # Errors
+/// Those of the game; an interruption; too much memory.
+pub(super) fn values(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
+    match game.players() {
+        0 => Ok(Vec::new()),
+        n if n <= MOST_ENUMERATED => enumerated(game, control),
+        _ => sampled(game, sampling, control),
+    }
+}
+
+/// Coalitions in a chunk.
+fn together(game: &dyn Game) -> usize {
+    (CHUNK / game.numbers().max(1)).clamp(4, 1024)
+}
+
+/// Reserves the bytes of the chunks that all threads evaluate, and of this many numbers.
+fn reserve(game: &dyn Game, numbers: usize, control: &Control) -> Result<crate::memory::Reservation> {
+    let chunk =
+        matrix_bytes(together(game), game.numbers() + 1) + bytes_of::<bool>(together(game) * game.players());
+    let bytes =
+        chunk.saturating_mul(rayon::current_num_threads() as u64).saturating_add(bytes_of::<f64>(numbers));
+    let what = format_args!("the contributions of {} features", game.players());
+    control.reserve(bytes, what, "explain with fewer 'samples' or 'threads'")
+}
+
+/// Exact values: v of all 2^n coalitions.
+pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Shapley>> {
+    let n = game.players();
+    let (coalitions, together) = (1_usize << n, together(game));
+    let _memory = reserve(game, coalitions, control)?;
+    // 1. The values. Player i is in coalition c if bit i of c is set.
+    let chunk = |number: usize| {
+        let chunk = number * together..((number + 1) * together).min(coalitions);
+        let members: Vec<bool> = chunk.flat_map(|c| (0..n).map(move |player| c >> player & 1 == 1)).collect();
+        game.values(&members, control)
+    };
+    let v = parallel::try_map(coalitions.div_ceil(together), chunk)?.concat();
+    // 2. The weight of a coalition of s others: s! (n - 1 - s)! / n!, as 1 / (n C(n - 1, s)).
+    let mut weights = vec![1.0 / n as f64; n];
+    for s in 1..n {
+        weights[s] = weights[s - 1] * s as f64 / (n - s) as f64;
+    }
+    // 3. What each player adds.
+    let mut ticks = Ticks::default();
+    let mut value = |player: usize| {
+        let without = (0..coalitions).filter(|c| c >> player & 1 == 0);
+        let adds = without.map(|c| {
+            ticks.add(4);
+            weights[c.count_ones() as usize] * (v[c | 1 << player] - v[c])
+        });
+        Shapley { value: adds.sum(), standard_error: 0.0 }
+    };
+    Ok((0..n).map(&mut value).collect())
+}
+
+/// Means over random orders and their reverses.
+pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
+    let (n, pairs) = (game.players(), sampling.pairs.max(2));
+    let _memory = reserve(game, n.saturating_mul(pairs + 4), control)?;
+    // 1. What each player adds, as the mean of an order and its reverse: shape (pairs, n).
+    let ends: Vec<bool> = [false, true].into_iter().flat_map(|is_member| vec![is_member; n]).collect();
+    let ends = game.values(&ends, control)?;
+    let mut random = Random::new(sampling.seed);
+    let seeds: Vec<u64> = (0..pairs).map(|_| random.bits()).collect();
+    control.expect(pairs);
+    let added = parallel::try_map(pairs, |pair| {
+        let mut order: Vec<usize> = (0..n).collect();
+        Random::new(seeds[pair]).shuffle(&mut order);
+        let mut added = vec![0.0; n];
+        for _ in 0..2 {
+            add_along(game, &order, [ends[0], ends[1]], &mut added, control)?;
+            order.reverse();
+        }
+        control.step();
+        Ok(added)
+    })?;
+    // 2. Means and their standard errors.
+    let mean = |player: usize| added.iter().map(|added| added[player]).sum::<f64>() / pairs as f64;
+    let estimate = |player: usize| {
+        let value = mean(player);
+        let squares: f64 = added.iter().map(|added| (added[player] - value).powi(2)).sum();
+        let variance = squares / (pairs as f64 * (pairs - 1) as f64);
+        Shapley { value, standard_error: variance.sqrt() }
+    };
+    Ok((0..n).map(estimate).collect())
+}
+
+/// Adds half of what each player adds in one order. `ends`: the values of no and of all players.
+fn add_along(
+    game: &dyn Game,
+    order: &[usize],
+    ends: [f64; 2],
+    added: &mut [f64],
+    control: &Control,
+) -> Result<()> {
+    let (n, together) = (order.len(), together(game));
+    let mut current = vec![false; n];
+    let mut before = ends[0];
+    for chunk in order.chunks(together) {
+        control.check()?;
+        let mut members = Vec::with_capacity(chunk.len() * n);
+        for &player in chunk {
+            current[player] = true;
+            members.extend_from_slice(&current);
+        }
+        let values = game.values(&members, control)?;
+        for (&player, value) in chunk.iter().zip(values) {
+            added[player] += 0.5 * (value - before);
+            before = value;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// v(S) = (sum of a_i over S)^2 + product of b_i over S.
+    struct Example {
+        a: Vec<f64>,
+        b: Vec<f64>,
+    }
+
+    impl Game for Example {
+        fn players(&self) -> usize {
+            self.a.len()
+        }
+
+        fn numbers(&self) -> usize {
+            // Small chunks.
+            CHUNK / 7
+        }
+
+        fn values(&self, members: &[bool], _: &Control) -> Result<Vec<f64>> {
+            let value = |members: &[bool]| {
+                let of = |values: &[f64], neutral: f64| -> Vec<f64> {
+                    values
+                        .iter()
+                        .zip(members)
+                        .map(|(x, is_member)| if *is_member { *x } else { neutral })
+                        .collect()
+                };
+                of(&self.a, 0.0).iter().sum::<f64>().powi(2) + of(&self.b, 1.0).iter().product::<f64>()
+            };
+            Ok(members.chunks_exact(self.players()).map(value).collect())
+        }
+    }
+
+    fn example(n: usize) -> Example {
+        let wave = |i: usize, f: f64| (i as f64 * f).sin();
+        Example {
+            a: (0..n).map(|i| wave(i + 1, 1.3)).collect(),
+            b: (0..n).map(|i| 1.0 + wave(i + 1, 0.7)).collect(),
+        }
+    }
+
+    #[test]
+    fn values_of_a_squared_sum_are_known() {
+        let game = Example { b: vec![1.0; 5], ..example(5) };
+        let sum: f64 = game.a.iter().sum();
+        let found = enumerated(&game, &Control::default()).unwrap();
+        for (a, found) in game.a.iter().zip(found) {
+            assert!((found.value - a * sum).abs() < 1e-12 && found.standard_error <= 0.0, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn sampled_values_are_within_their_stated_errors() {
+        let (game, control) = (example(10), Control::default());
+        let exact = enumerated(&game, &control).unwrap();
+        let [mut squares, mut count] = [0.0, 0.0];
+        for seed in 0..40 {
+            let found = sampled(&game, Sampling { pairs: 200, seed }, &control).unwrap();
+            let sum = |values: &[Shapley]| values.iter().map(|value| value.value).sum::<f64>();
+            assert!((sum(&found) - sum(&exact)).abs() < 1e-12);
+            for (found, exact) in found.iter().zip(&exact) {
+                let errors = (found.value - exact.value) / found.standard_error;
+                assert!(errors.abs() < 4.5, "{found:?}, exact {exact:?}");
+                squares += errors * errors;
+                count += 1.0;
+            }
+        }
+        let spread: f64 = (squares / count as f64).sqrt();
+        assert!((0.85..1.15).contains(&spread), "errors are {spread} standard errors");
+    }
+
+    #[test]
+    fn the_bits_do_not_depend_on_threads() {
+        let of = |threads: usize, n: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| values(&example(n), Sampling { pairs: 9, seed: 3 }, &Control::default()).unwrap())
+        };
+        for n in [0, 1, 11, 30] {
+            assert_eq!(of(1, n), of(4, n), "{n}");
+        }
+    }
+}

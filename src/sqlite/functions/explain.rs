@@ -1,0 +1,241 @@
+//! Why a document has its score, and why it stands above another one.
+//!
+//! Rules (docs/reference/rules.md, 9):
+//! * 9.3: `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution, standard_error`. The first row,
+//!   `(base)`, is the score of the means of the training. The contributions add up to the score.
+//! * 9.8: `ltr_explain(model, source, query, doc [, options])` explains every model; the base has the means of the query.
+//! * 9.9: `ltr_explain_rank(model, source, query, doc_a, doc_b [, options])`: rows `feature, value_a, value_b, contribution,
+//!   standard_error` add up to the difference of the scores.
+
+use std::sync::Arc;
+
+use rusqlite::types::ValueRef;
+
+use super::inspect::{MODEL, function_of, open_model, optional_query};
+use super::ranking_call::RankingCall;
+use crate::data::{Dataset, Id, Matrix, shaped};
+use crate::error::{Error, Result, shorten};
+use crate::evaluate::{
+    Contribution, Explanation, FACTOR_PARTS, Sampling, Subject, explain, explain_factors, feature_means,
+    selected_rows,
+};
+use crate::model::{Model, Ranker};
+use crate::options::{self, Use};
+use crate::space::Function;
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, vector_argument};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::source::reader::{ReadSpec, SourceRows};
+
+/// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
+pub const EXPLAIN: TableFunction = TableFunction::new(
+    "ltr_explain",
+    &["feature", "value", "contribution", "standard_error"],
+    &[
+        MODEL,
+        Parameter::required("features"),
+        Parameter::optional("query_features"),
+        Parameter::optional("doc"),
+        Parameter::optional("options"),
+    ],
+    explain_score,
+);
+
+/// The definition of `ltr_explain_rank`.
+pub const EXPLAIN_RANK: TableFunction = TableFunction::new(
+    "ltr_explain_rank",
+    &["feature", "value_a", "value_b", "contribution", "standard_error"],
+    &[
+        MODEL,
+        Parameter::required("source"),
+        Parameter::required("query"),
+        Parameter::required("doc_a"),
+        Parameter::required("doc_b"),
+        Parameter::optional("options"),
+    ],
+    explain_rank,
+);
+
+/// The way out for models that need all documents of a query.
+const IN_SOURCE: &str = "use ltr_explain(model, source, query, doc)";
+
+fn explain_score(call: &Call<'_>) -> Result<OutputRows> {
+    if call.arguments[3].is_none() {
+        if call.arguments[4].is_some() {
+            return Err(Error::Unsupported(format!("argument 'doc' is missing; {IN_SOURCE}")));
+        }
+        return explain_vector(call).map_err(|error| match error {
+            Error::NotPointwise(reason) => Error::Unsupported(format!("{reason}; {IN_SOURCE}")),
+            other => other,
+        });
+    }
+    let Explained { names, values, found } = explain_documents(call, &["doc"])?;
+    let base = row("(base)", [Output::Null], &Contribution { value: found.base, standard_error: 0.0 });
+    let rows = names.iter().zip(&found.contributions).enumerate();
+    let rows = rows.map(|(index, (name, part))| row(name, [value_of(&values[0], index)], part));
+    Ok(ready(std::iter::once(base).chain(rows).collect()))
+}
+
+/// Explains the score of a vector.
+fn explain_vector(call: &Call<'_>) -> Result<OutputRows> {
+    let handle = open_model(call)?;
+    handle.model.scorer()?;
+    let features = vector_argument("argument 'features'", call.argument(1))?;
+    let query = optional_query(call, 2)?;
+    let function = function_of(call, &handle, query.as_deref())?;
+    let model = &handle.model;
+    model.check_width(features.len())?;
+    model.check_pointwise()?;
+    let n = features.len();
+    let document = match call.argument(1) {
+        ValueRef::Blob(_) => Matrix::F32(shaped(1, n, features.iter().map(|value| *value as f32).collect())),
+        _ => Matrix::F64(shaped(1, n, features.clone())),
+    };
+    let found = RunLimits::default().run(call.connection, |control| {
+        let query = (&document, &model.card.means[..]);
+        explain(model, &function, query, Subject::Document(0), Sampling::default(), control)
+    })?;
+    let base = row("(base)", [Output::Null], &Contribution { value: found.base, standard_error: 0.0 });
+    let rows = model.card.features.iter().zip(features).zip(&found.contributions);
+    let rows = rows.map(|((name, value), part)| row(name, [Output::Real(value)], part));
+    Ok(ready(std::iter::once(base).chain(rows).collect()))
+}
+
+fn explain_rank(call: &Call<'_>) -> Result<OutputRows> {
+    let Explained { names, values, found } = explain_documents(call, &["doc_a", "doc_b"])?;
+    let rows = names.iter().zip(&found.contributions).enumerate();
+    let rows = rows.map(|(index, (name, part))| {
+        row(name, [value_of(&values[0], index), value_of(&values[1], index)], part)
+    });
+    Ok(ready(rows.collect()))
+}
+
+fn row<const N: usize>(name: &str, values: [Output; N], part: &Contribution) -> Vec<Output> {
+    let numbers = [Output::Real(part.value), Output::Real(part.standard_error)];
+    std::iter::once(Output::Text(name.to_owned())).chain(values).chain(numbers).collect()
+}
+
+/// The value of a feature; NULL for parts of a score without features.
+fn value_of(values: &[f64], index: usize) -> Output {
+    Output::from(values.get(index).copied())
+}
+
+/// An explanation of documents of a source.
+struct Explained {
+    /// Names of the contributions.
+    names: Vec<String>,
+    /// Features of each document before scaling; empty without features.
+    values: Vec<Vec<f64>>,
+    found: Explanation,
+}
+
+/// Explains the documents of a source that the arguments from the fourth on name; `parameters`: their names.
+fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
+    let options = optional_text("argument 'options'", call.arguments[3 + parameters.len()])?;
+    let options = options::parse(options.as_deref(), Use::Explain)?;
+    let limits = RunLimits::new(&options);
+    let request = RankingCall::of(call, call.argument(0), call.argument(1), options, limits)?;
+    request.limits.run_here(call.connection, || explain_rows(call, &request, parameters))
+}
+
+fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> Result<Explained> {
+    let model = &request.handle.model;
+    // 1. The documents of the query.
+    let only = Some(id_of(call.argument(2))).filter(|id| *id != Id::Null);
+    let all = ReadSpec::ranked(model, request.constraint()?);
+    let spec = ReadSpec { only: only.as_ref(), query: only.is_some(), ..all };
+    let SourceRows { data, read_report: _memory, .. } = request.read_source(call, spec)?;
+    check_query(request, &data, call.argument(2))?;
+    // 2. Their scores, and the function of the query.
+    let scored = request.scored(call, &data)?;
+    let explained = parameters.iter().enumerate().map(|(number, parameter)| {
+        let document = Document { data: &data, scores: &scored.scores, id: call.argument(3 + number) };
+        document.row(request, parameter)
+    });
+    let explained: Vec<usize> = explained.collect::<Result<_>>()?;
+    let subject = match explained[..] {
+        [a, b] => Subject::Difference(a, b),
+        _ => Subject::Document(explained[0]),
+    };
+    // 3. Contributions.
+    call.state.set_warnings(scored.warnings);
+    if let Ranker::Factored(factored) = &model.ranker {
+        let found = explain_factors(factored, &data.query_ids[0], &data.doc_ids, subject);
+        let names = FACTOR_PARTS.map(str::to_owned).to_vec();
+        return Ok(Explained { names, values: vec![Vec::new(); explained.len()], found });
+    }
+    let function = scored.functions.first();
+    let function = function.ok_or_else(|| Error::Internal("a query without a function".to_owned()))?;
+    let found = contributions(call, request, model, function, &data, subject)?;
+    let values = explained.iter().map(|row| data.features.row_f64(*row)).collect();
+    Ok(Explained { names: model.card.features.clone(), values, found })
+}
+
+fn contributions(
+    call: &Call<'_>,
+    request: &RankingCall,
+    model: &Model,
+    function: &Arc<Function>,
+    data: &Dataset,
+    subject: Subject,
+) -> Result<Explanation> {
+    let default = Sampling::default();
+    let sampling = Sampling {
+        pairs: request.options.count("samples").unwrap_or(default.pairs),
+        seed: request.options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
+    };
+    let means = feature_means(&data.features);
+    request.limits.run(call.connection, |control| {
+        explain(model, function, (&data.features, &means), subject, sampling, control)
+    })
+}
+
+/// Refuses rows of no query, or of several.
+fn check_query(request: &RankingCall, data: &Dataset, query: ValueRef<'_>) -> Result<()> {
+    match (data.n_queries(), query) {
+        (0, ValueRef::Null) => Err(request.source.error("0 rows; there is nothing to explain")),
+        (0, query) => Err(request.source.error(format!("query {}: 0 rows", describe(query)))),
+        (1, _) => Ok(()),
+        (n, _) => {
+            let problem = format!("{n} queries; give the id of one as the argument 'query'");
+            Err(request.source.error(problem))
+        }
+    }
+}
+
+/// A document to find in a query.
+struct Document<'a> {
+    data: &'a Dataset,
+    scores: &'a [f64],
+    id: ValueRef<'a>,
+}
+
+impl Document<'_> {
+    /// Its row. A document with a row for each slot has the row that ranks.
+    fn row(&self, request: &RankingCall, parameter: &str) -> Result<usize> {
+        let (data, id) = (self.data, id_of(self.id));
+        let rows: Vec<usize> = (0..data.n_docs()).filter(|row| data.doc_ids[*row] == id).collect();
+        match rows[..] {
+            [row] => return Ok(row),
+            [] => {
+                let known: Vec<String> = data.doc_ids.iter().take(20).map(ToString::to_string).collect();
+                let allowed =
+                    format!("a document of query {}: {}", data.query_ids[0], shorten(&known.join(", ")));
+                return Err(Error::value(format!("argument '{parameter}'"), describe(self.id), allowed));
+            }
+            _ => {}
+        }
+        let constraint = request.constraint()?;
+        let shown = selected_rows(data, 0, self.scores, constraint, 1)?;
+        let shown: Vec<usize> = shown.into_iter().filter(|row| rows.contains(row)).collect();
+        match shown[..] {
+            [row] => Ok(row),
+            _ => Err(request.source.error(format!(
+                "document {} has {} rows in query {}; an explanation needs one",
+                data.doc_ids[rows[0]],
+                rows.len(),
+                data.query_ids[0]
+            ))),
+        }
+    }
+}
