@@ -37,6 +37,8 @@ pub enum Use {
     Compare,
     /// `ltr_explain` of a document in a source, and `ltr_explain_rank`.
     Explain,
+    /// `ltr_importance`.
+    Importance,
     /// `ltr_recommend`.
     Recommend,
     /// The metric aggregates.
@@ -59,6 +61,7 @@ impl Use {
             Self::Evaluate => "ltr_evaluate",
             Self::Compare => "ltr_compare",
             Self::Explain => "ltr_explain, ltr_explain_rank",
+            Self::Importance => "ltr_importance",
             Self::Recommend => "ltr_recommend",
             Self::Metric => "metric aggregates",
             Self::PairedTest => "ltr_paired_test",
@@ -97,18 +100,8 @@ pub struct OptionDef {
 const TRAIN: &[Use] = &[Use::Train, Use::Fit];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
-const FIT_OR_SCORE: &[Use] =
-    &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Explain];
-const FINDS_MODELS: &[Use] = &[
-    Use::Train,
-    Use::Update,
-    Use::Import,
-    Use::Rank,
-    Use::Evaluate,
-    Use::Compare,
-    Use::Explain,
-    Use::Recommend,
-];
+const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Explain, Use::Importance];
+const FINDS_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import, Use::Rank, Use::Evaluate, Use::Compare, Use::Explain, Use::Importance, Use::Recommend];
 const ALL_WITH_MODELS: &[Use] = &[
     Use::Train,
     Use::Fit,
@@ -117,10 +110,12 @@ const ALL_WITH_MODELS: &[Use] = &[
     Use::Evaluate,
     Use::Compare,
     Use::Explain,
+    Use::Importance,
     Use::Recommend,
 ];
-const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Metric];
-const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare];
+const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
+const MEASURES_OF_MODELS: &[Use] =
+    &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Importance];
 const TESTS: &[Use] = &[Use::Compare, Use::PairedTest];
 
 const fn def(
@@ -196,11 +191,11 @@ pub const OPTIONS: &[OptionDef] = &[
     def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
     def("metric", Rule::Texts, "\"ndcg@10\"", MEASURES_OF_MODELS, "metric that validation maximizes, or metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
-    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::PairedTest], "value of a query without a relevant document in a mean"),
+    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
     def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
     def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "of a test: number of random sign patterns or resamples, default 10000; up to 16 pairs randomization counts all patterns; of an explanation: number of random orders of the features, each with its reverse, default 200; up to 12 features all sets are counted"),
-    def("confidence", Rule::Between(0.5, 0.9999), "0.95", TESTS, "probability that the interval covers the true difference"),
-    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::Compare, Use::PairedTest, Use::Explain], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests and explanations"),
+    def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance], "probability that the interval covers the true difference"),
+    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::Compare, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
     def("max_memory", Rule::Bytes, "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
@@ -216,7 +211,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
-    def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
+    def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];

@@ -1,9 +1,10 @@
-//! Using a model on data: scores, metrics of scores, paired tests of metrics, and contributions of features.
+//! Using a model on data: scores, metrics of scores, paired tests of metrics, contributions and importance of features.
 
 mod arrange;
 mod contributions;
 mod fit_cache;
 mod function;
+mod importance;
 mod measure;
 mod paired;
 mod point;
@@ -15,6 +16,7 @@ pub use contributions::{
 };
 pub use fit_cache::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};
+pub use importance::{ImportanceSpec, importance};
 pub use measure::{Evaluation, evaluate};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};

@@ -9,7 +9,7 @@
 
 use rusqlite::types::ValueRef;
 
-use super::evaluate::{Measured, measure, metrics};
+use super::evaluate::{Measured, measure, query_metrics};
 use super::paired_test::test;
 use super::ranking_call::RankingCall;
 use crate::data::Id;
@@ -77,13 +77,7 @@ impl Request {
         }
         let options = optional_text("argument 'options'", call.arguments[source + 1])?;
         let options = options::parse(options.as_deref(), Use::Compare)?;
-        let (metrics, test, limits) = (metrics(&options)?, test(&options)?, RunLimits::new(&options));
-        if let Some(pooled) = metrics.iter().find(|metric| metric.def().weight.is_some()) {
-            let name = pooled.name();
-            return Err(Error::Unsupported(format!(
-                "metric '{name}': it is no mean over queries, so that queries are no pairs; compare by 'mre'"
-            )));
-        }
+        let (metrics, test, limits) = (query_metrics(&options)?, test(&options)?, RunLimits::new(&options));
         Ok(Self { names, options, metrics, test, limits })
     }
 

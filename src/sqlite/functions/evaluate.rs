@@ -13,7 +13,7 @@ use super::aggregate::metric_options;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::control::Control;
 use crate::data::Id;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, constrained_scores, evaluate};
 use crate::memory::{Reservation, bytes_of};
 use crate::metric::{DEFAULT_METRIC, Metric};
@@ -105,4 +105,19 @@ pub(super) fn metrics(options: &Params) -> Result<Vec<Metric>> {
     };
     let settings = metric_options(options)?;
     names.into_iter().map(|name| Metric::parse(name)?.with_options(settings.clone())).collect()
+}
+
+/// As [`metrics`], without metrics that are no means over queries.
+///
+/// # Errors
+/// A metric whose mean is pooled.
+pub(super) fn query_metrics(options: &Params) -> Result<Vec<Metric>> {
+    let metrics = metrics(options)?;
+    match metrics.iter().find(|metric| metric.def().weight.is_some()) {
+        None => Ok(metrics),
+        Some(pooled) => Err(Error::Unsupported(format!(
+            "metric '{}': it is no mean over queries, so that queries are no pairs; compare by 'mre'",
+            pooled.name()
+        ))),
+    }
 }

@@ -9,6 +9,7 @@ mod compare;
 mod evaluate;
 mod explain;
 mod export;
+mod importance;
 mod inspect;
 mod letor;
 pub mod paired_test;
@@ -52,6 +53,7 @@ pub const TABLES: &[&TableFunction] = &[
     &inspect::WEIGHTS,
     &explain::EXPLAIN,
     &explain::EXPLAIN_RANK,
+    &importance::IMPORTANCE,
     &inspect::NEIGHBORS,
     &inspect::TRAINING_LOG,
     &tables::ALGORITHM_TABLE,

@@ -1,0 +1,69 @@
+//! `ltr_importance(model, source [, options])`: how much a metric loses without the information of a feature.
+//!
+//! Rules (docs/reference/rules.md, 9):
+//! * 9.10: Rows `feature, metric, n, loss, ci_low, ci_high`. `loss` is the mean over `n` queries of the metric minus the metric with
+//!   the feature permuted within the query.
+
+use super::evaluate::query_metrics;
+use super::ranking_call::{PARAMETERS, RankingCall};
+use crate::error::Result;
+use crate::evaluate::{Comparison, ImportanceSpec, PairedTest, TestKind, importance};
+use crate::metric::Metric;
+use crate::options::Use;
+use crate::sqlite::glue::value::Output;
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
+
+/// The definition of `ltr_importance`.
+pub const IMPORTANCE: TableFunction = TableFunction::new(
+    "ltr_importance",
+    &["feature", "metric", "n", "loss", "ci_low", "ci_high"],
+    PARAMETERS,
+    importance_of_features,
+);
+
+fn importance_of_features(call: &Call<'_>) -> Result<OutputRows> {
+    let request = RankingCall::new(call, Use::Importance)?;
+    request.limits.run_here(call.connection, || importance_rows(call, &request))
+}
+
+fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
+    let model = &request.handle.model;
+    model.scorer()?;
+    let metrics = query_metrics(&request.options)?;
+    // 1. The rows, and the function of each query.
+    let all = ReadSpec::ranked(model, request.constraint()?);
+    let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
+    let SourceRows { data, read_report: _memory, .. } = request.read_source(call, spec)?;
+    if data.n_docs() == 0 {
+        return Err(request.source.error("0 rows; there is nothing to measure"));
+    }
+    let scored = request.scored(call, &data)?;
+    // 2. Losses.
+    let default = PairedTest::default();
+    let spec = ImportanceSpec {
+        metrics: &metrics,
+        undefined: request.options.choice("undefined")?.unwrap_or_default(),
+        seed: request.options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
+        test: PairedTest {
+            kind: TestKind::T,
+            confidence: request.options.number("confidence").unwrap_or(default.confidence),
+            ..default
+        },
+    };
+    let found = request.limits.run(call.connection, |control| {
+        importance(model, &scored.functions, &data, &spec, control)
+    })?;
+    call.state.set_warnings(scored.warnings);
+    let rows = model.card.features.iter().zip(found);
+    let rows = rows.flat_map(|(feature, found)| {
+        metrics.iter().zip(found).map(|(metric, comparison)| row(feature, metric, &comparison)).collect::<Vec<_>>()
+    });
+    Ok(ready(rows.collect()))
+}
+
+fn row(feature: &str, metric: &Metric, found: &Comparison) -> Vec<Output> {
+    let (ci_low, ci_high) = found.interval.unzip();
+    let head = [Output::Text(feature.to_owned()), Output::Text(metric.name()), Output::Integer(found.n as i64)];
+    head.into_iter().chain([found.difference, ci_low, ci_high].map(Output::from)).collect()
+}
