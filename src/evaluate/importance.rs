@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::paired::{Comparison, PairedTest};
+use crate::arrange::{ListConstraint, RowGroup, push_down_unselected};
 use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::random::Random;
 use crate::memory::{bytes_of, matrix_bytes};
 use crate::metric::{Metric, Undefined};
@@ -57,6 +58,7 @@ pub fn importance(
             weights: &functions[number].weights,
             rows: scaled.select_rows(&rows),
             labels: data.labels(number),
+            groups: (data.constraint, data.row_groups(number)),
             spec,
         };
         query.losses(n, Random::new(seeds[number]), control)
@@ -105,6 +107,8 @@ struct Query<'a> {
     /// Scaled features.
     rows: Matrix,
     labels: &'a [f64],
+    /// The constraint of its list, and the groups of its documents.
+    groups: (ListConstraint, &'a [RowGroup]),
     spec: &'a ImportanceSpec<'a>,
 }
 
@@ -151,6 +155,8 @@ impl Query<'_> {
         control.check()?;
         let documents = Documents { features: rows, start: 0, end: rows.rows() };
         let scores = self.scorer.scores(&documents, self.weights, control)?;
+        let (constraint, groups) = self.groups;
+        let scores = push_down_unselected(constraint, groups, scores).map_err(Error::Data)?;
         self.spec.metrics.iter().map(|metric| metric.finite_value(self.labels, &scores)).collect()
     }
 }

@@ -8,6 +8,7 @@ mod direct;
 mod doc_weight;
 mod eru;
 mod export;
+mod explain;
 mod extremes;
 mod files;
 mod item_factors;
