@@ -58,7 +58,7 @@ fn main() -> Result<()> {
         println!("rank {}: row {} with score {:.3}", ranked.rank, ranked.row, ranked.score);
     }
     for part in model.explain(&vec![1.0; n_features], None)?.iter().take(3) {
-        println!("{:>10} = {} contributes {:+.3}", part.feature, part.value, part.contribution);
+        println!("{:>10} = {:?} contributes {:+.3}", part.feature, part.value, part.contribution);
     }
 
     // 5. Measuring: a model on judged data, or any scores.

@@ -43,7 +43,7 @@ pub use inner::Inner;
 pub use kernel::Kernel;
 pub use map::FeatureMap;
 pub use options::MapOptions;
-pub use pair_map::{PairMap, as_documents, ordered_pairs};
+pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
 pub use points::Points;
 pub use span_factor::SpanFactor;
 pub use spec::KernelSpec;

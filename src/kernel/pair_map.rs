@@ -56,6 +56,15 @@ pub struct PairMap {
     negative: f64,
 }
 
+/// The documents of a query, prepared for the preferences of other documents over them.
+#[derive(Debug)]
+pub struct PairQuery {
+    /// Number of documents k.
+    count: usize,
+    /// v of [`PairMap::product_weights`] where the kernel factorizes, else the columns of the documents.
+    values: Vec<f64>,
+}
+
 /// The matrix H of the candidates.
 struct Candidates<'a> {
     kernel: &'a Kernel,
@@ -211,36 +220,48 @@ impl PairMap {
         Ok(sums.into_iter().map(|sum| sum / count as f64).collect())
     }
 
+    /// Prepares [`Self::scores_in`] for the documents of a query, given beta.
+    ///
+    /// # Errors
+    /// Those of [`Self::scores`].
+    pub fn query(&self, query: &Documents<'_>, coefficients: &[f64], control: &Control) -> Result<PairQuery> {
+        check_coefficients(coefficients.len(), self.dim())?;
+        let count = query.len();
+        let mut values = self.columns(query.features, query.range(), control)?;
+        if self.kernel().def().factorizes {
+            values = self.product_weights(&values, count, coefficients);
+        }
+        Ok(PairQuery { count, values })
+    }
+
     /// Mean preferences (1/k) sum_l f(z, x_l) of other documents z over the k documents x_l of a query, given beta.
     ///
     /// # Errors
     /// Those of [`Self::scores`].
     pub fn scores_in(
         &self,
-        query: &Documents<'_>,
+        query: &PairQuery,
         others: &Matrix,
         coefficients: &[f64],
         control: &Control,
     ) -> Result<Vec<f64>> {
-        check_coefficients(coefficients.len(), self.dim())?;
-        let (count, width) = (query.len(), self.basis.points().len());
-        let mut columns = self.columns(query.features, query.range(), control)?;
+        let (count, width) = (query.count, self.basis.points().len());
         let rows = self.columns(others, 0..others.rows(), control)?;
         let sums: Vec<f64> = if self.kernel().def().factorizes {
-            let v = self.product_weights(&columns, count, coefficients);
-            rows.chunks_exact(width).map(|row| dot(row, &v)).collect()
+            rows.chunks_exact(width).map(|row| dot(row, &query.values)).collect()
         } else {
-            let (mut values, mut other) = (vec![0.0; self.dim()], vec![0.0; self.dim()]);
-            let mut preference = |columns: &[f64], l: usize| {
-                control.check()?;
-                self.preferences(columns, (count, l), &mut values, &mut other);
-                Ok(dot(&values, coefficients))
-            };
             // Each document in turn is the last one, after those of the query.
+            let mut columns = query.values.clone();
             columns.resize((count + 1) * width, 0.0);
+            let (mut values, mut other) = (vec![0.0; self.dim()], vec![0.0; self.dim()]);
             let mut sum = |row: &[f64]| {
                 columns[count * width..].copy_from_slice(row);
-                (0..count).map(|l| preference(&columns, l)).sum::<Result<f64>>()
+                let preference = |l: usize| {
+                    control.check()?;
+                    self.preferences(&columns, (count, l), &mut values, &mut other);
+                    Ok(dot(&values, coefficients))
+                };
+                (0..count).map(preference).sum::<Result<f64>>()
             };
             rows.chunks_exact(width).map(&mut sum).collect::<Result<_>>()?
         };

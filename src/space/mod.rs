@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result, require};
-use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap};
+use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery};
 use crate::loss::PairWeights;
 use crate::math::bounds::are_bounded;
 use crate::math::dense::dot;
@@ -159,6 +159,17 @@ pub struct Space {
     width: usize,
     form: Form,
     map: Map,
+}
+
+/// What a document of a query is compared with.
+#[derive(Debug)]
+pub enum Opponents {
+    /// Nothing: documents are scored one by one.
+    None,
+    /// The mean of linear scores.
+    Mean(f64),
+    /// The documents of the query.
+    Pairs(PairQuery),
 }
 
 /// The map that makes functions linear.
@@ -394,28 +405,43 @@ impl Space {
         }
     }
 
+    /// Prepares [`Self::scores_in`] for a query.
+    ///
+    /// # Errors
+    /// Those of [`Scorer::scores`].
+    pub fn query(&self, query: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Opponents> {
+        Ok(match (&self.map, self.form) {
+            (Map::Pairs(map), _) => Opponents::Pairs(map.query(query, weights, control)?),
+            (_, Form::Scoring) => Opponents::None,
+            (_, Form::Ranking) => {
+                let scores = query.range().map(|row| query.features.row_dot(row, weights));
+                Opponents::Mean(scores.sum::<f64>() / query.len().max(1) as f64)
+            }
+        })
+    }
+
     /// Scores that documents would have in place of one document of a query. The other documents of the query stay as they
-    /// are: with the form `ranking`, the score is the mean preference over the documents of `query`.
+    /// are: with the form `ranking`, the score is the mean preference over the documents of the query.
     ///
     /// # Errors
     /// Those of [`Scorer::scores`].
     pub fn scores_in(
         &self,
-        query: &Documents<'_>,
+        query: &Opponents,
         replacements: &Matrix,
         weights: &[f64],
         control: &Control,
     ) -> Result<Vec<f64>> {
         let all = Documents { features: replacements, start: 0, end: replacements.rows() };
-        if self.form == Form::Scoring {
-            return self.scores(&all, weights, control);
+        match (query, &self.map) {
+            (Opponents::Pairs(query), Map::Pairs(map)) => {
+                map.scores_in(query, replacements, weights, control)
+            }
+            (Opponents::Mean(mean), _) => {
+                Ok(all.range().map(|row| replacements.row_dot(row, weights) - mean).collect())
+            }
+            _ => self.scores(&all, weights, control),
         }
-        if let Map::Pairs(map) = &self.map {
-            return map.scores_in(query, replacements, weights, control);
-        }
-        let mean = query.range().map(|row| query.features.row_dot(row, weights)).sum::<f64>()
-            / query.len().max(1) as f64;
-        Ok(all.range().map(|row| replacements.row_dot(row, weights) - mean).collect())
     }
 
     /// Scores (3.6). They are sums over the documents of the query. The sums run in the order of the features, so the order

@@ -5,14 +5,13 @@ use crate::control::Control;
 use crate::data::{Documents, Matrix, shaped};
 use crate::error::Result;
 use crate::model::Model;
-use crate::space::{Function, Scorer, Space};
+use crate::space::{Function, Opponents, Scorer, Space};
 
 /// A summand of the score, and the documents of a query in its scaled features.
 pub(super) struct Part<'a> {
     space: &'a Space,
     weights: &'a [f64],
-    /// The documents of the query, and the base in the last row.
-    scaled: Matrix,
+    query: Opponents,
     /// Scaled features of each explained document.
     documents: Vec<Vec<f64>>,
     /// Scaled features of the base.
@@ -47,7 +46,9 @@ impl<'a> Parts<'a> {
             let documents = explained.iter().map(|row| scaled.row_f64(*row)).collect();
             let base = scaled.row_f64(count - 1);
             let (space, weights) = (summand.space, summand.weights);
-            parts.push(Part { space, weights, scaled, documents, base });
+            let documents_of_query = Documents { features: &scaled, start: 0, end: count - 1 };
+            let query = space.query(&documents_of_query, weights, control)?;
+            parts.push(Part { space, weights, query, documents, base });
         }
         Ok(Self { n: rows.columns(), signs, parts })
     }
@@ -95,8 +96,7 @@ impl Part<'_> {
     fn scores(&self, rows: Vec<f64>, control: &Control) -> Result<Vec<f64>> {
         let width = self.base.len();
         let rows = Matrix::F64(shaped(rows.len() / width.max(1), width, rows));
-        let query = Documents { features: &self.scaled, start: 0, end: self.scaled.rows() - 1 };
-        self.space.scores_in(&query, &rows, self.weights, control)
+        self.space.scores_in(&self.query, &rows, self.weights, control)
     }
 
     fn differs(&self, n: usize, feature: usize) -> bool {

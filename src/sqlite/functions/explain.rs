@@ -28,18 +28,23 @@ use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, read
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
-pub const EXPLAIN: TableFunction = TableFunction::new(
-    "ltr_explain",
-    &["feature", "value", "contribution", "standard_error"],
-    &[
-        MODEL,
-        Parameter::required("features"),
-        Parameter::optional("query_features"),
-        Parameter::optional("doc"),
-        Parameter::optional("options"),
-    ],
-    explain_score,
-);
+pub const EXPLAIN: TableFunction = TableFunction {
+    forms: Some(
+        "ltr_explain(model, features [, query_features]) or ltr_explain(model, source, query, doc [, options])",
+    ),
+    ..TableFunction::new(
+        "ltr_explain",
+        &["feature", "value", "contribution", "standard_error"],
+        &[
+            MODEL,
+            Parameter::required("features"),
+            Parameter::optional("query_features"),
+            Parameter::optional("doc"),
+            Parameter::optional("options"),
+        ],
+        explain_score,
+    )
+};
 
 /// The definition of `ltr_explain_rank`.
 pub const EXPLAIN_RANK: TableFunction = TableFunction::new(

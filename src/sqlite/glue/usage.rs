@@ -55,8 +55,7 @@ pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction)
 /// # Errors
 /// Those of the database.
 pub fn answer_table(connection: &Connection, function: &'static TableFunction) -> rusqlite::Result<()> {
-    let usage = usage(function.name, function.parameters);
-    let error = format!("it is a table-valued function; call SELECT * FROM {usage}");
+    let error = format!("it is a table-valued function; call SELECT * FROM {}", function.usage());
     answer(connection, function.name, move |_| Error::Unsupported(error.clone()))
 }
 

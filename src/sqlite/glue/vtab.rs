@@ -91,6 +91,8 @@ pub struct TableFunction {
     pub columns: &'static [&'static str],
     /// Its parameters.
     pub parameters: &'static [Parameter],
+    /// Its calls, for messages, if there are several forms.
+    pub forms: Option<&'static str>,
     /// Whether views and triggers must not use it (rule 13.2).
     pub direct_only: bool,
     /// Whether it reads files, which a host can deny.
@@ -119,6 +121,7 @@ impl TableFunction {
             name,
             columns,
             parameters,
+            forms: None,
             direct_only: true,
             reads_files: false,
             filters_first_column: false,
@@ -127,6 +130,11 @@ impl TableFunction {
             plan: c"",
             execute,
         }
+    }
+
+    /// How it is called, for messages.
+    pub fn usage(&self) -> String {
+        self.forms.map_or_else(|| usage(self.name, self.parameters), str::to_owned)
     }
 
     /// The same function, also for views and triggers.
@@ -253,7 +261,7 @@ impl Aux {
             .enumerate()
             .find(|(index, parameter)| parameter.required && bits & (1 << index) == 0);
         let Some((_, parameter)) = missing else { return Ok(()) };
-        let usage = usage(self.function.name, parameters);
+        let usage = self.function.usage();
         Err(Error::Unsupported(format!("argument '{}' is missing; call {usage}", parameter.name)))
     }
 
