@@ -111,6 +111,24 @@ impl Matrix {
         }
     }
 
+    /// The matrix with some columns permuted: row i has there the values of row `order[i]`.
+    #[must_use]
+    pub fn permuted(&self, columns: &[usize], order: &[usize]) -> Self {
+        let mut all = self.select_rows(&(0..self.rows()).collect::<Vec<usize>>());
+        let mut ticks = Ticks::default();
+        for (to, &from) in order.iter().enumerate() {
+            ticks.add(columns.len());
+            for &column in columns {
+                match (&mut all, self) {
+                    (Self::F32(all), Self::F32(own)) => all[[to, column]] = own[[from, column]],
+                    (Self::F64(all), Self::F64(own)) => all[[to, column]] = own[[from, column]],
+                    _ => {}
+                }
+            }
+        }
+        all
+    }
+
     /// The columns in another order, or some of them.
     #[must_use]
     pub fn select_columns(&self, columns: &[usize]) -> Self {

@@ -117,6 +117,7 @@ impl Query<'_> {
         let before = self.values(&self.rows, control)?;
         let mut after = Vec::with_capacity(n);
         for feature in 0..n {
+            control.check()?;
             let columns: Vec<usize> = (feature..self.rows.columns()).step_by(n).collect();
             let is_constant = columns
                 .iter()
@@ -133,18 +134,11 @@ impl Query<'_> {
 
     /// Mean values with these columns permuted together.
     fn permuted(&self, columns: &[usize], random: &mut Random, control: &Control) -> Result<Vec<Option<f64>>> {
-        let (count, width) = (self.rows.rows(), self.rows.columns());
         let mut sums = vec![Some(0.0); self.spec.metrics.len()];
-        let mut order: Vec<usize> = (0..count).collect();
+        let mut order: Vec<usize> = (0..self.rows.rows()).collect();
         for _ in 0..PERMUTATIONS {
             random.shuffle(&mut order);
-            let mut values = self.rows.rows_f64(0..count);
-            for &column in columns {
-                order.iter().enumerate().for_each(|(to, from)| {
-                    values[to * width + column] = self.rows.at(*from, column);
-                });
-            }
-            let found = self.values(&self.rows.like(count, width, values), control)?;
+            let found = self.values(&self.rows.permuted(columns, &order), control)?;
             sums.iter_mut().zip(found).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
         }
         Ok(sums.into_iter().map(|sum| sum.map(|sum| sum / PERMUTATIONS as f64)).collect())
