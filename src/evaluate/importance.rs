@@ -45,7 +45,8 @@ pub fn importance(
     control: &Control,
 ) -> Result<Vec<Vec<Comparison>>> {
     let (n, scorer) = (data.features.columns(), model.scorer()?);
-    let _memory = control.reserve(bytes(data, spec, scorer), "the importance of features", "give fewer queries")?;
+    let _memory =
+        control.reserve(bytes(data, spec, scorer), "the importance of features", "give fewer queries")?;
     // 1. Losses of queries. Each query has random numbers of its own, so that threads do not matter.
     let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
     let mut random = Random::new(spec.seed);
@@ -119,9 +120,9 @@ impl Query<'_> {
         for feature in 0..n {
             control.check()?;
             let columns: Vec<usize> = (feature..self.rows.columns()).step_by(n).collect();
-            let is_constant = columns
-                .iter()
-                .all(|column| (1..self.rows.rows()).all(|row| self.rows.at(row, *column) == self.rows.at(0, *column)));
+            let is_constant = columns.iter().all(|column| {
+                (1..self.rows.rows()).all(|row| self.rows.at(row, *column) == self.rows.at(0, *column))
+            });
             let is_undefined = before.iter().all(Option::is_none);
             after.push(if is_constant || is_undefined {
                 before.clone()
@@ -133,7 +134,12 @@ impl Query<'_> {
     }
 
     /// Mean values with these columns permuted together.
-    fn permuted(&self, columns: &[usize], random: &mut Random, control: &Control) -> Result<Vec<Option<f64>>> {
+    fn permuted(
+        &self,
+        columns: &[usize],
+        random: &mut Random,
+        control: &Control,
+    ) -> Result<Vec<Option<f64>>> {
         let mut sums = vec![Some(0.0); self.spec.metrics.len()];
         let mut order: Vec<usize> = (0..self.rows.rows()).collect();
         for _ in 0..PERMUTATIONS {

@@ -72,7 +72,10 @@ fn variants(algorithm: &AlgorithmDef) -> Vec<Value> {
 }
 
 fn assert_near(found: f64, expected: f64, what: &str) {
-    assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{what}: {found}, expected {expected}");
+    assert!(
+        (found - expected).abs() <= 1e-9 * expected.abs().max(1.0),
+        "{what}: {found}, expected {expected}"
+    );
 }
 
 /// Checks the explanations of all documents of a query.
@@ -81,7 +84,8 @@ fn check_query(connection: &Connection, model: &[u8], (source, query): (&str, i6
     let sql = "SELECT doc_id, score FROM ltr_rank(?1, ?2) WHERE query_id = ?3";
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map((model, source, query), |row| Ok((row.get(0)?, row.get(1)?)));
-    let ranked: Vec<(i64, f64)> = rows.unwrap().collect::<Result<_, _>>().unwrap_or_else(|e| panic!("{what}: {e}"));
+    let ranked: Vec<(i64, f64)> =
+        rows.unwrap().collect::<Result<_, _>>().unwrap_or_else(|e| panic!("{what}: {e}"));
     assert!(ranked.len() > 2, "{what}");
     for (doc, score) in &ranked {
         let sql = "SELECT sum(contribution) FROM ltr_explain(?1, ?2, ?3, ?4)";
@@ -121,7 +125,9 @@ fn contributions_add_up_to_the_score_for_every_algorithm_kernel_form_and_scaling
             let sql = "SELECT ltr_fit(?1, ?2, ?3)";
             let source = source(algorithm.name);
             let model: Vec<u8> =
-                match connection.query_row(sql, (algorithm.name, source, options.to_string()), |row| row.get(0)) {
+                match connection
+                    .query_row(sql, (algorithm.name, source, options.to_string()), |row| row.get(0))
+                {
                     Ok(model) => model,
                     // A combination that the algorithm refuses.
                     Err(_) => continue,

@@ -89,7 +89,11 @@ pub fn explain(
     let scorer = model.scorer()?;
     let copies = 2 + 2 * scorer.summands(&function.weights).len();
     let what = format_args!("explaining a score among {} documents", query.rows());
-    let bytes = matrix_bytes(rows, 2 * n).saturating_mul(copies as u64);
+    let scaled = matrix_bytes(rows, 2 * n).saturating_mul(copies as u64);
+    // A kernel of pairs has a column for each document, and each thread a copy of them.
+    let columns = if scorer.is_linear() || scorer.pointwise() { 0 } else { 2 * scorer.dim() };
+    let threads = 1 + rayon::current_num_threads() as u64;
+    let bytes = matrix_bytes(rows, columns).saturating_mul(threads).saturating_add(scaled);
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
     let parts = Parts::new(model, function, &query.like(rows, n, values), (explained, signs), control)?;

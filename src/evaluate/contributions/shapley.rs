@@ -71,8 +71,10 @@ fn together(game: &dyn Game) -> usize {
 
 /// Reserves the bytes of the chunks that all threads evaluate, and of this many numbers.
 fn reserve(game: &dyn Game, numbers: usize, control: &Control) -> Result<Reservation> {
-    let chunk = matrix_bytes(together(game), game.numbers() + 1) + bytes_of::<bool>(together(game) * game.players());
-    let bytes = chunk.saturating_mul(rayon::current_num_threads() as u64).saturating_add(bytes_of::<f64>(numbers));
+    let chunk =
+        matrix_bytes(together(game), game.numbers() + 1) + bytes_of::<bool>(together(game) * game.players());
+    let bytes =
+        chunk.saturating_mul(rayon::current_num_threads() as u64).saturating_add(bytes_of::<f64>(numbers));
     let what = format_args!("the contributions of {} features", game.players());
     control.reserve(bytes, what, "explain with fewer 'samples' or 'threads'")
 }
@@ -140,7 +142,13 @@ pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) ->
 }
 
 /// Adds half of what each player adds in one order. `ends`: the values of no and of all players.
-fn add_along(game: &dyn Game, order: &[usize], ends: [f64; 2], added: &mut [f64], control: &Control) -> Result<()> {
+fn add_along(
+    game: &dyn Game,
+    order: &[usize],
+    ends: [f64; 2],
+    added: &mut [f64],
+    control: &Control,
+) -> Result<()> {
     let (n, together) = (order.len(), together(game));
     let mut current = vec![false; n];
     let mut before = ends[0];
@@ -183,7 +191,11 @@ mod tests {
         fn values(&self, members: &[bool], _: &Control) -> Result<Vec<f64>> {
             let value = |members: &[bool]| {
                 let of = |values: &[f64], neutral: f64| -> Vec<f64> {
-                    values.iter().zip(members).map(|(x, is_member)| if *is_member { *x } else { neutral }).collect()
+                    values
+                        .iter()
+                        .zip(members)
+                        .map(|(x, is_member)| if *is_member { *x } else { neutral })
+                        .collect()
                 };
                 of(&self.a, 0.0).iter().sum::<f64>().powi(2) + of(&self.b, 1.0).iter().product::<f64>()
             };

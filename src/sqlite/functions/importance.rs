@@ -51,19 +51,24 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
             ..default
         },
     };
-    let found = request.limits.run(call.connection, |control| {
-        importance(model, &scored.functions, &data, &spec, control)
-    })?;
+    let found = request
+        .limits
+        .run(call.connection, |control| importance(model, &scored.functions, &data, &spec, control))?;
     call.state.set_warnings(scored.warnings);
     let rows = model.card.features.iter().zip(found);
     let rows = rows.flat_map(|(feature, found)| {
-        metrics.iter().zip(found).map(|(metric, comparison)| row(feature, metric, &comparison)).collect::<Vec<_>>()
+        metrics
+            .iter()
+            .zip(found)
+            .map(|(metric, comparison)| row(feature, metric, &comparison))
+            .collect::<Vec<_>>()
     });
     Ok(ready(rows.collect()))
 }
 
 fn row(feature: &str, metric: &Metric, found: &Comparison) -> Vec<Output> {
     let (ci_low, ci_high) = found.interval.unzip();
-    let head = [Output::Text(feature.to_owned()), Output::Text(metric.name()), Output::Integer(found.n as i64)];
+    let head =
+        [Output::Text(feature.to_owned()), Output::Text(metric.name()), Output::Integer(found.n as i64)];
     head.into_iter().chain([found.difference, ci_low, ci_high].map(Output::from)).collect()
 }
