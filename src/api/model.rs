@@ -11,7 +11,7 @@ use crate::control;
 use crate::data::{self, Id, Matrix, QueryValue, RowOrder, shaped};
 use crate::error::{Error, Result};
 use crate::evaluate::{
-    self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Sampling, ScoringJob, Step, Subject,
+    self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Sampling, ScoringJob, Step,
     constrained_scores, function_for, function_weights, selected_rows,
 };
 use crate::metric::{Metric, Undefined};
@@ -325,8 +325,7 @@ impl Model {
         let document = Matrix::F64(shaped(1, features.len(), features.to_vec()));
         let sampling = Sampling::default();
         let found = run(&RankOptions::default(), |control| {
-            let query = (&document, &self.inner.card.means[..]);
-            evaluate::explain(&self.inner, &function, query, Subject::Document(0), sampling, control)
+            evaluate::explain(&self.inner, &function, (&document, 0), &self.inner.card.means, sampling, control)
         })?;
         let base = Contribution {
             feature: "(base)".to_owned(),

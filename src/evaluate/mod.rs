@@ -12,7 +12,7 @@ mod score;
 
 pub use arrange::{constrained_scores, selected_rows};
 pub use contributions::{
-    Contribution, Explanation, FACTOR_PARTS, Sampling, Subject, explain, explain_factors, feature_means,
+    Contribution, Explanation, FACTOR_PARTS, Sampling, explain, explain_factors, feature_means,
 };
 pub use fit_cache::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};

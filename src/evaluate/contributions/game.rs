@@ -7,32 +7,29 @@ use crate::error::Result;
 use crate::model::Model;
 use crate::space::{Function, Opponents, Scorer, Space};
 
-/// A summand of the score, and the documents of a query in its scaled features.
+/// A summand of the score, with the explained document and the base in its scaled features.
 pub(super) struct Part<'a> {
     space: &'a Space,
     weights: &'a [f64],
     query: Opponents,
-    /// Scaled features of each explained document.
-    documents: Vec<Vec<f64>>,
-    /// Scaled features of the base.
+    document: Vec<f64>,
     base: Vec<f64>,
 }
 
-/// Documents and the signs of their scores, for a function that is a sum of parts.
+/// A score that is a sum of parts.
 pub(super) struct Parts<'a> {
     /// Number of features.
     n: usize,
-    signs: &'a [f64],
     parts: Vec<Part<'a>>,
 }
 
 impl<'a> Parts<'a> {
-    /// `rows`: documents of a query and the base, before scaling. `explained`: rows of documents; `signs`: of their scores.
+    /// `rows`: the documents of a query and the base, before scaling. `explained`: the row of a document.
     pub(super) fn new(
         model: &'a Model,
         function: &'a Function,
         rows: &Matrix,
-        (explained, signs): (&[usize], &'a [f64]),
+        explained: usize,
         control: &Control,
     ) -> Result<Self> {
         let count = rows.rows();
@@ -43,27 +40,25 @@ impl<'a> Parts<'a> {
                 None => scaled.clone(),
                 Some(scaling) => scaling.matrix(scaled.clone(), &[0, count], control)?,
             };
-            let documents = explained.iter().map(|row| scaled.row_f64(*row)).collect();
-            let base = scaled.row_f64(count - 1);
+            let (document, base) = (scaled.row_f64(explained), scaled.row_f64(count - 1));
             let (space, weights) = (summand.space, summand.weights);
             let documents_of_query = Documents { features: &scaled, start: 0, end: count - 1 };
             let query = space.query(&documents_of_query, weights, control)?;
-            parts.push(Part { space, weights, query, documents, base });
+            parts.push(Part { space, weights, query, document, base });
         }
-        Ok(Self { n: rows.columns(), signs, parts })
+        Ok(Self { n: rows.columns(), parts })
     }
 
-    /// Features that differ between the base and a document.
+    /// Features that differ between the base and the document.
     pub(super) fn differing(&self) -> Vec<usize> {
         (0..self.n).filter(|feature| self.parts.iter().any(|part| part.differs(self.n, *feature))).collect()
     }
 
-    /// The signed sum of the scores of the base.
+    /// The score of the base.
     pub(super) fn base(&self, control: &Control) -> Result<f64> {
-        let signs: f64 = self.signs.iter().sum();
         let mut sum = 0.0;
         for part in &self.parts {
-            sum += signs * part.scores(part.base.clone(), control)?.iter().sum::<f64>();
+            sum += part.scores(part.base.clone(), control)?.iter().sum::<f64>();
         }
         Ok(sum)
     }
@@ -72,12 +67,10 @@ impl<'a> Parts<'a> {
     pub(super) fn linear(&self) -> Vec<f64> {
         let mut added = vec![0.0; self.n];
         for part in self.parts.iter().filter(|part| part.space.is_linear()) {
-            for (sign, document) in self.signs.iter().zip(&part.documents) {
-                for (column, (x, base)) in document.iter().zip(&part.base).enumerate() {
-                    // Equal values add nothing, whatever their size.
-                    if x.to_bits() != base.to_bits() {
-                        added[column % self.n] += sign * part.weights[column] * (x - base);
-                    }
+            for (column, (x, base)) in part.document.iter().zip(&part.base).enumerate() {
+                // Equal values add nothing, whatever their size.
+                if x.to_bits() != base.to_bits() {
+                    added[column % self.n] += part.weights[column] * (x - base);
                 }
             }
         }
@@ -87,7 +80,7 @@ impl<'a> Parts<'a> {
     /// The parts that are not linear, as a game of these features.
     pub(super) fn game<'b>(&'b self, players: &'b [usize]) -> Option<FeatureGame<'b>> {
         let parts: Vec<&Part<'_>> = self.parts.iter().filter(|part| !part.space.is_linear()).collect();
-        (!parts.is_empty()).then_some(FeatureGame { n: self.n, signs: self.signs, parts, players })
+        (!parts.is_empty()).then_some(FeatureGame { n: self.n, parts, players })
     }
 }
 
@@ -100,15 +93,13 @@ impl Part<'_> {
     }
 
     fn differs(&self, n: usize, feature: usize) -> bool {
-        let columns = || (feature..self.base.len()).step_by(n);
-        self.documents.iter().any(|document| columns().any(|column| document[column] != self.base[column]))
+        (feature..self.base.len()).step_by(n).any(|column| self.document[column] != self.base[column])
     }
 }
 
 /// Features as players.
 pub(super) struct FeatureGame<'a> {
     n: usize,
-    signs: &'a [f64],
     parts: Vec<&'a Part<'a>>,
     players: &'a [usize],
 }
@@ -126,21 +117,18 @@ impl Game for FeatureGame<'_> {
         let coalitions = members.chunks_exact(self.players.len());
         let mut values = vec![0.0; coalitions.len()];
         for part in &self.parts {
-            for (sign, document) in self.signs.iter().zip(&part.documents) {
-                let mut rows = Vec::with_capacity(values.len() * part.base.len());
-                for members in coalitions.clone() {
-                    let start = rows.len();
-                    rows.extend_from_slice(&part.base);
-                    for (&feature, _) in self.players.iter().zip(members).filter(|(_, is_member)| **is_member)
-                    {
-                        for column in (feature..part.base.len()).step_by(self.n) {
-                            rows[start + column] = document[column];
-                        }
+            let mut rows = Vec::with_capacity(values.len() * part.base.len());
+            for members in coalitions.clone() {
+                let start = rows.len();
+                rows.extend_from_slice(&part.base);
+                for (&feature, _) in self.players.iter().zip(members).filter(|(_, is_member)| **is_member) {
+                    for column in (feature..part.base.len()).step_by(self.n) {
+                        rows[start + column] = part.document[column];
                     }
                 }
-                let scores = part.scores(rows, control)?;
-                values.iter_mut().zip(scores).for_each(|(value, score)| *value += sign * score);
             }
+            let scores = part.scores(rows, control)?;
+            values.iter_mut().zip(scores).for_each(|(value, score)| *value += score);
         }
         Ok(values)
     }

@@ -1,6 +1,6 @@
-//! The contribution of each feature to a score, or to the difference of two scores.
+//! The contribution of each feature to the difference between the score of a document and that of a base.
 //!
-//! The contributions and the score of a base add up to the score. They are the Shapley values of the features: the value of a
+//! The contributions and the score of the base add up to the score. They are the Shapley values of the features: the value of a
 //! set of features is the score of a document that has these features of the document and all others of the base. Features are
 //! replaced after scaling. The other documents of the query and its function stay as they are. Parts of a score that are linear
 //! in scaled features are additive, so that their contributions are exact: weight times difference to the base.
@@ -37,15 +37,6 @@ pub struct Explanation {
     pub contributions: Vec<Contribution>,
 }
 
-/// What is explained. Rows are those of the documents of the query, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    /// The score of a document.
-    Document(usize),
-    /// The score of the first document minus that of the second; the base is 0.
-    Difference(usize, usize),
-}
-
 /// The mean of each feature over the documents of a query.
 pub fn feature_means(query: &Matrix) -> Vec<f64> {
     let (n, mut ticks) = (query.rows(), Ticks::default());
@@ -60,10 +51,10 @@ pub fn feature_means(query: &Matrix) -> Vec<f64> {
     (0..query.columns()).map(&mut mean).collect()
 }
 
-/// Explains scores by the function of a query.
+/// Explains a score by the function of a query.
 ///
-/// `query`: the documents of the query before scaling, shape (documents, features). `base`: a value per feature. A model that
-/// scores single documents takes a single document, with the means of the training as the base.
+/// `query`: the documents of the query before scaling, shape (documents, features). `row`: the explained document. `base`: a
+/// value per feature. A model that scores single documents takes a single document.
 ///
 /// # Errors
 /// A number of features that differs from the training; features that are not finite; a contribution that is not finite; an
@@ -71,19 +62,13 @@ pub fn feature_means(query: &Matrix) -> Vec<f64> {
 pub fn explain(
     model: &Model,
     function: &Function,
-    (query, base): (&Matrix, &[f64]),
-    subject: Subject,
+    (query, row): (&Matrix, usize),
+    base: &[f64],
     sampling: Sampling,
     control: &Control,
 ) -> Result<Explanation> {
     model.check_width(query.columns())?;
-    let (explained, signs): (&[usize], &[f64]) = match subject {
-        Subject::Document(row) => (&[row], &[1.0]),
-        Subject::Difference(a, b) => (&[a, b], &[1.0, -1.0]),
-    };
-    for row in explained {
-        check_finite("argument 'features'", &query.row_f64(*row))?;
-    }
+    check_finite("argument 'features'", &query.row_f64(row))?;
     // 1. The documents and the base, scaled together.
     let (rows, n) = (query.rows() + 1, query.columns());
     let scorer = model.scorer()?;
@@ -96,7 +81,7 @@ pub fn explain(
     let bytes = matrix_bytes(rows, columns).saturating_mul(threads).saturating_add(scaled);
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
-    let parts = Parts::new(model, function, &query.like(rows, n, values), (explained, signs), control)?;
+    let parts = Parts::new(model, function, &query.like(rows, n, values), row, control)?;
     // 2. Linear parts are exact.
     let added = parts.linear().into_iter();
     let mut contributions: Vec<Contribution> =
@@ -109,7 +94,7 @@ pub fn explain(
             contributions[*player].standard_error = found.standard_error;
         }
     }
-    check_contributions(model, query, explained[0], &contributions)?;
+    check_contributions(model, query, row, &contributions)?;
     let base = parts.base(control)?;
     if !base.is_finite() {
         return Err(Error::Data("the score of the base is beyond the range of numbers".to_owned()));
@@ -128,8 +113,8 @@ fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contr
 /// Names of the contributions to the score of an item by factors.
 pub const FACTOR_PARTS: [&str; 2] = ["(bias)", "(factors)"];
 
-/// Explains scores of items for a user, by biases and factors. The base is the mean score of these items.
-pub fn explain_factors(factored: &Factored, user: &Id, items: &[Id], subject: Subject) -> Explanation {
+/// Explains the score of an item for a user, by biases and factors. The base is the mean score of some items.
+pub fn explain_factors(factored: &Factored, user: &Id, item: &Id, base: &[Id]) -> Explanation {
     let user = factored.user(user);
     let nobody = User { factors: vec![0.0; factored.factors.rank], rated: Vec::new() };
     let parts = |id: &Id| {
@@ -137,13 +122,9 @@ pub fn explain_factors(factored: &Factored, user: &Id, items: &[Id], subject: Su
         let bias = factored.score(&nobody, item);
         [bias, factored.score(&user, item) - bias]
     };
-    let all: Vec<[f64; 2]> = items.iter().map(parts).collect();
-    let mean = |part: usize| all.iter().map(|parts| parts[part]).sum::<f64>() / all.len().max(1) as f64;
-    let (base, minuend, subtrahend) = match subject {
-        Subject::Document(row) => (mean(0) + mean(1), all[row], [mean(0), mean(1)]),
-        Subject::Difference(a, b) => (0.0, all[a], all[b]),
-    };
-    let contribution =
-        |part: usize| Contribution { value: minuend[part] - subtrahend[part], standard_error: 0.0 };
-    Explanation { base, contributions: vec![contribution(0), contribution(1)] }
+    let of_base: Vec<[f64; 2]> = base.iter().map(parts).collect();
+    let mean = |part: usize| of_base.iter().map(|parts| parts[part]).sum::<f64>() / base.len().max(1) as f64;
+    let (means, parts) = ([mean(0), mean(1)], parts(item));
+    let contribution = |part: usize| Contribution { value: parts[part] - means[part], standard_error: 0.0 };
+    Explanation { base: means.iter().sum(), contributions: vec![contribution(0), contribution(1)] }
 }

@@ -5,9 +5,7 @@
 //!   `(base)`, is the score of the means of the training. The contributions add up to the score.
 //! * 9.8: `ltr_explain(model, source, query, doc [, options])` explains every model; the base has the means of the query.
 //! * 9.9: `ltr_explain_rank(model, source, query, doc_a, doc_b [, options])`: rows `feature, value_a, value_b, contribution,
-//!   standard_error` add up to the difference of the scores.
-
-use std::sync::Arc;
+//!   standard_error` add up to the difference of the scores. The base is document b.
 
 use rusqlite::types::ValueRef;
 
@@ -16,10 +14,10 @@ use super::ranking_call::RankingCall;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result, shorten};
 use crate::evaluate::{
-    Contribution, Explanation, FACTOR_PARTS, Sampling, Subject, explain, explain_factors, feature_means,
+    Contribution, Explanation, FACTOR_PARTS, Sampling, explain, explain_factors, feature_means,
     selected_rows,
 };
-use crate::model::{Model, Ranker};
+use crate::model::Ranker;
 use crate::options::{self, Use};
 use crate::space::Function;
 use crate::sqlite::glue::run_limits::RunLimits;
@@ -97,8 +95,7 @@ fn explain_vector(call: &Call<'_>) -> Result<OutputRows> {
         _ => Matrix::F64(shaped(1, n, features.clone())),
     };
     let found = RunLimits::default().run(call.connection, |control| {
-        let query = (&document, &model.card.means[..]);
-        explain(model, &function, query, Subject::Document(0), Sampling::default(), control)
+        explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)
     })?;
     let base = row("(base)", [Output::Null], &Contribution { value: found.base, standard_error: 0.0 });
     let rows = model.card.features.iter().zip(features).zip(&found.contributions);
@@ -134,7 +131,8 @@ struct Explained {
     found: Explanation,
 }
 
-/// Explains the documents of a source that the arguments from the fourth on name; `parameters`: their names.
+/// Explains the score of a document of a source, or its difference to that of a second one. `parameters`: the names of the
+/// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let options = optional_text("argument 'options'", call.arguments[3 + parameters.len()])?;
     let options = options::parse(options.as_deref(), Use::Explain)?;
@@ -158,20 +156,18 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
         document.row(request, parameter)
     });
     let explained: Vec<usize> = explained.collect::<Result<_>>()?;
-    let subject = match explained[..] {
-        [a, b] => Subject::Difference(a, b),
-        _ => Subject::Document(explained[0]),
-    };
-    // 3. Contributions.
+    // 3. Contributions, relative to the second document or to the mean.
+    let (row, base) = (explained[0], explained.get(1).copied());
     call.state.set_warnings(scored.warnings);
     if let Ranker::Factored(factored) = &model.ranker {
-        let found = explain_factors(factored, &data.query_ids[0], &data.doc_ids, subject);
+        let items = base.map_or(&data.doc_ids[..], |base| &data.doc_ids[base..=base]);
+        let found = explain_factors(factored, &data.query_ids[0], &data.doc_ids[row], items);
         let names = FACTOR_PARTS.map(str::to_owned).to_vec();
         return Ok(Explained { names, values: vec![Vec::new(); explained.len()], found });
     }
     let function = scored.functions.first();
     let function = function.ok_or_else(|| Error::Internal("a query without a function".to_owned()))?;
-    let found = contributions(call, request, model, function, &data, subject)?;
+    let found = contributions(call, request, function, &data, (row, base))?;
     let values = explained.iter().map(|row| data.features.row_f64(*row)).collect();
     Ok(Explained { names: model.card.features.clone(), values, found })
 }
@@ -179,19 +175,19 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
 fn contributions(
     call: &Call<'_>,
     request: &RankingCall,
-    model: &Model,
-    function: &Arc<Function>,
+    function: &Function,
     data: &Dataset,
-    subject: Subject,
+    (row, base): (usize, Option<usize>),
 ) -> Result<Explanation> {
+    let query = &data.features;
     let default = Sampling::default();
     let sampling = Sampling {
         pairs: request.options.count("samples").unwrap_or(default.pairs),
         seed: request.options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
     };
-    let means = feature_means(&data.features);
+    let base = base.map_or_else(|| feature_means(query), |base| query.row_f64(base));
     request.limits.run(call.connection, |control| {
-        explain(model, function, (&data.features, &means), subject, sampling, control)
+        explain(&request.handle.model, function, (query, row), &base, sampling, control)
     })
 }
 
