@@ -100,8 +100,27 @@ pub struct OptionDef {
 const TRAIN: &[Use] = &[Use::Train, Use::Fit];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
-const FIT_OR_SCORE: &[Use] = &[Use::Train, Use::Fit, Use::Update, Use::Rank, Use::Evaluate, Use::Compare, Use::Explain, Use::Importance];
-const FINDS_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import, Use::Rank, Use::Evaluate, Use::Compare, Use::Explain, Use::Importance, Use::Recommend];
+const FIT_OR_SCORE: &[Use] = &[
+    Use::Train,
+    Use::Fit,
+    Use::Update,
+    Use::Rank,
+    Use::Evaluate,
+    Use::Compare,
+    Use::Explain,
+    Use::Importance,
+];
+const FINDS_MODELS: &[Use] = &[
+    Use::Train,
+    Use::Update,
+    Use::Import,
+    Use::Rank,
+    Use::Evaluate,
+    Use::Compare,
+    Use::Explain,
+    Use::Importance,
+    Use::Recommend,
+];
 const ALL_WITH_MODELS: &[Use] = &[
     Use::Train,
     Use::Fit,

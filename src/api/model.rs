@@ -325,7 +325,14 @@ impl Model {
         let document = Matrix::F64(shaped(1, features.len(), features.to_vec()));
         let sampling = Sampling::default();
         let found = run(&RankOptions::default(), |control| {
-            evaluate::explain(&self.inner, &function, (&document, 0), &self.inner.card.means, sampling, control)
+            evaluate::explain(
+                &self.inner,
+                &function,
+                (&document, 0),
+                &self.inner.card.means,
+                sampling,
+                control,
+            )
         })?;
         let base = Contribution {
             feature: "(base)".to_owned(),

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use super::measure::METRIC_COST;
 use super::paired::{Comparison, PairedTest};
+use super::score::ScoringJob;
 use crate::arrange::{ListConstraint, RowGroup, push_down_unselected};
 use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix};
@@ -29,6 +31,15 @@ pub struct ImportanceSpec<'a> {
     pub seed: u64,
     /// The test whose interval is computed over queries.
     pub test: PairedTest,
+}
+
+impl ImportanceSpec<'_> {
+    /// Operations of about a nanosecond that [`importance`] takes.
+    pub fn operations(&self, model: &Model, data: &Dataset) -> usize {
+        let of_metrics = (METRIC_COST * self.metrics.len()).saturating_mul(data.n_docs());
+        let once = ScoringJob::operations(model, data).saturating_add(of_metrics);
+        once.saturating_mul(PERMUTATIONS * data.features.columns())
+    }
 }
 
 /// For each feature and metric: the values of the queries against those with the feature permuted.
@@ -87,7 +98,7 @@ fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 
     let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
     let columns = if scorer.is_linear() { 3 * width } else { 5 * width + 2 * scorer.dim() };
     let values = bytes_of::<Option<f64>>((n + 1).saturating_mul(spec.metrics.len() + 2));
-    let threads = rayon::current_num_threads() as u64;
+    let threads = parallel::threads() as u64;
     let scaled = data.features.bytes().saturating_mul(1 + (width / n.max(1)) as u64);
     let of_threads = matrix_bytes(longest, columns + 4).saturating_mul(threads);
     scaled.saturating_add(values.saturating_mul(data.n_queries() as u64)).saturating_add(of_threads)

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::metric::{Mean, Metric, Undefined};
 use crate::parallel;
 
+/// Operations of about a nanosecond for a document and metric.
+pub const METRIC_COST: usize = 500;
+
 /// Metrics of the queries of a data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {

@@ -17,7 +17,7 @@ pub use contributions::{
 pub use fit_cache::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};
 pub use importance::{ImportanceSpec, importance};
-pub use measure::{Evaluation, evaluate};
+pub use measure::{Evaluation, METRIC_COST, evaluate};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
 pub use score::{Scored, ScoringJob, Step};

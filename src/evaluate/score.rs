@@ -150,7 +150,12 @@ impl<'a> ScoringJob<'a> {
 
     /// Operations of about a nanosecond that scoring the documents takes, without fits.
     pub fn operations(model: &Model, data: &Dataset) -> usize {
-        let per_document = match (&model.ranker, model.scorer()) {
+        Self::operations_of_document(model).saturating_mul(data.n_docs())
+    }
+
+    /// Operations of about a nanosecond that scoring one document takes, without a fit.
+    pub fn operations_of_document(model: &Model) -> usize {
+        match (&model.ranker, model.scorer()) {
             (Ranker::Factored(factored), _) => factored.factors.rank + FACTORED_COST,
             (_, Ok(scorer)) => {
                 let weight = match (scorer.is_linear(), scorer.pointwise()) {
@@ -162,8 +167,7 @@ impl<'a> ScoringJob<'a> {
                 scorer.dim().saturating_mul(weight).saturating_add(VALUE_COST * scorer.width())
             }
             (_, Err(_)) => 0,
-        };
-        per_document.saturating_mul(data.n_docs())
+        }
     }
 
     /// Encoded features of these queries.

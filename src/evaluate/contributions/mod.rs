@@ -11,13 +11,16 @@ mod shapley;
 pub use shapley::Sampling;
 
 use super::point::check_finite;
+use super::score::ScoringJob;
 use crate::control::{Control, Ticks};
 use crate::data::{Id, Matrix};
 use crate::error::{Error, Result};
 use crate::memory::matrix_bytes;
 use crate::model::{Factored, Model, User};
-use crate::space::Function;
+use crate::parallel;
+use crate::space::{Function, Scorer};
 use game::Parts;
+use shapley::MOST_ENUMERATED;
 
 /// The contribution of one feature.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -35,6 +38,15 @@ pub struct Explanation {
     pub base: f64,
     /// One per feature.
     pub contributions: Vec<Contribution>,
+}
+
+impl Explanation {
+    /// Operations of about a nanosecond that an explanation among this many documents takes.
+    pub fn operations(model: &Model, documents: usize) -> usize {
+        let is_linear = model.scorer().is_ok_and(Scorer::is_linear);
+        let coalitions = if is_linear { 1 } else { 1 << model.card.features.len().min(MOST_ENUMERATED) };
+        ScoringJob::operations_of_document(model).saturating_mul(documents.saturating_add(coalitions))
+    }
 }
 
 /// The mean of each feature over the documents of a query.
@@ -77,7 +89,7 @@ pub fn explain(
     let scaled = matrix_bytes(rows, 2 * n).saturating_mul(copies as u64);
     // A kernel of pairs has a column for each document, and each thread a copy of them.
     let columns = if scorer.is_linear() || scorer.pointwise() { 0 } else { 2 * scorer.dim() };
-    let threads = 1 + rayon::current_num_threads() as u64;
+    let threads = 1 + parallel::threads() as u64;
     let bytes = matrix_bytes(rows, columns).saturating_mul(threads).saturating_add(scaled);
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();

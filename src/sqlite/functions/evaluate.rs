@@ -14,7 +14,7 @@ use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::control::Control;
 use crate::data::Id;
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, constrained_scores, evaluate};
+use crate::evaluate::{Evaluation, METRIC_COST, constrained_scores, evaluate};
 use crate::memory::{Reservation, bytes_of};
 use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::options::Use;
@@ -22,9 +22,6 @@ use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-
-/// Operations of about a nanosecond for a document and metric.
-const METRIC_COST: usize = 500;
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =

@@ -3,8 +3,8 @@
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.3: `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution, standard_error`. The first row,
 //!   `(base)`, is the score of the means of the training. The contributions add up to the score.
-//! * 9.8: `ltr_explain(model, source, query, doc [, options])` explains every model; the base has the means of the query.
-//! * 9.9: `ltr_explain_rank(model, source, query, doc_a, doc_b [, options])`: rows `feature, value_a, value_b, contribution,
+//! * 9.11: `ltr_explain(model, source, query, doc [, options])` explains every model; the base has the means of the query.
+//! * 9.12: `ltr_explain_rank(model, source, query, doc_a, doc_b [, options])`: rows `feature, value_a, value_b, contribution,
 //!   standard_error` add up to the difference of the scores. The base is document b.
 
 use rusqlite::types::ValueRef;
@@ -14,8 +14,7 @@ use super::ranking_call::RankingCall;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result, shorten};
 use crate::evaluate::{
-    Contribution, Explanation, FACTOR_PARTS, Sampling, explain, explain_factors, feature_means,
-    selected_rows,
+    Contribution, Explanation, FACTOR_PARTS, Sampling, explain, explain_factors, feature_means, selected_rows,
 };
 use crate::model::Ranker;
 use crate::options::{self, Use};
@@ -94,7 +93,8 @@ fn explain_vector(call: &Call<'_>) -> Result<OutputRows> {
         ValueRef::Blob(_) => Matrix::F32(shaped(1, n, features.iter().map(|value| *value as f32).collect())),
         _ => Matrix::F64(shaped(1, n, features.clone())),
     };
-    let found = RunLimits::default().run(call.connection, |control| {
+    let operations = Explanation::operations(model, 1);
+    let found = RunLimits::default().run_sized(call.connection, operations, |control| {
         explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)
     })?;
     let base = row("(base)", [Output::Null], &Contribution { value: found.base, standard_error: 0.0 });
@@ -186,8 +186,10 @@ fn contributions(
         seed: request.options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
     };
     let base = base.map_or_else(|| feature_means(query), |base| query.row_f64(base));
-    request.limits.run(call.connection, |control| {
-        explain(&request.handle.model, function, (query, row), &base, sampling, control)
+    let model = &request.handle.model;
+    let operations = Explanation::operations(model, data.n_docs());
+    request.limits.run_sized(call.connection, operations, |control| {
+        explain(model, function, (query, row), &base, sampling, control)
     })
 }
 

@@ -1,11 +1,12 @@
 //! `ltr_importance(model, source [, options])`: how much a metric loses without the information of a feature.
 //!
 //! Rules (docs/reference/rules.md, 9):
-//! * 9.10: Rows `feature, metric, n, loss, ci_low, ci_high`. `loss` is the mean over `n` queries of the metric minus the metric with
+//! * 9.13: Rows `feature, metric, n, loss, ci_low, ci_high`. `loss` is the mean over `n` queries of the metric minus the metric with
 //!   the feature permuted within the query.
 
 use super::evaluate::query_metrics;
 use super::ranking_call::{PARAMETERS, RankingCall};
+use crate::control::Control;
 use crate::error::Result;
 use crate::evaluate::{Comparison, ImportanceSpec, PairedTest, TestKind, importance};
 use crate::metric::Metric;
@@ -51,9 +52,9 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
             ..default
         },
     };
-    let found = request
-        .limits
-        .run(call.connection, |control| importance(model, &scored.functions, &data, &spec, control))?;
+    let operations = spec.operations(model, &data);
+    let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
+    let found = request.limits.run_sized(call.connection, operations, work)?;
     call.state.set_warnings(scored.warnings);
     let rows = model.card.features.iter().zip(found);
     let rows = rows.flat_map(|(feature, found)| {
