@@ -78,3 +78,15 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "panic without a message".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parallel;
+
+    #[test]
+    fn loops_in_the_work_use_its_threads() {
+        let threads = on_pool(3, &Control::default(), |_| Ok(()), |_| Ok(parallel::threads()));
+        assert_eq!(threads.unwrap(), 3);
+    }
+}

@@ -7,6 +7,7 @@
 mod transaction;
 mod write;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rusqlite::blob::Blob;
@@ -23,6 +24,7 @@ use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
+use crate::sqlite::glue::statements::{Statements, Ticket};
 use crate::sqlite::glue::value::{describe, from_host};
 
 /// The table `ltr_models` of a schema.
@@ -258,6 +260,42 @@ impl ModelHandle {
         }
         self.model.load_blocks(missing, &mut |offset, bytes| read_at(&blob, offset, bytes))
     }
+}
+
+/// Largest BLOB of which SQLite is asked for its first bytes. It would read a larger one whole.
+const SMALL_BLOB: usize = 1 << 16;
+
+/// The active version of a name in `main`, if it is small and cached. The statement that finds it is kept. `None` says nothing
+/// about the model: [`model`] finds it, or the error.
+pub fn cached_model(
+    statements: &Statements,
+    ticket: Ticket,
+    name: &str,
+    state: &State,
+) -> Option<ModelHandle> {
+    const KEY: &str = "model";
+    if split_version(name).is_some() {
+        return None;
+    }
+    let (mut statement, facts) = statements.take::<()>(KEY).or_else(|| {
+        let sql = format!(
+            "SELECT rowid, length(model), \
+             CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
+             FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
+        );
+        Some((statements.connection().prepare(&sql).ok()?, Rc::new(())))
+    })?;
+    let found = statement.query_row([name], |row| {
+        let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);
+        let is_whole = header_end(start, length.into()).is_ok();
+        Ok((row.get(0)?, read_key(start).ok().filter(|_| is_whole)))
+    });
+    statements.keep(ticket, KEY.to_owned(), statement, facts);
+    let (row, key) = found.ok()?;
+    let key = key?;
+    let location = BlobLocation { schema: "main".to_owned(), row };
+    let model = state.cached_model(key)?;
+    Some(ModelHandle { model, key, location: Some(location), memory: Arc::default() })
 }
 
 /// The model of an argument (rule 5.10).

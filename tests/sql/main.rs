@@ -22,6 +22,7 @@ mod query_weights;
 mod real_data;
 mod recommendation;
 mod regressions;
+mod repeated_rankings;
 mod roles;
 mod support;
 mod weights;

@@ -1,21 +1,27 @@
 //! The arguments (model, source, options) of `ltr_rank` and `ltr_evaluate`; those of `ltr_compare` for each model.
 
+use std::rc::Rc;
+
 use rusqlite::types::ValueRef;
+use serde_json::Value;
 
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::{Scored, ScoringJob, Step};
+use crate::model::Key;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::ModelHandle;
+use crate::sqlite::glue::statements::{Ticket, is_first_version};
 use crate::sqlite::glue::value::{optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, Parameter};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
-use crate::sqlite::store::model as find_model;
+use crate::sqlite::source::reader::{ReadSpec, SourceRows, prepare, read, read_prepared};
+use crate::sqlite::source::roles::Roles;
+use crate::sqlite::store::{cached_model, model as find_model};
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] =
@@ -33,7 +39,26 @@ pub struct RankingCall {
     /// The model.
     pub handle: ModelHandle,
     /// The source.
-    pub source: Source,
+    pub source: Rc<Source>,
+    /// The text of the source.
+    text: String,
+    ticket: Ticket,
+    /// The key of its statement.
+    key: String,
+}
+
+/// How a call reads the source.
+struct Plan {
+    source: Rc<Source>,
+    roles: Rc<Roles>,
+}
+
+/// All that a plan depends on beside the schema.
+fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String {
+    let filtered = if call.only.is_some() { "one query" } else { "" };
+    let columns = options.get("columns").map(Value::to_string).unwrap_or_default();
+    let diversify_by = options.text("diversify_by").unwrap_or_default();
+    [text, filtered, &columns, diversify_by, &format!("{model:x}")].join("\0")
 }
 
 impl RankingCall {
@@ -59,10 +84,22 @@ impl RankingCall {
         options: Params,
         limits: RunLimits,
     ) -> Result<Self> {
-        let handle = find_model(call.connection, model, options.text("schema"), call.state, &limits)?;
+        let ticket = call.statements.begin();
+        let schema = options.text("schema");
+        let cached = match model {
+            ValueRef::Text(name) if schema.is_none() => std::str::from_utf8(name).ok(),
+            _ => None,
+        };
+        let cached = cached.and_then(|name| cached_model(call.statements, ticket, name, call.state));
+        let handle =
+            cached.map_or_else(|| find_model(call.connection, model, schema, call.state, &limits), Ok)?;
         let text = text_argument("argument 'source'", source)?;
-        let source = Source::resolve(call.connection, &text, &limits)?;
-        Ok(Self { options, limits, handle, source })
+        let key = plan_key(call, &text, &options, handle.key);
+        let source = match call.statements.facts::<Plan>(&key) {
+            Some(plan) => Rc::clone(&plan.source),
+            None => Rc::new(Source::resolve(call.connection, &text, &limits)?),
+        };
+        Ok(Self { options, limits, handle, source, text, ticket, key })
     }
 
     /// The constraint of the model (slots) or of the option `diversify_by`.
@@ -91,7 +128,29 @@ impl RankingCall {
     /// # Errors
     /// Those of [`read`].
     pub fn read_source(&self, call: &Call<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
-        read(call.connection, &self.source, spec, &self.options, &self.limits)
+        let Self { options, limits, .. } = self;
+        let kept = call.statements.take::<Plan>(&self.key);
+        let may_be_kept = kept.is_some() || !call.statements.sees_attached();
+        let (mut statement, plan) = match kept {
+            Some(kept) => kept,
+            None => {
+                let (statement, roles) = prepare(call.connection, &self.source, spec, options, limits)?;
+                (statement, Rc::new(Plan { source: Rc::clone(&self.source), roles: Rc::new(roles) }))
+            }
+        };
+        let Plan { source, roles } = &*plan;
+        let rows = read_prepared(call.connection, source, roles, &mut statement, spec, options, limits);
+        if !is_first_version(&statement) {
+            // The schema changed after the statement was prepared: its columns may be others.
+            let source = Source::resolve(call.connection, &self.text, limits)?;
+            return read(call.connection, &source, spec, options, limits);
+        }
+        let (data, read_report) = rows?;
+        let roles = Rc::clone(roles);
+        if may_be_kept {
+            call.statements.keep(self.ticket, self.key.clone(), statement, plan);
+        }
+        Ok(SourceRows { data, roles, read_report })
     }
 
     /// Scores the documents. Few documents are scored on the calling thread. Functions for new queries are fitted in batches (rule 6.4); before each batch the data that it

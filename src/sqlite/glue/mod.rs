@@ -8,6 +8,7 @@ pub mod guard;
 pub mod probe;
 pub mod run_limits;
 pub mod state;
+pub mod statements;
 pub mod usage;
 pub mod value;
 pub mod vtab;

@@ -26,7 +26,8 @@ const SMALL: usize = 1_000_000;
 /// Threads, time limit, progress output and memory of a call.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
-    threads: usize,
+    /// `None`: all cores. Counting them reads files.
+    threads: Option<usize>,
     started: Instant,
     time_limit: Option<f64>,
     progress: bool,
@@ -52,7 +53,7 @@ impl RunLimits {
     /// The limits in the options of a call. The time starts now.
     pub fn new(options: &Params) -> Self {
         Self {
-            threads: options.count("threads").unwrap_or_else(cores),
+            threads: options.count("threads"),
             started: Instant::now(),
             time_limit: options.number("time_limit"),
             progress: options.flag("progress") && std::io::stderr().is_terminal(),
@@ -97,9 +98,10 @@ impl RunLimits {
     ) -> Result<T> {
         let probe = Probe::new(connection)?;
         // More threads than cores are few only if the caller says so.
-        let threads = if self.threads > cores() { self.threads as u64 * BYTES_OF_THREAD } else { 0 };
-        let what = format_args!("{} threads", self.threads);
-        let _threads = self.memory.reserve(threads, what, "use fewer threads")?;
+        let threads = self.threads.unwrap_or_else(cores);
+        let bytes = if threads > cores() { threads as u64 * BYTES_OF_THREAD } else { 0 };
+        let what = format_args!("{threads} threads");
+        let _threads = self.memory.reserve(bytes, what, "use fewer threads")?;
         let poll = |control: &Control| {
             self.show(control);
             self.check(&probe)
@@ -107,7 +109,7 @@ impl RunLimits {
         let control = Control::with_memory(self.memory.clone());
         #[cfg(test)]
         let control = super::probe::fault::applied_to(control);
-        on_pool(self.threads, &control, poll, work)
+        on_pool(threads, &control, poll, work)
     }
 
     /// Runs `work`, which takes about this many operations of a nanosecond: small work on the calling thread, other work on

@@ -1,6 +1,6 @@
 //! The state of one connection: cached models and fits, the last warnings, a mark while training runs.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cache::BoundedCache;
@@ -45,6 +45,7 @@ pub struct State {
     models: BoundedCache<Key, Arc<Model>>,
     warnings: Mutex<Vec<String>>,
     training: AtomicBool,
+    planned: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -59,6 +60,7 @@ impl State {
             models: BoundedCache::new(MAX_MODELS),
             warnings: Mutex::default(),
             training: AtomicBool::new(false),
+            planned: AtomicUsize::new(0),
         })
     }
 
@@ -73,6 +75,21 @@ impl State {
         let model = Arc::new(decode()?);
         self.models.put(key, Arc::clone(&model), 1);
         Ok(model)
+    }
+
+    /// A statement that uses a table-valued function is being prepared.
+    pub fn count_plan(&self) {
+        self.planned.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of calls of [`Self::count_plan`].
+    pub fn planned(&self) -> usize {
+        self.planned.load(Ordering::Relaxed)
+    }
+
+    /// The cached model with this key.
+    pub fn cached_model(&self, key: Key) -> Option<Arc<Model>> {
+        self.models.get(&key)
     }
 
     /// Number of cached models.

@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
 use std::marker::PhantomData;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
@@ -24,6 +25,7 @@ use rusqlite::{Connection, ToSql, ffi};
 use super::guard::guard;
 use super::probe::{Database, interruptible};
 use super::state::State;
+use super::statements::Statements;
 use super::usage::usage;
 use super::value::{Output, id_of};
 use crate::data::Id;
@@ -59,6 +61,8 @@ pub struct Call<'a> {
     pub state: &'a Arc<State>,
     /// The connection.
     pub connection: &'a Connection,
+    /// Statements of earlier calls.
+    pub statements: &'a Statements,
     /// One per parameter; `None` if it is not given.
     pub arguments: &'a [Option<ValueRef<'a>>],
     /// The value that column 0 must equal, if the function has [`TableFunction::filters_first_column`].
@@ -155,7 +159,7 @@ struct Table<'vtab> {
     /// Must be first.
     base: ffi::sqlite3_vtab,
     aux: Aux,
-    database: *mut ffi::sqlite3,
+    statements: Rc<Statements>,
     phantom: PhantomData<&'vtab ()>,
 }
 
@@ -164,7 +168,7 @@ struct Cursor<'vtab> {
     /// Must be first.
     base: ffi::sqlite3_vtab_cursor,
     aux: Aux,
-    database: *mut ffi::sqlite3,
+    statements: Rc<Statements>,
     rows: Option<OutputRows>,
     current: Option<Vec<Output>>,
     /// Values of the hidden columns: the arguments. BLOBs are NULL here, because a model may be large.
@@ -307,14 +311,15 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
         };
         let direct_only = aux.function.direct_only;
         db.config(if direct_only { VTabConfig::DirectOnly } else { VTabConfig::Innocuous })?;
-        // SAFETY: the handle is used only while this table exists, and the database outlives it.
-        let database = unsafe { db.handle() };
-        let declaration = aux.guard(|| aux.declaration())?;
+        // SAFETY: the statements are dropped with this table or its last cursor, and the database outlives both.
+        let statements = aux.guard(|| unsafe { Statements::new(db.handle(), &aux.state) })?;
+        let (declaration, statements) = (aux.guard(|| aux.declaration())?, Rc::new(statements));
         let base = ffi::sqlite3_vtab::default();
-        Ok((Cow::Owned(declaration), Self { base, aux, database, phantom: PhantomData }))
+        Ok((Cow::Owned(declaration), Self { base, aux, statements, phantom: PhantomData }))
     }
 
     fn best_index(&self, info: &mut IndexInfo) -> rusqlite::Result<bool> {
+        self.aux.state.count_plan();
         self.aux.guard(|| Ok(self.aux.plan(info)))
     }
 
@@ -322,13 +327,19 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
         Ok(Cursor {
             base: ffi::sqlite3_vtab_cursor::default(),
             aux: self.aux.clone(),
-            database: self.database,
+            statements: Rc::clone(&self.statements),
             rows: None,
             current: None,
             hidden: Vec::new(),
             row_id: 0,
             phantom: PhantomData,
         })
+    }
+}
+
+impl Drop for Table<'_> {
+    fn drop(&mut self) {
+        self.statements.clear();
     }
 }
 
@@ -341,11 +352,9 @@ impl Cursor<'_> {
         let arguments: Vec<Option<ValueRef<'_>>> = (0..parameters).map(&mut take).collect();
         let only = take(parameters).map(id_of);
         let order = usize::try_from(bits >> (parameters + 1)).ok().and_then(|order| order.checked_sub(1));
-        // SAFETY: the database outlives its tables, and `from_handle` does not close it.
-        let connection = unsafe { Connection::from_handle(self.database) }
-            .map_err(|error| Error::Host(error.to_string()))?;
+        let (statements, connection) = (&*self.statements, self.statements.connection());
         let call =
-            Call { state: &self.aux.state, connection: &connection, arguments: &arguments, only, order };
+            Call { state: &self.aux.state, connection, statements, arguments: &arguments, only, order };
         let hidden = |value: &Option<ValueRef<'_>>| match value {
             None | Some(ValueRef::Blob(_)) => Output::Null,
             Some(value) => Output::Id(id_of(*value)),
@@ -353,7 +362,7 @@ impl Cursor<'_> {
         self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
         let execute = self.aux.function.execute;
-        self.rows = Some(interruptible(Database::from_connection(&connection), || execute(&call))?);
+        self.rows = Some(interruptible(Database::from_connection(connection), || execute(&call))?);
         self.advance()
     }
 

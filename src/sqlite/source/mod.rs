@@ -99,9 +99,10 @@ impl Source {
         })
     }
 
-    /// The statement that reads the rows of one query; its id is bound to [`QUERY_PARAMETER`].
-    pub fn with_query(&self, query_column: &str) -> String {
-        let order = if self.by_rowid { " ORDER BY rowid" } else { "" };
+    /// The statement that reads the rows of one query; its id is bound to [`QUERY_PARAMETER`]. Documents with ids need no
+    /// order of rowids, which would sort the rows of an index.
+    pub fn with_query(&self, query_column: &str, have_ids: bool) -> String {
+        let order = if self.by_rowid && !have_ids { " ORDER BY rowid" } else { "" };
         let column = quote(query_column);
         // Rule 3.5: ids compare BINARY, whatever the collation of the column.
         format!("SELECT * FROM {} WHERE {column} = {QUERY_PARAMETER} COLLATE BINARY{order}", self.from)

@@ -6,6 +6,8 @@
 //! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
 
+use std::rc::Rc;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 
@@ -118,7 +120,7 @@ pub struct SourceRows {
     /// The documents.
     pub data: Dataset,
     /// The roles of the columns.
-    pub roles: Roles,
+    pub roles: Rc<Roles>,
     /// What was found besides.
     pub read_report: ReadReport,
 }
@@ -134,25 +136,56 @@ pub fn read(
     options: &Params,
     limits: &RunLimits,
 ) -> Result<SourceRows> {
-    // 1. Roles: the statement is prepared to get the names of its columns.
+    let (mut statement, roles) = prepare(connection, source, spec, options, limits)?;
+    let (data, read_report) =
+        read_prepared(connection, source, &roles, &mut statement, spec, options, limits)?;
+    Ok(SourceRows { data, roles: Rc::new(roles), read_report })
+}
+
+/// Prepares the statement of a source, and finds the roles of its columns.
+///
+/// # Errors
+/// Those of the roles and of the database.
+pub fn prepare<'a>(
+    connection: &'a Connection,
+    source: &Source,
+    spec: ReadSpec<'_>,
+    options: &Params,
+    limits: &RunLimits,
+) -> Result<(Statement<'a>, Roles)> {
     let prepare = |select: &str| {
         retry_busy(connection, limits, || {
             connection.prepare(select).map_err(|error| source.host_error(&error))
         })
     };
-    let mut statement = prepare(&source.select)?;
+    // 1. Roles: the statement is prepared to get the names of its columns.
+    let statement = prepare(&source.select)?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
     let roles = if spec.features { roles } else { roles.without_features() };
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
-    let only = spec.only.zip(roles.query);
-    if let Some((_, column)) = only {
-        statement = prepare(&source.with_query(&roles.names[column]))?;
-    }
-    bind(&mut statement, source, options, only.map(|(id, _)| id))?;
-    // 3. Rows, then what depends on all of them.
-    let reader = Reader::new(source, &roles, spec, limits)?;
-    let read_all = || retry_busy(connection, limits, || reader.read_all(&mut statement));
+    let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
+    let statement = prepare(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
+    Ok((statement, roles))
+}
+
+/// Reads the rows of a statement of [`prepare`].
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_prepared(
+    connection: &Connection,
+    source: &Source,
+    roles: &Roles,
+    statement: &mut Statement<'_>,
+    spec: ReadSpec<'_>,
+    options: &Params,
+    limits: &RunLimits,
+) -> Result<(Dataset, ReadReport)> {
+    bind(statement, source, options, spec.only.filter(|_| roles.query.is_some()))?;
+    // Rows, then what depends on all of them.
+    let reader = Reader::new(source, roles, spec, limits)?;
+    let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
     let builder = within_time(limits, connection, read_all)?;
     let finish = FinishOptions {
         missing: missing(options, spec.model)?,
@@ -167,7 +200,7 @@ pub fn read(
     };
     let (data, read_report) = builder.finish(finish)?;
     check_width(source, &data, spec.model)?;
-    Ok(SourceRows { data, roles, read_report })
+    Ok((data, read_report))
 }
 
 /// Refuses vectors of another length than in training (rule 3.7).
