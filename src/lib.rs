@@ -97,6 +97,8 @@ mod optim;
 mod options;
 mod parallel;
 mod param;
+#[cfg(feature = "plots")]
+mod plot;
 mod run;
 mod select;
 mod smoothing;

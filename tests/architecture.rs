@@ -30,6 +30,7 @@ const MODULES: &[&str] = &[
     "evaluate",
     "export",
     "options",
+    "plot",
     "api",
     "sqlite",
 ];

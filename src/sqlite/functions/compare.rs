@@ -178,7 +178,8 @@ fn tests(call: &Call<'_>, request: &Request, evaluations: &[Evaluation]) -> Resu
     })
 }
 
-fn other_queries(ranking: &RankingCall) -> Error {
+/// The error about models that read different queries.
+pub(super) fn other_queries(ranking: &RankingCall) -> Error {
     ranking.source.error(
         "the models read different queries, because their columns for the role 'query' differ; set it with the option \
          'columns', as in {\"columns\": {\"query\": \"query_id\"}}",

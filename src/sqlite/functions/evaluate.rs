@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::aggregate::metric_options;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::control::Control;
-use crate::data::Id;
+use crate::data::{Dataset, Id};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, METRIC_COST, constrained_scores, evaluate};
 use crate::memory::{Reservation, bytes_of};
@@ -44,9 +44,20 @@ pub(super) struct Measured {
     pub(super) memory: (Reservation, Reservation),
 }
 
-/// Reads and scores the source of a call, and measures its queries.
-pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
-    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+/// The judged documents of a source and their scores.
+pub(super) struct Judged {
+    /// The documents.
+    pub(super) data: Dataset,
+    /// One score per document; documents that a constraint removes from the list are below all others.
+    pub(super) scores: Vec<f64>,
+    /// Messages about the scores.
+    pub(super) warnings: Vec<String>,
+    /// The bytes of the documents.
+    pub(super) memory: Reservation,
+}
+
+/// Reads and scores the source of a call.
+pub(super) fn judged(call: &Call<'_>, request: &RankingCall) -> Result<Judged> {
     let constraint = request.constraint()?;
     let spec = ReadSpec {
         judgments: Judgments::Relevance,
@@ -60,12 +71,6 @@ pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]
     let scored = request.scored(call, &data)?;
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
-    let bytes = bytes_of::<Option<f64>>(metrics.len() + 3).saturating_mul(data.n_queries() as u64);
-    let what = format_args!("measuring {} queries", data.n_queries());
-    let memory = (read_report.memory, request.limits.memory().reserve(bytes, what, FEWER_RANKED)?);
-    let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
-    let work = |control: &Control| evaluate(&data, &scores, metrics, undefined, control);
-    let evaluation = request.limits.run_sized(call.connection, operations, work)?;
     let mut warnings = scored.warnings;
     if data.relevance.iter().all(|relevance| *relevance <= 0.0) {
         warnings.push(format!(
@@ -73,7 +78,32 @@ pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]
             request.source.shown
         ));
     }
-    Ok(Measured { query_ids: data.query_ids, evaluation, warnings, memory })
+    Ok(Judged { data, scores, warnings, memory: read_report.memory })
+}
+
+/// Measures judged documents.
+pub(super) fn evaluate_judged(
+    call: &Call<'_>,
+    request: &RankingCall,
+    judged: &Judged,
+    metrics: &[Metric],
+) -> Result<(Evaluation, Reservation)> {
+    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let Judged { data, scores, .. } = judged;
+    let bytes = bytes_of::<Option<f64>>(metrics.len() + 3).saturating_mul(data.n_queries() as u64);
+    let what = format_args!("measuring {} queries", data.n_queries());
+    let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
+    let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
+    let work = |control: &Control| evaluate(data, scores, metrics, undefined, control);
+    Ok((request.limits.run_sized(call.connection, operations, work)?, memory))
+}
+
+/// Reads and scores the source of a call, and measures its queries.
+pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
+    let judged = judged(call, request)?;
+    let (evaluation, values) = evaluate_judged(call, request, &judged, metrics)?;
+    let Judged { data, warnings, memory, .. } = judged;
+    Ok(Measured { query_ids: data.query_ids, evaluation, warnings, memory: (memory, values) })
 }
 
 fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {

@@ -75,6 +75,7 @@ fn roles(model: &Model) -> Value {
 pub(super) const MODEL: Parameter = Parameter::required("model");
 const QUERY_FEATURES: Parameter = Parameter::optional("query_features");
 
+/// The model in the first argument.
 pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state, &RunLimits::default())
 }

@@ -13,6 +13,8 @@ mod importance;
 mod inspect;
 mod letor;
 pub mod paired_test;
+#[cfg(feature = "plots")]
+mod plot;
 mod rank;
 mod ranking_call;
 mod recommend;
@@ -37,6 +39,8 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &vector::VEC,
     &vector::VEC_TO_JSON,
     &inspect::INFO,
+    #[cfg(feature = "plots")]
+    &plot::PLOT,
     &export::EXPORT,
     &export::IMPORT,
     &about::VERSION,

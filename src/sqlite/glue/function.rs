@@ -47,6 +47,32 @@ impl ScalarCall<'_> {
         interruptible(Database::from_connection(&connection), || body(&connection))
     }
 
+    /// Runs `body` as a call of a table-valued function with these arguments.
+    ///
+    /// # Errors
+    /// Those of `body`, an interruption.
+    #[cfg(feature = "plots")]
+    #[allow(unsafe_code, reason = "table-valued functions keep statements")]
+    pub fn with_call<T>(
+        &self,
+        arguments: &[Option<rusqlite::types::ValueRef<'_>>],
+        body: impl FnOnce(&super::vtab::Call<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.with_connection(|connection| {
+            // SAFETY: the database is open during this call, at whose end the statements are dropped.
+            let statements = unsafe { super::statements::Statements::new(connection.handle(), self.state) }?;
+            let call = super::vtab::Call {
+                state: self.state,
+                connection,
+                statements: &statements,
+                arguments,
+                only: None,
+                order: None,
+            };
+            body(&call)
+        })
+    }
+
     /// The argument at an index, if there is one.
     pub fn argument(&self, index: usize) -> Option<rusqlite::types::ValueRef<'_>> {
         (index < self.context.len()).then(|| self.context.get_raw(index))

@@ -1,0 +1,241 @@
+//! The drawing in SVG. Colors are classes of a style sheet, so that one file serves light and dark.
+//!
+//! `plotters` draws axes on it; marks carry a `<title>` and their numbers as `data-` attributes. Coordinates are tenths of
+//! a unit, since those of `plotters` are whole numbers.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::fmt::{Arguments, Display, Formatter, Write};
+use std::rc::Rc;
+
+use plotters_backend::text_anchor::{HPos, VPos};
+use plotters_backend::{BackendColor, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind};
+
+use super::text::{escaped, shortened};
+
+/// Units between the borders of a plot.
+pub const WIDTH: i32 = 4400;
+
+/// Longest text in a `<title>` (characters).
+const LONGEST_TITLE: usize = 300;
+
+/// Text, lines, marks; for dark pages again. Blue and orange differ for every kind of color vision. No `var()`, which
+/// some viewers lack.
+const STYLE: &str = "\
+.ltr text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#1c2430}\
+.ltr .h{font-size:15px;font-weight:600}.ltr .m{fill:#5a6472}.ltr .n{font-variant-numeric:tabular-nums}.ltr .bg{fill:#fff}\
+.ltr .axis{stroke:#8a94a2}.ltr .grid{stroke:#e4e8ee}.ltr .guide{stroke:#5a6472;stroke-dasharray:4 3}\
+.ltr path{fill:none;stroke-width:2;stroke-linejoin:round}.ltr path.a{stroke:#0b66a8}.ltr path.b{stroke:#c2500a}\
+.ltr circle.a,.ltr rect.a{fill:#0b66a8}.ltr circle.b,.ltr rect.b{fill:#c2500a}\
+.ltr circle.f{fill:#0b66a8;fill-opacity:.45}.ltr text.a{fill:#0b66a8}.ltr text.b{fill:#b04708}\
+.ltr .e{stroke:#5a6472;stroke-width:1.5}.ltr .o{stroke:#c2500a;stroke-width:2}\
+@media(prefers-color-scheme:dark){.ltr text{fill:#e6e9ef}.ltr .m{fill:#a6afbd}.ltr .bg{fill:#14181f}\
+.ltr .axis{stroke:#6b7584}.ltr .grid{stroke:#2a313c}.ltr .guide,.ltr .e{stroke:#a6afbd}\
+.ltr path.a{stroke:#5cb0f0}.ltr path.b,.ltr .o{stroke:#f5994b}.ltr circle.a,.ltr rect.a,.ltr circle.f{fill:#5cb0f0}\
+.ltr circle.b,.ltr rect.b{fill:#f5994b}.ltr text.a{fill:#7cc0f5}.ltr text.b{fill:#f7ab6b}}";
+
+/// A point of the drawing, in tenths of a unit.
+pub type Spot = (i32, i32);
+
+/// Which end of a text is at its spot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// Its start.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its end.
+    End,
+}
+
+/// What a mark shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark<'a> {
+    /// The class of its color.
+    pub class: &'a str,
+    /// Shown when a pointer is over it.
+    pub title: &'a str,
+    /// Its numbers, as attributes `data-` and the name.
+    pub data: &'a [(&'a str, f64)],
+}
+
+/// A drawing that grows. Clones share it.
+#[derive(Clone)]
+pub struct Canvas {
+    out: Rc<RefCell<String>>,
+    height: i32,
+}
+
+/// A length in units.
+struct Units(i32);
+
+impl Display for Units {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        let (sign, size) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        write!(formatter, "{sign}{}", size / 10)?;
+        if size.is_multiple_of(10) { Ok(()) } else { write!(formatter, ".{}", size % 10) }
+    }
+}
+
+impl Canvas {
+    /// An empty drawing.
+    pub fn new(height: i32) -> Self {
+        Self { out: Rc::default(), height }
+    }
+
+    /// Its height.
+    pub fn height(&self) -> i32 {
+        self.height
+    }
+
+    /// The whole SVG, with a name for those who cannot see it.
+    pub fn finish(&self, title: &str, description: &str) -> String {
+        let (width, height) = (Units(WIDTH), Units(self.height));
+        let (title, description) = (escaped(title), escaped(description));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ltr\" role=\"img\" aria-label=\"{title}\" width=\"{width}\" \
+             height=\"{height}\" viewBox=\"0 0 {width} {height}\" style=\"max-width:100%;height:auto\"><title>{title}</title>\
+             <desc>{description}</desc><style>{STYLE}</style><rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n{}</svg>\n",
+            self.out.borrow()
+        )
+    }
+
+    fn put(&self, text: Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = self.out.borrow_mut().write_fmt(text);
+    }
+
+    /// The attributes and the end of a mark.
+    fn finish_mark(&self, name: &str, mark: &Mark<'_>) {
+        for (key, value) in mark.data {
+            self.put(format_args!(" data-{key}=\"{value:?}\""));
+        }
+        let title = escaped(&shortened(mark.title, LONGEST_TITLE));
+        self.put(format_args!("><title>{title}</title></{name}>\n"));
+    }
+
+    /// A circle.
+    pub fn circle(&self, (x, y): Spot, radius: i32, mark: &Mark<'_>) {
+        let (x, y, radius, class) = (Units(x), Units(y), Units(radius), mark.class);
+        self.put(format_args!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\""));
+        self.finish_mark("circle", mark);
+    }
+
+    /// A rectangle between two opposite corners.
+    pub fn rect(&self, from: Spot, to: Spot, mark: &Mark<'_>) {
+        let (x, y) = (Units(from.0.min(to.0)), Units(from.1.min(to.1)));
+        let (width, height) = (Units((to.0 - from.0).abs()), Units((to.1 - from.1).abs()));
+        let class = mark.class;
+        self.put(format_args!(
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\""
+        ));
+        self.finish_mark("rect", mark);
+    }
+
+    /// A straight line.
+    pub fn line(&self, from: Spot, to: Spot, class: &str) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(Units);
+        self.put(format_args!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n"));
+    }
+
+    /// A line through points.
+    pub fn path(&self, spots: &[Spot], class: &str) {
+        self.put(format_args!("<path class=\"{class}\" d=\""));
+        for (index, (x, y)) in spots.iter().enumerate() {
+            let command = if index == 0 { 'M' } else { 'L' };
+            self.put(format_args!("{command}{} {}", Units(*x), Units(*y)));
+        }
+        self.put(format_args!("\"/>\n"));
+    }
+
+    /// Text of at most `most` characters; a longer one is shortened and complete in its title.
+    pub fn text(&self, (x, y): Spot, anchor: Anchor, class: &str, (text, most): (&str, usize)) {
+        let (x, y, short) = (Units(x), Units(y), shortened(text, most));
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let title = if short == text {
+            String::new()
+        } else {
+            format!("<title>{}</title>", escaped(&shortened(text, LONGEST_TITLE)))
+        };
+        self.put(format_args!(
+            "<text{class} x=\"{x}\" y=\"{y}\"{anchor}>{title}{}</text>\n",
+            escaped(&short)
+        ));
+    }
+}
+
+type Drawn<T = ()> = Result<T, DrawingErrorKind<Infallible>>;
+
+/// What `plotters` draws: axes, grids and their labels. The red part of a color is a number of [`CLASSES`].
+impl DrawingBackend for Canvas {
+    type ErrorType = Infallible;
+
+    fn get_size(&self) -> (u32, u32) {
+        (WIDTH as u32, self.height as u32)
+    }
+
+    fn ensure_prepared(&mut self) -> Drawn {
+        Ok(())
+    }
+
+    fn present(&mut self) -> Drawn {
+        Ok(())
+    }
+
+    fn draw_pixel(&mut self, _: Spot, _: BackendColor) -> Drawn {
+        Ok(())
+    }
+
+    fn draw_line<S: BackendStyle>(&mut self, from: Spot, to: Spot, style: &S) -> Drawn {
+        if style.color().alpha > 0.0 {
+            self.line(from, to, class_of(style.color()));
+        }
+        Ok(())
+    }
+
+    fn draw_path<S: BackendStyle, I: IntoIterator<Item = Spot>>(&mut self, path: I, style: &S) -> Drawn {
+        let mut last = None;
+        for spot in path {
+            if let Some(last) = last.replace(spot).filter(|_| style.color().alpha > 0.0) {
+                self.line(last, spot, class_of(style.color()));
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, (x, y): Spot) -> Drawn {
+        let anchor = match style.anchor().h_pos {
+            HPos::Left => Anchor::Start,
+            HPos::Center => Anchor::Middle,
+            HPos::Right => Anchor::End,
+        };
+        let down = match style.anchor().v_pos {
+            VPos::Top => 90,
+            VPos::Center => 40,
+            VPos::Bottom => 0,
+        };
+        self.text((x, y + down), anchor, class_of(style.color()), (text, usize::MAX));
+        Ok(())
+    }
+
+    fn estimate_text_size<S: BackendTextStyle>(&self, text: &str, _: &S) -> Drawn<(u32, u32)> {
+        Ok((text_width(text) as u32, 120))
+    }
+}
+
+/// The width of a text in 12 units of height, estimated.
+pub fn text_width(text: &str) -> i32 {
+    text.chars().count() as i32 * 66
+}
+
+/// Classes of what `plotters` draws.
+const CLASSES: [&str; 3] = ["axis", "grid", "m"];
+
+fn class_of(color: BackendColor) -> &'static str {
+    CLASSES.get(usize::from(color.rgb.0)).copied().unwrap_or_default()
+}

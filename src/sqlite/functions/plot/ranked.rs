@@ -1,0 +1,203 @@
+//! Plots of a model on judged documents: metrics of two models per query, mean grades by score, scores by grade.
+
+use super::model_name;
+use crate::data::Id;
+use crate::error::{Error, Result, shorten};
+use crate::math::order::{compare, sort_indices};
+use crate::metric::Metric;
+use crate::options::{self, Use};
+use crate::plot::{Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened};
+use crate::sqlite::functions::compare::other_queries;
+use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics};
+use crate::sqlite::functions::ranking_call::RankingCall;
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::value::optional_text;
+use crate::sqlite::glue::vtab::Call;
+
+/// Number of bins of scores in a calibration plot.
+const BINS: usize = 10;
+
+/// Most grades that are drawn one by one.
+const MOST_GRADES: usize = 8;
+
+/// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
+pub fn queries(call: &Call<'_>) -> Result<String> {
+    let options = optional_text("argument 'options'", call.arguments[3])?;
+    let options = options::parse(options.as_deref(), Use::Evaluate)?;
+    let limits = RunLimits::new(&options);
+    let metric = metrics(&options)?.swap_remove(0);
+    limits.run_here(call.connection, || {
+        // 1. The metric of each model.
+        let mut measured = Vec::new();
+        for index in [0, 1] {
+            let (model, source) = (call.argument(index), call.argument(2));
+            let ranking = RankingCall::of(call, model, source, options.clone(), limits.clone())?;
+            let found = measure(call, &ranking, std::slice::from_ref(&metric))?;
+            if measured.first().is_some_and(|first: &(Vec<Id>, _, _)| first.0 != found.query_ids) {
+                return Err(other_queries(&ranking));
+            }
+            let name = model_name(call, model, &ranking.handle.model.card.algorithm)?;
+            measured.push((found.query_ids, found.evaluation.values, name));
+        }
+        let [(ids, a, name_a), (_, b, name_b)] = <[_; 2]>::try_from(measured)
+            .map_err(|_| Error::Internal("two models were measured".to_owned()))?;
+        // 2. Queries that both have a value for.
+        let pairs = a.iter().zip(&b).zip(&ids);
+        let points: Vec<(f64, f64, String)> =
+            pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
+        if points.is_empty() {
+            return Err(Error::Data(format!(
+                "{} has no value for any query of the source: no query has a relevant document",
+                metric.name()
+            )));
+        }
+        draw_queries(&metric, ids.len(), points, [&name_a, &name_b])
+    })
+}
+
+/// Draws model b on the x axis, model a on the y axis.
+fn draw_queries(
+    metric: &Metric,
+    all: usize,
+    points: Vec<(f64, f64, String)>,
+    [a, b]: [&str; 2],
+) -> Result<String> {
+    let better = metric.def().better.sign();
+    let count = |sign: f64| points.iter().filter(|(x, y, _)| sign * better * (y - x) > 0.0).count();
+    let (a_wins, b_wins) = (count(1.0), count(-1.0));
+    let equal = points.len() - a_wins - b_wins;
+    let left_out = all - points.len();
+    let [a, b] = [a, b].map(|name| shortened(name, 32));
+    let mut subtitle = format!(
+        "{a} is better in {}, {b} in {}; {} equal. On the line both are equal.",
+        counted(a_wins, "query", "queries"),
+        counted(b_wins, "query", "queries"),
+        if equal == 1 { "1 is".to_owned() } else { format!("{} are", counted(equal, "", "").trim()) }
+    );
+    if left_out > 0 {
+        subtitle += &format!(" Left out: {} without a value.", counted(left_out, "query", "queries"));
+    }
+    let metric = metric.name();
+    let scatter = Scatter {
+        title: format!("{metric} of each query"),
+        subtitle,
+        axes: [format!("{metric} of {b}"), format!("{metric} of {a}")],
+        points,
+        noun: ["query", "queries"],
+    };
+    scatter.draw()
+}
+
+/// An id in a title.
+fn label(id: &Id) -> String {
+    shorten(id.to_string().trim_matches('\''))
+}
+
+/// Reads and scores the source of `ltr_plot(kind, model, source [, options])`, and draws.
+fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<String>) -> Result<String> {
+    let request = RankingCall::new(call, Use::Evaluate)?;
+    request.limits.run_here(call.connection, || {
+        let judged = judged(call, &request)?;
+        let name = model_name(call, call.argument(0), &request.handle.model.card.algorithm)?;
+        draw(&judged, &name)
+    })
+}
+
+/// `ltr_plot('calibration', model, source [, options])`: the mean grade of documents with about the same score.
+pub fn calibration(call: &Call<'_>) -> Result<String> {
+    with_judged(call, draw_calibration)
+}
+
+fn draw_calibration(judged: &Judged, name: &str) -> Result<String> {
+    let (scores, grades) = (&judged.scores, &judged.data.relevance);
+    // 1. Bins of equal size by score. Scores that are almost equal stay together.
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    sort_indices(&mut order, &|a, b| compare(scores[a], scores[b]));
+    let size = order.len().div_ceil(BINS);
+    let near = (scores[order[order.len() - 1]] - scores[order[0]]) / 500.0;
+    let mut series =
+        Series { name: String::new(), points: Vec::new(), joined: Joined::Line, intervals: Vec::new() };
+    let mut start = 0;
+    while start < order.len() {
+        let mut end = (start + size).min(order.len());
+        while end < order.len() && scores[order[end]] <= scores[order[start]] + near {
+            end += 1;
+        }
+        // 2. Means, and an interval of two standard errors.
+        let bin = &order[start..end];
+        let n = bin.len() as f64;
+        let mean = |values: &[f64]| bin.iter().map(|row| values[*row] / n).sum::<f64>();
+        let (score, grade) = (mean(scores), mean(grades));
+        let variance = bin.iter().map(|row| (grades[*row] - grade).powi(2) / n).sum::<f64>();
+        let error = 1.96 * (variance / (n - 1.0).max(1.0)).sqrt();
+        let note = format!(
+            "{}, scores {} to {}",
+            counted(bin.len(), "document", "documents"),
+            number(scores[bin[0]]),
+            number(scores[bin[bin.len() - 1]])
+        );
+        series.points.push((score, grade));
+        series.intervals.push((grade - error, grade + error, note));
+        start = end;
+    }
+    let bins = series.points.len();
+    let curve = Curve {
+        title: format!("Grades by score of {name}"),
+        subtitle: format!(
+            "{} in {} of about the same size, by score. Lines: 95% intervals of the mean grade.",
+            counted(scores.len(), "document", "documents"),
+            counted(bins, "bin", "bins")
+        ),
+        axes: ["mean score of the bin".to_owned(), "mean grade".to_owned()],
+        scale: Scale::Linear,
+        series: vec![series],
+        chosen: None,
+    };
+    curve.draw()
+}
+
+/// `ltr_plot('scores', model, source [, options])`: the distribution of scores for each grade.
+pub fn scores(call: &Call<'_>) -> Result<String> {
+    with_judged(call, draw_scores)
+}
+
+fn draw_scores(judged: &Judged, name: &str) -> Result<String> {
+    let (scores, grades) = (&judged.scores, &judged.data.relevance);
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    sort_indices(&mut order, &|a, b| compare(grades[b], grades[a]));
+    // 1. One group for each grade, the highest first.
+    let mut groups: Vec<(f64, f64, Vec<f64>)> = Vec::new();
+    for row in order {
+        match groups.last_mut() {
+            Some((lowest, _, values)) if *lowest == grades[row] => values.push(scores[row]),
+            _ => groups.push((grades[row], grades[row], vec![scores[row]])),
+        }
+    }
+    // 2. Many grades: neighbors are one group, so that groups have about the same size.
+    let size = scores.len().div_ceil(MOST_GRADES);
+    if groups.len() > MOST_GRADES {
+        let mut merged: Vec<(f64, f64, Vec<f64>)> = Vec::new();
+        for (lowest, highest, values) in groups {
+            match merged.last_mut() {
+                Some(last) if last.2.len() < size => {
+                    last.0 = lowest;
+                    last.2.extend(values);
+                }
+                _ => merged.push((lowest, highest, values)),
+            }
+        }
+        groups = merged;
+    }
+    let group = |(lowest, highest, values): (f64, f64, Vec<f64>)| {
+        let range = if lowest < highest { format!("{lowest:.1} to {highest:.1}") } else { number(lowest) };
+        Group { name: format!("grade {range}"), values }
+    };
+    let ridges = Ridges {
+        title: format!("Scores of {name}"),
+        subtitle: "Share of the documents of a grade with each score. Orange: median.".to_owned(),
+        axis: "score".to_owned(),
+        groups: groups.into_iter().map(group).collect(),
+        noun: ["document", "documents"],
+    };
+    ridges.draw()
+}

@@ -1,0 +1,115 @@
+//! Plots of a training: the validation curve and the steps of the solver.
+
+use serde_json::Value;
+
+use super::model_name;
+use crate::error::{Error, Result};
+use crate::model::{Model, Ranker};
+use crate::plot::{Curve, Joined, Scale, Series, number};
+use crate::sqlite::functions::inspect::{TRAINING_LOG, open_model};
+use crate::sqlite::glue::value::Output;
+use crate::sqlite::glue::vtab::Call;
+
+/// `ltr_plot('validation', model)`: the validated metric of each lambda.
+pub fn validation(call: &Call<'_>) -> Result<String> {
+    let handle = open_model(call)?;
+    let card = &handle.model.card;
+    let validation = &card.summary["validation"];
+    let pairs = validation["curve"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let point = |pair: &Value| Some((pair[0].as_f64()?, pair[1].as_f64()?));
+    let mut points: Vec<(f64, f64)> = pairs.iter().filter_map(point).filter(|point| point.0 > 0.0).collect();
+    // The largest lambda comes first.
+    points.reverse();
+    if points.is_empty() {
+        return Err(Error::Unsupported(format!(
+            "the model of '{}' has no validation curve, because its lambda was given or it has none; train with \
+             \"lambda\": \"auto\" or an array of values",
+            card.algorithm
+        )));
+    }
+    let metric = validation["metric"].as_str().unwrap_or("metric");
+    let held_out = validation["held_out"].as_str().unwrap_or_default();
+    let name = model_name(call, call.argument(0), &card.algorithm)?;
+    let chosen = card.summary["lambda"].as_f64().zip(validation["best"].as_f64());
+    let chosen = chosen.filter(|(lambda, _)| points.iter().any(|point| point.0 == *lambda));
+    let curve = Curve {
+        title: format!("Validation of {name}"),
+        subtitle: format!("Mean {metric} of {held_out}, for each lambda that was tried"),
+        axes: ["lambda".to_owned(), metric.to_owned()],
+        scale: Scale::Logarithmic,
+        series: vec![Series { name: String::new(), points, joined: Joined::Line, intervals: Vec::new() }],
+        chosen: chosen.map(|(lambda, best)| {
+            ((lambda, best), format!("chosen: lambda {}, {metric} {}", number(lambda), number(best)))
+        }),
+    };
+    curve.draw()
+}
+
+/// `ltr_plot('training', model)`: the steps of `ltr_training_log`.
+pub fn training(call: &Call<'_>) -> Result<String> {
+    let handle = open_model(call)?;
+    let model = &handle.model;
+    let rows: Vec<Vec<Output>> = (TRAINING_LOG.execute)(call)?.collect::<Result<_>>()?;
+    if rows.is_empty() {
+        return Err(Error::Unsupported(format!(
+            "the training of '{}' has no steps to draw: its solution needs none",
+            model.card.algorithm
+        )));
+    }
+    let name = model_name(call, call.argument(0), &model.card.algorithm)?;
+    let (series, names, subtitle) = steps(model, &rows);
+    let curve = Curve {
+        title: format!("Training of {name}"),
+        subtitle: subtitle.to_owned(),
+        axes: names.map(str::to_owned),
+        scale: Scale::Linear,
+        series,
+        chosen: None,
+    };
+    curve.draw()
+}
+
+/// Series, names of the axes and what they mean.
+fn steps(model: &Model, rows: &[Vec<Output>]) -> (Vec<Series>, [&'static str; 2], &'static str) {
+    let column = |index: usize| -> Vec<(f64, f64)> {
+        let pair = |row: &Vec<Output>| match (&row[0], &row[index]) {
+            (Output::Integer(step), Output::Real(value)) if value.is_finite() => Some((*step as f64, *value)),
+            _ => None,
+        };
+        rows.iter().filter_map(pair).collect()
+    };
+    let series = |name: &str, points: Vec<(f64, f64)>, joined| Series {
+        name: name.to_owned(),
+        points,
+        joined,
+        intervals: Vec::new(),
+    };
+    let objective = column(1);
+    if matches!(model.ranker, Ranker::Online(_)) {
+        let loss = series("", running_mean(&objective), Joined::Line);
+        let text = "Mean of the loss (1 - measure) before each update, over the rounds so far";
+        return (vec![loss], ["round", "mean loss"], text);
+    }
+    if matches!(model.ranker, Ranker::QueryDependent(_)) || model.card.algorithm == "auto" {
+        let text = "Objective at the solution of each function that was fitted";
+        return (vec![series("", objective, Joined::No)], ["function", "objective"], text);
+    }
+    let bound: Vec<(f64, f64)> =
+        objective.iter().zip(column(2)).map(|((step, value), (_, gap))| (*step, value - gap)).collect();
+    let bounded = bound.len() == objective.len();
+    let mut all = vec![series(if bounded { "objective" } else { "" }, objective, Joined::Line)];
+    if bounded {
+        all.push(series("lower bound (objective - gap)", bound, Joined::Line));
+    }
+    (all, ["step", "objective"], "Objective of the training after each step of the solver; lower is better")
+}
+
+/// The mean of the values up to each point.
+fn running_mean(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut sum = 0.0;
+    let mean = |(count, (round, value)): (usize, &(f64, f64))| {
+        sum += value;
+        (*round, sum / (count + 1) as f64)
+    };
+    points.iter().enumerate().map(mean).collect()
+}

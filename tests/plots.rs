@@ -1,0 +1,258 @@
+//! `ltr_plot`: SVG that is well formed, safe and complete, and whose numbers are those of the other SQL functions.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use roxmltree::{Document, Node};
+use rusqlite::Connection;
+
+/// The example data with models.
+fn hotels() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    sqlite_ltr::register(&connection).unwrap();
+    connection.execute_batch(include_str!("../sql/hotels.sql")).unwrap();
+    connection
+}
+
+fn text(connection: &Connection, sql: &str) -> String {
+    connection.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|problem| panic!("{sql}: {problem}"))
+}
+
+/// The SVG of a call, checked: XML without anything that runs or loads, with a name, and with its marks inside.
+fn plot(connection: &Connection, arguments: &str) -> String {
+    let sql = format!("SELECT ltr_plot({arguments})");
+    let svg = text(connection, &sql);
+    assert_eq!(svg, text(connection, &sql), "the same bytes again");
+    check(&svg);
+    keep(arguments, &svg);
+    svg
+}
+
+fn check(svg: &str) {
+    let document = Document::parse(svg).unwrap_or_else(|problem| panic!("{problem}\n{svg}"));
+    let root = document.root_element();
+    let sizes: Vec<f64> =
+        root.attribute("viewBox").unwrap().split(' ').map(|size| size.parse().unwrap()).collect();
+    assert!(!root.attribute("aria-label").unwrap().is_empty());
+    for node in document.descendants().filter(Node::is_element) {
+        let known = ["svg", "title", "desc", "style", "rect", "circle", "line", "path", "text", "g"];
+        assert!(known.contains(&node.tag_name().name()), "{}", node.tag_name().name());
+        for attribute in node.attributes() {
+            assert!(!attribute.name().starts_with("on") && !attribute.name().ends_with("href"));
+            let value = attribute.value();
+            let limit = match attribute.name() {
+                "x" | "cx" | "x1" | "x2" | "width" => sizes[2],
+                "y" | "cy" | "y1" | "y2" | "height" => sizes[3],
+                _ => continue,
+            };
+            let inside = value == "100%" || (0.0..=limit).contains(&value.parse().unwrap());
+            assert!(inside, "{}={value} of {}", attribute.name(), node.tag_name().name());
+        }
+    }
+}
+
+/// Writes the SVG beside other files of tests, for those who want to look at it.
+fn keep(arguments: &str, svg: &str) {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("plots");
+    std::fs::create_dir_all(&folder).unwrap();
+    let name: String = arguments.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(60).collect();
+    std::fs::write(folder.join(name + ".svg"), svg).unwrap();
+}
+
+/// The exact numbers of all marks of a kind, in their order.
+fn numbers(svg: &str, mark: &str, key: &str) -> Vec<f64> {
+    let document = Document::parse(svg).unwrap();
+    let marks = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", mark)));
+    marks.filter_map(|node| node.attribute(key)).map(|value| value.parse().unwrap()).collect()
+}
+
+/// The first column of a query.
+fn column(connection: &Connection, sql: &str) -> Vec<f64> {
+    let mut statement = connection.prepare(sql).unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn the_validation_curve_is_that_of_the_card() {
+    let connection = hotels();
+    text(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
+    let svg = plot(&connection, "'validation', 'rank_svm'");
+    let curve = "json_each(ltr_info('rank_svm'), '$.training.validation.curve')";
+    for (key, index) in [("data-x", 0), ("data-y", 1)] {
+        let sql = format!("SELECT value ->> {index} FROM {curve} ORDER BY value ->> 0");
+        assert_eq!(numbers(&svg, "circle", key), column(&connection, &sql));
+    }
+    assert!(svg.contains("chosen: "), "{svg}");
+}
+
+#[test]
+fn the_training_curve_is_that_of_the_log() {
+    let connection = hotels();
+    text(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
+    text(&connection, "SELECT ltr_train('slam', 'judgments', '{\"lambda\": 1}')");
+    text(&connection, "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 1}')");
+    text(&connection, "SELECT ltr_train('perceptron', 'judgments')");
+    for model in ["rank_svm", "slam"] {
+        let svg = plot(&connection, &format!("'training', '{model}'"));
+        let log = format!("ltr_training_log('{model}')");
+        let mut expected = column(&connection, &format!("SELECT objective - gap FROM {log}"));
+        expected.extend(column(&connection, &format!("SELECT objective FROM {log}")));
+        assert_eq!(numbers(&svg, "circle", "data-y"), expected);
+    }
+    plot(&connection, "'training', 'q_svm'");
+    plot(&connection, "'training', 'perceptron'");
+}
+
+/// One linear and one query-dependent model, trained without validation.
+fn two_models() -> Connection {
+    let connection = hotels();
+    text(&connection, "SELECT ltr_train('rank_svm', 'judgments', '{\"lambda\": 0.01}')");
+    text(&connection, "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 0.01}')");
+    connection
+}
+
+#[test]
+fn weights_are_those_of_ltr_weights() {
+    let connection = two_models();
+    let svg = plot(&connection, "'weights', 'rank_svm'");
+    let sql = "SELECT weight FROM ltr_weights('rank_svm') ORDER BY abs(weight) DESC";
+    assert_eq!(numbers(&svg, "rect", "data-value"), column(&connection, sql));
+    let svg = plot(&connection, "'weights', 'q_svm', '[0.9]'");
+    let sql = "SELECT weight FROM ltr_weights('q_svm', '[0.9]') ORDER BY abs(weight) DESC";
+    assert_eq!(numbers(&svg, "rect", "data-value"), column(&connection, sql));
+}
+
+#[test]
+fn importance_is_that_of_ltr_importance() {
+    let connection = two_models();
+    for model in ["rank_svm", "q_svm"] {
+        let svg = plot(&connection, &format!("'importance', '{model}', 'candidates'"));
+        let sql = format!("SELECT loss FROM ltr_importance('{model}', 'candidates') ORDER BY loss DESC");
+        assert_eq!(numbers(&svg, "rect", "data-value"), column(&connection, &sql));
+    }
+}
+
+#[test]
+fn of_many_features_the_largest_weights_are_drawn() {
+    let connection = hotels();
+    let columns: Vec<String> = (1..=136)
+        .map(|n| {
+            format!("abs(price * {n} * 7919 % 101 + stars * {n} % 7) AS feature_number_{n}_of_the_document")
+        })
+        .collect();
+    let sql = format!(
+        "CREATE TABLE wide AS SELECT query_id, doc_id, relevance, {} FROM judgments WHERE query_id < 20",
+        columns.join(", ")
+    );
+    connection.execute_batch(&sql).unwrap();
+    text(&connection, "SELECT ltr_train('rank_svm', 'wide', '{\"lambda\": 0.01, \"name\": \"wide\"}')");
+    let svg = plot(&connection, "'weights', 'wide'");
+    let sql = "SELECT weight FROM ltr_weights('wide') ORDER BY abs(weight) DESC LIMIT 20";
+    assert_eq!(numbers(&svg, "rect", "data-value"), column(&connection, sql));
+    assert!(svg.contains(">and 116 more<"), "{svg}");
+}
+
+#[test]
+fn queries_have_the_values_of_ltr_evaluate() {
+    let connection = two_models();
+    let svg = plot(&connection, "'queries', 'q_svm', 'rank_svm', 'candidates'");
+    let values = |model: &str| {
+        let sql =
+            format!("SELECT value FROM ltr_evaluate('{model}', 'candidates') WHERE query_id IS NOT NULL");
+        column(&connection, &sql)
+    };
+    let mut expected: Vec<(f64, f64)> = values("rank_svm").into_iter().zip(values("q_svm")).collect();
+    let mut found: Vec<(f64, f64)> =
+        numbers(&svg, "circle", "data-x").into_iter().zip(numbers(&svg, "circle", "data-y")).collect();
+    assert_eq!(numbers(&svg, "circle", "data-count").iter().sum::<f64>(), expected.len() as f64);
+    let order = |a: &(f64, f64), b: &(f64, f64)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
+    expected.sort_by(order);
+    expected.dedup();
+    found.sort_by(order);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn bins_of_scores_have_the_documents_of_ltr_rank() {
+    let connection = two_models();
+    let svg = plot(&connection, "'calibration', 'q_svm', 'candidates'");
+    let sql = "SELECT avg(relevance) FROM (SELECT relevance, ntile(10) OVER (ORDER BY score) AS bin
+                 FROM ltr_rank('q_svm', 'candidates') JOIN candidates USING (query_id, doc_id)) GROUP BY bin";
+    let (found, expected) = (numbers(&svg, "circle", "data-y"), column(&connection, sql));
+    assert_eq!(found.len(), 10);
+    assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} {expected:?}");
+
+    let svg = plot(&connection, "'scores', 'q_svm', 'candidates'");
+    let counts = numbers(&svg, "rect", "data-count");
+    assert_eq!(counts.iter().sum::<f64>(), 240.0);
+    let lowest = numbers(&svg, "rect", "data-from").into_iter().fold(f64::INFINITY, f64::min);
+    assert_eq!(vec![lowest], column(&connection, "SELECT min(score) FROM ltr_rank('q_svm', 'candidates')"));
+}
+
+/// Sources with little to draw, with much, and with extreme numbers.
+#[test]
+fn unusual_data_give_complete_plots() {
+    let connection = two_models();
+    connection
+        .execute_batch(
+            "CREATE TABLE one_query AS SELECT * FROM candidates WHERE query_id = 81;
+             CREATE TABLE one_row AS SELECT * FROM candidates WHERE query_id = 81 LIMIT 1;
+             CREATE TABLE nothing_relevant AS SELECT query_id, doc_id, q_luxury, price, stars, 0 AS relevance FROM candidates;
+             CREATE TABLE same AS SELECT query_id, doc_id, q_luxury, 0.5 AS price, 3 AS stars, relevance FROM candidates;
+             CREATE TABLE graded AS SELECT query_id, doc_id, q_luxury, price, stars, price * 3 AS relevance FROM candidates;
+             CREATE TABLE many AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 24)
+               SELECT query_id + 1000 * i AS query_id, doc_id, q_luxury, (price * (i + 7) * 31) % 1 AS price, stars, relevance
+                 FROM judgments, n;",
+        )
+        .unwrap();
+    for source in ["one_query", "same", "graded", "many"] {
+        plot(&connection, &format!("'queries', 'rank_svm', 'q_svm', '{source}'"));
+    }
+    for source in ["one_query", "one_row", "nothing_relevant", "same", "graded", "many"] {
+        plot(&connection, &format!("'calibration', 'rank_svm', '{source}'"));
+        plot(&connection, &format!("'scores', 'rank_svm', '{source}'"));
+    }
+    for (name, factor) in [("tiny", "1e-200"), ("huge", "1e150")] {
+        let source =
+            format!("SELECT query_id, doc_id, relevance, price * {factor} AS price, stars FROM judgments");
+        let options = format!("{{\"lambda\": 1, \"scale\": \"none\", \"name\": \"{name}\"}}");
+        text(&connection, &format!("SELECT ltr_train('rank_svm', '{source}', '{options}')"));
+        plot(&connection, &format!("'weights', '{name}'"));
+        plot(&connection, &format!("'training', '{name}'"));
+        plot(&connection, &format!("'scores', '{name}', '{source}'"));
+    }
+    let source = "SELECT query_id, doc_id, relevance, price FROM judgments";
+    text(&connection, &format!("SELECT ltr_train('rank_svm', '{source}', '{{\"name\": \"one feature\"}}')"));
+    plot(&connection, "'weights', 'one feature'");
+    plot(&connection, "'validation', 'one feature'");
+}
+
+/// Names of models, features and queries that try to leave their texts.
+#[test]
+fn hostile_names_stay_texts() {
+    let connection = hotels();
+    let hostile = "</text><script>alert(\"1\")</script>'&amp;\u{1}\u{202e}";
+    let long = "x".repeat(1 << 20);
+    connection
+        .execute(
+            "CREATE TABLE hostile AS SELECT CASE query_id WHEN 1 THEN ?1 WHEN 2 THEN ?2 WHEN 3 THEN x'00ff' ELSE query_id END
+               AS query_id, doc_id, relevance, price AS \"<script>alert(1)</script>\", stars AS \"\"\"'&]]>\" FROM judgments
+              WHERE query_id < 9",
+            [hostile, &long],
+        )
+        .unwrap();
+    let name = "<b onload=\"x\">&";
+    let train = "SELECT ltr_train(?1, 'hostile', json_object('lambda', 0.1, 'name', ?2))";
+    for algorithm in ["rank_svm", "regression"] {
+        let name = format!("{name}{algorithm}");
+        connection.query_row(train, [algorithm, &name], |row| row.get::<_, String>(0)).unwrap();
+    }
+    for (kind, arguments) in [
+        ("weights", ""),
+        ("training", ""),
+        ("queries", ", '<b onload=\"x\">&regression', 'hostile'"),
+        ("calibration", ", 'hostile'"),
+        ("scores", ", 'hostile'"),
+    ] {
+        let svg = plot(&connection, &format!("'{kind}', '{name}rank_svm'{arguments}"));
+        assert!(svg.len() < 50_000, "{kind}: {} bytes", svg.len());
+    }
+}
