@@ -39,6 +39,8 @@ pub enum Use {
     Explain,
     /// `ltr_importance`.
     Importance,
+    /// `ltr_monitor`.
+    Monitor,
     /// `ltr_recommend`.
     Recommend,
     /// The metric aggregates.
@@ -62,6 +64,7 @@ impl Use {
             Self::Compare => "ltr_compare",
             Self::Explain => "ltr_explain, ltr_explain_rank",
             Self::Importance => "ltr_importance",
+            Self::Monitor => "ltr_monitor",
             Self::Recommend => "ltr_recommend",
             Self::Metric => "metric aggregates",
             Self::PairedTest => "ltr_paired_test",
@@ -109,6 +112,7 @@ const FIT_OR_SCORE: &[Use] = &[
     Use::Compare,
     Use::Explain,
     Use::Importance,
+    Use::Monitor,
 ];
 const FINDS_MODELS: &[Use] = &[
     Use::Train,
@@ -119,6 +123,7 @@ const FINDS_MODELS: &[Use] = &[
     Use::Compare,
     Use::Explain,
     Use::Importance,
+    Use::Monitor,
     Use::Recommend,
 ];
 const ALL_WITH_MODELS: &[Use] = &[
@@ -130,6 +135,7 @@ const ALL_WITH_MODELS: &[Use] = &[
     Use::Compare,
     Use::Explain,
     Use::Importance,
+    Use::Monitor,
     Use::Recommend,
 ];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];

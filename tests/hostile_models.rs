@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parts::{Change, Dependent, Index, Linear, Opened, seal};
 use rusqlite::Connection;
-use sqlite_ltr::internals::data::Scaling;
+use sqlite_ltr::internals::data::{Fingerprint, Profile, Scaling};
 use sqlite_ltr::internals::model::{Model, encode_header};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -137,6 +137,7 @@ const USES: &[&str] = &[
     "SELECT count(*) FROM ltr_explain(?1, '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_neighbors(?1, '[0.5, 0.25]')",
     "SELECT count(*) FROM ltr_training_log(?1)",
+    "SELECT count(*) FROM ltr_monitor(?1, 'SELECT query_id, doc_id, relevance, a FROM judged')",
     r#"SELECT ltr_update(?1, 'judged', '{"name": "hostile", "keep_versions": 1}')"#,
 ];
 
@@ -282,6 +283,55 @@ fn what_is_taken_apart_and_sealed_again_is_the_same() {
     }
 }
 
+/// Fingerprints that are not those of two features.
+fn wrong_fingerprints(card: &mut impl FnMut(&'static str, fn(&mut Opened))) {
+    fn of(opened: &mut Opened) -> &mut Fingerprint {
+        opened.parts.fingerprint.as_mut().expect("a fingerprint")
+    }
+    card("a fingerprint of one feature", |o| of(o).features.truncate(1));
+    card("a fingerprint of more rows", |o| of(o).rows += 1);
+    card("a fingerprint of fewer queries", |o| {
+        of(o).query_features = vec![("q".to_owned(), of(o).relevance.clone())]
+    });
+    card("counts beyond 2^64", |o| of(o).features[0].counts[..2].fill(u64::MAX));
+    card("a bin too few", |o| of(o).features[0].counts.truncate(1));
+    card("edges that fall", |o| of(o).features[0].edges.reverse());
+    card("an edge that is NaN", |o| of(o).features[0].edges[0] = f32::NAN);
+    card("an edge beyond the largest value", |o| *of(o).features[0].edges.last_mut().expect("edges") = 9.0);
+    card("a range that is NaN", |o| of(o).features[0].low = f32::NAN);
+    card("an infinite range", |o| of(o).relevance.high = f32::INFINITY);
+    card("too many bins", |o| {
+        let rows = of(o).rows;
+        let edges = (0..100u16).map(|edge| f32::from(edge) / 100.0).collect();
+        let counts = (0..101).map(|bin| if bin == 0 { rows } else { 0 }).collect();
+        of(o).features[0] = Profile { low: 0.0, high: 1.0, edges, counts, missing: 0 };
+    });
+}
+
+/// A model of the format version before fingerprints can be used.
+#[test]
+fn models_without_a_fingerprint_are_read() {
+    let connection = connect();
+    for (model, blob) in MODELS.iter().zip(models(&connection)) {
+        let mut opened = Opened::new(&blob);
+        let had_one = opened.parts.fingerprint.take().is_some();
+        assert_eq!(had_one, model.0 != "perceptron");
+        let mut old = opened.seal_as(5);
+        assert_eq!(refusal(&connection, &old), None);
+        use_it(&connection, &old, model.0);
+        let problem =
+            connection.query_row("SELECT count(*) FROM ltr_monitor(?1, 'judged')", [&old], |_| Ok(()));
+        let problem = problem.expect_err("no fingerprint").to_string();
+        assert!(
+            problem.starts_with("ltr_monitor: the model has no fingerprint of its training data: "),
+            "{problem}"
+        );
+        // Version 5 has no place for one.
+        old.push(0);
+        assert!(refusal(&connection, &old).is_some());
+    }
+}
+
 /// Sealed blobs made from a linear model by wrong contents, with what is wrong.
 fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     let mut wrong = Vec::new();
@@ -315,6 +365,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("a quantile that is NaN", |o| {
         o.parts.scaling = Scaling::Quantile(vec![vec![(f64::NAN, 0.0)].into(); 2]);
     });
+    wrong_fingerprints(&mut card);
     card("a negative factor", |o| o.parts.scaling = Scaling::MaxNorm(-1.0));
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
     card("a scaling of another width", |o| {

@@ -12,7 +12,7 @@ use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_
 use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, TrainingSet};
 use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control;
-use crate::data::RowOrder;
+use crate::data::{Fingerprint, RowOrder};
 use crate::error::{Error, Result};
 use crate::memory::{Memory, matrix_bytes};
 use crate::model;
@@ -286,11 +286,14 @@ fn train(
     let leakage = signs_of_leakage(&data, advice);
     let checks = FeatureChecks::of(&data, &read_report.rows, &spec.settings()?, control)?;
     let features = data.names.clone();
+    let fingerprint = || Fingerprint::of(&data, &read_report.summaries, &read_report.means, control);
+    let fingerprint = (input.order == RowOrder::Canonical).then(fingerprint).transpose()?;
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
     let trained = spec.fit(set, control)?;
     let summary = Summary::new(facts, &trained);
     let card = card(algorithm, spec, (features, read_report.means), &summary, &trained)?;
     let mut warnings = warnings(&trained, &checks, leakage, advice);
     warnings.extend(other_preset(algorithm, &card.settings));
-    Ok((model::Model::new(card, trained.scaling, trained.ranker), warnings))
+    let model = model::Model::new(card, trained.scaling, trained.ranker).with_fingerprint(fingerprint);
+    Ok((model, warnings))
 }

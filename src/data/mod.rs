@@ -2,6 +2,7 @@
 
 mod builder;
 mod dataset;
+mod fingerprint;
 mod finish;
 mod id;
 pub mod letor;
@@ -15,6 +16,7 @@ mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use dataset::{Dataset, Documents};
+pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{
     ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns, position_names, repeated_name,
 };

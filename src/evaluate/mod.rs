@@ -1,4 +1,5 @@
-//! Using a model on data: scores, metrics of scores, paired tests of metrics, contributions and importance of features.
+//! Using a model on data: scores, metrics of scores, paired tests of metrics, contributions and importance of features,
+//! and comparison of later data with the training data.
 
 mod arrange;
 mod contributions;
@@ -6,6 +7,7 @@ mod fit_cache;
 mod function;
 mod importance;
 mod measure;
+mod monitor;
 mod paired;
 mod point;
 mod score;
@@ -18,6 +20,7 @@ pub use fit_cache::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};
 pub use importance::{ImportanceSpec, importance};
 pub use measure::{Evaluation, METRIC_COST, evaluate};
+pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
 pub use score::{Scored, ScoringJob, Step};

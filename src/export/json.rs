@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Term;
 use crate::algorithm;
 use crate::control::checkpoint;
-use crate::data::{Missing, Quantiles, Scaling};
+use crate::data::{Fingerprint, Missing, Quantiles, Scaling};
 use crate::error::{Error, Result, shorten};
 use crate::kernel::{Basis, Kernel};
 use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
@@ -54,6 +54,9 @@ struct Document {
     /// Objective and gap of each step.
     #[serde(default)]
     log: Vec<(f64, f64)>,
+    /// The training data, for `ltr_monitor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<Fingerprint>,
 }
 
 /// One function.
@@ -118,6 +121,7 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
         settings: object(&card.settings),
         training: object(&card.summary),
         log: card.log.clone(),
+        fingerprint: model.fingerprint.clone(),
     };
     serde_json::to_string(&document).map_err(|problem| Error::Internal(format!("a model as JSON: {problem}")))
 }
@@ -258,7 +262,8 @@ impl Document {
             summary: Value::Object(self.training),
             log: self.log,
         };
-        Ok(Model::new(card, scaling, Ranker::Linear(Linear::new(space, function))))
+        let ranker = Ranker::Linear(Linear::new(space, function));
+        Ok(Model::new(card, scaling, ranker).with_fingerprint(self.fingerprint))
     }
 }
 

@@ -14,10 +14,12 @@ mod prior;
 mod query_dependent;
 mod ranker;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::{Missing, Scaling, position_names, repeated_name};
+use crate::data::{Fingerprint, Missing, Scaling, position_names, repeated_name};
 use crate::error::{Error, Result, require, shorten};
 use crate::fit::Loading;
 use crate::space::Scorer;
@@ -68,9 +70,14 @@ pub struct Model {
     pub scaling: Scaling,
     /// What scores documents.
     pub ranker: Ranker,
+    /// The training data, to compare later data with; `None` for online models and for models of older libraries.
+    pub fingerprint: Option<Fingerprint>,
     /// The blocks of the bytes that it was read from.
     index: Vec<BlobSpan>,
 }
+
+/// The first format version with fingerprints. Models of the version before are read, and have none.
+const FIRST_WITH_FINGERPRINT: u16 = 6;
 
 /// The part of the BLOB that every use needs.
 #[derive(Serialize, Deserialize)]
@@ -79,12 +86,19 @@ struct Header {
     scaling: Scaling,
     tag: String,
     ranker: Vec<u8>,
+    fingerprint: Option<Fingerprint>,
 }
 
 impl Model {
     /// A model of a ranker that was just fitted.
     pub fn new(card: Card, scaling: Scaling, ranker: Ranker) -> Self {
-        Self { card, scaling, ranker, index: Vec::new() }
+        Self { card, scaling, ranker, fingerprint: None, index: Vec::new() }
+    }
+
+    /// The same model with the fingerprint of its training data.
+    #[must_use]
+    pub fn with_fingerprint(self, fingerprint: Option<Fingerprint>) -> Self {
+        Self { fingerprint, ..self }
     }
 
     /// What it can do.
@@ -157,7 +171,8 @@ impl Model {
         self.validate().map_err(|error| self.cannot_be_stored(&error))?;
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
         let tag = self.ranker.tag().to_owned();
-        let header = Header { card: self.card.clone(), scaling: self.scaling.clone(), tag, ranker };
+        let (card, scaling) = (self.card.clone(), self.scaling.clone());
+        let header = Header { card, scaling, tag, ranker, fingerprint: self.fingerprint.clone() };
         let encoded = encode_header(&header)?;
         drop(header);
         let bytes = envelope::seal(&encoded, &blocks)?;
@@ -216,9 +231,15 @@ impl Model {
 
     fn open(start: &[u8], length: u64, loading: Loading) -> Result<Self> {
         let opened = envelope::open(start, length)?;
-        let Header { card, scaling, tag, ranker } = decode_header(opened.header)?;
+        let mut header = Cow::Borrowed(opened.header);
+        if opened.version < FIRST_WITH_FINGERPRINT {
+            // The bytes of no fingerprint.
+            header.to_mut().push(0);
+        }
+        let Header { card, scaling, tag, ranker, fingerprint } = decode_header(&header)?;
+        drop(header);
         let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
-        let model = Self { ranker, card, scaling, index: opened.index };
+        let model = Self { ranker, card, scaling, fingerprint, index: opened.index };
         model.validate()?;
         Ok(model)
     }
@@ -262,6 +283,7 @@ impl Model {
         let n = card.features.len();
         let width = ranker.scorer().map_or(0, Scorer::width);
         scaling.validate(n)?;
+        self.fingerprint.as_ref().map_or(Ok(()), |fingerprint| fingerprint.validate(n))?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
         require(
             "model",

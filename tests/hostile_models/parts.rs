@@ -1,14 +1,14 @@
 //! What is inside a model BLOB, as `src/model` writes it: to take models apart and seal them again.
 
 use serde::{Deserialize, Serialize};
-use sqlite_ltr::internals::data::{Id, Missing, QueryFeatureKind, Scaling};
+use sqlite_ltr::internals::data::{Fingerprint, Id, Missing, QueryFeatureKind, Scaling};
 use sqlite_ltr::internals::fit::Penalty;
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState, TrainingColumns, decode_header, encode_header};
 use sqlite_ltr::internals::smoothing::{ColumnDistance, Smoothing};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The format version of the models.
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
 
 #[derive(Serialize, Deserialize)]
 pub struct Index {
@@ -35,6 +35,7 @@ pub struct Parts {
     pub scaling: Scaling,
     pub form: String,
     pub ranker: Vec<u8>,
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// A linear space: numbers of its form and of the kind of its map are 0.
@@ -136,8 +137,12 @@ pub type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 pub fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
+    seal_version(VERSION, header, blocks)
+}
+
+fn seal_version(version: u16, header: &[u8], blocks: &[u8]) -> Vec<u8> {
     let mut bytes = b"ltrmodel".to_vec();
-    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend(version.to_le_bytes());
     bytes.extend([0; 6]);
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
@@ -169,9 +174,17 @@ impl Opened {
     }
 
     pub fn seal(&self) -> Vec<u8> {
-        let model = encode_header(&self.parts).expect("bytes");
+        self.seal_as(VERSION)
+    }
+
+    /// Version 5 ends before the fingerprint.
+    pub fn seal_as(&self, version: u16) -> Vec<u8> {
+        let mut model = encode_header(&self.parts).expect("bytes");
+        if version == 5 {
+            assert_eq!(model.pop(), Some(0), "no fingerprint");
+        }
         let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
-        seal(&encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
+        seal_version(version, &encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
     }
 
     pub fn linear(&self) -> Linear {

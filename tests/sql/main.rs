@@ -13,6 +13,7 @@ mod extremes;
 mod files;
 mod item_factors;
 mod matching;
+mod monitor;
 mod names;
 mod paper_example;
 mod perceptron;

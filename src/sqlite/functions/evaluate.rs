@@ -64,10 +64,17 @@ pub(super) fn judged(call: &Call<'_>, request: &RankingCall) -> Result<Judged> {
         query: true,
         ..ReadSpec::ranked(&request.handle.model, constraint)
     };
-    let SourceRows { data, read_report, .. } = request.read_source(call, spec)?;
-    if data.n_docs() == 0 {
+    let rows = request.read_source(call, spec)?;
+    if rows.data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to evaluate"));
     }
+    scored_judged(call, request, rows)
+}
+
+/// Scores the judged rows of the source of a call.
+pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: SourceRows) -> Result<Judged> {
+    let SourceRows { data, read_report, .. } = rows;
+    let constraint = request.constraint()?;
     let scored = request.scored(call, &data)?;
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;

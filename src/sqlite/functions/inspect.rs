@@ -49,6 +49,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "feature_names": model.card.features,
             "settings": model.card.settings,
             "training": model.card.summary,
+            "fingerprint": fingerprint(&model)?,
             "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
         if let ValueRef::Text(name) = argument {
@@ -59,6 +60,14 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
         }
         Ok(Output::Json(card))
     })
+}
+
+/// The fingerprint of the training data; null without one.
+fn fingerprint(model: &Model) -> Result<Value> {
+    // By way of text, numbers in single precision have few digits.
+    let text = serde_json::to_string(&model.fingerprint);
+    let value = text.and_then(|text| serde_json::from_str(&text));
+    value.map_err(|problem| Error::Internal(format!("a fingerprint as JSON: {problem}")))
 }
 
 /// The columns of the training, as in its report.

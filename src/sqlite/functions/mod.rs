@@ -12,6 +12,7 @@ mod export;
 mod importance;
 mod inspect;
 mod letor;
+mod monitor;
 pub mod paired_test;
 #[cfg(feature = "plots")]
 mod plot;
@@ -52,6 +53,7 @@ pub const TABLES: &[&TableFunction] = &[
     &rank::RANK,
     &evaluate::EVALUATE,
     &compare::COMPARE,
+    &monitor::MONITOR,
     &recommend::RECOMMEND,
     &recommend::FACTORS,
     &inspect::WEIGHTS,

@@ -19,7 +19,7 @@ use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_
 use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
 use crate::column_advice::{ColumnAdvice, Origin};
-use crate::data::{Dataset, RowOrder};
+use crate::data::{Dataset, Fingerprint, RowOrder};
 use crate::error::{Error, Result, shorten};
 use crate::memory::{Memory, Reservation};
 use crate::model::{Card, Model};
@@ -278,9 +278,13 @@ impl Request {
         leakage.extend(validation.as_ref().and_then(|validation| repeated_documents(&data, validation)));
         let roles_warnings = roles.warnings(&read_report, advice);
         let settings = training.settings()?;
-        let checks = self
-            .limits
-            .run(connection, |control| FeatureChecks::of(&data, &read_report.rows, &settings, control))?;
+        let (checks, fingerprint) = self.limits.run(connection, |control| {
+            let fingerprint = || Fingerprint::of(&data, &read_report.summaries, &read_report.means, control);
+            Ok((
+                FeatureChecks::of(&data, &read_report.rows, &settings, control)?,
+                (input.order == RowOrder::Canonical).then(fingerprint).transpose()?,
+            ))
+        })?;
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
         let trained = self.limits.run(connection, |control| training.fit(set, control))?;
         // 3. The report and the model.
@@ -293,7 +297,7 @@ impl Request {
         warnings.extend(roles_warnings);
         warnings.extend(other_preset(self.algorithm, &settings));
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
-        let model = Model::new(card, trained.scaling, trained.ranker);
+        let model = Model::new(card, trained.scaling, trained.ranker).with_fingerprint(fingerprint);
         let encoded = Encoded::new(model, self.limits.memory())?;
         check_model_bytes(connection, encoded.bytes.len() as u64)?;
         let mut volatile = trained.volatile;

@@ -108,6 +108,25 @@ impl Source {
         format!("SELECT * FROM {} WHERE {column} = {QUERY_PARAMETER} COLLATE BINARY{order}", self.from)
     }
 
+    /// The names of its columns.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn columns(&self, connection: &Connection, limits: &RunLimits) -> Result<Vec<String>> {
+        retry_busy(connection, limits, || {
+            let statement = connection.prepare(&self.select).map_err(|error| self.host_error(&error))?;
+            Ok(statement.column_names().into_iter().map(str::to_owned).collect())
+        })
+    }
+
+    /// The same source with further columns that are NULL in every row.
+    #[must_use]
+    pub fn with_null_columns(self, names: &[String]) -> Self {
+        let nulls: String = names.iter().map(|name| format!(", NULL AS {}", quote(name))).collect();
+        let select = format!("SELECT *{nulls} FROM {}", self.from);
+        Self { from: format!("(\n{select}\n)"), select, by_rowid: false, ..self }
+    }
+
     /// An error about this source.
     pub fn error(&self, problem: impl Into<String>) -> Error {
         Error::Source { source_text: self.shown.clone(), problem: problem.into() }

@@ -33,6 +33,8 @@ use crate::sqlite::glue::watchdog::within_time;
 pub enum Judgments {
     /// None: documents are ranked.
     Unread,
+    /// The relevance if there is any: data are monitored.
+    RelevanceIfAny,
     /// The relevance, which must exist: rankings are measured, a user is fitted.
     Relevance,
     /// The relevance, and the weights of queries if there are any: a model is trained.
@@ -67,6 +69,8 @@ pub struct ReadSpec<'a> {
     pub constraint: ListConstraint,
     /// Whether documents may have weights.
     pub doc_weights: DocWeights,
+    /// What missing features count as if they are not allowed: an error, or a value where rows are only counted.
+    pub not_allowed: Missing,
     /// The order of the data set.
     pub order: RowOrder,
     /// Summaries of the features in the rows of earlier calls; may be empty.
@@ -85,6 +89,7 @@ impl<'a> ReadSpec<'a> {
             only: None,
             constraint,
             doc_weights: DocWeights::Taken,
+            not_allowed: Missing::Error,
             order,
             previous: &[],
         }
@@ -103,8 +108,13 @@ impl<'a> ReadSpec<'a> {
         }
     }
 
-    /// Whether relevance is read.
+    /// Whether relevance is read, if the source has it.
     pub fn reads_relevance(&self) -> bool {
+        self.judgments >= Judgments::RelevanceIfAny
+    }
+
+    /// Whether relevance is needed.
+    pub fn needs_relevance(&self) -> bool {
         self.judgments >= Judgments::Relevance
     }
 
@@ -188,7 +198,7 @@ pub fn read_prepared(
     let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
     let builder = within_time(limits, connection, read_all)?;
     let finish = FinishOptions {
-        missing: missing(options, spec.model)?,
+        missing: missing(options, spec)?,
         text_columns: match spec.model {
             None if !Roles::lists_features(options) => TextColumns::Ignore,
             _ => TextColumns::Refuse,
@@ -215,9 +225,12 @@ fn check_width(source: &Source, data: &Dataset, model: Option<&Model>) -> Result
 }
 
 /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
-fn missing(options: &Params, model: Option<&Model>) -> Result<Missing> {
-    let default = model.map_or_else(Missing::default, |model| model.card.missing);
-    Ok(options.choice("missing")?.unwrap_or(default))
+fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
+    let default = spec.model.map_or_else(Missing::default, |model| model.card.missing);
+    Ok(match options.choice("missing")?.unwrap_or(default) {
+        Missing::Error => spec.not_allowed,
+        allowed => allowed,
+    })
 }
 
 /// Builds the error about a value in a column of the row that is read.

@@ -79,7 +79,7 @@ impl Roles {
         let choice = ColumnChoice::new(source, &names, columns, spec)?;
         // 1. Roles of one column.
         let query = choice.required("query", spec.query)?;
-        let relevance = choice.required("relevance", spec.reads_relevance())?;
+        let relevance = choice.required("relevance", spec.needs_relevance())?;
         let doc = choice.required("doc", spec.needs_doc_ids())?;
         let (weight, slot) = (choice.one("weight")?, choice.one("slot")?);
         let doc_weight = choice.one("doc_weight")?;

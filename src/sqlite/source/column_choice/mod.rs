@@ -158,7 +158,7 @@ impl<'a> ColumnChoice<'a> {
             None => {}
         }
         let needed = match role {
-            "relevance" => Judgments::Relevance,
+            "relevance" => Judgments::RelevanceIfAny,
             "weight" | "doc_weight" => Judgments::RelevanceAndWeight,
             _ => Judgments::Unread,
         };

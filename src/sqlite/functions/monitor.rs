@@ -1,0 +1,190 @@
+//! `ltr_monitor(model, source [, options])`: what has changed since the training of a model.
+//!
+//! Rules (docs/reference/rules.md, 9):
+//! * 9.14: Rows `kind, name, value, reference, threshold, status`, compared with the fingerprint in the model.
+//! * 9.15: Columns of the model that the source lacks are findings, not errors.
+//! * 9.16: The metric is that of the validation. It needs relevance and every feature of the model.
+
+use super::aggregate::metric_options;
+use super::evaluate::{evaluate_judged, scored_judged};
+use super::ranking_call::{PARAMETERS, RankingCall};
+use crate::data::{Dataset, Fingerprint, Missing};
+use crate::error::{Error, Result};
+use crate::evaluate::{Finding, Status, drift, feature_findings};
+use crate::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Metric};
+use crate::model::{Card, Factored, Model, Ranker};
+use crate::options::{self, Use};
+use crate::sqlite::glue::value::Output;
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
+
+/// The definition of `ltr_monitor`.
+pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PARAMETERS, monitor);
+
+const COLUMNS: &[&str] = &["kind", "name", "value", "reference", "threshold", "status"];
+
+/// Shares of rows with new users or items from which the status is a warning, and an alert.
+const NEW_ROWS: (f64, f64) = (0.1, 0.25);
+
+fn monitor(call: &Call<'_>) -> Result<OutputRows> {
+    let mut request = RankingCall::new(call, Use::Monitor)?;
+    let limits = request.limits.clone();
+    let findings = limits.run_here(call.connection, || findings(call, &mut request))?;
+    Ok(ready(findings.into_iter().map(row).collect()))
+}
+
+fn row(finding: Finding) -> Vec<Output> {
+    let Finding { kind, name, value, reference, threshold, status } = finding;
+    let text = |text: &str| Output::Text(text.to_owned());
+    let numbers = [value, reference, threshold].map(Output::from);
+    let head = [text(kind), name.map_or(Output::Null, Output::Text)];
+    head.into_iter().chain(numbers).chain([text(status.name())]).collect()
+}
+
+fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> {
+    let model = request.handle.model.clone();
+    let fingerprint = fingerprint(&model)?;
+    // 1. Columns. Absent features are read as NULL.
+    let names = request.source.columns(call.connection, &request.limits)?;
+    let absent = absent_features(request, &model, &names);
+    if !absent.is_empty() {
+        request.source = request.source.clone().with_null_columns(&absent);
+    }
+    let mut columns: Vec<Finding> =
+        absent.iter().map(|name| Finding::column("missing_column", name.clone(), Status::Alert)).collect();
+    // 2. Rows.
+    let spec = ReadSpec {
+        judgments: Judgments::RelevanceIfAny,
+        not_allowed: Missing::Zero,
+        ..ReadSpec::ranked(&model, request.constraint()?)
+    };
+    let rows = request.read_source(call, spec)?;
+    let data = &rows.data;
+    if data.n_docs() == 0 {
+        return Err(request.source.error("0 rows; there is nothing to monitor"));
+    }
+    columns.extend(new_columns(&model, fingerprint, &rows));
+    let count = |kind, now: usize, then: u64| Finding::fact(kind, None, Some(now as f64), Some(then as f64));
+    let mut findings = vec![
+        count("rows", data.n_docs(), fingerprint.rows),
+        count("queries", data.n_queries(), fingerprint.queries),
+    ];
+    findings.extend(columns);
+    // 3. Features, or users and items.
+    let missing = request.options.choice("missing")?.unwrap_or(model.card.missing);
+    findings.extend(feature_rows(call, request, (&model, fingerprint), &rows, missing)?);
+    if let Ranker::Factored(factored) = &model.ranker {
+        findings.extend(new_ids(factored, data));
+    }
+    // 4. Relevance.
+    if !data.relevance.is_empty() {
+        let name = rows.roles.relevance.map(|column| rows.roles.names[column].clone());
+        findings.push(drift("grades", name, &fingerprint.relevance, &fingerprint.relevance_of(data)));
+        let is_ranked = missing != Missing::Error || rows.read_report.imputed == 0;
+        findings.push(metric(call, request, &model, (is_ranked && absent.is_empty()).then_some(rows))?);
+    }
+    Ok(findings)
+}
+
+/// The fingerprint of a model.
+fn fingerprint(model: &Model) -> Result<&Fingerprint> {
+    model.fingerprint.as_ref().ok_or_else(|| {
+        let reason = if matches!(model.ranker, Ranker::Online(_)) {
+            "models of 'perceptron' keep none, because updates add rows; monitor a model of another algorithm that was \
+             trained on the same rows"
+        } else {
+            "an older library has trained or exported it; train it again"
+        };
+        Error::Unsupported(format!("the model has no fingerprint of its training data: {reason}"))
+    })
+}
+
+/// Features of the model, of documents and queries, that the source lacks. The reader reports absent vectors.
+fn absent_features(request: &RankingCall, model: &Model, names: &[String]) -> Vec<String> {
+    let given = |role: &str| {
+        let columns = request.options.get("columns").and_then(|columns| columns.get(role));
+        columns.is_some() || model.card.columns.of(role).is_some() || exists(names, role)
+    };
+    let documents = model.card.features.iter().filter(|_| !given("features"));
+    let queries = model.ranker.named_query_features().iter().filter(|_| !given("query_features"));
+    documents.chain(queries).filter(|name| !exists(names, name)).cloned().collect()
+}
+
+fn exists(names: &[String], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Columns without a role that the training did not have.
+fn new_columns(model: &Model, fingerprint: &Fingerprint, rows: &SourceRows) -> Vec<Finding> {
+    let Card { columns, features, .. } = &model.card;
+    let is_known = |name: &str| {
+        let of_role = options::COLUMN_KEYS.iter().filter_map(|role| columns.of(role));
+        let query_features = fingerprint.query_features.iter().map(|(name, _)| name.as_str());
+        let others = columns.ignored.iter().chain(features).map(String::as_str);
+        of_role.chain(query_features).chain(others).any(|known| known.eq_ignore_ascii_case(name))
+    };
+    let ignored = rows.roles.ignored.iter().map(|column| &rows.roles.names[*column]);
+    let new = ignored.filter(|name| !is_known(name));
+    new.map(|name| Finding::column("new_column", name.clone(), Status::Warning)).collect()
+}
+
+/// Findings of the features of documents, then of those of queries.
+fn feature_rows(
+    call: &Call<'_>,
+    request: &RankingCall,
+    (model, fingerprint): (&Model, &Fingerprint),
+    rows: &SourceRows,
+    missing: Missing,
+) -> Result<Vec<Finding>> {
+    let (summaries, means) = (&rows.read_report.summaries, &model.card.means);
+    let observed = request
+        .limits
+        .run(call.connection, |control| fingerprint.features_of(&rows.data, summaries, means, control))?;
+    let may_miss = missing != Missing::Error;
+    let features = model.card.features.iter().zip(fingerprint.features.iter().zip(&observed));
+    let mut findings: Vec<Finding> = features
+        .flat_map(|(name, (profile, later))| feature_findings(name, profile, later, may_miss))
+        .collect();
+    for name in model.ranker.named_query_features() {
+        if let Some((profile, later)) = fingerprint.query_feature_of(name, &rows.data) {
+            findings.extend(feature_findings(name, profile, &later, may_miss));
+        }
+    }
+    Ok(findings)
+}
+
+/// Shares of rows with users and items that the training did not have.
+fn new_ids(model: &Factored, data: &Dataset) -> [Finding; 2] {
+    let n = data.n_docs() as f64;
+    let is_new_user = |query: &usize| model.user_index(&data.query_ids[*query]).is_none();
+    let users: usize = (0..data.n_queries()).filter(is_new_user).map(|query| data.rows(query).len()).sum();
+    let items = data.doc_ids.iter().filter(|id| model.item_index(id).is_none()).count();
+    [("new_users", users), ("new_items", items)]
+        .map(|(kind, count)| Finding::share(kind, None, count as f64 / n, 0.0, NEW_ROWS))
+}
+
+/// The metric of the validation; no value without rows that the model can rank.
+fn metric(
+    call: &Call<'_>,
+    request: &RankingCall,
+    model: &Model,
+    rows: Option<SourceRows>,
+) -> Result<Finding> {
+    let validation = &model.card.summary["validation"];
+    let name = validation["metric"].as_str();
+    let reference = validation["best"].as_f64().filter(|_| name.is_some());
+    let arguments = METRIC_ARGUMENTS.iter().filter_map(|key| Some((*key, model.card.settings.get(key)?)));
+    let arguments = serde_json::Value::from_iter(arguments.map(|(key, value)| (key, value.clone())));
+    let arguments = options::parse(Some(&arguments.to_string()), Use::Evaluate)?;
+    let metric = Metric::parse(name.unwrap_or(DEFAULT_METRIC))?.with_options(metric_options(&arguments)?)?;
+    let (name, better) = (metric.name(), metric.def().better);
+    let Some(rows) = rows else { return Ok(Finding::fact("metric", Some(name), None, reference)) };
+    let judged = scored_judged(call, request, rows)?;
+    let (evaluation, _memory) = evaluate_judged(call, request, &judged, &[metric])?;
+    call.state.set_warnings(judged.warnings);
+    let values: Vec<f64> = evaluation.values.iter().filter_map(|values| values[0]).collect();
+    Ok(match evaluation.means[0] {
+        Some(mean) => Finding::metric(name, &values, mean, reference, better),
+        None => Finding::fact("metric", Some(name), None, reference),
+    })
+}
