@@ -180,8 +180,11 @@ fn each_function_has_the_flags_it_should() {
         direct_only,
         [
             "ltr_debug/0",
+            "ltr_export/2",
             "ltr_fit/2",
             "ltr_fit/3",
+            "ltr_import/1",
+            "ltr_import/2",
             "ltr_info/1",
             "ltr_prefer/4",
             "ltr_score/3",
