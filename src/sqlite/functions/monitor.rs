@@ -5,6 +5,8 @@
 //! * 9.15: Columns of the model that the source lacks are findings, not errors.
 //! * 9.16: The metric is that of the validation. It needs relevance and every feature of the model.
 
+use std::rc::Rc;
+
 use super::aggregate::metric_options;
 use super::evaluate::{evaluate_judged, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
@@ -16,6 +18,7 @@ use crate::model::{Card, Factored, Model, Ranker};
 use crate::options::{self, Use};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 
 /// The definition of `ltr_monitor`.
@@ -48,7 +51,7 @@ fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> 
     let names = request.source.columns(call.connection, &request.limits)?;
     let absent = absent_features(request, &model, &names);
     if !absent.is_empty() {
-        request.source = request.source.clone().with_null_columns(&absent);
+        request.source = Rc::new(Source::clone(&request.source).with_null_columns(&absent));
     }
     let mut columns: Vec<Finding> =
         absent.iter().map(|name| Finding::column("missing_column", name.clone(), Status::Alert)).collect();
@@ -136,17 +139,17 @@ fn feature_rows(
     rows: &SourceRows,
     missing: Missing,
 ) -> Result<Vec<Finding>> {
-    let (summaries, means) = (&rows.read_report.summaries, &model.card.means);
+    let (data, summaries, means) = (&rows.data, &rows.read_report.summaries, &model.card.means);
     let observed = request
         .limits
-        .run(call.connection, |control| fingerprint.features_of(&rows.data, summaries, means, control))?;
+        .run(call.connection, |control| fingerprint.features_of(data, summaries, means, control))?;
     let may_miss = missing != Missing::Error;
     let features = model.card.features.iter().zip(fingerprint.features.iter().zip(&observed));
     let mut findings: Vec<Finding> = features
         .flat_map(|(name, (profile, later))| feature_findings(name, profile, later, may_miss))
         .collect();
     for name in model.ranker.named_query_features() {
-        if let Some((profile, later)) = fingerprint.query_feature_of(name, &rows.data) {
+        if let Some((profile, later)) = fingerprint.query_feature_of(name, data) {
             findings.extend(feature_findings(name, profile, &later, may_miss));
         }
     }
