@@ -22,7 +22,7 @@ use crate::parallel;
 use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, optional_text};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 
 /// The definition of `ltr_compare`.
 pub const COMPARE: TableFunction = TableFunction::new("ltr_compare", COLUMNS, PARAMETERS, compare);
@@ -42,15 +42,15 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// The source is missing after an array of models: then each argument stands one place earlier.
-const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
     Parameter::required("model_a"),
     Parameter::required("model_b"),
     Parameter::optional("source"),
     Parameter::optional("options"),
-];
+]);
 
-const USAGE: &str =
-    "ltr_compare(model_a, model_b, source [, options]) or ltr_compare('[\"a\", \"b\"]', source [, options])";
+const USAGE: &str = "ltr_compare(model_a, model_b, source [, options] [, value1, ...]) or \
+                     ltr_compare('[\"a\", \"b\"]', source [, options] [, value1, ...])";
 
 /// Largest number of models in an array.
 const MOST_MODELS: usize = 100;
@@ -59,6 +59,8 @@ const MOST_MODELS: usize = 100;
 struct Request {
     /// Names in an array; empty if the models are the first two arguments.
     names: Vec<String>,
+    /// The number of the argument after the options.
+    first_value: usize,
     options: Params,
     metrics: Vec<Metric>,
     test: PairedTest,
@@ -69,16 +71,13 @@ impl Request {
     fn new(call: &Call<'_>) -> Result<Self> {
         let names = names(call.argument(0))?;
         let source = if names.is_empty() { 2 } else { 1 };
-        let missing = call.arguments[source].is_none();
-        let surplus = call.arguments.get(source + 2).is_some_and(Option::is_some);
-        if missing || surplus {
-            let problem = if missing { "argument 'source' is missing" } else { "too many arguments" };
-            return Err(Error::Unsupported(format!("{problem}; call {USAGE}")));
+        if call.arguments[source].is_none() {
+            return Err(Error::Unsupported(format!("argument 'source' is missing; call {USAGE}")));
         }
         let options = optional_text("argument 'options'", call.arguments[source + 1])?;
         let options = options::parse(options.as_deref(), Use::Compare)?;
         let (metrics, test, limits) = (query_metrics(&options)?, test(&options)?, RunLimits::new(&options));
-        Ok(Self { names, options, metrics, test, limits })
+        Ok(Self { names, first_value: source + 2, options, metrics, test, limits })
     }
 
     /// The models and the source.
@@ -116,7 +115,14 @@ fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
     let (mut evaluations, mut warnings, mut held) = (Vec::new(), Vec::new(), Vec::new());
     let mut queries: Option<Vec<Id>> = None;
     for model in &models {
-        let ranking = RankingCall::of(call, *model, source, request.options.clone(), request.limits.clone())?;
+        let ranking = RankingCall::of(
+            call,
+            *model,
+            source,
+            request.first_value,
+            request.options.clone(),
+            request.limits.clone(),
+        )?;
         let Measured { query_ids, evaluation, warnings: found, memory: (ids, values) } =
             measure(call, &ranking, &request.metrics)?;
         match &queries {

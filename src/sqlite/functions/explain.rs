@@ -21,24 +21,25 @@ use crate::options::{self, Use};
 use crate::space::Function;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, vector_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
 pub const EXPLAIN: TableFunction = TableFunction {
     forms: Some(
-        "ltr_explain(model, features [, query_features]) or ltr_explain(model, source, query, doc [, options])",
+        "ltr_explain(model, features [, query_features]) or \
+         ltr_explain(model, source, query, doc [, options] [, value1, ...])",
     ),
     ..TableFunction::new(
         "ltr_explain",
         &["feature", "value", "contribution", "standard_error"],
-        &[
+        &with_values::<5, 13>([
             MODEL,
             Parameter::required("features"),
             Parameter::optional("query_features"),
             Parameter::optional("doc"),
             Parameter::optional("options"),
-        ],
+        ]),
         explain_score,
     )
 };
@@ -47,14 +48,14 @@ pub const EXPLAIN: TableFunction = TableFunction {
 pub const EXPLAIN_RANK: TableFunction = TableFunction::new(
     "ltr_explain_rank",
     &["feature", "value_a", "value_b", "contribution", "standard_error"],
-    &[
+    &with_values::<6, 14>([
         MODEL,
         Parameter::required("source"),
         Parameter::required("query"),
         Parameter::required("doc_a"),
         Parameter::required("doc_b"),
         Parameter::optional("options"),
-    ],
+    ]),
     explain_rank,
 );
 
@@ -134,10 +135,12 @@ struct Explained {
 /// Explains the score of a document of a source, or its difference to that of a second one. `parameters`: the names of the
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
-    let options = optional_text("argument 'options'", call.arguments[3 + parameters.len()])?;
+    let after_documents = 3 + parameters.len();
+    let options = optional_text("argument 'options'", call.arguments[after_documents])?;
     let options = options::parse(options.as_deref(), Use::Explain)?;
     let limits = RunLimits::new(&options);
-    let request = RankingCall::of(call, call.argument(0), call.argument(1), options, limits)?;
+    let request =
+        RankingCall::of(call, call.argument(0), call.argument(1), after_documents + 1, options, limits)?;
     request.limits.run_here(call.connection, || explain_rows(call, &request, parameters))
 }
 

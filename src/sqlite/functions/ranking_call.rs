@@ -17,15 +17,18 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::statements::{Ticket, is_first_version};
 use crate::sqlite::glue::value::{optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, Parameter};
+use crate::sqlite::glue::vtab::{Call, Parameter, with_values};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, prepare, read, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};
 
 /// Their parameters.
-pub const PARAMETERS: &[Parameter] =
-    &[Parameter::required("model"), Parameter::required("source"), Parameter::optional("options")];
+pub const PARAMETERS: &[Parameter] = &with_values::<3, 11>([
+    Parameter::required("model"),
+    Parameter::required("source"),
+    Parameter::optional("options"),
+]);
 
 /// What to do about documents that take too much memory.
 pub const FEWER_RANKED: &str = "rank fewer queries in one call (WHERE query_id = ...)";
@@ -42,6 +45,8 @@ pub struct RankingCall {
     pub source: Rc<Source>,
     /// The text of the source.
     text: String,
+    /// The number of the argument after the options.
+    first_value: usize,
     ticket: Ticket,
     /// The key of its statement.
     key: String,
@@ -51,9 +56,11 @@ pub struct RankingCall {
 struct Plan {
     source: Rc<Source>,
     roles: Rc<Roles>,
+    /// Whether only the rows of one query are read.
+    of_one_query: bool,
 }
 
-/// All that a plan depends on beside the schema.
+/// All that a plan depends on beside the schema and the function.
 fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String {
     let filtered = if call.only.is_some() { "one query" } else { "" };
     let columns = options.get("columns").map(Value::to_string).unwrap_or_default();
@@ -70,10 +77,10 @@ impl RankingCall {
         let options = optional_text("argument 'options'", call.arguments[2])?;
         let options = options::parse(options.as_deref(), used)?;
         let limits = RunLimits::new(&options);
-        Self::of(call, call.argument(0), call.argument(1), options, limits)
+        Self::of(call, call.argument(0), call.argument(1), 3, options, limits)
     }
 
-    /// A call with this model and source.
+    /// A call with this model and source. Arguments from number `first_value` on are values for the statement of the source.
     ///
     /// # Errors
     /// A model or a source that does not exist or is not valid.
@@ -81,6 +88,7 @@ impl RankingCall {
         call: &Call<'_>,
         model: ValueRef<'_>,
         source: ValueRef<'_>,
+        first_value: usize,
         options: Params,
         limits: RunLimits,
     ) -> Result<Self> {
@@ -99,7 +107,14 @@ impl RankingCall {
             Some(plan) => Rc::clone(&plan.source),
             None => Rc::new(Source::resolve(call.connection, &text, &limits)?),
         };
-        Ok(Self { options, limits, handle, source, text, ticket, key })
+        Ok(Self { options, limits, handle, source, text, first_value, ticket, key })
+    }
+
+    /// The arguments after the options (rule 1.4).
+    fn values<'a>(&self, call: &Call<'a>) -> Vec<ValueRef<'a>> {
+        let values = call.arguments.get(self.first_value..).unwrap_or_default();
+        let given = values.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        values[..given].iter().map(|value| value.unwrap_or(ValueRef::Null)).collect()
     }
 
     /// The constraint of the model (slots) or of the option `diversify_by`.
@@ -129,16 +144,19 @@ impl RankingCall {
     /// Those of [`read`].
     pub fn read_source(&self, call: &Call<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
         let Self { options, limits, .. } = self;
+        let spec = ReadSpec { values: &self.values(call), ..spec };
         let kept = call.statements.take::<Plan>(&self.key);
+        let kept = kept.filter(|(_, plan)| plan.of_one_query == spec.only.is_some());
         let may_be_kept = kept.is_some() || !call.statements.sees_attached();
         let (mut statement, plan) = match kept {
             Some(kept) => kept,
             None => {
                 let (statement, roles) = prepare(call.connection, &self.source, spec, options, limits)?;
-                (statement, Rc::new(Plan { source: Rc::clone(&self.source), roles: Rc::new(roles) }))
+                let (source, roles) = (Rc::clone(&self.source), Rc::new(roles));
+                (statement, Rc::new(Plan { source, roles, of_one_query: spec.only.is_some() }))
             }
         };
-        let Plan { source, roles } = &*plan;
+        let Plan { source, roles, .. } = &*plan;
         let rows = read_prepared(call.connection, source, roles, &mut statement, spec, options, limits);
         if !is_first_version(&statement) {
             // The schema changed after the statement was prepared: its columns may be others.

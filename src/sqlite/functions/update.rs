@@ -40,7 +40,7 @@ use crate::sqlite::store::{BaseVersion, Store, check_name, model};
 pub const UPDATE: ScalarFunction = ScalarFunction {
     name: "ltr_update",
     arities: &[2, 3],
-    parameters: super::ranking_call::PARAMETERS,
+    parameters: super::ranking_call::PARAMETERS.split_at(3).0,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: update,
 };

@@ -17,10 +17,10 @@ const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_INNOCUOUS)
     .union(FunctionFlags::SQLITE_DETERMINISTIC);
 
-/// A call as documentation writes it: `name(a, b [, c])`.
+/// A call as documentation writes it: `name(a, b [, c] [, value1, ...])`.
 pub fn usage(name: &str, parameters: &[Parameter]) -> String {
     let mut text = String::new();
-    for parameter in parameters {
+    for parameter in parameters.iter().filter(|parameter| !parameter.is_value) {
         text += match (parameter.required, text.is_empty()) {
             (true, true) => "",
             (true, false) => ", ",
@@ -30,7 +30,9 @@ pub fn usage(name: &str, parameters: &[Parameter]) -> String {
         text += parameter.name;
         text += if parameter.required { "" } else { "]" };
     }
-    format!("{name}({text})")
+    let values = parameters.iter().find(|parameter| parameter.is_value);
+    let values = values.map(|first| format!(" [, {}, ...]", first.name)).unwrap_or_default();
+    format!("{name}({text}{values})")
 }
 
 fn wrong_number(found: usize, usage: &str) -> Error {

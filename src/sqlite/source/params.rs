@@ -1,6 +1,7 @@
-//! Values for the parameters of a source's statement: the option `params` (rule 1.4).
+//! Values for the parameters of a source's statement: the option `params`, and arguments after the options (rule 1.4).
 
 use rusqlite::Statement;
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use serde_json::Value;
 
 use super::{QUERY_PARAMETER, Source};
@@ -9,11 +10,13 @@ use crate::error::{Error, Result};
 use crate::param::Params;
 use crate::sqlite::glue::value::id_value;
 
-/// Binds the option `params`, and the query id if the statement reads one query only.
+/// Binds the option `params`, then `values` in order to the parameters that it leaves, and the query id if the statement reads
+/// one query only.
 pub fn bind(
     statement: &mut Statement<'_>,
     source: &Source,
     options: &Params,
+    values: &[ValueRef<'_>],
     query: Option<&Id>,
 ) -> Result<()> {
     let host = |error: rusqlite::Error| source.error(format!("option 'params': {error}"));
@@ -24,11 +27,13 @@ pub fn bind(
         Some(Value::Object(values)) => values.len(),
         _ => 0,
     };
-    if given == 0 && expected > 0 && !options.has("params") {
+    if given + values.len() == 0 && expected > 0 && !options.has("params") {
         return Err(source.error(format!(
-            "the statement has parameters ({expected}); give their values with the option 'params'"
+            "the statement has parameters ({expected}); give their values with the option 'params' or as arguments after the options"
         )));
     }
+    let mut left: Vec<usize> =
+        (1..=statement.parameter_count()).filter(|index| Some(*index) != query_index).collect();
     if let Some(Value::Object(values)) = options.get("params") {
         for (name, value) in values {
             let name = name.trim_start_matches([':', '@', '$']);
@@ -36,21 +41,29 @@ pub fn bind(
                 .iter()
                 .find_map(|sign| statement.parameter_index(&format!("{sign}{name}")).ok().flatten());
             let missing = || source.error(format!("option 'params': no parameter :{name}"));
-            statement.raw_bind_parameter(index.ok_or_else(missing)?, sql_value(value)?).map_err(host)?;
+            let index = index.ok_or_else(missing)?;
+            statement.raw_bind_parameter(index, sql_value(value)?).map_err(host)?;
+            left.retain(|other| *other != index);
         }
     }
-    if given != expected {
-        return Err(source.error(format!(
-            "number of values in the option 'params': got {given}, the statement has parameters for {expected}"
-        )));
+    if given + values.len() != expected {
+        let got = match values.len() {
+            0 => format!("number of values in the option 'params': got {given}"),
+            after => format!("number of values: got {given} in the option 'params' and {after} after the options"),
+        };
+        return Err(source.error(format!("{got}, the statement has parameters for {expected}")));
     }
     if let Some(Value::Array(values)) = options.get("params") {
         for (index, value) in values.iter().enumerate() {
             statement.raw_bind_parameter(index + 1, sql_value(value)?).map_err(host)?;
         }
+        left.drain(..given);
+    }
+    for (index, value) in left.into_iter().zip(values) {
+        statement.raw_bind_parameter(index, ToSqlOutput::Borrowed(*value)).map_err(host)?;
     }
     if let (Some(index), Some(id)) = (query_index, query) {
-        let value = rusqlite::types::ToSqlOutput::Borrowed(id_value(id));
+        let value = ToSqlOutput::Borrowed(id_value(id));
         statement.raw_bind_parameter(index, value).map_err(host)?;
     }
     Ok(())

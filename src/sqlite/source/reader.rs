@@ -65,6 +65,8 @@ pub struct ReadSpec<'a> {
     pub features: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
+    /// Values for the parameters of the statement that the option `params` leaves.
+    pub values: &'a [ValueRef<'a>],
     /// The constraint whose groups are read.
     pub constraint: ListConstraint,
     /// Whether documents may have weights.
@@ -87,6 +89,7 @@ impl<'a> ReadSpec<'a> {
             query: true,
             features,
             only: None,
+            values: &[],
             constraint,
             doc_weights: DocWeights::Taken,
             not_allowed: Missing::Error,
@@ -192,7 +195,7 @@ pub fn read_prepared(
     options: &Params,
     limits: &RunLimits,
 ) -> Result<(Dataset, ReadReport)> {
-    bind(statement, source, options, spec.only.filter(|_| roles.query.is_some()))?;
+    bind(statement, source, options, spec.values, spec.only.filter(|_| roles.query.is_some()))?;
     // Rows, then what depends on all of them.
     let reader = Reader::new(source, roles, spec, limits)?;
     let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
