@@ -228,6 +228,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("report", Rule::OneOf(ReportLength::NAMES), "\"full\"", TRAINS_MODELS, "full: the report in JSON; short: one line of text"),
     def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
+    def("candidates", Rule::TextOrArray, "null", &[Use::Recommend], "items to choose from: an array of their ids, or a source; default: all items of the model"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),
     def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Fit, Use::Rank, Use::Evaluate, Use::Compare], "column such as site or topic, of which a list shows few documents per value"),
     def("max_per_value", Rule::Integer(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate, Use::Compare], "largest number of documents per value of the column diversify_by in a list"),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use crate::arrange::ListConstraint;
+use crate::control::Ticks;
 use crate::data::Id;
 use crate::error::{Error, Result, require};
 use crate::loss::{Loss, Shape};
@@ -188,16 +189,29 @@ impl Factored {
         }
     }
 
-    /// The best `k` items with their scores, best first. Items with equal scores are ordered by id.
+    /// The best `k` items with their scores, best first. Items with equal scores are ordered by id. `among`: ascending indices of
+    /// the items to choose from; `None` for all items.
     ///
     /// # Errors
     /// [`Error::Data`] for a score that is not finite: the ratings that the user was fitted to are too large.
-    pub fn best(&self, user: &User, k: usize, candidates: Candidates) -> Result<Vec<(usize, f64)>> {
+    pub fn best(
+        &self,
+        user: &User,
+        k: usize,
+        candidates: Candidates,
+        among: Option<&[u32]>,
+    ) -> Result<Vec<(usize, f64)>> {
         let is_candidate = |item: &usize| {
             candidates == Candidates::All || user.rated.binary_search(&(*item as u32)).is_err()
         };
-        let items = (0..self.items.len()).filter(is_candidate);
-        let mut scored: Vec<(usize, f64)> = items.map(|item| (item, self.score(user, Some(item)))).collect();
+        let items = (0..among.map_or(self.items.len(), <[u32]>::len))
+            .map(|position| among.map_or(position, |among| among[position] as usize));
+        let mut ticks = Ticks::default();
+        let mut scored: Vec<(usize, f64)> = Vec::new();
+        for item in items.filter(is_candidate) {
+            ticks.add(self.factors.rank + 10);
+            scored.push((item, self.score(user, Some(item))));
+        }
         if let Some((item, _)) = scored.iter().find(|(_, score)| !score.is_finite()) {
             let item = &self.items[*item];
             return Err(Error::Data(format!(
@@ -375,10 +389,11 @@ mod tests {
     fn the_best_fresh_items_come_first() {
         let factored = example();
         let user = factored.user(&Id::Integer(2));
-        assert_eq!(factored.best(&user, 10, Candidates::Unrated).unwrap(), vec![(2, 1.5), (0, 1.0)]);
-        assert_eq!(factored.best(&user, 2, Candidates::All).unwrap(), vec![(1, 2.0), (2, 1.5)]);
+        assert_eq!(factored.best(&user, 10, Candidates::Unrated, None).unwrap(), vec![(2, 1.5), (0, 1.0)]);
+        assert_eq!(factored.best(&user, 2, Candidates::All, None).unwrap(), vec![(1, 2.0), (2, 1.5)]);
+        assert_eq!(factored.best(&user, 2, Candidates::Unrated, Some(&[0, 1])).unwrap(), vec![(0, 1.0)]);
         let nobody = factored.user(&Id::Integer(7));
-        assert_eq!(factored.best(&nobody, 1, Candidates::Unrated).unwrap(), vec![(0, 1.0)]);
+        assert_eq!(factored.best(&nobody, 1, Candidates::Unrated, None).unwrap(), vec![(0, 1.0)]);
         assert!((factored.score(&nobody, None) + 1.0).abs() < 1e-12);
     }
 

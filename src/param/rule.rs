@@ -18,6 +18,8 @@ pub enum Rule {
     Object,
     /// A text, or a JSON object.
     TextOrObject,
+    /// A text, or a JSON array.
+    TextOrArray,
     /// A JSON array or object.
     ArrayOrObject,
     /// A text, a JSON array or a JSON object.
@@ -58,6 +60,7 @@ impl Rule {
             Self::Flag => value.is_boolean(),
             Self::Object => value.is_object(),
             Self::TextOrObject => value.is_string() || value.is_object(),
+            Self::TextOrArray => value.is_string() || value.is_array(),
             Self::ArrayOrObject => value.is_object() || value.is_array(),
             Self::TextArrayOrObject => value.is_string() || value.is_array() || value.is_object(),
             Self::Texts => value.is_string() || texts(value),
@@ -130,6 +133,7 @@ impl fmt::Display for Rule {
             Self::Flag => f.write_str("true or false"),
             Self::Object => f.write_str("a JSON object"),
             Self::TextOrObject => f.write_str("a text or a JSON object"),
+            Self::TextOrArray => f.write_str("a text or a JSON array"),
             Self::ArrayOrObject => f.write_str("a JSON array or object"),
             Self::TextArrayOrObject => f.write_str("a text, a JSON array or a JSON object"),
             Self::Texts => f.write_str("a text or an array of texts"),

@@ -148,7 +148,7 @@ fn tastes_are_learned_and_a_new_user_is_folded_in() {
     let known = share("SELECT avg((doc_id + 7) % 2 = 0) FROM ltr_recommend('cofi_rank', 7, '{\"k\": 5}')");
     assert!(known > 0.99, "user 7 likes odd items: {known}");
     let seen = share(
-        "SELECT count(*) FROM ltr_recommend('cofi_rank', 7, '{\"k\": 100}') JOIN ratings ON user_id = 7 AND item_id = doc_id",
+        "SELECT count(*) FROM ltr_recommend('cofi_rank', 7, '{\"k\": 100}') JOIN ratings AS r ON r.user_id = 7 AND item_id = doc_id",
     );
     assert!(seen.abs() < 0.5, "{seen} rated items are recommended");
     let folded = share(

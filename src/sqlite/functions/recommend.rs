@@ -1,9 +1,13 @@
 //! `ltr_recommend(model, user [, k] [, options])` and `ltr_factors(model)`: models of users and items (`cofi_rank`).
 //!
 //! Rules (docs/reference/rules.md, 11):
-//! * 11.1: Rows `doc_id, score, rank` of the k best items, by default those that the user has not rated.
+//! * 11.1: Rows `user_id, doc_id, score, rank` of the k best items, by default those that the user has not rated.
 //! * 11.2: The option `ratings` replaces the user's training ratings. The user is fitted to them, the items are not.
 //! * 11.3: An unknown user without ratings gets the items with the best biases.
+//! * 11.5: The option `candidates` names the items to choose from.
+//! * 11.6: A JSON array of users gets a list for each.
+
+use std::collections::HashSet;
 
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -11,10 +15,11 @@ use serde_json::{Value, json};
 use crate::arrange::ListConstraint;
 use crate::data::Id;
 use crate::error::{Error, Result};
-use crate::memory::bytes_of;
+use crate::memory::{Reservation, bytes_of};
 use crate::model::{Candidates, Factored, Model, Ranker, User};
 use crate::options::{self, Use};
 use crate::param::Params;
+use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
@@ -38,7 +43,7 @@ fn factored(model: &Model) -> Result<&Factored> {
 /// `ltr_recommend`.
 pub const RECOMMEND: TableFunction = TableFunction::new(
     "ltr_recommend",
-    &["doc_id", "score", "rank"],
+    &["user_id", "doc_id", "score", "rank"],
     &[MODEL, Parameter::required("user"), Parameter::optional("k"), Parameter::optional("options")],
     recommend,
 );
@@ -52,23 +57,147 @@ fn recommend(call: &Call<'_>) -> Result<OutputRows> {
 fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimits) -> Result<OutputRows> {
     let handle = model(call.connection, call.argument(0), options.text("schema"), call.state, limits)?;
     let factored = factored(&handle.model)?;
-    let bytes = bytes_of::<(usize, f64)>(factored.items.len());
-    let what = format_args!("scoring {} items", factored.items.len());
-    let memory = limits.memory().reserve(bytes, what, "use a model of fewer items")?;
     let mut warnings = Vec::new();
-    let user = match ratings(call, options, limits, &handle.model)? {
-        Some(ratings) => fold_in(factored, &ratings, &mut warnings),
-        None => known(factored, &id_of(call.argument(1)), &mut warnings),
+    // 1. The users, and the items to choose from.
+    let (ids, ids_memory) = users(call.argument(1), factored, limits)?;
+    let among = candidates(call, options, limits, &handle.model, &mut warnings)?;
+    let items = among.as_ref().map_or(factored.items.len(), Vec::len);
+    let bytes = bytes_of::<(usize, f64)>(items);
+    let memory = limits.memory().reserve(
+        bytes,
+        format_args!("scoring {items} items"),
+        "use a model of fewer items, or \"candidates\"",
+    )?;
+    let folded = match ratings(call, options, limits, &handle.model)? {
+        Some(_) if ids.len() > 1 => {
+            let allowed = "one user; without ratings, an array of users";
+            return Err(Error::value(
+                "argument 'user'",
+                format!("{} users and the option 'ratings'", ids.len()),
+                allowed,
+            ));
+        }
+        Some(ratings) => Some(fold_in(factored, &ratings, &mut warnings)),
+        None => {
+            warnings.extend(unknown_users(factored, &ids));
+            None
+        }
     };
-    let candidates = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
-    let best = factored.best(&user, k, candidates)?;
     call.state.set_warnings(warnings);
-    // Rows are made one at a time.
-    Ok(Box::new(best.into_iter().zip(1..).map(move |((item, score), rank)| {
-        let _counted = (&memory, &handle.memory);
-        let id = self::factored(&handle.model)?.items[item].clone();
-        Ok(vec![Output::Id(id), Output::Real(score), Output::Integer(rank)])
+    // 2. Lists are made one user at a time, rows one at a time.
+    let rated = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
+    let (database, limits) = (Database::from_connection(call.connection), limits.clone());
+    let list = move |user_id: Id| -> Result<Vec<Vec<Output>>> {
+        let _counted = (&memory, &handle.memory, &ids_memory);
+        let factored = self::factored(&handle.model)?;
+        let user = folded.clone().unwrap_or_else(|| factored.user(&user_id));
+        limits.check_time()?;
+        let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
+        let row = |((item, score), rank): ((usize, f64), i64)| {
+            let ids = [user_id.clone(), factored.items[item].clone()].map(Output::Id);
+            ids.into_iter().chain([Output::Real(score), Output::Integer(rank)]).collect()
+        };
+        Ok(best.into_iter().zip(1..).map(row).collect())
+    };
+    Ok(Box::new(ids.into_iter().flat_map(move |id| match list(id) {
+        Ok(rows) => rows.into_iter().map(Ok).collect(),
+        Err(problem) => vec![Err(problem)],
     })))
+}
+
+/// Longest JSON text with users (bytes). A longer one would be parsed without a check for interrupts.
+const LONGEST_USERS: usize = 4_000_000;
+
+/// Bytes of an id in a list, for each byte of its JSON text: a short number takes 2 bytes of text.
+const ID_BYTES: u64 = 40;
+
+/// The user, or those of a JSON array (rule 11.6). A text that is a user of the model is this user.
+fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Result<(Vec<Id>, Reservation)> {
+    let text = match argument {
+        ValueRef::Text(text) if text.trim_ascii_start().starts_with(b"[") => text,
+        other => return Ok((vec![id_of(other)], limits.memory().nothing())),
+    };
+    let whole = id_of(argument);
+    if factored.user_index(&whole).is_some() {
+        return Ok((vec![whole], limits.memory().nothing()));
+    }
+    let refuse = |got: String| {
+        Error::value(
+            "argument 'user'",
+            got,
+            format!("an id, or a JSON array of ids of at most {LONGEST_USERS} bytes"),
+        )
+    };
+    if text.len() > LONGEST_USERS {
+        return Err(refuse(format!("{} bytes", text.len())));
+    }
+    let bytes = ID_BYTES.saturating_mul(text.len() as u64);
+    let memory = limits.memory().reserve(bytes, "an array of users", "give fewer users in one call")?;
+    let entries: Vec<Value> = serde_json::from_slice(text).map_err(|_| refuse(describe(argument)))?;
+    let ids: Option<Vec<Id>> = entries.iter().map(|entry| id_of_json(entry, Id::text)).collect();
+    let ids = ids.ok_or_else(|| refuse(describe(argument)))?;
+    let mut seen = HashSet::with_capacity(ids.len());
+    if let Some(repeated) = ids.iter().find(|id| !seen.insert(*id)) {
+        return Err(Error::Data(format!("argument 'user': user {repeated} appears twice")));
+    }
+    Ok((ids, memory))
+}
+
+/// A number or text of a JSON array. `of_text`: the id of a text.
+fn id_of_json(value: &Value, of_text: impl Fn(&str) -> Id) -> Option<Id> {
+    match (value.as_str(), value.as_i64(), value.as_f64()) {
+        (Some(text), ..) => Some(of_text(text)),
+        (_, Some(whole), _) => Some(Id::Integer(whole)),
+        (_, _, Some(real)) => Some(Id::Real(real)),
+        _ => None,
+    }
+}
+
+/// Indices of the items of the option `candidates`, ascending (rule 11.5).
+fn candidates(
+    call: &Call<'_>,
+    options: &Params,
+    limits: &RunLimits,
+    model: &Model,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Vec<u32>>> {
+    let factored = factored(model)?;
+    let ids: Vec<Id> = match options.get("candidates") {
+        Some(Value::String(text)) => {
+            let source = Source::resolve(call.connection, text, limits)?;
+            let spec = ReadSpec::ranked(model, ListConstraint::None);
+            let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
+            if data.n_queries() > 1 {
+                return Err(source.error(format!(
+                    "candidates of {} users; allowed is one list of items (ltr_rank ranks rows of users and items)",
+                    data.n_queries()
+                )));
+            }
+            data.doc_ids
+        }
+        Some(Value::Array(entries)) => entries
+            .iter()
+            .map(|entry| {
+                let refuse = || {
+                    Error::value(
+                        "an item in the option 'candidates'",
+                        entry.to_string(),
+                        "a number or a text",
+                    )
+                };
+                id_of_json(entry, |text| of_text(text, factored)).ok_or_else(refuse)
+            })
+            .collect::<Result<_>>()?,
+        _ => return Ok(None),
+    };
+    let mut items: Vec<u32> = ids.iter().filter_map(|id| Some(factored.item_index(id)? as u32)).collect();
+    if items.len() < ids.len() {
+        let unknown = ids.len() - items.len();
+        warnings.push(format!("{unknown} candidates are not in the model; they are left out"));
+    }
+    items.sort_unstable();
+    items.dedup();
+    Ok(Some(items))
 }
 
 /// k and the options. Options may follow the user directly.
@@ -89,13 +218,19 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
     }
 }
 
-fn known(factored: &Factored, id: &Id, warnings: &mut Vec<String>) -> User {
-    if factored.user_index(id).is_none() {
-        warnings.push(format!(
+/// A warning about users that the model does not have.
+fn unknown_users(factored: &Factored, ids: &[Id]) -> Option<String> {
+    let unknown: Vec<&Id> = ids.iter().filter(|id| factored.user_index(id).is_none()).collect();
+    match unknown[..] {
+        [] => None,
+        [id] => Some(format!(
             "user {id} is not in the model and has no ratings; items are ranked by their biases"
-        ));
+        )),
+        [first, ..] => Some(format!(
+            "{} users, such as {first}, are not in the model and have no ratings; items are ranked by their biases",
+            unknown.len()
+        )),
     }
-    factored.user(id)
 }
 
 fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String>) -> User {
@@ -156,15 +291,8 @@ fn pair(entry: &Value, factored: &Factored) -> Result<(Id, f64)> {
     let Some([item, rating]) = entry.as_array().map(Vec::as_slice) else {
         return Err(Error::value("an entry of the option 'ratings'", entry.to_string(), "[item, rating]"));
     };
-    let id = match (item.as_str(), item.as_i64(), item.as_f64()) {
-        (Some(text), ..) => of_text(text, factored),
-        (_, Some(whole), _) => Id::Integer(whole),
-        (_, _, Some(real)) => Id::Real(real),
-        _ => {
-            let allowed = "a number or a text";
-            return Err(Error::value("an item in the option 'ratings'", item.to_string(), allowed));
-        }
-    };
+    let refuse = || Error::value("an item in the option 'ratings'", item.to_string(), "a number or a text");
+    let id = id_of_json(item, |text| of_text(text, factored)).ok_or_else(refuse)?;
     Ok((id, number(&item.to_string(), rating)?))
 }
 

@@ -29,7 +29,7 @@ pub fn bind(
     };
     if given + values.len() == 0 && expected > 0 && !options.has("params") {
         return Err(source.error(format!(
-            "the statement has parameters ({expected}); give their values with the option 'params' or as arguments after the options"
+            "the statement has parameters ({expected}); give their values with the option 'params'"
         )));
     }
     let mut left: Vec<usize> =
@@ -49,7 +49,9 @@ pub fn bind(
     if given + values.len() != expected {
         let got = match values.len() {
             0 => format!("number of values in the option 'params': got {given}"),
-            after => format!("number of values: got {given} in the option 'params' and {after} after the options"),
+            after => {
+                format!("number of values: got {given} in the option 'params' and {after} after the options")
+            }
         };
         return Err(source.error(format!("{got}, the statement has parameters for {expected}")));
     }
