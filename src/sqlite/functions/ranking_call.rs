@@ -19,7 +19,7 @@ use crate::sqlite::glue::statements::{Ticket, is_first_version};
 use crate::sqlite::glue::value::{optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, Parameter, with_values};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::reader::{ReadSpec, SourceRows, prepare, read, read_prepared};
+use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};
 
@@ -29,6 +29,9 @@ pub const PARAMETERS: &[Parameter] = &with_values::<3, 11>([
     Parameter::required("source"),
     Parameter::optional("options"),
 ]);
+
+/// The number of the first value, for a function without values.
+pub const NO_VALUES: usize = usize::MAX;
 
 /// What to do about documents that take too much memory.
 pub const FEWER_RANKED: &str = "rank fewer queries in one call (WHERE query_id = ...)";
@@ -56,8 +59,14 @@ pub struct RankingCall {
 struct Plan {
     source: Rc<Source>,
     roles: Rc<Roles>,
-    /// Whether only the rows of one query are read.
-    of_one_query: bool,
+    needs: Needs,
+}
+
+/// What of a [`ReadSpec`] the statement and the roles depend on.
+type Needs = (bool, bool, bool, Judgments, ListConstraint);
+
+fn needs(spec: &ReadSpec<'_>) -> Needs {
+    (spec.only.is_some(), spec.query, spec.features, spec.judgments, spec.constraint)
 }
 
 /// All that a plan depends on beside the schema and the function.
@@ -146,14 +155,14 @@ impl RankingCall {
         let Self { options, limits, .. } = self;
         let spec = ReadSpec { values: &self.values(call), ..spec };
         let kept = call.statements.take::<Plan>(&self.key);
-        let kept = kept.filter(|(_, plan)| plan.of_one_query == spec.only.is_some());
+        let kept = kept.filter(|(_, plan)| plan.needs == needs(&spec));
         let may_be_kept = kept.is_some() || !call.statements.sees_attached();
         let (mut statement, plan) = match kept {
             Some(kept) => kept,
             None => {
                 let (statement, roles) = prepare(call.connection, &self.source, spec, options, limits)?;
                 let (source, roles) = (Rc::clone(&self.source), Rc::new(roles));
-                (statement, Rc::new(Plan { source, roles, of_one_query: spec.only.is_some() }))
+                (statement, Rc::new(Plan { source, roles, needs: needs(&spec) }))
             }
         };
         let Plan { source, roles, .. } = &*plan;

@@ -9,7 +9,7 @@ use crate::options::{self, Use};
 use crate::plot::{Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened};
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics};
-use crate::sqlite::functions::ranking_call::RankingCall;
+use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::optional_text;
 use crate::sqlite::glue::vtab::Call;
@@ -31,7 +31,7 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
         let mut measured = Vec::new();
         for index in [0, 1] {
             let (model, source) = (call.argument(index), call.argument(2));
-            let ranking = RankingCall::of(call, model, source, options.clone(), limits.clone())?;
+            let ranking = RankingCall::of(call, model, source, NO_VALUES, options.clone(), limits.clone())?;
             let found = measure(call, &ranking, std::slice::from_ref(&metric))?;
             if measured.first().is_some_and(|first: &(Vec<Id>, _, _)| first.0 != found.query_ids) {
                 return Err(other_queries(&ranking));
