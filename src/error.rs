@@ -79,6 +79,16 @@ pub enum Error {
     /// An unsupported combination, with the reason.
     #[error("{0}")]
     Unsupported(String),
+    /// An option that has no effect with the other choices.
+    #[error("option '{option}' has no effect with {reason}")]
+    NoEffect {
+        /// The option.
+        option: &'static str,
+        /// The choice that makes it useless, and what to do instead.
+        reason: String,
+        /// The option of that choice.
+        because_of: &'static str,
+    },
     /// The work would need more memory than the option `max_memory` allows.
     #[error("{what} needs {needed} bytes{}, more than the {allowed} of the option 'max_memory'; {way_out}, or raise max_memory", besides(*used))]
     Memory {

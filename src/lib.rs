@@ -100,6 +100,7 @@ mod param;
 #[cfg(feature = "plots")]
 mod plot;
 mod run;
+mod search;
 mod select;
 mod smoothing;
 mod solve;

@@ -25,6 +25,8 @@ pub enum Use {
     Train,
     /// `ltr_fit`.
     Fit,
+    /// `ltr_cross_validate`.
+    CrossValidate,
     /// `ltr_update`.
     Update,
     /// `ltr_import`.
@@ -57,6 +59,7 @@ impl Use {
         match self {
             Self::Train => "ltr_train",
             Self::Fit => "ltr_fit",
+            Self::CrossValidate => "ltr_cross_validate",
             Self::Update => "ltr_update",
             Self::Import => "ltr_import",
             Self::Rank => "ltr_rank",
@@ -98,14 +101,32 @@ pub struct OptionDef {
     pub summary: &'static str,
     /// The calls that accept it.
     pub used_by: &'static [Use],
+    /// Whether trainings also take an array of its values, and cross-validation then chooses among them.
+    pub searchable: bool,
 }
 
-const TRAIN: &[Use] = &[Use::Train, Use::Fit];
+impl OptionDef {
+    const fn searchable(self) -> Self {
+        Self { searchable: true, ..self }
+    }
+
+    /// The values that a call accepts.
+    fn rule_in(&'static self, used: Use) -> Rule {
+        if self.searchable && TRAIN.contains(&used) && !self.rule.takes_arrays() {
+            Rule::OneOrSeveral(&self.rule)
+        } else {
+            self.rule
+        }
+    }
+}
+
+const TRAIN: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
 const FIT_OR_SCORE: &[Use] = &[
     Use::Train,
     Use::Fit,
+    Use::CrossValidate,
     Use::Update,
     Use::Rank,
     Use::Evaluate,
@@ -116,6 +137,7 @@ const FIT_OR_SCORE: &[Use] = &[
 ];
 const FINDS_MODELS: &[Use] = &[
     Use::Train,
+    Use::CrossValidate,
     Use::Update,
     Use::Import,
     Use::Rank,
@@ -129,6 +151,7 @@ const FINDS_MODELS: &[Use] = &[
 const ALL_WITH_MODELS: &[Use] = &[
     Use::Train,
     Use::Fit,
+    Use::CrossValidate,
     Use::Update,
     Use::Rank,
     Use::Evaluate,
@@ -139,7 +162,7 @@ const ALL_WITH_MODELS: &[Use] = &[
     Use::Recommend,
 ];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
-const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Importance];
+const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
 const TESTS: &[Use] = &[Use::Compare, Use::PairedTest];
 
 const fn def(
@@ -149,7 +172,7 @@ const fn def(
     used_by: &'static [Use],
     summary: &'static str,
 ) -> OptionDef {
-    OptionDef { key, rule, default, summary, used_by }
+    OptionDef { key, rule, default, summary, used_by, searchable: false }
 }
 
 /// Keys of the option `columns`.
@@ -167,59 +190,61 @@ pub const OPTIONS: &[OptionDef] = &[
     def("params", Rule::ArrayOrObject, "null", ALL_WITH_MODELS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
     def("columns", Rule::Object, "null", ALL_WITH_MODELS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
-    def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists"),
-    def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries"),
-    def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances"),
-    def("scale", Rule::OneOf(ScalingKind::NAMES), "null", TRAIN, "scaling of document features; quantile: empirical quantile, mapped to a standard normal; standard: mean 0, standard deviation 1; query_minmax: to 0..1 within each query; quantile_minmax: quantile and query_minmax side by side (twice the features); max_norm: all features divided by the largest length of a training document; default: quantile; perceptron: none; auto: tries quantile and quantile_minmax"),
-    def("kernel", Rule::TextOrObject, "null", TRAIN, "kernel: linear, polynomial, gaussian, laplace, laplace_l1, tanh, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}; default: linear; auto: tries seven"),
-    def("landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents that span the space of a kernel (with form ranking: of pairs); pivoted Cholesky chooses them"),
-    def("smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm"),
-    def("neighbors", Rule::Integer(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries with a weight above 0"),
-    def("novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors"),
-    def("bandwidth", Rule::PositiveOr(&["median", "rate"]), "\"median\"", TRAIN, "distance h in the weights of training queries; median: the median distance; rate: the median distance times n^(-1/(6 + 2p)) for n training queries and p query features"),
-    def("prior", Rule::OneOfOrModel(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries, their least-squares function, or a stored linear model as in \"@name\" or \"@name@2\"; default: that of the algorithm"),
-    def("form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is a preference of pairs, and a document's score is its mean preference over the query"),
+    def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists").searchable(),
+    def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries").searchable(),
+    def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances").searchable(),
+    def("scale", Rule::OneOf(ScalingKind::NAMES), "null", TRAIN, "scaling of document features; quantile: empirical quantile, mapped to a standard normal; standard: mean 0, standard deviation 1; query_minmax: to 0..1 within each query; quantile_minmax: quantile and query_minmax side by side (twice the features); max_norm: all features divided by the largest length of a training document; default: quantile; perceptron: none; auto: tries quantile and quantile_minmax").searchable(),
+    def("kernel", Rule::TextOrObject, "null", TRAIN, "kernel: linear, polynomial, gaussian, laplace, laplace_l1, tanh, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}; default: linear; auto: tries seven").searchable(),
+    def("landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents that span the space of a kernel (with form ranking: of pairs); pivoted Cholesky chooses them").searchable(),
+    def("smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm").searchable(),
+    def("neighbors", Rule::Integer(1, 1_000_000_000), "15", TRAIN, "number of nearest training queries with a weight above 0").searchable(),
+    def("novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors").searchable(),
+    def("bandwidth", Rule::PositiveOr(&["median", "rate"]), "\"median\"", TRAIN, "distance h in the weights of training queries; median: the median distance; rate: the median distance times n^(-1/(6 + 2p)) for n training queries and p query features").searchable(),
+    def("prior", Rule::OneOfOrModel(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries, their least-squares function, or a stored linear model as in \"@name\" or \"@name@2\"; default: that of the algorithm").searchable(),
+    def("form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is a preference of pairs, and a document's score is its mean preference over the query").searchable(),
     def("solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
-    def("loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; default: that of the algorithm"),
-    def("centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query"),
-    def("pair_weights", Rule::OneOf(PairWeights::NAMES), "\"equal\"", TRAIN, "weights of pairs in the pairwise losses: equal, or the difference of their grades, or of their gains 2^y - 1"),
-    def("weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs"),
-    def("target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain"),
-    def("label_order", Rule::OneOf(LabelOrder::NAMES), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed"),
-    def("cost_weights", Rule::TextOrObject, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or {\"pair\": [[of grade j above grade t]], \"document\": [of grade]}"),
-    def("truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the loss cs_list_mle weights; default: all"),
-    def("measure", Rule::Text, "null", TRAIN, "metric inside the training loss; the option metric, which chooses lambda, is separate; direct: wta, mrr, dcg, ndcg, precision@k, eru, neru (eru divided by its maximum); slam, perceptron: ndcg, map; smooth_grad: ndcg, dcg, precision@k, wta; default: ndcg@10; slam: ndcg"),
+    def("loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; default: that of the algorithm").searchable(),
+    def("centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query").searchable(),
+    def("pair_weights", Rule::OneOf(PairWeights::NAMES), "\"equal\"", TRAIN, "weights of pairs in the pairwise losses: equal, or the difference of their grades, or of their gains 2^y - 1").searchable(),
+    def("weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs").searchable(),
+    def("target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain").searchable(),
+    def("label_order", Rule::OneOf(LabelOrder::NAMES), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed").searchable(),
+    def("cost_weights", Rule::TextOrObject, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or {\"pair\": [[of grade j above grade t]], \"document\": [of grade]}").searchable(),
+    def("truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the loss cs_list_mle weights; default: all").searchable(),
+    def("measure", Rule::Text, "null", TRAIN, "metric inside the training loss; the option metric, which chooses lambda, is separate; direct: wta, mrr, dcg, ndcg, precision@k, eru, neru (eru divided by its maximum); slam, perceptron: ndcg, map; smooth_grad: ndcg, dcg, precision@k, wta; default: ndcg@10; slam: ndcg").searchable(),
     def("position_weights", Rule::NumbersBetween(0.0, 1e9), "null", TRAIN, "weights of the documents in the loss slam by their position in the ideal order, instead of those of measure; 0 after the last; numbers beyond the documents of a query are not used"),
-    def("margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades"),
-    def("label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents"),
+    def("margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades").searchable(),
+    def("label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents").searchable(),
     def("slot_costs", Rule::NumbersBetween(1e-9, 1e9), "null", TRAIN, "cost of a wrong document at each slot in the loss matching, slots in ascending order; default: 1 / number of slots that have a document"),
-    def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "ridge: lambda |f|^2 for pairwise losses, (lambda / 2) |f|^2 for listwise losses, each as in its paper; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the coefficients of documents); sphere: that length exactly, which is not convex; l1: lambda |w|_1 for least squares and the convex bound of direct, which makes weights 0; default: that of the algorithm"),
-    def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda"),
-    def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda"),
-    def("budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel; the part of an update that is outside of their span is left out"),
-    def("learning_rate", Rule::PositiveOr(&[]), "1", TRAIN, "step size of the perceptron"),
-    def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it"),
-    def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights"),
-    def("epochs", Rule::Integer(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows"),
-    def("max_rounds", Rule::Integer(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items"),
-    def("factors", Rule::Integer(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank"),
-    def("biases", Rule::Flag, "true", TRAIN, "whether cofi_rank adds biases of users and items to the factors"),
-    def("shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed"),
-    def("decoder", Rule::OneOf(list::DECODERS), "null", TRAIN, "decreasing position weights c_p of the linear score sum_p c_p s_(p) in the bound of direct (sorting maximizes it for every c); metric: the discounts of the measure; default: metric; cofi_rank: power"),
-    def("decoder_power", Rule::AboveOrSeveral(0.0, 3.0), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda"),
-    def("bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes"),
+    def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "ridge: lambda |f|^2 for pairwise losses, (lambda / 2) |f|^2 for listwise losses, each as in its paper; spectral: for least squares, only eigenfunctions with eigenvalues of at least lambda; ball: for smooth listwise losses, a bound of the length of the weights (with a kernel, of the coefficients of documents); sphere: that length exactly, which is not convex; l1: lambda |w|_1 for least squares and the convex bound of direct, which makes weights 0; default: that of the algorithm").searchable(),
+    def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda").searchable(),
+    def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda").searchable(),
+    def("budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel; the part of an update that is outside of their span is left out").searchable(),
+    def("learning_rate", Rule::PositiveOr(&[]), "1", TRAIN, "step size of the perceptron").searchable(),
+    def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it").searchable(),
+    def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable(),
+    def("epochs", Rule::Integer(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows").searchable(),
+    def("max_rounds", Rule::Integer(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items").searchable(),
+    def("factors", Rule::Integer(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank").searchable(),
+    def("biases", Rule::Flag, "true", TRAIN, "whether cofi_rank adds biases of users and items to the factors").searchable(),
+    def("shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed").searchable(),
+    def("decoder", Rule::OneOf(list::DECODERS), "null", TRAIN, "decreasing position weights c_p of the linear score sum_p c_p s_(p) in the bound of direct (sorting maximizes it for every c); metric: the discounts of the measure; default: metric; cofi_rank: power").searchable(),
+    def("decoder_power", Rule::AboveOrSeveral(0.0, 3.0), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda").searchable(),
+    def("bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes").searchable(),
     def("neutral_grade", Rule::Between(-1e9, 1e9), "0", MEASURES_OF_MODELS, "grade with gain 0 in the measures and metrics eru and neru"),
     def("half_life", Rule::Above(1.0, 1e9), "5", MEASURES_OF_MODELS, "position with weight 1/2 in the measures and metrics eru and neru"),
-    def("lambda", Rule::PositivesOr(&["auto", "rate"]), "\"auto\"", TRAIN, "weight of the penalty; for auto or an array, validation chooses; rate: n^(-2/(9 + 3p)) for n training queries and p query features"),
+    def("lambda", Rule::PositivesOr(&["auto", "rate"]), "\"auto\"", TRAIN, "weight of the penalty; for auto or an array, validation chooses; rate: n^(-2/(9 + 3p)) for n training queries and p query features").searchable(),
     def("lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one lambda for each training query, chosen on its documents of the validation"),
     def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
     def("metric", Rule::Texts, "\"ndcg@10\"", MEASURES_OF_MODELS, "metric that validation maximizes, or metrics to evaluate"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
-    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
+    def("folds", Rule::Integer(2, 1000), "5", TRAIN, "number of parts of the queries, each held out once by cross-validation; for cofi_rank parts of the ratings of each user"),
+    def("split_by", Rule::Text, "null", TRAIN, "column such as a date, by which cross-validation orders the queries: it trains on earlier ones and validates on later ones"),
+    def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
     def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
     def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "of a test: number of random sign patterns or resamples, default 10000; up to 16 pairs randomization counts all patterns; of an explanation: number of random orders of the features, each with its reverse, default 200; up to 12 features all sets are counted"),
     def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance], "probability that the interval covers the true difference"),
-    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::Compare, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances"),
+    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
     def("max_memory", Rule::Bytes, "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
@@ -230,13 +255,13 @@ pub const OPTIONS: &[OptionDef] = &[
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("candidates", Rule::TextOrArray, "null", &[Use::Recommend], "items to choose from: an array of their ids, or a source; default: all items of the model"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),
-    def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Fit, Use::Rank, Use::Evaluate, Use::Compare], "column such as site or topic, of which a list shows few documents per value"),
+    def("diversify_by", Rule::Text, "null", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Evaluate, Use::Compare], "column such as site or topic, of which a list shows few documents per value"),
     def("max_per_value", Rule::Integer(1, 1_000_000_000), "1", &[Use::Rank, Use::Evaluate, Use::Compare], "largest number of documents per value of the column diversify_by in a list"),
     def("allow_short", Rule::Flag, "false", &[Use::Rank], "whether a list may have fewer than k documents because of diversify_by"),
     def("ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
-    def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
+    def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];
@@ -246,7 +271,7 @@ pub const OPTIONS: &[OptionDef] = &[
 /// # Errors
 /// As [`Params::parse`]; a key that belongs to other functions.
 pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
-    Params::parse(text, |key| find(key, used).map(|def| def.rule))
+    Params::parse(text, |key| find(key, used).map(|def| def.rule_in(used)))
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
@@ -364,6 +389,8 @@ mod tests {
         "columns",
         "missing",
         "seed",
+        "folds",
+        "split_by",
         "threads",
         "max_memory",
         "time_limit",

@@ -31,6 +31,7 @@ const MODULES: &[&str] = &[
     "export",
     "options",
     "plot",
+    "search",
     "api",
     "sqlite",
 ];

@@ -28,7 +28,7 @@ use crate::model::{LinearPrior, Ranker};
 use crate::param::{Defaults, Params};
 
 pub use grid::Weighting;
-pub use selection::{Curve, LambdaSelection, SelectionReport, Split};
+pub use selection::{Curve, LambdaSelection, SelectionReport, Split, metric};
 
 /// One named algorithm.
 #[derive(Debug)]
@@ -91,10 +91,54 @@ pub trait TrainingSpec: Debug + Send + Sync {
     /// Makes a function the center of the penalty. It is that of the model which [`Input::prior`] names.
     fn set_prior(&mut self, _prior: LinearPrior) {}
 
+    /// What cross-validation holds out.
+    ///
+    /// # Errors
+    /// A training that has no function for what is held out.
+    fn fold_unit(&self) -> Result<FoldUnit> {
+        Ok(FoldUnit::Queries)
+    }
+
+    /// The option of lambda, or of what takes its place, with the candidates (largest first) among which validation
+    /// chooses, if they do not depend on the data.
+    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
+        None
+    }
+
+    /// How candidates are measured on held-out queries together, if that is faster than one by one.
+    fn path(&self) -> Option<&dyn CandidatePath> {
+        None
+    }
+
     /// Bytes that a model is known to take before it is trained.
     fn bytes_kept(&self, _data: &Dataset) -> u64 {
         0
     }
+}
+
+/// Measures several candidates of one training on held-out queries.
+pub trait CandidatePath: Sync {
+    /// The metric of each held-out query (outer) with each candidate. Without candidates the training chooses its own, and
+    /// there is one value per query.
+    ///
+    /// # Errors
+    /// Those of [`TrainingSpec::fit`] on the training data; documents that have no scores.
+    fn values(
+        &self,
+        training: Dataset,
+        held_out: Dataset,
+        candidates: &[f64],
+        control: &Control,
+    ) -> Result<Vec<Vec<Option<f64>>>>;
+}
+
+/// What cross-validation holds out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldUnit {
+    /// Queries with all their documents.
+    Queries,
+    /// Some documents of each query: ratings of users.
+    Documents,
 }
 
 /// What a training reads.

@@ -113,7 +113,10 @@ impl ValidationSpec {
 }
 
 /// The metric of the option `metric`, with its parameters.
-fn metric(params: &Params) -> Result<Metric> {
+///
+/// # Errors
+/// An unknown metric, or more than one.
+pub fn metric(params: &Params) -> Result<Metric> {
     let metric = match params.get("metric") {
         None => Metric::parse(DEFAULT_METRIC),
         Some(Value::String(name)) => Metric::parse(name),

@@ -170,6 +170,23 @@ impl Dataset {
         }
     }
 
+    /// The data set of some of the documents (ascending row numbers), and of the queries that have one of them. It is the
+    /// data set that is read from these rows alone, except for what missing features are replaced by.
+    #[must_use]
+    pub fn subset(&self, rows: &[usize]) -> Self {
+        let all = self.with_rows(rows);
+        let kept: Vec<usize> = (0..all.n_queries()).filter(|query| !all.rows(*query).is_empty()).collect();
+        let mut offsets: Vec<usize> = kept.iter().map(|query| all.offsets[*query]).collect();
+        offsets.push(rows.len());
+        Self {
+            offsets,
+            query_ids: kept.iter().map(|query| all.query_ids[*query].clone()).collect(),
+            weights: kept.iter().map(|query| all.weights[*query]).collect(),
+            query_features: all.query_features.select(ndarray::Axis(0), &kept),
+            ..all
+        }
+    }
+
     /// A copy of what belongs to queries, without documents.
     fn clone_queries(&self) -> Self {
         Self {

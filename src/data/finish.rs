@@ -99,6 +99,8 @@ pub struct ReadReport {
     pub means: Vec<f64>,
     /// For each document of the data set, the number of its row, from 0.
     pub rows: Vec<usize>,
+    /// The value of the column `split_by` for each document of the data set, if there is one.
+    pub split: Option<Vec<Id>>,
     /// The bytes of the data set and of this report.
     pub memory: Reservation,
 }

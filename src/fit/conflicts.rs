@@ -262,10 +262,10 @@ impl Combination<'_> {
     pub fn check_given(&self, given: impl Fn(&str) -> bool) -> Result<()> {
         let useless = UNUSED.iter().find(|unused| given(unused.option) && (unused.holds)(self));
         useless.map_or(Ok(()), |unused| {
-            let (option, with) = (unused.option, self.text(unused.with));
-            let default = if given(unused.with.name()) { "" } else { " (the algorithm's default)" };
-            let instead = unused.instead;
-            Err(Error::Unsupported(format!("option '{option}' has no effect with {with}{default}{instead}")))
+            let (option, with, because_of) = (unused.option, self.text(unused.with), unused.with.name());
+            let default = if given(because_of) { "" } else { " (the algorithm's default)" };
+            let reason = format!("{with}{default}{}", unused.instead);
+            Err(Error::NoEffect { option, reason, because_of })
         })
     }
 

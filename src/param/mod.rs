@@ -77,6 +77,13 @@ impl Params {
         self
     }
 
+    /// The same parameters without these keys.
+    #[must_use]
+    pub fn without(mut self, keys: &[&str]) -> Self {
+        self.given.retain(|key, _| !keys.contains(&key.as_str()));
+        self
+    }
+
     /// True if the caller gave this key.
     pub fn has(&self, key: &str) -> bool {
         self.given.contains_key(key)

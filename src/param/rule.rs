@@ -48,6 +48,8 @@ pub enum Rule {
     NumbersBetween(f64, f64),
     /// A number above 0 and below 1, or a text.
     FractionOrText,
+    /// A value that obeys this rule, or an array of 1 to 1000 such values.
+    OneOrSeveral(&'static Rule),
 }
 
 impl Rule {
@@ -81,7 +83,27 @@ impl Rule {
             }
             Self::NumbersBetween(low, high) => numbers(value, |x| (low..=high).contains(&x)),
             Self::FractionOrText => number.is_some_and(|x| x > 0.0 && x < 1.0) || value.is_string(),
+            Self::OneOrSeveral(rule) => {
+                let several = value.as_array().filter(|list| (1..=MAX_NUMBERS).contains(&list.len()));
+                rule.accepts(value) || several.is_some_and(|list| list.iter().all(|item| rule.accepts(item)))
+            }
         }
+    }
+}
+
+impl Rule {
+    /// Whether an array can obey the rule.
+    pub fn takes_arrays(&self) -> bool {
+        matches!(
+            self,
+            Self::ArrayOrObject
+                | Self::TextArrayOrObject
+                | Self::Texts
+                | Self::AboveOrSeveral(..)
+                | Self::PositivesOr(_)
+                | Self::NumbersBetween(..)
+                | Self::OneOrSeveral(_)
+        )
     }
 }
 
@@ -118,7 +140,12 @@ impl Rule {
         if is_too_small(value) {
             return format!("{self}; the smallest number above 0 is {:e}", f64::MIN_POSITIVE);
         }
-        self.to_string()
+        match self {
+            Self::OneOrSeveral(_) if value.is_array() => {
+                format!("{self}, or an array of 1 to {MAX_NUMBERS} such values")
+            }
+            _ => self.to_string(),
+        }
     }
 }
 
@@ -158,6 +185,7 @@ impl fmt::Display for Rule {
                 write!(f, "a number above 0, an array of up to {MAX_NUMBERS} of them, or {}", quoted(words))
             }
             Self::FractionOrText => f.write_str("a number above 0 and below 1, \"documents\", or a source"),
+            Self::OneOrSeveral(rule) => rule.fmt(f),
         }
     }
 }

@@ -47,6 +47,23 @@ pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec
     numbers
 }
 
+/// Parts of a sequence for forward chaining: for each position its part, from 0 to `parts` - 1. `order` gives the positions
+/// that are counted; they are divided into parts of about the same size. Equal positions are in one part. `all`: positions
+/// to assign.
+pub fn parts_in_order(order: &[Id], all: &[Id], parts: usize) -> Vec<usize> {
+    let mut sorted: Vec<&Id> = order.iter().collect();
+    let mut ticks = Ticks::default();
+    sorted.sort_by(|a, b| {
+        ticks.add(COMPARISON);
+        a.cmp(b)
+    });
+    let part = |position: &Id| {
+        let earlier = sorted.partition_point(|other| *other < position);
+        (earlier * parts / sorted.len().max(1)).min(parts - 1)
+    };
+    all.iter().map(part).collect()
+}
+
 /// The judged queries, shuffled by their ids and the seed.
 fn shuffled(ids: &[Id], judged: &[bool], seed: u64) -> Vec<usize> {
     let mut queries: Vec<usize> = (0..ids.len()).filter(|query| judged[*query]).collect();

@@ -4,6 +4,7 @@
 mod aggregates;
 mod ball;
 mod calls;
+mod cross_validation;
 mod direct;
 mod doc_weight;
 mod eru;

@@ -17,7 +17,7 @@ use self::factors::{Fit, Purpose};
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
-    AlgorithmDef, Columns, DocWeights, Input, LambdaSelection, Trained, TrainingSet, TrainingSpec, entries,
+    AlgorithmDef, Columns, DocWeights, FoldUnit, Input, LambdaSelection, Trained, TrainingSet, TrainingSpec, entries,
 };
 use crate::arrange::ListConstraint;
 use crate::column_advice::columns_text;
@@ -207,6 +207,17 @@ impl TrainingSpec for CofiRankSpec {
             ));
         }
         Ok(trained)
+    }
+
+    fn fold_unit(&self) -> Result<FoldUnit> {
+        Ok(FoldUnit::Documents)
+    }
+
+    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
+        match &self.lambda {
+            LambdaChoice::Among(lambdas) => Some(("lambda", lambdas)),
+            LambdaChoice::Fixed(_) | LambdaChoice::Rate | LambdaChoice::Fractions(_) => None,
+        }
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {

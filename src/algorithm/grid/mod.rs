@@ -6,6 +6,7 @@
 mod checks;
 mod choose;
 mod generalization;
+mod held_out;
 mod lambdas;
 mod penalty;
 mod presets;

@@ -313,8 +313,10 @@ pub(in crate::algorithm) fn check_loss_parameters(
             && !loss.parameters.contains(&key)
             && LOSSES.iter().any(|other| other.parameters.contains(&key))
     };
-    params.given().keys().find(of_another).map_or(Ok(()), |key| {
-        Err(Error::Unsupported(format!("option '{key}' has no effect with loss \"{}\"", loss.name)))
+    let option = |key: &String| LOSSES.iter().flat_map(|other| other.parameters).find(|known| *known == key);
+    params.given().keys().find(of_another).and_then(option).map_or(Ok(()), |option| {
+        let reason = format!("loss \"{}\"", loss.name);
+        Err(Error::NoEffect { option, reason, because_of: "loss" })
     })
 }
 

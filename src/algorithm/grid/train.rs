@@ -21,7 +21,7 @@ use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{
-    Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
+    CandidatePath, Columns, DocWeights, FoldUnit, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
@@ -112,6 +112,21 @@ impl TrainingSpec for GridSpec {
 
     fn settings(&self) -> Result<Map<String, Value>> {
         Ok(self.settings())
+    }
+
+    fn fold_unit(&self) -> Result<FoldUnit> {
+        self.unit()
+    }
+
+    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
+        match &self.lambda {
+            LambdaChoice::Among(lambdas) => Some((self.candidate_option(), lambdas)),
+            LambdaChoice::Fixed(_) | LambdaChoice::Rate | LambdaChoice::Fractions(_) => None,
+        }
+    }
+
+    fn path(&self) -> Option<&dyn CandidatePath> {
+        Some(self)
     }
 
     fn bytes_kept(&self, data: &Dataset) -> u64 {
@@ -221,7 +236,7 @@ impl Session<'_> {
     }
 
     /// How functions are fitted on the judgments of a neighborhood.
-    fn fit_spec(
+    pub(super) fn fit_spec(
         &self,
         neighborhood: &Neighborhood,
         lambda: f64,

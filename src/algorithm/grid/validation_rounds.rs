@@ -179,7 +179,7 @@ impl Session<'_> {
         })
     }
 
-    fn on_source(&self, mut source: Dataset) -> Result<Round> {
+    pub(super) fn on_source(&self, mut source: Dataset) -> Result<Round> {
         let features = Arc::new(query_features(self.rule.as_ref(), &source)?);
         let memory = scale(&self.scaling, self.spec.scale, &mut source, self.control)?;
         // A training query keeps its function if its features are the same, as in a ranking. Without other functions, and

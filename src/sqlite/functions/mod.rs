@@ -6,6 +6,7 @@
 mod about;
 pub mod aggregate;
 mod compare;
+mod cross_validate;
 mod evaluate;
 mod explain;
 mod export;
@@ -54,6 +55,7 @@ pub const TABLES: &[&TableFunction] = &[
     &evaluate::EVALUATE,
     &compare::COMPARE,
     &monitor::MONITOR,
+    &cross_validate::CROSS_VALIDATE,
     &recommend::RECOMMEND,
     &recommend::FACTORS,
     &inspect::WEIGHTS,

@@ -79,9 +79,13 @@ fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
 }
 
 /// The table of options.
-pub const OPTION_TABLE: TableFunction =
-    TableFunction::new("ltr_options", &["name", "summary", "default", "range", "functions"], &[], options)
-        .innocuous();
+pub const OPTION_TABLE: TableFunction = TableFunction::new(
+    "ltr_options",
+    &["name", "summary", "default", "range", "functions", "searchable"],
+    &[],
+    options,
+)
+.innocuous();
 
 fn options(_call: &Call<'_>) -> Result<OutputRows> {
     let row = |option: &OptionDef| {
@@ -93,6 +97,7 @@ fn options(_call: &Call<'_>) -> Result<OutputRows> {
             default,
             text(option.rule.to_string()),
             text(functions.join(", ")),
+            Output::Integer(i64::from(option.searchable)),
         ]
     };
     Ok(ready(OPTIONS.iter().map(row).collect()))

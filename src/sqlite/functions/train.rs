@@ -19,12 +19,13 @@ use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_
 use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
 use crate::column_advice::{ColumnAdvice, Origin};
-use crate::data::{Dataset, Fingerprint, RowOrder};
+use crate::data::{Dataset, Fingerprint, ReadReport, RowOrder};
 use crate::error::{Error, Result, shorten};
 use crate::memory::{Memory, Reservation};
-use crate::model::{Card, Model};
+use crate::model::{Card, LinearPrior, Model};
 use crate::options::{self, Use};
 use crate::param::Params;
+use crate::search::{Choice, Search, SearchRows};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::State;
@@ -59,12 +60,51 @@ pub const FIT: ScalarFunction = ScalarFunction {
 /// The checked arguments of a training.
 struct Request {
     algorithm: &'static AlgorithmDef,
-    spec: Box<dyn TrainingSpec>,
+    plan: Plan,
     source: String,
     options: Params,
     limits: RunLimits,
-    /// Name and version of the prior, if it is a stored model.
-    prior: Option<(String, i64)>,
+    /// The prior, if it is a stored model.
+    prior: Option<StoredPrior>,
+}
+
+/// What is trained.
+enum Plan {
+    /// A setting.
+    One(Box<dyn TrainingSpec>),
+    /// The best of several settings.
+    Best(Search),
+}
+
+impl Plan {
+    fn input(&self) -> Input<'_> {
+        match self {
+            Self::One(spec) => spec.input(),
+            Self::Best(search) => search.input(),
+        }
+    }
+
+    fn set_prior(&mut self, prior: &LinearPrior) {
+        match self {
+            Self::One(spec) => spec.set_prior(prior.clone()),
+            Self::Best(search) => search.set_prior(prior),
+        }
+    }
+}
+
+/// The stored model that a penalty shrinks to.
+pub(super) struct StoredPrior {
+    name: String,
+    version: i64,
+    pub(super) function: LinearPrior,
+}
+
+/// The setting that a search chose.
+struct Best {
+    spec: Box<dyn TrainingSpec>,
+    /// The table of all settings.
+    report: Value,
+    warnings: Vec<String>,
 }
 
 /// A report as it is stored.
@@ -226,48 +266,74 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
 
 impl Request {
     fn new(call: &ScalarCall<'_>, used: Use) -> Result<Self> {
-        let text = |index: usize, what: &str| {
-            call.argument(index).map_or_else(|| Ok(String::new()), |value| text_argument(what, value))
-        };
-        let name = text(0, "argument 'algorithm'")?;
-        let algorithm = algorithm::find(&name).map_err(|error| swapped(error, &name, call.argument(1)))?;
-        let source = text(1, "argument 'source'")?;
+        let (algorithm, source) = algorithm_and_source(call.argument(0), call.argument(1))?;
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), used)?;
-        let spec = algorithm.spec(&options)?;
+        let plan = match Search::of_training(algorithm, &options)? {
+            Some(search) => Plan::Best(search),
+            None => Plan::One(algorithm.spec(&options)?),
+        };
         let limits = RunLimits::new(&options);
-        Ok(Self { algorithm, spec, source, options, limits, prior: None })
+        Ok(Self { algorithm, plan, source, options, limits, prior: None })
     }
 
     /// Reads the stored model that is the prior, if one is named.
     fn read_prior(&mut self, connection: &Connection, state: &State) -> Result<()> {
-        let Some(text) = self.spec.input().prior else { return Ok(()) };
-        let schema = self.options.text("schema");
-        let (name, version, _) = Store::new(connection, schema, &self.limits)?.report(text, &self.limits)?;
-        // The version that the report names is read, whatever becomes active meanwhile.
-        let exact = format!("{name}@{version}");
-        let handle = model(connection, ValueRef::Text(exact.as_bytes()), schema, state, &self.limits)?;
-        let prior = handle.model.linear_prior();
-        let prior =
-            prior.map_err(|error| Error::Unsupported(format!("option 'prior' \"@{text}\": {error}")))?;
-        self.spec.set_prior(prior);
-        self.prior = Some((name, version));
+        self.prior = stored_prior(connection, state, self.plan.input(), &self.options, &self.limits)?;
+        if let Some(prior) = &self.prior {
+            self.plan.set_prior(&prior.function);
+        }
         Ok(())
     }
 
     /// Reads, fits and encodes: the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
-        // 1. Rows.
-        let training = &self.spec;
-        let input = training.input();
         let source = Source::resolve(connection, &self.source, &self.limits)?;
-        let spec = read_spec(input, input.order);
-        let SourceRows { data, roles, read_report } =
-            read(connection, &source, spec, &self.options, &self.limits)?;
+        let rows = read_judged(connection, &source, self.plan.input(), &self.options, &self.limits)?;
         let read_seconds = self.limits.seconds();
-        if data.n_docs() == 0 {
-            return Err(source.error("0 rows; training needs judged documents"));
+        match &self.plan {
+            Plan::One(spec) => self.fit(connection, rows, (&**spec, None), read_seconds),
+            Plan::Best(search) => {
+                let (rows, Best { spec, report, warnings }) = self.best(connection, search, rows)?;
+                self.fit(connection, rows, (&*spec, Some((report, warnings))), read_seconds)
+            }
         }
+    }
+
+    /// Chooses a setting by cross-validation.
+    fn best(
+        &self,
+        connection: &Connection,
+        search: &Search,
+        rows: SourceRows,
+    ) -> Result<(SourceRows, Best)> {
+        let SourceRows { data, roles, mut read_report } = rows;
+        let folds = search.folds(&data, read_report.split.take().as_deref(), &self.options)?;
+        let rows = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
+        let scores = self.limits.run(connection, |control| {
+            (0..search.groups().len()).map(|group| search.scores(&rows, group, control)).collect::<Result<Vec<_>>>()
+        })?;
+        let Choice { setting, report, warnings } = search.choose(&rows, &scores);
+        let mut spec = self.algorithm.spec(&setting.params)?;
+        if let Some(prior) = &self.prior {
+            spec.set_prior(prior.function.clone());
+        }
+        let SearchRows { data, summaries, .. } = rows;
+        let rows = SourceRows { data, roles, read_report: ReadReport { summaries, ..read_report } };
+        Ok((rows, Best { spec, report, warnings }))
+    }
+
+    /// Fits on all rows.
+    fn fit(
+        &self,
+        connection: &Connection,
+        rows: SourceRows,
+        (training, chosen): (&dyn TrainingSpec, Option<(Value, Vec<String>)>),
+        read_seconds: f64,
+    ) -> Result<(Encoded, TrainingReport)> {
+        // 1. What is needed besides the rows.
+        let SourceRows { data, roles, read_report } = rows;
+        let input = training.input();
         let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
         check_model_bytes(connection, training.bytes_kept(&data))?;
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
@@ -290,7 +356,7 @@ impl Request {
         // 3. The report and the model.
         let summary = Summary::new(facts, &trained);
         let columns = roles.training_columns(&read_report.ignored);
-        let card = card(self.algorithm, &**training, (features, read_report.means), &summary, &trained)?;
+        let card = card(self.algorithm, training, (features, read_report.means), &summary, &trained)?;
         let card = Card { columns, ..card };
         let mut settings = card.settings.clone();
         let mut warnings = warnings(&trained, &checks, leakage, advice);
@@ -301,9 +367,14 @@ impl Request {
         let encoded = Encoded::new(model, self.limits.memory())?;
         check_model_bytes(connection, encoded.bytes.len() as u64)?;
         let mut volatile = trained.volatile;
-        if let (Some(text), Some((name, version))) = (input.prior, &self.prior) {
+        if let (Some(text), Some(prior)) = (input.prior, &self.prior) {
             settings["prior"] = json!(format!("@{text}"));
-            volatile.insert("prior_model".to_owned(), json!({ "name": name, "version": version }));
+            let model = json!({ "name": prior.name, "version": prior.version });
+            volatile.insert("prior_model".to_owned(), model);
+        }
+        if let Some((table, found)) = chosen {
+            volatile.insert("search".to_owned(), table);
+            warnings.extend(found);
         }
         let report = TrainingReport {
             algorithm: self.algorithm.name,
@@ -340,6 +411,63 @@ impl Request {
         drop(copy);
         Ok(Some((matched, read_report.memory)))
     }
+}
+
+/// The stored model that the options name as the prior, if they name one.
+///
+/// # Errors
+/// No such model, or one that is no linear function.
+pub(super) fn stored_prior(
+    connection: &Connection,
+    state: &State,
+    input: Input<'_>,
+    options: &Params,
+    limits: &RunLimits,
+) -> Result<Option<StoredPrior>> {
+    let Some(text) = input.prior else { return Ok(None) };
+    let schema = options.text("schema");
+    let (name, version, _) = Store::new(connection, schema, limits)?.report(text, limits)?;
+    // The version that the report names is read, whatever becomes active meanwhile.
+    let exact = format!("{name}@{version}");
+    let handle = model(connection, ValueRef::Text(exact.as_bytes()), schema, state, limits)?;
+    let function = handle.model.linear_prior();
+    let function =
+        function.map_err(|error| Error::Unsupported(format!("option 'prior' \"@{text}\": {error}")))?;
+    Ok(Some(StoredPrior { name, version, function }))
+}
+
+/// Reads judged documents, at least one.
+///
+/// # Errors
+/// Those of [`read`]; no rows.
+pub(super) fn read_judged(
+    connection: &Connection,
+    source: &Source,
+    input: Input<'_>,
+    options: &Params,
+    limits: &RunLimits,
+) -> Result<SourceRows> {
+    let rows = read(connection, source, read_spec(input, input.order), options, limits)?;
+    if rows.data.n_docs() == 0 {
+        return Err(source.error("0 rows; training needs judged documents"));
+    }
+    Ok(rows)
+}
+
+/// The algorithm of the first argument, and the text of the source, the second one.
+///
+/// # Errors
+/// An unknown algorithm; arguments that are no text.
+pub(super) fn algorithm_and_source(
+    name: Option<ValueRef<'_>>,
+    source: Option<ValueRef<'_>>,
+) -> Result<(&'static AlgorithmDef, String)> {
+    let text = |value: Option<ValueRef<'_>>, what: &str| {
+        value.map_or_else(|| Ok(String::new()), |value| text_argument(what, value))
+    };
+    let name = text(name, "argument 'algorithm'")?;
+    let algorithm = algorithm::find(&name).map_err(|error| swapped(error, &name, source))?;
+    Ok((algorithm, text(source, "argument 'source'")?))
 }
 
 /// The error about an unknown algorithm, or about swapped arguments if the source names an algorithm.

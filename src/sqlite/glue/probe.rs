@@ -23,7 +23,8 @@ use crate::run::POLL_INTERVAL;
 /// Rows of each of the three lists that the statement joins. Hosts may limit the terms of a compound SELECT.
 const ROWS: usize = 20;
 
-/// The database of a running callback. It may be used during this callback only, on its thread.
+/// The database of a running callback. It may be used during this callback only, and during the callbacks of its table that
+/// fetch further rows, on their thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Database(*mut ffi::sqlite3);
 
@@ -113,7 +114,15 @@ impl Probe {
     /// # Errors
     /// [`Error::Interrupted`]; [`Error::Host`] if the statement cannot be prepared.
     pub fn new(connection: &Connection) -> Result<Self> {
-        let probe = Self::unprepared(Database::from_connection(connection));
+        Self::of(Database::from_connection(connection))
+    }
+
+    /// As [`Self::new`].
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn of(database: Database) -> Result<Self> {
+        let probe = Self::unprepared(database);
         probe.prepare()?;
         Ok(probe)
     }

@@ -96,7 +96,19 @@ impl RunLimits {
         connection: &Connection,
         work: impl FnOnce(&Control) -> Result<T> + Send,
     ) -> Result<T> {
-        let probe = Probe::new(connection)?;
+        self.run_for(Database::from_connection(connection), work)
+    }
+
+    /// As [`Self::run`], for callbacks that fetch further rows.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`].
+    pub fn run_for<T: Send>(
+        &self,
+        database: Database,
+        work: impl FnOnce(&Control) -> Result<T> + Send,
+    ) -> Result<T> {
+        let probe = Probe::of(database)?;
         // More threads than cores are few only if the caller says so.
         let threads = self.threads.unwrap_or_else(cores);
         let bytes = if threads > cores() { threads as u64 * BYTES_OF_THREAD } else { 0 };

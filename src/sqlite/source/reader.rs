@@ -199,7 +199,7 @@ pub fn read_prepared(
     // Rows, then what depends on all of them.
     let reader = Reader::new(source, roles, spec, limits)?;
     let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
-    let builder = within_time(limits, connection, read_all)?;
+    let (builder, split) = within_time(limits, connection, read_all)?;
     let finish = FinishOptions {
         missing: missing(options, spec)?,
         text_columns: match spec.model {
@@ -211,8 +211,9 @@ pub fn read_prepared(
         constraint: spec.constraint,
         previous: spec.previous,
     };
-    let (data, read_report) = builder.finish(finish)?;
+    let (data, mut read_report) = builder.finish(finish)?;
     check_width(source, &data, spec.model)?;
+    read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
 }
 
@@ -255,7 +256,8 @@ impl<'a> Reader<'a> {
         Ok(Self { source, roles, spec, limits })
     }
 
-    fn read_all(&self, statement: &mut Statement<'_>) -> Result<DatasetBuilder> {
+    /// The rows, and the values of the column `split_by`.
+    fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
         let names_of =
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
         let names = match (&self.roles.features, self.spec.model) {
@@ -270,14 +272,23 @@ impl<'a> Reader<'a> {
         let mut builder =
             DatasetBuilder::new(&self.source.shown, names, query_names).within(self.limits.memory());
         let mut rows = statement.raw_query();
+        let mut split = Vec::new();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
             self.read_row(row, &mut builder)?;
+            if let Some(column) = self.roles.split {
+                let value = id_of(self.value(row, column)?);
+                if value == Id::Null {
+                    let problem = "NULL; every row needs a value to split by";
+                    return Err(builder.last_context().error(&self.roles.names[column], problem));
+                }
+                split.push(value);
+            }
             if builder.n_rows().is_multiple_of(256) {
                 self.limits.check_time()?;
             }
         }
         self.limits.check_time()?;
-        Ok(builder)
+        Ok((builder, split))
     }
 
     fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {

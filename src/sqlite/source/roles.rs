@@ -54,6 +54,8 @@ pub struct Roles {
     pub doc_weight: Option<usize>,
     /// The diversity value or slot, if the constraint has one.
     pub group: Option<usize>,
+    /// The column that orders the rows for cross-validation.
+    pub split: Option<usize>,
     constraint: ListConstraint,
     /// Document features. With a model: its features, in their order.
     pub features: FeatureColumns,
@@ -97,6 +99,8 @@ impl Roles {
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
         let mut taken: Vec<usize> =
             [query, doc, relevance, weight, doc_weight, group].into_iter().flatten().collect();
+        let split = choice.split(options.text("split_by"))?;
+        ignored.extend(split.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
         taken.extend(&ignored);
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
@@ -115,6 +119,7 @@ impl Roles {
             weight,
             doc_weight,
             group,
+            split,
             constraint,
             features,
             query_features,

@@ -295,6 +295,20 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
+    /// The column of the option `split_by`, in training.
+    ///
+    /// # Errors
+    /// No column of this name.
+    pub fn split(&self, split_by: Option<&str>) -> Result<Option<usize>> {
+        let new = self.spec.feature_set == FeatureSet::New;
+        split_by.filter(|_| new).map(|name| self.lookup("split_by", name)).transpose()
+    }
+
+    /// Whether the option `columns` names a column.
+    pub fn is_listed(&self, column: usize) -> bool {
+        self.claimed("").contains(&column)
+    }
+
     /// Columns that the caller ignores or gives to other roles.
     fn claimed(&self, role: &str) -> Vec<usize> {
         let others = self.columns.into_iter().flatten().filter(|(key, _)| *key != role);

@@ -1,0 +1,63 @@
+//! The best setting of a search, and the table of all.
+
+use serde_json::{Value, json};
+
+use super::{Score, Search, SearchRows, Setting};
+use crate::select::argmax;
+
+/// The result of a search.
+#[derive(Debug)]
+pub struct Choice<'a> {
+    /// The chosen setting; the first one if the metric has no value for any.
+    pub setting: &'a Setting,
+    /// The table of all settings, for reports.
+    pub report: Value,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+}
+
+impl Search {
+    /// The setting with the best mean over the folds, the first of equal ones. `scores`: those of each group.
+    pub fn choose(&self, rows: &SearchRows, scores: &[Vec<Score>]) -> Choice<'_> {
+        // 1. The table.
+        let (mut settings, mut folds, mut means) = (Vec::new(), Vec::new(), Vec::new());
+        for (group, scores) in self.groups().iter().zip(scores) {
+            for (setting, scores) in group.settings.iter().zip(scores.chunks(rows.folds.count())) {
+                let values: Vec<Option<f64>> = scores.iter().map(|score| score.value).collect();
+                means.push(mean(&values));
+                settings.push(setting);
+                folds.push(values);
+            }
+        }
+        // 2. The best.
+        let better = self.metric.def().better;
+        let chosen = argmax(&means, better);
+        let setting = settings[chosen.unwrap_or(0)];
+        let mut warnings = Vec::new();
+        if chosen.is_none() {
+            warnings.push(format!(
+                "cross-validation could not compare settings: {} has no value on the held-out queries; the first setting is \
+                 used. Metrics with gains need a relevance above 0, most others one of at least 1",
+                self.metric.name()
+            ));
+        }
+        let line = |((setting, folds), mean): ((&&Setting, &Vec<Option<f64>>), &Option<f64>)| {
+            json!({ "setting": setting.values, "value": mean, "folds": folds })
+        };
+        let table: Vec<Value> = settings.iter().zip(&folds).zip(&means).map(line).collect();
+        let report = json!({
+            "metric": self.metric.name(),
+            "held_out": rows.folds.held_out(),
+            "setting": setting.values,
+            "value": chosen.and_then(|chosen| means[chosen]),
+            "settings": table,
+        });
+        Choice { setting, report, warnings }
+    }
+}
+
+/// The mean of the values that are defined.
+fn mean(values: &[Option<f64>]) -> Option<f64> {
+    let defined: Vec<f64> = values.iter().flatten().copied().collect();
+    (!defined.is_empty()).then(|| defined.iter().sum::<f64>() / defined.len() as f64)
+}

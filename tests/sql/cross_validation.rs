@@ -1,0 +1,221 @@
+//! Values of `ltr_cross_validate` are those of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part; the
+//! chosen setting is the best of the table, and the model is that of `ltr_fit` with this setting.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use sqlite_ltr::Id;
+use sqlite_ltr::internals::select::{fold_numbers, rating_folds};
+
+use crate::support::{database, value};
+
+/// 40 queries with 6 documents, of which every tenth has equal grades; and ratings.
+const DATA: &str = "
+CREATE TABLE j AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 239),
+x AS (SELECT i / 6 AS query_id, i % 6 AS doc_id, (i * 104729 % 101) / 101.0 AS a, (i * 1299709 % 97) / 97.0 AS b,
+             (i * 15485863 % 89) / 89.0 AS c, (i / 6 * 31 % 7) / 7.0 AS q_kind FROM n)
+SELECT *, CASE WHEN query_id % 10 = 3 THEN 1 ELSE CAST(3 * (0.6 * a + 0.4 * b * q_kind + 0.3 * c) AS INTEGER) END AS relevance,
+       date('2026-01-01', (query_id * 7 % 40) || ' days') AS day FROM x;
+CREATE TABLE r AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 899)
+SELECT DISTINCT i % 30 AS user, i * 7 % 25 AS item, 1 + (i * 7919 + i % 30 * (i * 7 % 25)) % 5 AS rating FROM n
+ WHERE i * 31 % 3 > 0;";
+
+/// The columns that models read.
+const COLUMNS: &str = "query_id, doc_id, relevance, a, b, c, q_kind";
+
+fn data() -> Connection {
+    let connection = database();
+    connection.execute_batch(DATA).unwrap();
+    connection
+}
+
+fn integers(connection: &Connection, sql: &str) -> Vec<i64> {
+    let mut statement = connection.prepare(sql).unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// A table with the fold of each query, from 1; queries without one are in every training part.
+fn query_folds(connection: &Connection, folds: usize, seed: u64) {
+    let ids = integers(connection, "SELECT DISTINCT query_id FROM j ORDER BY 1");
+    let judged = integers(
+        connection,
+        "SELECT max(relevance) > min(relevance) FROM j GROUP BY query_id ORDER BY query_id",
+    );
+    let judged: Vec<bool> = judged.into_iter().map(|judged| judged == 1).collect();
+    let numbers = fold_numbers(&ids.iter().copied().map(Id::Integer).collect::<Vec<_>>(), &judged, folds, seed);
+    connection.execute_batch("CREATE TABLE folds (query_id, fold)").unwrap();
+    for (id, fold) in ids.iter().zip(numbers) {
+        connection
+            .execute("INSERT INTO folds VALUES (?1, ?2)", (id, fold.map_or(0, |fold| fold as i64 + 1)))
+            .unwrap();
+    }
+}
+
+/// The rows of `ltr_cross_validate`: setting, fold, value.
+fn validated(connection: &Connection, algorithm: &str, source: &str, options: &Value) -> Vec<(Value, i64, Option<f64>)> {
+    let sql = "SELECT setting, fold, value FROM ltr_cross_validate(?1, ?2, ?3)";
+    let mut statement = connection.prepare(sql).unwrap();
+    let row = |row: &rusqlite::Row<'_>| {
+        let setting: String = row.get(0)?;
+        Ok((serde_json::from_str(&setting).unwrap(), row.get(1)?, row.get(2)?))
+    };
+    let rows = statement.query_map((algorithm, source, options.to_string()), row).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
+}
+
+/// The options with the values of a setting, and without arrays that it left out.
+fn with_setting(options: &Value, setting: &Value) -> Value {
+    let mut plain = options.as_object().unwrap().clone();
+    plain.retain(|key, value| !value.is_array() && !["folds", "split_by"].contains(&key.as_str()));
+    plain.extend(setting.as_object().unwrap().clone());
+    plain.retain(|_, value| !value.is_null());
+    Value::Object(plain)
+}
+
+/// The mean of the metric on the held-out part, of a model of the training part.
+fn separate(connection: &Connection, algorithm: &str, parts: [&str; 2], options: &Value) -> Option<f64> {
+    let mut training = options.clone();
+    let metric = training["metric"].as_str().unwrap_or("ndcg@10").to_owned();
+    if algorithm == "perceptron" {
+        training.as_object_mut().unwrap().remove("metric");
+    }
+    let sql = "SELECT value FROM ltr_evaluate((SELECT ltr_fit(?1, ?2, ?3)), ?4, ?5) WHERE query_id IS NULL";
+    let evaluated = json!({ "metric": metric }).to_string();
+    connection
+        .query_row(sql, (algorithm, parts[0], training.to_string(), parts[1], evaluated), |row| row.get(0))
+        .unwrap_or_else(|problem| panic!("{algorithm} {training}: {problem}"))
+}
+
+/// Compares every value with the separate calls. Solvers that start at the solution of a larger lambda end at a point
+/// within their tolerance, at which documents with almost equal scores may change places.
+fn assert_values_of_separate_calls(algorithm: &str, options: &Value, tolerance: f64) {
+    let connection = data();
+    let folds = options["folds"].as_u64().unwrap_or(5) as usize;
+    query_folds(&connection, folds, options["seed"].as_u64().unwrap_or(0));
+    let rows = validated(&connection, algorithm, &format!("SELECT {COLUMNS} FROM j"), options);
+    assert!(!rows.is_empty());
+    for (setting, fold, value) in rows {
+        let part = |how: &str| format!("SELECT {COLUMNS} FROM j JOIN folds USING (query_id) WHERE fold {how} {fold} ORDER BY j.rowid");
+        let parts = [&*part("<>"), &*part("=")];
+        let expected = separate(&connection, algorithm, parts, &with_setting(options, &setting));
+        let difference = expected.unwrap_or(-1.0) - value.unwrap_or(-1.0);
+        assert!(difference.abs() <= tolerance, "{algorithm} {setting} {fold}: {value:?} {expected:?}");
+    }
+}
+
+#[test]
+fn values_are_those_of_separate_calls() {
+    // One setting, which chooses its lambda in the training part.
+    assert_values_of_separate_calls("rank_svm", &json!({}), 0.0);
+    assert_values_of_separate_calls("q_svm", &json!({ "neighbors": 4, "folds": 2 }), 0.0);
+    // Algorithms without a path of lambdas.
+    assert_values_of_separate_calls("perceptron", &json!({ "learning_rate": [0.5, 2], "epochs": [1, 3], "metric": "map" }), 0.0);
+    assert_values_of_separate_calls("auto", &json!({ "scale": ["quantile", "quantile_minmax"], "landmarks": 20, "folds": 2 }), 0.0);
+    // Paths of lambdas.
+    let lambdas = json!([1, 0.1, 0.01]);
+    assert_values_of_separate_calls("rank_svm", &json!({ "lambda": lambdas, "scale": ["none", "standard"], "seed": 5 }), 2e-2);
+    assert_values_of_separate_calls("regression", &json!({ "lambda": lambdas, "kernel": ["linear", "gaussian"] }), 1e-12);
+    assert_values_of_separate_calls("q_svm", &json!({ "lambda": lambdas, "neighbors": [4, 9], "folds": 3 }), 2e-2);
+    assert_values_of_separate_calls("list_net", &json!({ "lambda": 0.1, "smoothing": ["uniform", "knn"], "neighbors": 9, "folds": 3 }), 0.0);
+}
+
+#[test]
+fn ratings_of_each_user_are_held_out() {
+    let connection = data();
+    let users = integers(&connection, "SELECT DISTINCT user FROM r ORDER BY 1");
+    connection.execute_batch("CREATE TABLE parts (user, item, part)").unwrap();
+    for user in users {
+        let items = integers(&connection, &format!("SELECT item FROM r WHERE user = {user} ORDER BY 1"));
+        let items: Vec<Id> = items.into_iter().map(Id::Integer).collect();
+        let folds = rating_folds(&Id::Integer(user), &items.iter().collect::<Vec<_>>(), 3.0, 0);
+        for (item, fold) in items.iter().zip(folds) {
+            let fold = fold.map_or(0, |fold| fold + 1);
+            connection.execute(&format!("INSERT INTO parts VALUES ({user}, {item}, {fold})"), []).unwrap();
+        }
+    }
+    let options = json!({ "lambda": [10, 1], "factors": [2, 4], "folds": 3, "metric": "ndcg@3" });
+    let rows = validated(&connection, "cofi_rank", "r", &options);
+    assert_eq!(rows.len(), 12);
+    for (setting, fold, value) in rows {
+        let part = |how: &str| format!("SELECT r.* FROM r JOIN parts USING (user, item) WHERE part {how} {fold}");
+        let plain = with_setting(&options, &setting);
+        let expected = separate(&connection, "cofi_rank", [&part("<>"), &part("=")], &plain);
+        assert_eq!(value, expected, "{setting} {fold}");
+    }
+}
+
+#[test]
+fn a_split_by_time_trains_on_earlier_and_validates_on_later_queries() {
+    let connection = data();
+    let options = json!({ "lambda": 0.1, "split_by": "day", "folds": 4 });
+    let source = format!("SELECT {COLUMNS}, day FROM j WHERE query_id % 10 <> 3");
+    let rows = validated(&connection, "rank_svm", &source, &options);
+    assert_eq!(rows.len(), 4);
+    // 36 judged queries with a day each, in 5 parts: the first days of the parts.
+    let parts = "WITH q AS (SELECT query_id, (row_number() OVER (ORDER BY day) - 1) * 5 / 36 AS part
+                   FROM j WHERE query_id % 10 <> 3 GROUP BY query_id)";
+    for (setting, fold, value) in rows {
+        let part = |how: &str| format!("{parts} SELECT {COLUMNS} FROM j JOIN q USING (query_id) WHERE part {how} {fold}");
+        let expected = separate(&connection, "rank_svm", [&part("<"), &part("=")], &with_setting(&options, &setting));
+        assert_eq!(value, expected, "fold {fold}");
+    }
+}
+
+/// The table in the report of a training.
+fn report(connection: &Connection, algorithm: &str, source: &str, options: &Value) -> Value {
+    let text: String = value(connection, "SELECT ltr_train(?1, ?2, ?3)", (algorithm, source, options.to_string()));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn assert_best_is_trained(algorithm: &str, source: &str, options: &Value) {
+    let connection = data();
+    let report = report(&connection, algorithm, source, options);
+    let search = &report["search"];
+    // 1. The table has the rows of the function.
+    let rows = validated(&connection, algorithm, source, options);
+    let settings = search["settings"].as_array().unwrap();
+    let folds = options["folds"].as_u64().unwrap_or(5) as usize;
+    assert_eq!(rows.len(), settings.len() * folds);
+    for (line, rows) in settings.iter().zip(rows.chunks(folds)) {
+        assert!(rows.iter().all(|row| row.0 == line["setting"]));
+        let values: Vec<Value> = rows.iter().map(|row| json!(row.2)).collect();
+        assert_eq!(line["folds"], Value::Array(values));
+    }
+    // 2. The first of the best means is chosen.
+    let mean = |line: &Value| line["value"].as_f64().unwrap_or(-1.0);
+    let best = settings.iter().map(mean).fold(f64::NEG_INFINITY, f64::max);
+    let first = settings.iter().find(|line| mean(line) >= best).unwrap();
+    assert_eq!((&search["setting"], &search["value"]), (&first["setting"], &first["value"]));
+    // 3. The model is that of a plain training.
+    let mut plain = with_setting(options, &search["setting"]);
+    if algorithm == "perceptron" {
+        plain.as_object_mut().unwrap().remove("metric");
+    }
+    if let Some(column) = options["split_by"].as_str() {
+        plain["columns"] = json!({ "ignore": [column] });
+    }
+    let model: Vec<u8> = value(&connection, "SELECT model FROM ltr_models", ());
+    let fitted: Vec<u8> =
+        value(&connection, "SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, plain.to_string()));
+    assert!(model == fitted, "{algorithm} {plain}");
+    let threads = [1, 3].map(|threads| {
+        let mut options = options.clone();
+        options["threads"] = json!(threads);
+        let reversed = format!("SELECT * FROM ({source}) ORDER BY 2 DESC, 1");
+        let source = if algorithm == "perceptron" { source } else { &reversed };
+        value::<Vec<u8>>(&connection, "SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, options.to_string()))
+    });
+    assert!(threads.iter().all(|other| *other == model), "threads and order of rows: {algorithm}");
+}
+
+#[test]
+fn the_best_setting_is_trained() {
+    let source = &*format!("SELECT {COLUMNS} FROM j");
+    assert_best_is_trained("rank_svm", source, &json!({ "kernel": ["linear", "gaussian"], "landmarks": 30, "lambda": [1, 0.1] }));
+    assert_best_is_trained("rank_svm", source, &json!({ "scale": ["none", "quantile"], "folds": 3 }));
+    assert_best_is_trained("q_svm", source, &json!({ "neighbors": [4, 9], "lambda": 0.1, "prior": ["zero", "global"] }));
+    assert_best_is_trained("perceptron", source, &json!({ "learning_rate": [0.1, 1], "average": [true, false], "metric": "map" }));
+    assert_best_is_trained("list_net", source, &json!({ "penalty": ["ridge", "ball"], "lambda": [1, 0.1], "radius": [1, 2] }));
+    let dated = &*format!("SELECT {COLUMNS}, day FROM j");
+    assert_best_is_trained("regression", dated, &json!({ "lambda": [1, 0.01], "split_by": "day", "folds": 3 }));
+    assert_best_is_trained("cofi_rank", "SELECT * FROM r", &json!({ "factors": [2, 3], "lambda": [10, 1] }));
+}
