@@ -162,7 +162,8 @@ const ALL_WITH_MODELS: &[Use] = &[
     Use::Recommend,
 ];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
-const MEASURES_OF_MODELS: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
+const MEASURES_OF_MODELS: &[Use] =
+    &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
 const TESTS: &[Use] = &[Use::Compare, Use::PairedTest];
 
 const fn def(

@@ -41,9 +41,7 @@ impl Search {
                 self.metric.name()
             ));
         }
-        let line = |((setting, folds), mean): ((&&Setting, &Vec<Option<f64>>), &Option<f64>)| {
-            json!({ "setting": setting.values, "value": mean, "folds": folds })
-        };
+        let line = |((setting, folds), mean): ((&&Setting, &Vec<Option<f64>>), &Option<f64>)| json!({ "setting": setting.values, "value": mean, "folds": folds });
         let table: Vec<Value> = settings.iter().zip(&folds).zip(&means).map(line).collect();
         let report = json!({
             "metric": self.metric.name(),

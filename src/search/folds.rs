@@ -44,7 +44,12 @@ impl Folds {
     ///
     /// # Errors
     /// Fewer queries or values than parts.
-    pub(super) fn new(data: &Dataset, unit: FoldUnit, split: Option<&[Id]>, options: &Params) -> Result<Self> {
+    pub(super) fn new(
+        data: &Dataset,
+        unit: FoldUnit,
+        split: Option<&[Id]>,
+        options: &Params,
+    ) -> Result<Self> {
         let number = options.count("folds").unwrap_or(DEFAULT);
         let seed = options.get("seed").and_then(Value::as_u64).unwrap_or(0);
         let order = if split.is_some() { Order::Forward } else { Order::Random };
@@ -64,7 +69,8 @@ impl Folds {
             // A query is as late as its latest row.
             let latest = |query: usize| split[data.rows(query)].iter().max().cloned().unwrap_or_default();
             let all: Vec<Id> = (0..n).map(latest).collect();
-            let counted: Vec<Id> = (0..n).filter(|query| judged[*query]).map(|query| all[query].clone()).collect();
+            let counted: Vec<Id> =
+                (0..n).filter(|query| judged[*query]).map(|query| all[query].clone()).collect();
             parts_in_order(&counted, &all, number + 1).into_iter().map(Some).collect()
         } else {
             fold_numbers(&data.query_ids, &judged, number, seed)
@@ -100,7 +106,9 @@ impl Folds {
     fn check(&self, unit: FoldUnit) -> Result<()> {
         let parts = self.number + usize::from(self.order == Order::Forward);
         let first = usize::from(self.order == Order::Forward);
-        let has = |part: usize| (0..self.part.len()).any(|row| self.part[row] == Some(part) && (part < first || self.judged[row]));
+        let has = |part: usize| {
+            (0..self.part.len()).any(|row| self.part[row] == Some(part) && (part < first || self.judged[row]))
+        };
         let Some(_) = (0..parts).find(|part| !has(*part)) else { return Ok(()) };
         let number = self.number;
         Err(Error::Data(match (self.order, unit) {

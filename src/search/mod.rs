@@ -108,7 +108,9 @@ impl Search {
         for group in &search.groups {
             group.spec.fold_unit()?;
             let other = group.spec.input();
-            if (other.constraint, other.columns, other.order) != (first.constraint, first.columns, first.order) {
+            if (other.constraint, other.columns, other.order)
+                != (first.constraint, first.columns, first.order)
+            {
                 let problem = "losses that need slots cannot be compared with others; call for each of them";
                 return Err(Error::Unsupported(problem.to_owned()));
             }

@@ -41,7 +41,9 @@ pub struct Group {
 /// Whether an option is an array of which a search tries each value. Arrays of lambda, of what takes its place and of
 /// `decoder_power` are values that a training understands itself.
 pub fn has_arrays(options: &Params) -> bool {
-    arrays(options).iter().any(|(key, _)| !OPTIONS.iter().any(|def| def.key == *key && def.rule.takes_arrays()))
+    arrays(options)
+        .iter()
+        .any(|(key, _)| !OPTIONS.iter().any(|def| def.key == *key && def.rule.takes_arrays()))
 }
 
 /// Whether any option is an array of which a search tries each value.

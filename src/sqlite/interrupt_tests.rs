@@ -89,6 +89,8 @@ fn every_training_stops_at_every_check() {
     calls.push(fit("perceptron", "j", r#""epochs": 3"#));
     calls.push(fit("perceptron", "j", r#""epochs": 3, "kernel": "gaussian", "budget": 300"#));
     calls.push(fit("auto", "j", ""));
+    calls.push(fit("regression", "j", r#""kernel": ["linear", "gaussian"], "lambda": [1, 0.1]"#));
+    calls.push(fit("cofi_rank", "r", r#""factors": [1, 2], "lambda": 1"#));
     calls.push(fit("eigen_rank", "j", r#""components": 2"#));
     calls.push(fit("q_svm", "m", r#""lambda": 0.1"#));
     calls.push(fit("matching", "s", r#""lambda": 0.1"#));
@@ -138,6 +140,8 @@ fn every_other_function_stops_at_every_check() {
         "SELECT * FROM ltr_rank('g', 'j')",
         "SELECT * FROM ltr_evaluate('lin', 'j')",
         "SELECT * FROM ltr_compare('lin', 'per', 'j')",
+        "SELECT setting, fold, value FROM ltr_cross_validate('rank_svm', 'j', '{\"lambda\": [0.1, 1], \"scale\": [\"none\", \"quantile\"]}')",
+        "SELECT setting, fold, value FROM ltr_cross_validate('perceptron', 'j', '{\"learning_rate\": [0.1, 1]}')",
         "SELECT * FROM ltr_explain('lin', 'j', 1, 1)",
         "SELECT * FROM ltr_explain('g', 'j', 1, 1)",
         "SELECT * FROM ltr_explain_rank('g', 'j', 1, 1, 2)",

@@ -46,6 +46,13 @@ fn options(connection: &Connection, chosen: impl Fn(&str) -> bool) -> Vec<String
     head.map(str::to_owned).into_iter().chain(lines).collect()
 }
 
+/// The options that take arrays of values, in one line.
+fn searchable(connection: &Connection) -> Vec<String> {
+    let names: Vec<[String; 1]> = rows(connection, "SELECT name FROM ltr_options WHERE searchable");
+    let quoted: Vec<String> = names.iter().map(|[name]| format!("`{name}`")).collect();
+    vec![format!("{}.", quoted.join(", "))]
+}
+
 fn metrics(connection: &Connection) -> Vec<String> {
     let head = ["| metric | aggregate | meaning | formula | source |", "|---|---|---|---|---|"];
     let listed = rows(connection, "SELECT name, function, summary, formula, source FROM ltr_metrics");
@@ -122,6 +129,7 @@ fn generated(connection: &Connection, page: &Page, header: &str) -> Vec<String> 
         (Some("metrics"), []) => metrics(connection),
         (Some("algorithms"), []) => algorithms(connection),
         (Some("hosts"), []) => hosts::table(),
+        (Some("searchable"), []) => searchable(connection),
         (Some("options"), ["others"]) => {
             let headers = page.text.lines().filter(|line| line.starts_with(START));
             let named: Vec<&str> = headers.flat_map(str::split_whitespace).collect();

@@ -41,7 +41,8 @@ fn query_folds(connection: &Connection, folds: usize, seed: u64) {
         "SELECT max(relevance) > min(relevance) FROM j GROUP BY query_id ORDER BY query_id",
     );
     let judged: Vec<bool> = judged.into_iter().map(|judged| judged == 1).collect();
-    let numbers = fold_numbers(&ids.iter().copied().map(Id::Integer).collect::<Vec<_>>(), &judged, folds, seed);
+    let numbers =
+        fold_numbers(&ids.iter().copied().map(Id::Integer).collect::<Vec<_>>(), &judged, folds, seed);
     connection.execute_batch("CREATE TABLE folds (query_id, fold)").unwrap();
     for (id, fold) in ids.iter().zip(numbers) {
         connection
@@ -51,7 +52,12 @@ fn query_folds(connection: &Connection, folds: usize, seed: u64) {
 }
 
 /// The rows of `ltr_cross_validate`: setting, fold, value.
-fn validated(connection: &Connection, algorithm: &str, source: &str, options: &Value) -> Vec<(Value, i64, Option<f64>)> {
+fn validated(
+    connection: &Connection,
+    algorithm: &str,
+    source: &str,
+    options: &Value,
+) -> Vec<(Value, i64, Option<f64>)> {
     let sql = "SELECT setting, fold, value FROM ltr_cross_validate(?1, ?2, ?3)";
     let mut statement = connection.prepare(sql).unwrap();
     let row = |row: &rusqlite::Row<'_>| {
@@ -94,7 +100,11 @@ fn assert_values_of_separate_calls(algorithm: &str, options: &Value, tolerance: 
     let rows = validated(&connection, algorithm, &format!("SELECT {COLUMNS} FROM j"), options);
     assert!(!rows.is_empty());
     for (setting, fold, value) in rows {
-        let part = |how: &str| format!("SELECT {COLUMNS} FROM j JOIN folds USING (query_id) WHERE fold {how} {fold} ORDER BY j.rowid");
+        let part = |how: &str| {
+            format!(
+                "SELECT {COLUMNS} FROM j JOIN folds USING (query_id) WHERE fold {how} {fold} ORDER BY j.rowid"
+            )
+        };
         let parts = [&*part("<>"), &*part("=")];
         let expected = separate(&connection, algorithm, parts, &with_setting(options, &setting));
         let difference = expected.unwrap_or(-1.0) - value.unwrap_or(-1.0);
@@ -108,14 +118,38 @@ fn values_are_those_of_separate_calls() {
     assert_values_of_separate_calls("rank_svm", &json!({}), 0.0);
     assert_values_of_separate_calls("q_svm", &json!({ "neighbors": 4, "folds": 2 }), 0.0);
     // Algorithms without a path of lambdas.
-    assert_values_of_separate_calls("perceptron", &json!({ "learning_rate": [0.5, 2], "epochs": [1, 3], "metric": "map" }), 0.0);
-    assert_values_of_separate_calls("auto", &json!({ "scale": ["quantile", "quantile_minmax"], "landmarks": 20, "folds": 2 }), 0.0);
+    assert_values_of_separate_calls(
+        "perceptron",
+        &json!({ "learning_rate": [0.5, 2], "epochs": [1, 3], "metric": "map" }),
+        0.0,
+    );
+    assert_values_of_separate_calls(
+        "auto",
+        &json!({ "scale": ["quantile", "quantile_minmax"], "landmarks": 20, "folds": 2 }),
+        0.0,
+    );
     // Paths of lambdas.
     let lambdas = json!([1, 0.1, 0.01]);
-    assert_values_of_separate_calls("rank_svm", &json!({ "lambda": lambdas, "scale": ["none", "standard"], "seed": 5 }), 2e-2);
-    assert_values_of_separate_calls("regression", &json!({ "lambda": lambdas, "kernel": ["linear", "gaussian"] }), 1e-12);
-    assert_values_of_separate_calls("q_svm", &json!({ "lambda": lambdas, "neighbors": [4, 9], "folds": 3 }), 2e-2);
-    assert_values_of_separate_calls("list_net", &json!({ "lambda": 0.1, "smoothing": ["uniform", "knn"], "neighbors": 9, "folds": 3 }), 0.0);
+    assert_values_of_separate_calls(
+        "rank_svm",
+        &json!({ "lambda": lambdas, "scale": ["none", "standard"], "seed": 5 }),
+        2e-2,
+    );
+    assert_values_of_separate_calls(
+        "regression",
+        &json!({ "lambda": lambdas, "kernel": ["linear", "gaussian"] }),
+        1e-12,
+    );
+    assert_values_of_separate_calls(
+        "q_svm",
+        &json!({ "lambda": lambdas, "neighbors": [4, 9], "folds": 3 }),
+        2e-2,
+    );
+    assert_values_of_separate_calls(
+        "list_net",
+        &json!({ "lambda": 0.1, "smoothing": ["uniform", "knn"], "neighbors": 9, "folds": 3 }),
+        0.0,
+    );
 }
 
 #[test]
@@ -136,7 +170,8 @@ fn ratings_of_each_user_are_held_out() {
     let rows = validated(&connection, "cofi_rank", "r", &options);
     assert_eq!(rows.len(), 12);
     for (setting, fold, value) in rows {
-        let part = |how: &str| format!("SELECT r.* FROM r JOIN parts USING (user, item) WHERE part {how} {fold}");
+        let part =
+            |how: &str| format!("SELECT r.* FROM r JOIN parts USING (user, item) WHERE part {how} {fold}");
         let plain = with_setting(&options, &setting);
         let expected = separate(&connection, "cofi_rank", [&part("<>"), &part("=")], &plain);
         assert_eq!(value, expected, "{setting} {fold}");
@@ -154,15 +189,19 @@ fn a_split_by_time_trains_on_earlier_and_validates_on_later_queries() {
     let parts = "WITH q AS (SELECT query_id, (row_number() OVER (ORDER BY day) - 1) * 5 / 36 AS part
                    FROM j WHERE query_id % 10 <> 3 GROUP BY query_id)";
     for (setting, fold, value) in rows {
-        let part = |how: &str| format!("{parts} SELECT {COLUMNS} FROM j JOIN q USING (query_id) WHERE part {how} {fold}");
-        let expected = separate(&connection, "rank_svm", [&part("<"), &part("=")], &with_setting(&options, &setting));
+        let part = |how: &str| {
+            format!("{parts} SELECT {COLUMNS} FROM j JOIN q USING (query_id) WHERE part {how} {fold}")
+        };
+        let expected =
+            separate(&connection, "rank_svm", [&part("<"), &part("=")], &with_setting(&options, &setting));
         assert_eq!(value, expected, "fold {fold}");
     }
 }
 
 /// The table in the report of a training.
 fn report(connection: &Connection, algorithm: &str, source: &str, options: &Value) -> Value {
-    let text: String = value(connection, "SELECT ltr_train(?1, ?2, ?3)", (algorithm, source, options.to_string()));
+    let text: String =
+        value(connection, "SELECT ltr_train(?1, ?2, ?3)", (algorithm, source, options.to_string()));
     serde_json::from_str(&text).unwrap()
 }
 
@@ -210,12 +249,32 @@ fn assert_best_is_trained(algorithm: &str, source: &str, options: &Value) {
 #[test]
 fn the_best_setting_is_trained() {
     let source = &*format!("SELECT {COLUMNS} FROM j");
-    assert_best_is_trained("rank_svm", source, &json!({ "kernel": ["linear", "gaussian"], "landmarks": 30, "lambda": [1, 0.1] }));
+    assert_best_is_trained(
+        "rank_svm",
+        source,
+        &json!({ "kernel": ["linear", "gaussian"], "landmarks": 30, "lambda": [1, 0.1] }),
+    );
     assert_best_is_trained("rank_svm", source, &json!({ "scale": ["none", "quantile"], "folds": 3 }));
-    assert_best_is_trained("q_svm", source, &json!({ "neighbors": [4, 9], "lambda": 0.1, "prior": ["zero", "global"] }));
-    assert_best_is_trained("perceptron", source, &json!({ "learning_rate": [0.1, 1], "average": [true, false], "metric": "map" }));
-    assert_best_is_trained("list_net", source, &json!({ "penalty": ["ridge", "ball"], "lambda": [1, 0.1], "radius": [1, 2] }));
+    assert_best_is_trained(
+        "q_svm",
+        source,
+        &json!({ "neighbors": [4, 9], "lambda": 0.1, "prior": ["zero", "global"] }),
+    );
+    assert_best_is_trained(
+        "perceptron",
+        source,
+        &json!({ "learning_rate": [0.1, 1], "average": [true, false], "metric": "map" }),
+    );
+    assert_best_is_trained(
+        "list_net",
+        source,
+        &json!({ "penalty": ["ridge", "ball"], "lambda": [1, 0.1], "radius": [1, 2] }),
+    );
     let dated = &*format!("SELECT {COLUMNS}, day FROM j");
-    assert_best_is_trained("regression", dated, &json!({ "lambda": [1, 0.01], "split_by": "day", "folds": 3 }));
+    assert_best_is_trained(
+        "regression",
+        dated,
+        &json!({ "lambda": [1, 0.01], "split_by": "day", "folds": 3 }),
+    );
     assert_best_is_trained("cofi_rank", "SELECT * FROM r", &json!({ "factors": [2, 3], "lambda": [10, 1] }));
 }

@@ -70,6 +70,7 @@ const FUNCTIONS: &[&str] = &[
 const MODULES: &[&str] = &[
     "ltr_algorithms",
     "ltr_compare",
+    "ltr_cross_validate",
     "ltr_evaluate",
     "ltr_explain",
     "ltr_explain_rank",
@@ -92,7 +93,6 @@ const RESERVED: &[&str] = &[
     "ltr_begin",
     "ltr_bucket",
     "ltr_click_models",
-    "ltr_cross_validate",
     "ltr_evaluate_clicks",
     "ltr_finish",
     "ltr_fts",

@@ -95,7 +95,12 @@ impl Session<'_> {
     }
 
     /// The values of every query of a round, in the order of the trials.
-    pub(super) fn values(&self, round: &Round, lambdas: &[f64], spec: &FitSpec) -> Result<Vec<(usize, Values)>> {
+    pub(super) fn values(
+        &self,
+        round: &Round,
+        lambdas: &[f64],
+        spec: &FitSpec,
+    ) -> Result<Vec<(usize, Values)>> {
         let (trials, _memory) = round.trials(self.control)?;
         self.control.expect(trials.len());
         let evaluate = |trial: &Trial| {

@@ -2,9 +2,9 @@
 //!
 //! Rules (docs/reference/rules.md, 5):
 //! * 5.24: An option that is `searchable` takes an array of values. Each combination of values is a setting.
-//! * 5.25: One row per setting and fold: `setting, fold, metric, value, seconds`. The value is that of `ltr_fit` on the
+//! * 5.28: One row per setting and fold: `setting, fold, metric, value, seconds`. The value is that of `ltr_fit` on the
 //!   training part of the fold and `ltr_evaluate` on the part that is held out.
-//! * 5.26: Settings are computed when their rows are asked for, those that differ only in lambda together. No thread runs
+//! * 5.28: Settings are computed when their rows are asked for, those that differ only in lambda together. No thread runs
 //!   between two rows.
 
 use std::collections::VecDeque;

@@ -301,17 +301,14 @@ impl Request {
     }
 
     /// Chooses a setting by cross-validation.
-    fn best(
-        &self,
-        connection: &Connection,
-        search: &Search,
-        rows: SourceRows,
-    ) -> Result<(SourceRows, Best)> {
+    fn best(&self, connection: &Connection, search: &Search, rows: SourceRows) -> Result<(SourceRows, Best)> {
         let SourceRows { data, roles, mut read_report } = rows;
         let folds = search.folds(&data, read_report.split.take().as_deref(), &self.options)?;
         let rows = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
         let scores = self.limits.run(connection, |control| {
-            (0..search.groups().len()).map(|group| search.scores(&rows, group, control)).collect::<Result<Vec<_>>>()
+            (0..search.groups().len())
+                .map(|group| search.scores(&rows, group, control))
+                .collect::<Result<Vec<_>>>()
         })?;
         let Choice { setting, report, warnings } = search.choose(&rows, &scores);
         let mut spec = self.algorithm.spec(&setting.params)?;
