@@ -1,4 +1,4 @@
-//! `ltr_plot`: SVG that is well formed, safe and complete, and whose numbers are those of the other SQL functions.
+//! `ltr_plot` and `ltr_report`: SVG and HTML that are well formed, safe and complete, and whose numbers are those of the other SQL functions.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use roxmltree::{Document, Node};
@@ -255,4 +255,140 @@ fn hostile_names_stay_texts() {
         let svg = plot(&connection, &format!("'{kind}', '{name}rank_svm'{arguments}"));
         assert!(svg.len() < 50_000, "{kind}: {} bytes", svg.len());
     }
+}
+
+/// The plots on `docs/guide/plots.md`. `LTR_BLESS=1` writes them anew.
+#[test]
+fn plots_of_the_guide_are_current() {
+    let connection = hotels();
+    for algorithm in ["q_svm", "rank_svm"] {
+        text(&connection, &format!("SELECT ltr_train('{algorithm}', 'judgments')"));
+    }
+    for (file, arguments) in [
+        ("validation", "'validation', 'q_svm'"),
+        ("queries", "'queries', 'q_svm', 'rank_svm', 'candidates'"),
+        ("scores", "'scores', 'q_svm', 'candidates'"),
+    ] {
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/guide/plots/{file}.svg"));
+        let svg = plot(&connection, arguments);
+        if std::env::var_os("LTR_BLESS").is_some() {
+            std::fs::write(&path, &svg).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == svg, "{file}.svg is not current: LTR_BLESS=1 cargo test --test plots guide");
+    }
+}
+
+/// The page of a call, checked: well formed, nothing that runs or loads, small.
+fn report(connection: &Connection, arguments: &str) -> String {
+    let sql = format!("SELECT ltr_report({arguments})");
+    let page = text(connection, &sql);
+    assert_eq!(page, text(connection, &sql), "the same bytes again");
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    let name: String = arguments.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(60).collect();
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("plots");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("report_{name}.html")), &page).unwrap();
+    let html = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
+    let document = Document::parse(html).unwrap_or_else(|problem| panic!("{problem}\n{html}"));
+    for node in document.descendants().filter(Node::is_element) {
+        let tag = node.tag_name().name();
+        assert!(
+            !["script", "iframe", "object", "embed", "form", "image", "img", "a", "base"].contains(&tag),
+            "{tag}"
+        );
+        for attribute in node.attributes() {
+            let (name, value) = (attribute.name(), attribute.value());
+            assert!(!name.starts_with("on") && name != "src", "{name}");
+            assert!(name != "href" || value == "data:,", "{value}");
+        }
+    }
+    page
+}
+
+#[test]
+fn a_report_has_metrics_baselines_and_worst_queries() {
+    let connection = hotels();
+    text(&connection, "SELECT ltr_train('rank_svm', 'judgments', '{\"lambda\": 100}')");
+    text(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
+    let page = report(&connection, "'rank_svm', 'candidates'");
+    let metric = |source: &str| {
+        format!(
+            "SELECT avg(m) FROM (SELECT ltr_ndcg(relevance, {source}, 10) AS m FROM candidates GROUP BY query_id)"
+        )
+    };
+    let best = ["price", "-price", "stars", "-stars"].map(|order| column(&connection, &metric(order))[0]);
+    let best = best.into_iter().fold(0.0, f64::max);
+    let mut expected = column(
+        &connection,
+        "SELECT value FROM ltr_evaluate('rank_svm', 'candidates') WHERE query_id IS NULL",
+    );
+    expected.extend(column(
+        &connection,
+        "SELECT value FROM ltr_evaluate('rank_svm@1', 'candidates') WHERE query_id IS NULL",
+    ));
+    expected.push(best);
+    expected.extend(column(&connection, &metric("0.0")));
+    let html = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
+    let found = numbers(html, "rect", "data-value");
+    assert!(found.len() > expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+    // The metric of the worst query is on the page.
+    let worst = column(&connection, "SELECT min(value) FROM ltr_evaluate('rank_svm', 'candidates')")[0];
+    assert!(page.contains(&format!("ndcg@10 {worst:.3}</h3>")), "{worst}");
+    for part in ["version 1 (previous)", "random order", "Warnings", "Card", "Validation of"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn every_kind_of_model_has_a_report() {
+    let connection = hotels();
+    connection
+        .execute_batch(
+            "CREATE TABLE ratings AS SELECT query_id AS user, doc_id AS item, relevance + 1 AS rating FROM judgments;
+             CREATE TABLE placed AS SELECT j.query_id, j.doc_id, s.slot, j.doc_id = s.slot AS relevance, j.price, j.stars
+               FROM judgments AS j, (SELECT 0 AS slot UNION SELECT 1) AS s WHERE query_id < 12 AND doc_id < 5;",
+        )
+        .unwrap();
+    for (algorithm, source, options) in [
+        ("q_svm", "judgments", "\"lambda\": 0.1"),
+        ("indv_svm", "judgments", "\"lambda\": 0.1"),
+        ("perceptron", "judgments", "\"epochs\": 2"),
+        ("regression", "judgments", "\"kernel\": \"gaussian\", \"lambda\": 0.1"),
+        ("cofi_rank", "ratings", "\"lambda\": 1"),
+        ("matching", "placed", "\"lambda\": 0.1"),
+    ] {
+        text(&connection, &format!("SELECT ltr_train('{algorithm}', '{source}', '{{{options}}}')"));
+        report(&connection, &format!("'{algorithm}', '{source}'"));
+    }
+    // A BLOB has no stored report and no version before it.
+    let sql = "SELECT ltr_report(ltr_fit('rank_svm', 'judgments', '{\"lambda\": 1}'), 'candidates', '{\"metric\": \"map\"}')";
+    assert!(text(&connection, sql).contains("<h1>a model of rank_svm</h1>"));
+    // No query has a value.
+    report(
+        &connection,
+        "'q_svm', 'SELECT query_id, doc_id, q_luxury, price, stars, 0 AS relevance FROM candidates'",
+    );
+    report(&connection, "'q_svm', 'SELECT * FROM candidates LIMIT 1'");
+}
+
+/// A page of 10,000 queries with long names is as small as others.
+#[test]
+fn a_report_of_many_queries_stays_small() {
+    let connection = hotels();
+    connection
+        .execute_batch(
+            "CREATE TABLE many AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 124)
+               SELECT printf('%.400c', '<') || (query_id + 1000 * i) AS query_id, doc_id, relevance,
+                      price * (i + 1) * 31 % 1 AS \"<script>alert(1)</script>\", stars + i * 7 % 3 AS stars
+                 FROM judgments, n",
+        )
+        .unwrap();
+    text(&connection, "SELECT ltr_train('rank_svm', 'SELECT * FROM many LIMIT 9000', '{\"lambda\": 1}')");
+    text(&connection, "SELECT ltr_train('rank_svm', 'SELECT * FROM many LIMIT 900', '{\"lambda\": 0.001}')");
+    report(&connection, "'rank_svm', 'many'");
 }

@@ -12,7 +12,7 @@ pub mod perceptron;
 pub mod report;
 mod selection;
 pub mod short_report;
-mod single_feature;
+pub mod single_feature;
 
 use std::fmt::Debug;
 

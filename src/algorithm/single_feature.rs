@@ -8,11 +8,11 @@ use crate::arrange::{ListConstraint, push_down_unselected};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::metric::Mean;
+use crate::metric::{Mean, Metric, Undefined};
 use crate::parallel;
 
 /// Queries that judge.
-pub(super) struct Judge<'a> {
+pub struct Judge<'a> {
     /// The data set that holds them. Scaled features are as good as raw ones: scaling keeps the order of each feature.
     pub data: &'a Dataset,
     /// Their indices.
@@ -20,10 +20,18 @@ pub(super) struct Judge<'a> {
 }
 
 /// A ranking by one feature.
-struct Baseline {
+pub struct Baseline {
     feature: usize,
     direction: Direction,
-    value: f64,
+    /// The mean of the metric.
+    pub value: f64,
+}
+
+impl Baseline {
+    /// The ranking in SQL.
+    pub fn order_by(&self, names: &[String]) -> String {
+        format!("ORDER BY \"{}\"{}", names[self.feature], self.direction.sql())
+    }
 }
 
 /// Which values of a feature rank first.
@@ -61,30 +69,33 @@ pub(super) fn warning(
         return Ok(None);
     }
     let better = validation.metric.def().better.sign();
-    let best = best(judges, names.len(), validation, constraint, control)?;
+    let measure = (&validation.metric, validation.undefined);
+    let best = best(judges, names.len(), measure, constraint, control)?;
     let Some(best) = best.filter(|best| better * (value - best.value) <= 0.0) else { return Ok(None) };
     Ok(Some(format!(
-        "on validation {} is {value:.4}, not better than the {:.4} of ORDER BY \"{}\"{} alone; check the roles and features, \
+        "on validation {} is {value:.4}, not better than the {:.4} of {} alone; check the roles and features, \
          or try another algorithm",
         selection.metric,
         best.value,
-        names[best.feature],
-        best.direction.sql()
+        best.order_by(names)
     )))
 }
 
-/// The best ranking by one of the first `features` features; the first among equals.
-fn best(
+/// The best ranking by one of the first `features` features by a metric; the first among equals.
+///
+/// # Errors
+/// An interruption.
+pub fn best(
     judges: &[Judge<'_>],
     features: usize,
-    validation: &ValidationSpec,
+    (metric, undefined): (&Metric, Undefined),
     constraint: ListConstraint,
     control: &Control,
 ) -> Result<Option<Baseline>> {
     let of_feature = |feature: usize| -> Result<Vec<Baseline>> {
         let mut baselines = Vec::new();
         for direction in [Direction::Descending, Direction::Ascending] {
-            let mut mean = Mean::new(validation.metric.def(), validation.undefined);
+            let mut mean = Mean::new(metric.def(), undefined);
             for Judge { data, queries } in judges {
                 for &query in *queries {
                     control.check()?;
@@ -92,7 +103,7 @@ fn best(
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
                     let scores = push_down_unselected(constraint, data.row_groups(query), scores)
                         .map_err(Error::Data)?;
-                    mean.add(validation.metric.value(data.labels(query), &scores), data.labels(query));
+                    mean.add(metric.value(data.labels(query), &scores), data.labels(query));
                 }
             }
             baselines.extend(mean.value().map(|value| Baseline { feature, direction, value }));
@@ -100,7 +111,7 @@ fn best(
         Ok(baselines)
     };
     let all = parallel::try_map(features, of_feature)?;
-    let better = validation.metric.def().better.sign();
+    let better = metric.def().better.sign();
     let better_one = |best: Baseline, other: Baseline| {
         if better * (other.value - best.value) > 0.0 { other } else { best }
     };

@@ -65,8 +65,7 @@ impl Bars {
         let x = Axis::of(&self.axis, Scale::Linear, ends).from_zero();
         let borders = Borders { left: Some(NAMES + 180), right: VALUES, ..Borders::below(top) };
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
-        let largest = shown.iter().fold(0.0, |largest: f64, bar| largest.max(bar.value.abs()));
-        let decimals = (0.1..1e4).contains(&largest).then(|| if largest < 10.0 { 3 } else { 1 });
+        let decimals = decimals(shown);
         for (row, bar) in shown.iter().enumerate() {
             self.draw_bar(&plane, (rows - row) as f64 - 0.5, bar, decimals);
         }
@@ -100,5 +99,17 @@ impl Bars {
         plane.canvas.text((NAMES + 120, base), Anchor::End, "", (&bar.name, 20));
         let value = decimals.map_or(value, |decimals| decimal(bar.value, decimals));
         plane.canvas.text((plane.corners[1].0 + VALUES - 100, base), Anchor::End, "n", (&value, 12));
+    }
+}
+
+/// Decimals that all values have, unless they are very small or large.
+fn decimals(bars: &[Bar]) -> Option<usize> {
+    let largest = bars.iter().fold(0.0, |largest: f64, bar| largest.max(bar.value.abs()));
+    let whole = bars.iter().all(|bar| bar.value.fract() == 0.0);
+    match largest {
+        _ if whole && largest < 1e9 => Some(0),
+        0.1..10.0 => Some(3),
+        10.0..1e4 => Some(1),
+        _ => None,
     }
 }

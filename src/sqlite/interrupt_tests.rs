@@ -164,6 +164,24 @@ fn every_other_function_stops_at_every_check() {
     }
 }
 
+#[cfg(feature = "plots")]
+#[test]
+fn plots_and_reports_stop_at_every_check() {
+    let connection = connect();
+    for algorithm in ["rank_svm", "regression"] {
+        rows(&connection, &format!("SELECT ltr_train('{algorithm}', 'j', '{{\"lambda\": 0.1}}')")).unwrap();
+    }
+    for sql in [
+        "SELECT ltr_plot('importance', 'rank_svm', 'j')",
+        "SELECT ltr_plot('queries', 'rank_svm', 'regression', 'j')",
+        "SELECT ltr_plot('calibration', 'rank_svm', 'j')",
+        "SELECT ltr_plot('scores', 'rank_svm', 'j')",
+        "SELECT ltr_report('rank_svm', 'j')",
+    ] {
+        assert!(assert_interruptible(&connection, sql) > 0, "{sql}");
+    }
+}
+
 /// Functions of new queries are cached, so each interruption needs a new query.
 #[test]
 fn fits_of_new_queries_stop_at_every_check() {

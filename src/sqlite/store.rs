@@ -185,6 +185,18 @@ impl<'a> Store<'a> {
         retry_busy(self.connection, limits, || self.read_report(text))
     }
 
+    /// The version of a model before this one, if there is one.
+    ///
+    /// # Errors
+    /// Those of the database.
+    #[cfg(feature = "plots")]
+    pub fn previous(&self, name: &str, version: i64, limits: &RunLimits) -> Result<Option<i64>> {
+        let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
+        let read =
+            || self.connection.query_row(&sql, (name, version), |row| row.get(0)).map_err(|e| host(&e));
+        retry_busy(self.connection, limits, read)
+    }
+
     fn read_report(&self, text: &str) -> Result<(String, i64, String)> {
         let row = self.row_id(text)?;
         let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());

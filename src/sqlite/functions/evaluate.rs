@@ -88,6 +88,14 @@ pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: Source
     Ok(Judged { data, scores, warnings, memory: read_report.memory })
 }
 
+/// Reserves what plots of judged documents need: orders, and copies of their scores.
+#[cfg(feature = "plots")]
+pub(super) fn reserve_drawing(request: &RankingCall, judged: &Judged) -> Result<Reservation> {
+    let rows = judged.scores.len();
+    let what = format_args!("drawing {rows} documents");
+    request.limits.memory().reserve(bytes_of::<[f64; 4]>(rows), what, FEWER_RANKED)
+}
+
 /// Measures judged documents.
 pub(super) fn evaluate_judged(
     call: &Call<'_>,

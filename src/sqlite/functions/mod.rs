@@ -20,6 +20,8 @@ mod plot;
 mod rank;
 mod ranking_call;
 mod recommend;
+#[cfg(feature = "plots")]
+mod report;
 mod score;
 mod tables;
 mod train;
@@ -43,6 +45,8 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &inspect::INFO,
     #[cfg(feature = "plots")]
     &plot::PLOT,
+    #[cfg(feature = "plots")]
+    &report::REPORT,
     &export::EXPORT,
     &export::IMPORT,
     &about::VERSION,

@@ -1,10 +1,12 @@
 //! Plots of features: their weights and their importance.
 
-use super::model_name;
+use super::{first_name, model_name};
 use crate::error::{Error, Result};
+use crate::options::Use;
 use crate::plot::{Bar, Bars, counted};
 use crate::sqlite::functions::importance::IMPORTANCE;
 use crate::sqlite::functions::inspect::{WEIGHTS, open_model};
+use crate::sqlite::functions::ranking_call::RankingCall;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::Call;
 
@@ -20,7 +22,7 @@ pub fn weights(call: &Call<'_>) -> Result<String> {
         return Err(Error::Unsupported("the model has no features".to_owned()));
     }
     let algorithm = open_model(call)?.model.card.algorithm.clone();
-    let name = model_name(call, call.argument(0), &algorithm)?;
+    let name = first_name(call, &algorithm)?;
     let count = counted(bars.len(), "feature", "features");
     let negative = if bars.iter().any(|bar| bar.value < 0.0) { "; orange is negative" } else { "" };
     let mut plot = Bars {
@@ -55,8 +57,7 @@ pub fn importance(call: &Call<'_>) -> Result<String> {
     if bars.is_empty() {
         return Err(Error::Data(format!("{metric} has no value for any query of the source")));
     }
-    let algorithm = open_model(call)?.model.card.algorithm.clone();
-    let name = model_name(call, call.argument(0), &algorithm)?;
+    let name = model_name(call, call.argument(0), &RankingCall::new(call, Use::Importance)?)?;
     let mut plot = Bars {
         title: format!("Importance of features in {name}"),
         subtitle: format!(

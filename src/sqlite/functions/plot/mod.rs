@@ -5,15 +5,17 @@
 //!   attributes `data-` with the exact numbers of that function.
 //! * 14.2: Texts from data are escaped. The same model and rows give the same bytes.
 
-mod features;
-mod ranked;
-mod training;
+pub mod features;
+pub mod ranked;
+pub mod training;
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
+use super::ranking_call::RankingCall;
 use crate::error::{Error, Result};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::usage::usage;
 use crate::sqlite::glue::value::{Output, text_argument};
 use crate::sqlite::glue::vtab::{Call, Parameter};
@@ -22,15 +24,15 @@ use crate::sqlite::store::Store;
 /// The definition of `ltr_plot`.
 pub const PLOT: ScalarFunction = ScalarFunction {
     name: "ltr_plot",
-    arities: &[-1],
-    parameters: &[Parameter::required("kind"), MODEL],
+    arities: &[2, 3, 4, 5],
+    parameters: &[Parameter::required("kind"), MODEL, Parameter::optional("...")],
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: plot,
 };
 
-const MODEL: Parameter = Parameter::required("model");
-const SOURCE: Parameter = Parameter::required("source");
-const OPTIONS: Parameter = Parameter::optional("options");
+pub(super) const MODEL: Parameter = Parameter::required("model");
+pub(super) const SOURCE: Parameter = Parameter::required("source");
+pub(super) const OPTIONS: Parameter = Parameter::optional("options");
 
 /// One kind of plot.
 struct Kind {
@@ -60,17 +62,9 @@ const KINDS: &[Kind] = &[
 ];
 
 fn plot(call: &ScalarCall<'_>) -> Result<Output> {
-    let names = || KINDS.iter().map(|kind| kind.name);
-    let Some(kind) = call.argument(0) else {
-        let names: Vec<&str> = names().collect();
-        let names = names.join(", ");
-        return Err(Error::Unsupported(format!(
-            "got 0 arguments; call ltr_plot(kind, model, ...) with one of {names}"
-        )));
-    };
-    let name = text_argument("argument 'kind'", kind)?;
+    let name = text_argument("argument 'kind'", call.context.get_raw(0))?;
     let kind = KINDS.iter().find(|kind| kind.name == name);
-    let kind = kind.ok_or_else(|| Error::unknown("kind", &name, names()))?;
+    let kind = kind.ok_or_else(|| Error::unknown("kind", &name, KINDS.iter().map(|kind| kind.name)))?;
     let given: Vec<Option<ValueRef<'_>>> =
         (1..call.context.len()).map(|index| call.argument(index)).collect();
     let required = kind.parameters.iter().filter(|parameter| parameter.required).count();
@@ -86,10 +80,19 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 /// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
-fn model_name(call: &Call<'_>, argument: ValueRef<'_>, algorithm: &str) -> Result<String> {
+fn model_name(call: &Call<'_>, argument: ValueRef<'_>, request: &RankingCall) -> Result<String> {
+    name_in(call, argument, &request.handle.model.card.algorithm, request.options.text("schema"))
+}
+
+/// As [`model_name`], of the model in the first argument of a call without options.
+fn first_name(call: &Call<'_>, algorithm: &str) -> Result<String> {
+    name_in(call, call.argument(0), algorithm, None)
+}
+
+fn name_in(call: &Call<'_>, argument: ValueRef<'_>, algorithm: &str, schema: Option<&str>) -> Result<String> {
     let ValueRef::Text(text) = argument else { return Ok(format!("a model of {algorithm}")) };
-    let limits = crate::sqlite::glue::run_limits::RunLimits::default();
-    let store = Store::new(call.connection, None, &limits)?;
+    let limits = RunLimits::default();
+    let store = Store::new(call.connection, schema, &limits)?;
     let (name, version, _) = store.report(&String::from_utf8_lossy(text), &limits)?;
     Ok(format!("{name} (version {version})"))
 }

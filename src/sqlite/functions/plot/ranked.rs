@@ -3,12 +3,13 @@
 use super::model_name;
 use crate::data::Id;
 use crate::error::{Error, Result, shorten};
+use crate::evaluate::Evaluation;
 use crate::math::order::{compare, sort_indices};
 use crate::metric::Metric;
 use crate::options::{self, Use};
 use crate::plot::{Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened};
 use crate::sqlite::functions::compare::other_queries;
-use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics};
+use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics, reserve_drawing};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::optional_text;
@@ -27,32 +28,42 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
     let limits = RunLimits::new(&options);
     let metric = metrics(&options)?.swap_remove(0);
     limits.run_here(call.connection, || {
-        // 1. The metric of each model.
-        let mut measured = Vec::new();
+        let mut measured: Vec<(Vec<Id>, Evaluation, String)> = Vec::new();
         for index in [0, 1] {
             let (model, source) = (call.argument(index), call.argument(2));
             let ranking = RankingCall::of(call, model, source, NO_VALUES, options.clone(), limits.clone())?;
             let found = measure(call, &ranking, std::slice::from_ref(&metric))?;
-            if measured.first().is_some_and(|first: &(Vec<Id>, _, _)| first.0 != found.query_ids) {
+            if measured.first().is_some_and(|first| first.0 != found.query_ids) {
                 return Err(other_queries(&ranking));
             }
-            let name = model_name(call, model, &ranking.handle.model.card.algorithm)?;
-            measured.push((found.query_ids, found.evaluation.values, name));
+            let name = model_name(call, model, &ranking)?;
+            measured.push((found.query_ids, found.evaluation, name));
         }
-        let [(ids, a, name_a), (_, b, name_b)] = <[_; 2]>::try_from(measured)
-            .map_err(|_| Error::Internal("two models were measured".to_owned()))?;
-        // 2. Queries that both have a value for.
-        let pairs = a.iter().zip(&b).zip(&ids);
-        let points: Vec<(f64, f64, String)> =
-            pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
-        if points.is_empty() {
-            return Err(Error::Data(format!(
-                "{} has no value for any query of the source: no query has a relevant document",
-                metric.name()
-            )));
-        }
-        draw_queries(&metric, ids.len(), points, [&name_a, &name_b])
+        let [(ids, a, name_a), (_, b, name_b)] = measured.as_slice() else {
+            return Err(Error::Internal("two models were measured".to_owned()));
+        };
+        draw_pair(&metric, ids, [(name_a, a), (name_b, b)])?.ok_or_else(|| {
+            let metric = metric.name();
+            Error::Data(format!(
+                "{metric} has no value for any query of the source: no query has a relevant document"
+            ))
+        })
     })
+}
+
+/// Draws the first metric of two models for each query; `None` if no query has a value for both.
+pub fn draw_pair(
+    metric: &Metric,
+    ids: &[Id],
+    [(name_a, a), (name_b, b)]: [(&str, &Evaluation); 2],
+) -> Result<Option<String>> {
+    let pairs = a.values.iter().zip(&b.values).zip(ids);
+    let points: Vec<(f64, f64, String)> =
+        pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
+    if points.is_empty() {
+        return Ok(None);
+    }
+    draw_queries(metric, ids.len(), points, [name_a, name_b]).map(Some)
 }
 
 /// Draws model b on the x axis, model a on the y axis.
@@ -89,7 +100,7 @@ fn draw_queries(
 }
 
 /// An id in a title.
-fn label(id: &Id) -> String {
+pub fn label(id: &Id) -> String {
     shorten(id.to_string().trim_matches('\''))
 }
 
@@ -98,8 +109,8 @@ fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<Strin
     let request = RankingCall::new(call, Use::Evaluate)?;
     request.limits.run_here(call.connection, || {
         let judged = judged(call, &request)?;
-        let name = model_name(call, call.argument(0), &request.handle.model.card.algorithm)?;
-        draw(&judged, &name)
+        let _memory = reserve_drawing(&request, &judged)?;
+        draw(&judged, &model_name(call, call.argument(0), &request)?)
     })
 }
 
@@ -108,7 +119,8 @@ pub fn calibration(call: &Call<'_>) -> Result<String> {
     with_judged(call, draw_calibration)
 }
 
-fn draw_calibration(judged: &Judged, name: &str) -> Result<String> {
+/// Draws the mean grade of bins of scores.
+pub fn draw_calibration(judged: &Judged, name: &str) -> Result<String> {
     let (scores, grades) = (&judged.scores, &judged.data.relevance);
     // 1. Bins of equal size by score. Scores that are almost equal stay together.
     let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -161,7 +173,21 @@ pub fn scores(call: &Call<'_>) -> Result<String> {
     with_judged(call, draw_scores)
 }
 
-fn draw_scores(judged: &Judged, name: &str) -> Result<String> {
+/// Draws the scores of each grade.
+pub fn draw_scores(judged: &Judged, name: &str) -> Result<String> {
+    let group = |(name, values): (String, Vec<f64>)| Group { name, values };
+    let ridges = Ridges {
+        title: format!("Scores of {name}"),
+        subtitle: "Share of the documents of a grade with each score. Orange: median.".to_owned(),
+        axis: "score".to_owned(),
+        groups: grade_groups(judged).into_iter().map(group).collect(),
+        noun: ["document", "documents"],
+    };
+    ridges.draw()
+}
+
+/// The scores of the documents of each grade, the highest grade first; of many grades, ranges of about the same size.
+pub fn grade_groups(judged: &Judged) -> Vec<(String, Vec<f64>)> {
     let (scores, grades) = (&judged.scores, &judged.data.relevance);
     let mut order: Vec<usize> = (0..scores.len()).collect();
     sort_indices(&mut order, &|a, b| compare(grades[b], grades[a]));
@@ -188,16 +214,9 @@ fn draw_scores(judged: &Judged, name: &str) -> Result<String> {
         }
         groups = merged;
     }
-    let group = |(lowest, highest, values): (f64, f64, Vec<f64>)| {
+    let named = |(lowest, highest, values): (f64, f64, Vec<f64>)| {
         let range = if lowest < highest { format!("{lowest:.1} to {highest:.1}") } else { number(lowest) };
-        Group { name: format!("grade {range}"), values }
+        (format!("grade {range}"), values)
     };
-    let ridges = Ridges {
-        title: format!("Scores of {name}"),
-        subtitle: "Share of the documents of a grade with each score. Orange: median.".to_owned(),
-        axis: "score".to_owned(),
-        groups: groups.into_iter().map(group).collect(),
-        noun: ["document", "documents"],
-    };
-    ridges.draw()
+    groups.into_iter().map(named).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::model_name;
+use super::first_name;
 use crate::error::{Error, Result};
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};
@@ -29,7 +29,7 @@ pub fn validation(call: &Call<'_>) -> Result<String> {
     }
     let metric = validation["metric"].as_str().unwrap_or("metric");
     let held_out = validation["held_out"].as_str().unwrap_or_default();
-    let name = model_name(call, call.argument(0), &card.algorithm)?;
+    let name = first_name(call, &card.algorithm)?;
     let chosen = card.summary["lambda"].as_f64().zip(validation["best"].as_f64());
     let chosen = chosen.filter(|(lambda, _)| points.iter().any(|point| point.0 == *lambda));
     let curve = Curve {
@@ -56,7 +56,7 @@ pub fn training(call: &Call<'_>) -> Result<String> {
             model.card.algorithm
         )));
     }
-    let name = model_name(call, call.argument(0), &model.card.algorithm)?;
+    let name = first_name(call, &model.card.algorithm)?;
     let (series, names, subtitle) = steps(model, &rows);
     let curve = Curve {
         title: format!("Training of {name}"),
