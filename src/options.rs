@@ -148,6 +148,21 @@ const FINDS_MODELS: &[Use] = &[
     Use::Monitor,
     Use::Recommend,
 ];
+/// All that read a source with a model, and `ltr_import`.
+const LIMITED: &[Use] = &[
+    Use::Train,
+    Use::Fit,
+    Use::CrossValidate,
+    Use::Update,
+    Use::Import,
+    Use::Rank,
+    Use::Evaluate,
+    Use::Compare,
+    Use::Explain,
+    Use::Importance,
+    Use::Monitor,
+    Use::Recommend,
+];
 const ALL_WITH_MODELS: &[Use] = &[
     Use::Train,
     Use::Fit,
@@ -247,8 +262,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance], "probability that the interval covers the true difference"),
     def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
-    def("max_memory", Rule::Bytes, "null", ALL_WITH_MODELS, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
-    def("time_limit", Rule::Above(0.0, 1e9), "null", ALL_WITH_MODELS, "seconds after which the call fails"),
+    def("max_memory", Rule::Bytes, "null", LIMITED, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
+    def("time_limit", Rule::Above(0.0, 1e9), "null", LIMITED, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
     def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print progress to standard error, if that is a terminal"),
     def("report", Rule::OneOf(ReportLength::NAMES), "\"full\"", TRAINS_MODELS, "full: the report in JSON; short: one line of text"),

@@ -14,6 +14,7 @@ use crate::evaluate::{
     self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Sampling, ScoringJob, Step,
     constrained_scores, function_for, function_weights, selected_rows,
 };
+use crate::export::{self, Format};
 use crate::metric::{Metric, Undefined};
 use crate::model::{self, Key, read_key};
 use crate::run::{cores, on_pool};
@@ -157,6 +158,39 @@ impl Model {
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         self.bytes.to_vec()
+    }
+
+    /// The model as text for other programs: `"json"`, `"sql"`, `"elasticsearch"` or `"solr"` (docs/guide/export.md).
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Model, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).option("scale", "none").fit(&data)?;
+    /// assert!(model.export("sql")?.contains("`1`"));
+    /// assert_eq!(Model::import(&model.export("json")?)?.to_bytes(), model.to_bytes());
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown format; a model that has no such form, with the forms that it has.
+    pub fn export(&self, format: &str) -> Result<String> {
+        let known = Format::parse(format)
+            .ok_or_else(|| Error::unknown("format", format, Format::NAMES.iter().copied()))?;
+        export::export(&self.inner, &self.inner.card.algorithm, known)
+    }
+
+    /// Reads a model from the text of [`export`](Self::export) in the format `"json"`. The text may come from anywhere.
+    ///
+    /// ```
+    /// assert!(sqlite_ltr::Model::import("{}").unwrap_err().to_string().contains("argument 'json'"));
+    /// ```
+    ///
+    /// # Errors
+    /// A text that is no such model, with what is wrong.
+    pub fn import(json: &str) -> Result<Self> {
+        Self::from_bytes(&export::read(json.as_bytes())?.to_bytes()?)
     }
 
     /// What the caller should know about the training, such as fits that stopped early; empty for a model that was read.

@@ -224,7 +224,9 @@ pub fn read(text: &[u8]) -> Result<Model> {
         let found = format!("'{}' version {}", shorten(&document.format), document.format_version);
         return Err(refused(&found, &format!("the format '{FORMAT}' version {VERSION}")));
     }
+    checkpoint();
     let model = document.into_model()?;
+    checkpoint();
     model.check().map_err(|error| match error {
         Error::Corrupt(problem) => refused("a model with a wrong value", &problem),
         other => other,

@@ -234,8 +234,11 @@ fn neighbors_stop_at_every_training_query() {
 #[test]
 fn an_interrupted_call_stores_nothing() {
     let connection = connect();
-    for sql in ["SELECT ltr_train('perceptron', 'j') IS NULL", "SELECT ltr_update('perceptron', 'j') IS NULL"]
-    {
+    for sql in [
+        "SELECT ltr_train('perceptron', 'j') IS NULL",
+        "SELECT ltr_update('perceptron', 'j') IS NULL",
+        "SELECT ltr_import(ltr_export('perceptron', 'json')) IS NULL",
+    ] {
         let before = models(&connection);
         for check in walk() {
             interrupt_after(Some(check));

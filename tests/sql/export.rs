@@ -362,3 +362,30 @@ fn broken_texts_are_refused() {
         0
     );
 }
+
+/// A long text: the time limit, which is checked where interrupts are, and `max_memory`.
+#[test]
+fn reading_a_long_text_can_be_stopped() {
+    let connection = connect();
+    let model = fit(&connection, "rank_svm", &json!({ "kernel": "gaussian", "landmarks": 3, "lambda": 0.1 }));
+    let text = exported(&connection, &model, "json");
+    let document = format!("[{}0.25],", "0.123456789012345,".repeat(4));
+    let long = text.replacen("\"documents\":[", &format!("\"documents\":[{}", document.repeat(300_000)), 1);
+    assert!(long.len() > 20_000_000);
+    let import = |options: &str| -> (String, f64) {
+        let started = std::time::Instant::now();
+        let outcome = connection.query_row("SELECT ltr_import(?, ?)", (&long, options), |row| row.get(0));
+        let error = outcome.map(|_: String| ()).unwrap_err().to_string();
+        (error, started.elapsed().as_secs_f64())
+    };
+    let (error, all) = import("{}");
+    assert!(error.contains("number of weights of a term"), "{error}");
+    let (error, stopped) = import("{\"time_limit\": 0.01}");
+    assert!(error.contains("time limit"), "{error}");
+    assert!(stopped < 0.11 || stopped < 0.5 * all, "stopped after {stopped} of {all} seconds");
+    let (error, _) = import("{\"max_memory\": 100000000}");
+    assert!(error.contains("max_memory"), "{error}");
+    let small = format!("{{\"max_memory\": {}}}", 40 * text.len());
+    let report: String = value(&connection, "SELECT ltr_import(?, ?)", [text, small]);
+    assert!(report.contains("\"version\":1"), "{report}");
+}

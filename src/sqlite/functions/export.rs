@@ -38,6 +38,10 @@ pub const IMPORT: ScalarFunction = ScalarFunction {
     execute: import,
 };
 
+/// A byte of JSON takes at most this memory (bytes): an empty array of 3 bytes takes 24, in an array that grows three times
+/// as much.
+const PARSED_BYTES: u64 = 24;
+
 fn export(call: &ScalarCall<'_>) -> Result<Output> {
     let format = text_argument("argument 'format'", call.context.get_raw(1))?;
     let format = Format::parse(&format)
@@ -73,7 +77,11 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare(&limits)?;
         // 2. The model.
-        let model = export::read(text)?;
+        let bytes = (text.len() as u64).saturating_mul(PARSED_BYTES);
+        let what = format_args!("reading {} bytes of JSON", text.len());
+        let parsed = limits.memory().reserve(bytes, what, "copy the row of ltr_models instead")?;
+        let model = limits.run_here(connection, || export::read(text))?;
+        drop(parsed);
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;
