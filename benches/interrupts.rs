@@ -32,6 +32,9 @@ CREATE TABLE many_users AS SELECT i / 200 AS user, (i * 37) % 20000 AS item, 1 +
 CREATE TABLE topics AS SELECT '[' || (i % 7) || ',' || (i % 11 + 20) || ']' AS t FROM numbers WHERE i < 100000;
 CREATE TABLE wide (query_id, doc_id, relevance, features);";
 
+/// Documents with 136 features.
+const BROAD: &str = "CREATE TABLE broad AS SELECT query_id, doc_id, relevance, substr(features, 1, 544) AS features FROM wide WHERE query_id < 20";
+
 /// Models that the calls use.
 const MODELS: &[(&str, &str, &str, &str)] = &[
     ("linear", "list_net", "SELECT * FROM grades WHERE doc_id < 1000", r#""lambda": 0.1"#),
@@ -47,6 +50,7 @@ const MODELS: &[(&str, &str, &str, &str)] = &[
         "SELECT * FROM many WHERE query_id < 200",
         r#""lambda": 0.1, "kernel": "gaussian""#,
     ),
+    ("landmarks", "rank_svm", "broad", r#""lambda": 0.1, "kernel": "gaussian", "landmarks": 1000"#),
     ("factors", "cofi_rank", "few_users", r#""lambda": 0.1, "max_rounds": 1, "factors": 5"#),
     ("online", "perceptron", "SELECT * FROM many WHERE query_id < 100", r#""epochs": 1"#),
 ];
@@ -112,6 +116,8 @@ const CALLS: &[(&str, &str)] = &[
     ),
     ("ltr_factors", "SELECT count(*) FROM ltr_factors('factors')"),
     ("ltr_explain", "SELECT count(*) FROM many, ltr_explain('kernel', ltr_vec(a, b, c, d))"),
+    ("ltr_explain, 136 features", "SELECT count(*) FROM ltr_explain('landmarks', 'broad', 1, 50)"),
+    ("ltr_importance", "SELECT count(*) FROM ltr_importance('linear', 'grades')"),
     ("ltr_neighbors", "SELECT count(*) FROM many, ltr_neighbors('local', json_array(a, b, c, d))"),
 ];
 
@@ -127,6 +133,7 @@ fn database() -> Connection {
         insert.execute((row as i64 / 50, row as i64, (row * 7919 % 5) as i64, features)).unwrap();
     }
     drop(insert);
+    connection.execute_batch(BROAD).unwrap();
     connection
 }
 

@@ -403,6 +403,8 @@ const CALLS: &[&str] = &[
     "SELECT ltr_train('rank_svm', 'small', '{\"name\": \"l\"}')",
     "SELECT count(*) FROM ltr_weights('l')",
     "SELECT count(*) FROM ltr_explain('l', '[1, 2, 3, 4]')",
+    "SELECT count(*) FROM ltr_explain('k', 'small', 1, (SELECT min(doc_id) FROM small WHERE query_id = 1))",
+    "SELECT count(*) FROM ltr_importance('k', 'small')",
     "SELECT ltr_train('perceptron', 'small', '{\"name\": \"p\"}')",
     "SELECT ltr_update('p', 'small')",
     "SELECT ltr_train('cofi_rank', 'SELECT query_id AS user, doc_id % 7 AS item, relevance AS rating FROM small',

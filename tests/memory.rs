@@ -177,6 +177,8 @@ fn with_models(size: usize) -> Vec<Case> {
     let local = "ltr_train('q_svm', 'src', '{\"lambda\": 1, \"fit_at\": \"query_time\", \"name\": \"m\"}')";
     let rank = "SELECT count(*) FROM ltr_rank('m', 'src', '{options}')";
     let evaluate = "SELECT count(*) FROM ltr_evaluate('m', 'src', '{options}')";
+    let importance = "SELECT count(*) FROM ltr_importance('m', 'src', '{options}')";
+    let explain = "SELECT count(*) FROM ltr_explain('m', 'src', 1, 3000, '{options}')";
     let recommend = "SELECT count(*) FROM ltr_recommend('m', 1, '{\"k\": 100000, \"include_seen\": true, \"max_memory\": {limit}}')";
     let update = "SELECT ltr_update('m', 'src', '{options}')";
     let moved = "SELECT count(*) FROM ltr_rank('m', 'SELECT query_id + 100000 AS query_id, doc_id, f0 + 0.1 AS f0, f1, f2, f3 FROM src', '{options}')";
@@ -185,6 +187,8 @@ fn with_models(size: usize) -> Vec<Case> {
         with_model("rank, kernel", kernel, rank, judged(100 * size, 40, 4)),
         with_model("rank, new queries", local, moved, judged(60 * size, 10, 4)),
         with_model("evaluate", &linear, evaluate, judged(4000 * size, 10, 2)),
+        with_model("importance", &linear, importance, judged(500 * size, 40, 4)),
+        with_model("explain, kernel", kernel, explain, judged(2 * size, 3000, 14)),
         with_model("update", &online, update, judged(1000 * size, 10, 10)),
         with_model("recommend", rated, recommend, ratings(20000 * size, 200_000, 2)),
     ]

@@ -409,6 +409,8 @@ pub(super) struct Needs<'a> {
     pub(super) order: RowOrder,
     /// Whether features are needed; otherwise documents are known by their ids.
     pub(super) features: bool,
+    /// The query that is needed; all by default.
+    pub(super) query: Option<&'a Id>,
 }
 
 impl Dataset {
@@ -452,7 +454,7 @@ impl Dataset {
         };
         let query_names = query_columns.iter().map(|&column| self.query_names[column].clone()).collect();
         let mut builder = DatasetBuilder::new(SOURCE, names, query_names);
-        for row in 0..self.rows() {
+        for row in self.rows_of(needs.query) {
             let query_features =
                 query_columns.iter().map(|&column| self.query_features[[row, column]].clone());
             let group = self.groups.as_ref().filter(|_| needs.constraint != ListConstraint::None);
@@ -483,6 +485,20 @@ impl Dataset {
             }
         }
         Ok(builder)
+    }
+
+    /// The rows of this query, or all.
+    pub(super) fn rows_of<'a>(&'a self, query: Option<&'a Id>) -> impl Iterator<Item = usize> + 'a {
+        (0..self.rows()).filter(move |row| query.is_none_or(|query| *query == self.query_ids[*row]))
+    }
+
+    /// The query of a row.
+    ///
+    /// # Errors
+    /// A number above the last row.
+    pub(super) fn query_of(&self, row: usize) -> Result<&Id> {
+        let problem = || Error::value("row", row.to_string(), format!("a number below {}", self.rows()));
+        self.query_ids.get(row).ok_or_else(problem)
     }
 
     /// The columns that are read: all for training, those of the model otherwise.

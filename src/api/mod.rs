@@ -1,6 +1,7 @@
 //! The Rust API: data from arrays or rows, training, ranking, measuring. Everything here is re-exported at the crate root.
 
 mod dataset;
+mod explain;
 mod features;
 mod handle;
 mod model;
@@ -8,7 +9,8 @@ mod trainer;
 
 pub use crate::evaluate::FeatureWeight;
 pub use dataset::{Dataset, Document};
+pub use explain::{Contribution, Importance};
 pub use features::Features;
 pub use handle::Control;
-pub use model::{Contribution, Evaluation, Model, ModelInfo, RankOptions, Ranked};
+pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
 pub use trainer::{AlgorithmInfo, Trainer, algorithms};

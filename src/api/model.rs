@@ -1,4 +1,4 @@
-//! A trained model in Rust: ranking, scoring, explaining, measuring, bytes.
+//! A trained model in Rust: ranking, scoring, measuring, bytes.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use crate::arrange::ListConstraint;
 use crate::control;
-use crate::data::{self, Id, Matrix, QueryValue, RowOrder, shaped};
+use crate::data::{self, Id, QueryValue, RowOrder};
 use crate::error::{Error, Result};
 use crate::evaluate::{
-    self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Sampling, ScoringJob, Step,
+    self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,
     constrained_scores, function_for, function_weights, selected_rows,
 };
 use crate::export::{self, Format};
@@ -83,19 +83,6 @@ pub struct Evaluation {
     pub values: Vec<Vec<Option<f64>>>,
     /// For each metric the mean over the queries for which it is defined.
     pub means: Vec<Option<f64>>,
-}
-
-/// What a feature adds to a score.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Contribution {
-    /// Name of the feature; `"(base)"` for the score of the base.
-    pub feature: String,
-    /// Its value before scaling; `None` for the base.
-    pub value: Option<f64>,
-    /// What it adds. The contributions, with that of the base, add up to the score.
-    pub contribution: f64,
-    /// Standard error of `contribution`; 0 if it is exact.
-    pub standard_error: f64,
 }
 
 /// What a model tells about itself.
@@ -268,7 +255,7 @@ impl Model {
         if data.n_docs() == 0 {
             return Ok(Vec::new());
         }
-        let scores = self.scores(&data, options)?;
+        let scores = self.scored(&data, options)?.scores;
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
             let max_per_value = options.max_per_value.unwrap_or(1);
@@ -329,61 +316,6 @@ impl Model {
         PairScorer::new(Arc::clone(&self.inner), function)?.preference(a, b)
     }
 
-    /// Why one document has its score: the score of the means of the training (`"(base)"`), then the contribution of each
-    /// feature. They add up to the score. Contributions are exact if the model is linear or has at most 12 features; otherwise
-    /// they are Shapley values of random orders of the features.
-    ///
-    /// ```
-    /// use sqlite_ltr::{Dataset, Trainer};
-    /// use ndarray::array;
-    ///
-    /// let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0])?;
-    /// let model = Trainer::new("rank_svm").option("kernel", "gaussian").option("lambda", 0.1).fit(&data)?;
-    /// let explained = model.explain(&[0.5, 1.0], None)?;
-    /// assert_eq!(explained.iter().map(|part| &part.feature[..]).collect::<Vec<_>>(), ["(base)", "1", "2"]);
-    /// let sum: f64 = explained.iter().map(|part| part.contribution).sum();
-    /// assert!((sum - model.score(&[0.5, 1.0], None)?).abs() < 1e-9);
-    /// # Ok::<(), sqlite_ltr::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Those of [`score`](Self::score).
-    pub fn explain(
-        &self,
-        features: &[f64],
-        query_features: Option<&[QueryValue]>,
-    ) -> Result<Vec<Contribution>> {
-        let function = self.function(query_features)?;
-        self.inner.check_width(features.len())?;
-        self.inner.check_pointwise()?;
-        let document = Matrix::F64(shaped(1, features.len(), features.to_vec()));
-        let sampling = Sampling::default();
-        let found = run(&RankOptions::default(), |control| {
-            evaluate::explain(
-                &self.inner,
-                &function,
-                (&document, 0),
-                &self.inner.card.means,
-                sampling,
-                control,
-            )
-        })?;
-        let base = Contribution {
-            feature: "(base)".to_owned(),
-            value: None,
-            contribution: found.base,
-            standard_error: 0.0,
-        };
-        let part = |((name, value), found): ((&String, &f64), &evaluate::Contribution)| Contribution {
-            feature: name.clone(),
-            value: Some(*value),
-            contribution: found.value,
-            standard_error: found.standard_error,
-        };
-        let parts = self.inner.card.features.iter().zip(features).zip(&found.contributions).map(part);
-        Ok(std::iter::once(base).chain(parts).collect())
-    }
-
     /// The weight of each scaled feature, and of the feature as given, for linear models.
     ///
     /// ```
@@ -428,7 +360,7 @@ impl Model {
         if data.n_docs() == 0 {
             return Err(Error::Data("0 rows; there is nothing to evaluate".to_owned()));
         }
-        let scores = constrained_scores(&data, self.scores(&data, &options)?, constraint, 1)?;
+        let scores = constrained_scores(&data, self.scored(&data, &options)?.scores, constraint, 1)?;
         let measure = |control: &control::Control| {
             evaluate::evaluate(&data, &scores, &metrics, Undefined::Skip, control)
         };
@@ -436,7 +368,7 @@ impl Model {
         Ok(Evaluation { query_ids: data.query_ids.clone(), values: measured.values, means: measured.means })
     }
 
-    fn constraint(&self, options: &RankOptions) -> Result<ListConstraint> {
+    pub(super) fn constraint(&self, options: &RankOptions) -> Result<ListConstraint> {
         match (self.inner.card.slots, options.max_per_value) {
             (true, Some(_)) => {
                 Err(Error::Unsupported("max_per_value: the model matches documents to slots".to_owned()))
@@ -448,7 +380,7 @@ impl Model {
         }
     }
 
-    fn needs(&self, constraint: ListConstraint, relevance: bool) -> Needs<'_> {
+    pub(super) fn needs(&self, constraint: ListConstraint, relevance: bool) -> Needs<'_> {
         Needs {
             model: Some(&self.inner),
             relevance,
@@ -456,30 +388,31 @@ impl Model {
             constraint,
             order: RowOrder::Canonical,
             features: self.inner.capabilities().has_features,
+            query: None,
         }
     }
 
     /// Scores of the documents; functions of new queries are fitted.
-    fn scores(&self, data: &data::Dataset, options: &RankOptions) -> Result<Vec<f64>> {
+    pub(super) fn scored(&self, data: &data::Dataset, options: &RankOptions) -> Result<Scored> {
         run(options, |control| {
             let mut step = ScoringJob::start(&self.inner, self.key, data, &self.functions, control)?;
             loop {
                 step = match step {
-                    Step::Done(scored) => return Ok(scored.scores),
+                    Step::Done(scored) => return Ok(scored),
                     Step::NeedsFits(job, queries) => job.advance(&queries, control)?,
                 };
             }
         })
     }
 
-    fn function(&self, query_features: Option<&[QueryValue]>) -> Result<Arc<Function>> {
+    pub(super) fn function(&self, query_features: Option<&[QueryValue]>) -> Result<Arc<Function>> {
         let fit = |_: &[f64], fit: &Fit<'_>| run(&RankOptions::default(), |control| fit(control));
         function_for(&self.inner, self.key, query_features, &self.functions, fit)
     }
 }
 
 /// Runs work on the threads of a ranking.
-fn run<T: Send>(
+pub(super) fn run<T: Send>(
     options: &RankOptions,
     work: impl FnOnce(&control::Control) -> Result<T> + Send,
 ) -> Result<T> {

@@ -260,6 +260,7 @@ fn train(
     control.check()?;
     let input = spec.input();
     let needs = Needs {
+        query: None,
         model: None,
         relevance: true,
         missing: input.missing,

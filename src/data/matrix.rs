@@ -111,22 +111,19 @@ impl Matrix {
         }
     }
 
-    /// The matrix with some columns permuted: row i has there the values of row `order[i]`.
-    #[must_use]
-    pub fn permuted(&self, columns: &[usize], order: &[usize]) -> Self {
-        let mut all = self.select_rows(&(0..self.rows()).collect::<Vec<usize>>());
+    /// Copies some columns of a matrix of the same type and shape: row i gets the values of row `order[i]`.
+    pub fn copy_columns(&mut self, from: &Self, columns: &[usize], order: &[usize]) {
         let mut ticks = Ticks::default();
-        for (to, &from) in order.iter().enumerate() {
+        for (to, &row) in order.iter().enumerate() {
             ticks.add(columns.len());
             for &column in columns {
-                match (&mut all, self) {
-                    (Self::F32(all), Self::F32(own)) => all[[to, column]] = own[[from, column]],
-                    (Self::F64(all), Self::F64(own)) => all[[to, column]] = own[[from, column]],
+                match (&mut *self, from) {
+                    (Self::F32(own), Self::F32(from)) => own[[to, column]] = from[[row, column]],
+                    (Self::F64(own), Self::F64(from)) => own[[to, column]] = from[[row, column]],
                     _ => {}
                 }
             }
         }
-        all
     }
 
     /// The columns in another order, or some of them.

@@ -127,38 +127,34 @@ struct Query<'a> {
 impl Query<'_> {
     fn losses(&self, n: usize, mut random: Random, control: &Control) -> Result<Losses> {
         let before = self.values(&self.rows, control)?;
+        let is_undefined = before.iter().all(Option::is_none);
+        let in_order: Vec<usize> = (0..self.rows.rows()).collect();
+        let mut rows = self.rows.select_rows(&in_order);
         let mut after = Vec::with_capacity(n);
         for feature in 0..n {
-            control.check()?;
             let columns: Vec<usize> = (feature..self.rows.columns()).step_by(n).collect();
-            let is_constant = columns.iter().all(|column| {
-                (1..self.rows.rows()).all(|row| self.rows.at(row, *column) == self.rows.at(0, *column))
-            });
-            let is_undefined = before.iter().all(Option::is_none);
-            after.push(if is_constant || is_undefined {
-                before.clone()
-            } else {
-                self.permuted(&columns, &mut random, control)?
-            });
+            if is_undefined || columns.iter().all(|column| self.is_constant(*column)) {
+                after.push(before.clone());
+                continue;
+            }
+            // The mean over permutations.
+            let mut sums = vec![Some(0.0); self.spec.metrics.len()];
+            let mut order = in_order.clone();
+            for _ in 0..PERMUTATIONS {
+                random.shuffle(&mut order);
+                rows.copy_columns(&self.rows, &columns, &order);
+                let found = self.values(&rows, control)?;
+                sums.iter_mut().zip(found).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
+            }
+            rows.copy_columns(&self.rows, &columns, &in_order);
+            after.push(sums.into_iter().map(|sum| sum.map(|sum| sum / PERMUTATIONS as f64)).collect());
         }
         Ok(Losses { before, after })
     }
 
-    /// Mean values with these columns permuted together.
-    fn permuted(
-        &self,
-        columns: &[usize],
-        random: &mut Random,
-        control: &Control,
-    ) -> Result<Vec<Option<f64>>> {
-        let mut sums = vec![Some(0.0); self.spec.metrics.len()];
-        let mut order: Vec<usize> = (0..self.rows.rows()).collect();
-        for _ in 0..PERMUTATIONS {
-            random.shuffle(&mut order);
-            let found = self.values(&self.rows.permuted(columns, &order), control)?;
-            sums.iter_mut().zip(found).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
-        }
-        Ok(sums.into_iter().map(|sum| sum.map(|sum| sum / PERMUTATIONS as f64)).collect())
+    fn is_constant(&self, column: usize) -> bool {
+        let bits = |row: usize| self.rows.at(row, column).to_bits();
+        (1..self.rows.rows()).all(|row| bits(row) == bits(0))
     }
 
     /// The metrics of the query with these scaled features.

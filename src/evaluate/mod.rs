@@ -13,9 +13,7 @@ mod point;
 mod score;
 
 pub use arrange::{constrained_scores, selected_rows};
-pub use contributions::{
-    Contribution, Explanation, FACTOR_PARTS, Sampling, explain, explain_factors, feature_means,
-};
+pub use contributions::{Contribution, Explanation, Sampling, explain, explain_document};
 pub use fit_cache::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};
 pub use importance::{ImportanceSpec, importance};

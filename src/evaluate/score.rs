@@ -304,7 +304,7 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
     if unknown_items > 0 {
         warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));
     }
-    let (functions, _memory) = (Vec::new(), Reservation::default());
-    Scored { scores, seen, fitted: 0, warnings, functions, _memory }
+    let memory = Reservation::default();
+    Scored { scores, seen, fitted: 0, warnings, functions: Vec::new(), _memory: memory }
         .checked(data, "the factors of the model are too large")
 }

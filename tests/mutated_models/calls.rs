@@ -63,6 +63,12 @@ fn statements() -> Vec<String> {
         statements.push(from("weight", BAD, &format!("ltr_weights(?1, {query})")));
         statements.push(from("max(abs(distance), abs(weight))", BAD, &format!("ltr_neighbors(?1, {query})")));
     }
+    for (source, query) in [("judged", "3"), (NEW, "77"), (SLOTS, "2"), ("ratings", "3")] {
+        let arguments = format!("?1, {}, {query}, 1", quoted(source));
+        statements.push(from("contribution", BAD, &format!("ltr_explain({arguments})")));
+        statements.push(from("contribution", BAD, &format!("ltr_explain_rank({arguments}, 2)")));
+    }
+    statements.push(from("loss", INFINITE, "ltr_importance(?1, 'judged', '{\"threads\": 1}')"));
     statements.push(from("weight", BAD, "ltr_weights(?1)"));
     // The rounds of a perceptron have a surrogate loss, the others a gap.
     statements.push(from("max(abs(objective), abs(coalesce(gap, surrogate)))", BAD, "ltr_training_log(?1)"));

@@ -8,15 +8,20 @@
 mod game;
 mod shapley;
 
+#[cfg(test)]
+mod tests;
+
 pub use shapley::Sampling;
+
+use std::sync::Arc;
 
 use super::point::check_finite;
 use super::score::ScoringJob;
 use crate::control::{Control, Ticks};
-use crate::data::{Id, Matrix};
+use crate::data::{Dataset, Id, Matrix};
 use crate::error::{Error, Result};
 use crate::memory::matrix_bytes;
-use crate::model::{Factored, Model, User};
+use crate::model::{Factored, Model, Ranker, User};
 use crate::parallel;
 use crate::space::{Function, Scorer};
 use game::Parts;
@@ -36,11 +41,19 @@ pub struct Contribution {
 pub struct Explanation {
     /// The score of the base. Base and contributions add up to the score.
     pub base: f64,
-    /// One per feature.
+    /// One per feature; for a model without features that of the bias, then that of the factors.
     pub contributions: Vec<Contribution>,
 }
 
 impl Explanation {
+    /// Names of the contributions.
+    pub fn names(model: &Model) -> Vec<String> {
+        match &model.ranker {
+            Ranker::Factored(_) => vec!["(bias)".to_owned(), "(factors)".to_owned()],
+            _ => model.card.features.clone(),
+        }
+    }
+
     /// Operations of about a nanosecond that an explanation among this many documents takes.
     pub fn operations(model: &Model, documents: usize) -> usize {
         let is_linear = model.scorer().is_ok_and(Scorer::is_linear);
@@ -50,7 +63,7 @@ impl Explanation {
 }
 
 /// The mean of each feature over the documents of a query.
-pub fn feature_means(query: &Matrix) -> Vec<f64> {
+fn feature_means(query: &Matrix) -> Vec<f64> {
     let (n, mut ticks) = (query.rows(), Ticks::default());
     let mut mean = |column: usize| {
         ticks.add(4 * n);
@@ -122,11 +135,33 @@ fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contr
     )))
 }
 
-/// Names of the contributions to the score of an item by factors.
-pub const FACTOR_PARTS: [&str; 2] = ["(bias)", "(factors)"];
+/// Explains the score of a document of a query. The base is another document, or the means of the query.
+///
+/// `data`: the documents of the query. `functions`: its function; none for a model without features.
+///
+/// # Errors
+/// Those of [`explain`].
+pub fn explain_document(
+    model: &Model,
+    functions: &[Arc<Function>],
+    data: &Dataset,
+    (row, base): (usize, Option<usize>),
+    sampling: Sampling,
+    control: &Control,
+) -> Result<Explanation> {
+    let query = &data.features;
+    if let Ranker::Factored(factored) = &model.ranker {
+        let items = base.map_or(&data.doc_ids[..], |base| &data.doc_ids[base..=base]);
+        return Ok(explain_factors(factored, &data.query_ids[0], &data.doc_ids[row], items));
+    }
+    let function =
+        functions.first().ok_or_else(|| Error::Internal("a query without a function".to_owned()))?;
+    let base = base.map_or_else(|| feature_means(query), |base| query.row_f64(base));
+    explain(model, function, (query, row), &base, sampling, control)
+}
 
 /// Explains the score of an item for a user, by biases and factors. The base is the mean score of some items.
-pub fn explain_factors(factored: &Factored, user: &Id, item: &Id, base: &[Id]) -> Explanation {
+fn explain_factors(factored: &Factored, user: &Id, item: &Id, base: &[Id]) -> Explanation {
     let user = factored.user(user);
     let nobody = User { factors: vec![0.0; factored.factors.rank], rated: Vec::new() };
     let parts = |id: &Id| {

@@ -158,7 +158,7 @@ pub(super) fn query_metrics(options: &Params) -> Result<Vec<Metric>> {
     match metrics.iter().find(|metric| metric.def().weight.is_some()) {
         None => Ok(metrics),
         Some(pooled) => Err(Error::Unsupported(format!(
-            "metric '{}': it is no mean over queries, so that queries are no pairs; compare by 'mre'",
+            "metric '{}': it is no mean over queries; use 'mre'",
             pooled.name()
         ))),
     }

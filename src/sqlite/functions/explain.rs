@@ -13,12 +13,9 @@ use super::inspect::{MODEL, function_of, open_model, optional_query};
 use super::ranking_call::RankingCall;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result, shorten};
-use crate::evaluate::{
-    Contribution, Explanation, FACTOR_PARTS, Sampling, explain, explain_factors, feature_means, selected_rows,
-};
-use crate::model::Ranker;
+use crate::evaluate::{Contribution, Explanation, Sampling, explain, explain_document, selected_rows};
 use crate::options::{self, Use};
-use crate::space::Function;
+use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
@@ -159,41 +156,24 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
         document.row(request, parameter)
     });
     let explained: Vec<usize> = explained.collect::<Result<_>>()?;
-    // 3. Contributions, relative to the second document or to the mean.
-    let (row, base) = (explained[0], explained.get(1).copied());
+    // 3. Contributions, relative to the second document or to the means.
     call.state.set_warnings(scored.warnings);
-    if let Ranker::Factored(factored) = &model.ranker {
-        let items = base.map_or(&data.doc_ids[..], |base| &data.doc_ids[base..=base]);
-        let found = explain_factors(factored, &data.query_ids[0], &data.doc_ids[row], items);
-        let names = FACTOR_PARTS.map(str::to_owned).to_vec();
-        return Ok(Explained { names, values: vec![Vec::new(); explained.len()], found });
-    }
-    let function = scored.functions.first();
-    let function = function.ok_or_else(|| Error::Internal("a query without a function".to_owned()))?;
-    let found = contributions(call, request, function, &data, (row, base))?;
+    let rows = (explained[0], explained.get(1).copied());
+    let sampling = sampling(&request.options);
+    let operations = Explanation::operations(model, data.n_docs());
+    let found = request.limits.run_sized(call.connection, operations, |control| {
+        explain_document(model, &scored.functions, &data, rows, sampling, control)
+    })?;
     let values = explained.iter().map(|row| data.features.row_f64(*row)).collect();
-    Ok(Explained { names: model.card.features.clone(), values, found })
+    Ok(Explained { names: Explanation::names(model), values, found })
 }
 
-fn contributions(
-    call: &Call<'_>,
-    request: &RankingCall,
-    function: &Function,
-    data: &Dataset,
-    (row, base): (usize, Option<usize>),
-) -> Result<Explanation> {
-    let query = &data.features;
+fn sampling(options: &Params) -> Sampling {
     let default = Sampling::default();
-    let sampling = Sampling {
-        pairs: request.options.count("samples").unwrap_or(default.pairs),
-        seed: request.options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
-    };
-    let base = base.map_or_else(|| feature_means(query), |base| query.row_f64(base));
-    let model = &request.handle.model;
-    let operations = Explanation::operations(model, data.n_docs());
-    request.limits.run_sized(call.connection, operations, |control| {
-        explain(model, function, (query, row), &base, sampling, control)
-    })
+    Sampling {
+        pairs: options.count("samples").unwrap_or(default.pairs),
+        seed: options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
+    }
 }
 
 /// Refuses rows of no query, or of several.

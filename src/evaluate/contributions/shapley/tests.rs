@@ -65,7 +65,7 @@ fn sampled_values_are_within_their_stated_errors() {
             count += 1.0;
         }
     }
-    let spread: f64 = (squares / count as f64).sqrt();
+    let spread: f64 = (squares / count).sqrt();
     assert!((0.85..1.15).contains(&spread), "errors are {spread} standard errors");
 }
 

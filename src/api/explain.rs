@@ -1,0 +1,197 @@
+//! Explanations in Rust: contributions of features to scores, and their importance.
+
+use super::dataset::Dataset;
+use super::model::{Model, RankOptions, run};
+use crate::data::{Matrix, QueryValue, shaped};
+use crate::error::{Error, Result};
+use crate::evaluate::{self, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain_document};
+use crate::metric::{Metric, Undefined};
+
+/// What a feature adds to a score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contribution {
+    /// Name of the feature; `"(base)"` for the score of the base.
+    pub feature: String,
+    /// Its value before scaling; `None` for the base.
+    pub value: Option<f64>,
+    /// What it adds. The contributions, with that of the base, add up to the score.
+    pub contribution: f64,
+    /// Standard error of `contribution`; 0 if it is exact.
+    pub standard_error: f64,
+}
+
+/// How much a metric loses without the information of a feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Importance {
+    /// Name of the feature.
+    pub feature: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Number of queries for which the metric is defined.
+    pub queries: usize,
+    /// The mean over these queries of the metric minus the metric with the feature permuted; `None` without queries.
+    pub loss: Option<f64>,
+    /// The 95 % confidence interval of `loss`; `None` for fewer than 2 queries.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Model {
+    /// Why one document has its score: the score of the means of the training (`"(base)"`), then the contribution of each
+    /// feature. They add up to the score. Contributions are exact if the model is linear or has at most 12 features; otherwise
+    /// they are Shapley values of random orders of the features.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("kernel", "gaussian").option("lambda", 0.1).fit(&data)?;
+    /// let explained = model.explain(&[0.5, 1.0], None)?;
+    /// assert_eq!(explained.iter().map(|part| &part.feature[..]).collect::<Vec<_>>(), ["(base)", "1", "2"]);
+    /// let sum: f64 = explained.iter().map(|part| part.contribution).sum();
+    /// assert!((sum - model.score(&[0.5, 1.0], None)?).abs() < 1e-9);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`score`](Self::score).
+    pub fn explain(
+        &self,
+        features: &[f64],
+        query_features: Option<&[QueryValue]>,
+    ) -> Result<Vec<Contribution>> {
+        let function = self.function(query_features)?;
+        self.inner().check_width(features.len())?;
+        self.inner().check_pointwise()?;
+        let document = Matrix::F64(shaped(1, features.len(), features.to_vec()));
+        let (base, sampling) = (&self.inner().card.means[..], Sampling::default());
+        let found = run(&RankOptions::default(), |control| {
+            evaluate::explain(self.inner(), &function, (&document, 0), base, sampling, control)
+        })?;
+        Ok(self.contributions(features, &found))
+    }
+
+    /// Why a document of a data set has its score, for every model. `row`: its row in the data set. `"(base)"` is the score of
+    /// the means of its query. Models without features have the contributions `"(bias)"` and `"(factors)"`.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("form", "ranking").option("lambda", 0.1).fit(&data)?;
+    /// let sum: f64 = model.explain_row(&data, 1)?.iter().map(|part| part.contribution).sum();
+    /// assert!((sum - model.rank(&data)?[0].score).abs() < 1e-9);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A row that does not exist; those of [`rank`](Self::rank).
+    pub fn explain_row(&self, data: &Dataset, row: usize) -> Result<Vec<Contribution>> {
+        self.explain_in(data, row, None)
+    }
+
+    /// Why one document of a query stands above another. `"(base)"` is the score of the second document. The other
+    /// contributions add up to the difference of the two scores.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 2.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let explained = model.explain_rank(&data, 1, 0)?;
+    /// assert!(explained[1].contribution > 0.0 && explained[2].contribution == 0.0);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Rows of two queries; those of [`explain_row`](Self::explain_row).
+    pub fn explain_rank(&self, data: &Dataset, row_a: usize, row_b: usize) -> Result<Vec<Contribution>> {
+        self.explain_in(data, row_a, Some(row_b))
+    }
+
+    /// How much each metric loses if the values of a feature are permuted among the documents of each query: rows by feature,
+    /// then by metric. The loss of a query is the mean of 10 random permutations.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 2.0]], [1, 1], &[0.0, 1.0])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let found = model.importance(&data, &["ndcg@10"])?;
+    /// assert!(found[0].loss > Some(0.0) && found[1].loss == Some(0.0));
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A model without features; those of [`evaluate`](Self::evaluate).
+    pub fn importance(&self, data: &Dataset, metrics: &[&str]) -> Result<Vec<Importance>> {
+        let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
+        let options = RankOptions::default();
+        self.inner().scorer()?;
+        let (data, _) = data.ordered(self.needs(self.constraint(&options)?, true))?;
+        let functions = self.scored(&data, &options)?.functions;
+        let test = PairedTest { kind: TestKind::T, ..PairedTest::default() };
+        let spec = ImportanceSpec { metrics: &metrics, undefined: Undefined::Skip, seed: test.seed, test };
+        let measure = |control: &_| evaluate::importance(self.inner(), &functions, &data, &spec, control);
+        let found = run(&options, measure)?;
+        let features = self.inner().card.features.iter().zip(found);
+        let rows = features.flat_map(|(feature, found)| {
+            let row = |(metric, found): (&Metric, evaluate::Comparison)| Importance {
+                feature: feature.clone(),
+                metric: metric.name(),
+                queries: found.n,
+                loss: found.difference,
+                interval: found.interval,
+            };
+            metrics.iter().zip(found).map(row).collect::<Vec<_>>()
+        });
+        Ok(rows.collect())
+    }
+
+    fn explain_in(&self, data: &Dataset, row: usize, base: Option<usize>) -> Result<Vec<Contribution>> {
+        let options = RankOptions::default();
+        // 1. The documents of the query.
+        let query = data.query_of(row)?;
+        let needs = self.needs(self.constraint(&options)?, false);
+        let (documents, read_report) = data.ordered(super::dataset::Needs { query: Some(query), ..needs })?;
+        let rows: Vec<usize> = data.rows_of(Some(query)).collect();
+        let position = |row: usize| read_report.rows.iter().position(|number| rows[*number] == row);
+        let found = (position(row), base.map(position));
+        let (Some(document), None | Some(Some(_))) = found else {
+            let problem = format!("rows {row} and {}", base.unwrap_or(row));
+            return Err(Error::value(
+                "rows",
+                problem,
+                format!("rows of one query; row {row} has query {query}"),
+            ));
+        };
+        // 2. Contributions.
+        let functions = self.scored(&documents, &options)?.functions;
+        let found = run(&options, |control| {
+            let pair = (document, found.1.flatten());
+            explain_document(self.inner(), &functions, &documents, pair, Sampling::default(), control)
+        })?;
+        Ok(self.contributions(&documents.features.row_f64(document), &found))
+    }
+
+    /// The rows of an explanation. `values`: those of the features; empty without features.
+    fn contributions(&self, values: &[f64], found: &Explanation) -> Vec<Contribution> {
+        let base = Contribution {
+            feature: "(base)".to_owned(),
+            value: None,
+            contribution: found.base,
+            standard_error: 0.0,
+        };
+        let part = |(index, feature): (usize, String)| Contribution {
+            feature,
+            value: values.get(index).copied(),
+            contribution: found.contributions[index].value,
+            standard_error: found.contributions[index].standard_error,
+        };
+        let names = Explanation::names(self.inner()).into_iter().enumerate();
+        std::iter::once(base).chain(names.map(part)).collect()
+    }
+}
