@@ -214,11 +214,82 @@ fn real_data(connection: &Connection) {
     }
 }
 
+/// Milliseconds that a statement takes for query `round % 100`; every value is read.
+fn milliseconds(statement: &mut rusqlite::Statement<'_>, round: usize) -> f64 {
+    let columns = statement.column_count();
+    let taken = seconds(|| {
+        let mut rows = statement.query([round as i64 % 100]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            for column in 0..columns {
+                std::hint::black_box(row.get_ref(column).unwrap());
+            }
+        }
+    });
+    1e3 * taken
+}
+
+/// The value below which so many percent of the values are.
+fn percentile(values: &mut [f64], percent: usize) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() * percent / 100]
+}
+
+/// 100 candidates with 5 features and a linear model, beside a SELECT of the same rows. The statements alternate.
+fn small_rankings(connection: &Connection) {
+    const ROUNDS: usize = 2000;
+    connection
+        .execute_batch(
+            "CREATE TABLE candidates(query_id, doc_id, relevance, x1, x2, x3, x4, x5, PRIMARY KEY (query_id, doc_id));
+             WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+             INSERT INTO candidates SELECT i / 100, i % 100, i * 31 % 4, i * 31 % 4 + i * 17 % 101 / 50.0,
+               i * 13 % 103 / 103.0, i * 7 % 107 / 107.0, i * 5 % 109 / 109.0, i * 3 % 113 / 113.0 FROM n;
+             SELECT ltr_train('rank_svm', 'candidates', '{\"name\": \"small\", \"lambda\": 0.1}');",
+        )
+        .unwrap();
+    let calls = [
+        ("SELECT of the rows", "SELECT * FROM candidates WHERE query_id = ?1"),
+        (
+            "ltr_rank, table",
+            "SELECT doc_id, score FROM ltr_rank('small', 'candidates') WHERE query_id = ?1 ORDER BY rank",
+        ),
+        (
+            "ltr_rank, SELECT",
+            "SELECT doc_id, score FROM ltr_rank('small', 'SELECT * FROM candidates WHERE query_id = ?1', NULL, ?1) ORDER BY rank",
+        ),
+        (
+            "ltr_score and ORDER BY",
+            "SELECT doc_id, ltr_score('small', ltr_vec(x1, x2, x3, x4, x5)) AS score FROM candidates WHERE query_id = ?1 ORDER BY 2 DESC",
+        ),
+    ];
+    let mut statements = calls.map(|(_, sql)| connection.prepare(sql).unwrap());
+    let mut times = calls.map(|_| Vec::with_capacity(ROUNDS));
+    for round in 0..ROUNDS {
+        for (statement, times) in statements.iter_mut().zip(&mut times) {
+            times.push(milliseconds(statement, round));
+        }
+    }
+    let [median, high] = [50, 95].map(|percent| times.each_mut().map(|times| percentile(times, percent)));
+    for (index, (what, _)) in calls.iter().enumerate() {
+        println!(
+            "100 candidates, 5 features, {what}: median {:.3} ms (x {:.2}), 95th percentile {:.3} ms (x {:.2})",
+            median[index],
+            median[index] / median[0],
+            high[index],
+            high[index] / high[0]
+        );
+    }
+}
+
 fn main() {
     // `cargo test --benches` and `cargo bench -- --test` only ask whether this builds and starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
+    small_rankings(&{
+        let connection = Connection::open_in_memory().unwrap();
+        sqlite_ltr::register(&connection).unwrap();
+        connection
+    });
     let connection = database();
     real_data(&connection);
     new_queries(&connection);

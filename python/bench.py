@@ -2,7 +2,7 @@
 """Measure the installed package: python -P python/bench.py [--wheel FILE].
 
 Prints the table "Python package" of docs/benchmarks.md. Each time is the median of 31 fresh processes, except those of
-data frames (median of 5 calls). Needs pandas for the data frames.
+an open connection (3000 calls) and of data frames (median of 5 calls). Needs pandas for the data frames.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import sqlite_ltr
 
 PROCESSES = 31
+ROUNDS = 3000
 # A fresh process: import and load, then the first statement of a new connection. Prints milliseconds. The last figure
 # is the processor time of import and load, which other processes of the machine hardly change.
 FRESH = """\
@@ -97,6 +98,39 @@ def measure_processes() -> None:
     print(f"| the same plain SELECT again | {plain[3]:.2f} ms |")
 
 
+def measure_serving() -> None:
+    """Measure small rankings of an open connection beside a SELECT of the same rows; the statements alternate."""
+    import sqlite3
+
+    rows = "SELECT * FROM candidates WHERE query_id = ?"
+    calls = {
+        "a SELECT of the 100 rows": rows,
+        "`ltr_rank` of a table": (
+            "SELECT doc_id, score FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank"
+        ),
+        "`ltr_rank` of a SELECT": f"SELECT doc_id, score FROM ltr_rank('rank_svm', '{rows}', NULL, ?) ORDER BY rank",
+        "`ltr_score` and ORDER BY": (
+            "SELECT doc_id, ltr_score('rank_svm', ltr_vec(x1, x2, x3, x4, x5)) AS score FROM candidates"
+            " WHERE query_id = ? ORDER BY score DESC"
+        ),
+    }
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "bench.db"
+        make_database(database)
+        connection = sqlite3.connect(database)
+        sqlite_ltr.load(connection)
+        for call in range(ROUNDS):
+            for name, statement in calls.items():
+                start = time.perf_counter()
+                connection.execute(statement, (call % 100,)).fetchall()
+                times[name].append(1000 * (time.perf_counter() - start))
+        connection.close()
+    for name, values in times.items():
+        median, high = statistics.median(values), statistics.quantiles(values, n=20)[-1]
+        print(f"| {name}, median and 95th percentile | {median:.3f} ms, {high:.3f} ms |")
+
+
 def measure_frames() -> None:
     """Measure a data frame of pandas beside the same rows in a table."""
     import numpy as np
@@ -136,6 +170,7 @@ def main() -> None:
         print(f"| wheel | {wheel.stat().st_size / 1e6:.2f} MB |")
     print(f"| library | {Path(sqlite_ltr.loadable_path()).stat().st_size / 1e6:.2f} MB |")
     measure_processes()
+    measure_serving()
     measure_frames()
 
 

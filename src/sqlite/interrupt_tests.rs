@@ -155,6 +155,7 @@ fn every_other_function_stops_at_every_check() {
         "SELECT ltr_paired_test(y, s, '{\"samples\": 100}') FROM long",
         "SELECT ltr_paired_test(y, s, '{\"test\": \"bootstrap\", \"samples\": 100}') FROM long",
         "SELECT * FROM ltr_recommend('cofi', 1, '{\"ratings\": \"SELECT item, rating FROM r WHERE user = 0\"}')",
+        "SELECT * FROM ltr_recommend('cofi', '[0, 1, 2]', '{\"candidates\": \"SELECT item FROM r\"}')",
     ] {
         assert!(assert_interruptible(&connection, sql) > 0, "{sql}");
     }

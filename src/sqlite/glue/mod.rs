@@ -6,6 +6,7 @@ mod entry;
 pub mod function;
 pub mod guard;
 pub mod probe;
+mod progress;
 pub mod run_limits;
 pub mod state;
 pub mod statements;

@@ -1,6 +1,5 @@
 //! Threads, time limit and progress of one SQL call, on top of `run::on_pool` (rule 13.5).
 
-use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -8,6 +7,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::probe::{Database, Probe, at_intervals};
+use super::progress::{self, Progress};
 use crate::control::{Control, stoppable};
 use crate::error::{Error, Result};
 use crate::evaluate::Fit;
@@ -56,7 +56,7 @@ impl RunLimits {
             threads: options.count("threads"),
             started: Instant::now(),
             time_limit: options.number("time_limit"),
-            progress: options.flag("progress") && std::io::stderr().is_terminal(),
+            progress: options.flag("progress") && progress::is_visible(),
             memory: Memory::limited(options.get("max_memory").and_then(Value::as_u64)),
         }
     }
@@ -114,8 +114,9 @@ impl RunLimits {
         let bytes = if threads > cores() { threads as u64 * BYTES_OF_THREAD } else { 0 };
         let what = format_args!("{threads} threads");
         let _threads = self.memory.reserve(bytes, what, "use fewer threads")?;
+        let mut progress = self.progress.then(Progress::start);
         let poll = |control: &Control| {
-            self.show(control);
+            progress.iter_mut().for_each(|progress| progress.show(control));
             self.check(&probe)
         };
         let control = Control::with_memory(self.memory.clone());
@@ -164,15 +165,5 @@ impl RunLimits {
     fn check(&self, probe: &Probe) -> Result<()> {
         self.check_time()?;
         probe.check()
-    }
-
-    fn show(&self, control: &Control) {
-        if self.progress {
-            let (done, total) = control.progress();
-            let mut terminal = std::io::stderr().lock();
-            // A closed terminal must not stop the work.
-            drop(write!(terminal, "\r{done} of {total} fits, {:.1} s ", self.seconds()));
-            drop(terminal.flush());
-        }
     }
 }
