@@ -40,13 +40,11 @@ fn library() -> &'static Path {
             return std::fs::canonicalize(&path)
                 .unwrap_or_else(|error| panic!("LTR_LIBRARY={}: {error}", path.display()));
         }
-        // The arguments of the alias `cargo ext`.
-        let arguments = "rustc --release --lib --crate-type cdylib --features loadable --locked --quiet";
+        let arguments = "--locked --quiet ext";
         let status = Command::new(env!("CARGO"))
             .current_dir(root())
             .args(arguments.split(' '))
-            .arg("--target-dir")
-            .arg(target())
+            .env("CARGO_TARGET_DIR", target())
             .status()
             .expect("cargo");
         assert!(status.success(), "cargo {arguments}");
