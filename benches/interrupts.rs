@@ -105,6 +105,11 @@ const CALLS: &[(&str, &str)] = &[
         "SELECT count(*) FROM ltr_rank('local', 'SELECT query_id + 100000 AS query_id, doc_id, a + query_id % 7 AS a, b, c, d FROM many')",
     ),
     ("ltr_evaluate", "SELECT count(*) FROM ltr_evaluate('linear', 'grades')"),
+    ("ltr_compare", "SELECT count(*) FROM ltr_compare('linear', 'local', 'many', '{\"samples\": 1000000}')"),
+    (
+        "ltr_paired_test",
+        "SELECT ltr_paired_test(a, b, '{\"test\": \"bootstrap\", \"samples\": 1000000}') FROM many",
+    ),
     ("ltr_update", "SELECT ltr_update('online', 'many')"),
     (
         "ltr_recommend",

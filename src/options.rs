@@ -176,6 +176,22 @@ const ALL_WITH_MODELS: &[Use] = &[
     Use::Monitor,
     Use::Recommend,
 ];
+/// All that keep `max_memory`: the same, and `ltr_paired_test`.
+const RESERVES: &[Use] = &[
+    Use::Train,
+    Use::Fit,
+    Use::CrossValidate,
+    Use::Update,
+    Use::Import,
+    Use::Rank,
+    Use::Evaluate,
+    Use::Compare,
+    Use::Explain,
+    Use::Importance,
+    Use::Monitor,
+    Use::Recommend,
+    Use::PairedTest,
+];
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
 const MEASURES_OF_MODELS: &[Use] =
     &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
@@ -262,7 +278,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance], "probability that the interval covers the true difference"),
     def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
-    def("max_memory", Rule::Bytes, "null", LIMITED, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
+    def("max_memory", Rule::Bytes, "null", RESERVES, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", LIMITED, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
     def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print to standard error how many fits are done and, if all take longer than 10 s, how long the rest will take; only if that is a terminal"),

@@ -12,6 +12,7 @@ mod student;
 pub use holm::holm;
 pub use student::{t_quantile, two_sided_t};
 
+use crate::memory::bytes_of;
 use crate::param::named;
 
 /// Sums that differ by less than this part of the sum of absolute values are equal. Rounding makes such differences.
@@ -72,6 +73,11 @@ pub struct Comparison {
 type Outcome = (Option<(f64, f64)>, Option<f64>);
 
 impl PairedTest {
+    /// Bytes that a comparison of `n` pairs takes, with both series.
+    pub fn bytes(&self, n: usize) -> u64 {
+        bytes_of::<[f64; 4]>(n) + bytes_of::<[f64; 6]>(self.samples)
+    }
+
     /// Compares values that belong together by position. Values are at most [`LARGEST_VALUE`](crate::metric::LARGEST_VALUE) in size.
     ///
     /// # Panics

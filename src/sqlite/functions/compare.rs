@@ -15,7 +15,6 @@ use super::ranking_call::RankingCall;
 use crate::data::Id;
 use crate::error::{Error, Result};
 use crate::evaluate::{Comparison, Evaluation, PairedTest, holm};
-use crate::memory::bytes_of;
 use crate::metric::{Metric, Undefined};
 use crate::options::{self, Use};
 use crate::parallel;
@@ -25,7 +24,8 @@ use crate::sqlite::glue::value::{Output, describe, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 
 /// The definition of `ltr_compare`.
-pub const COMPARE: TableFunction = TableFunction::new("ltr_compare", COLUMNS, PARAMETERS, compare);
+pub const COMPARE: TableFunction =
+    TableFunction { forms: Some(USAGE), ..TableFunction::new("ltr_compare", COLUMNS, PARAMETERS, compare) };
 
 const COLUMNS: &[&str] = &[
     "name_a",
@@ -168,10 +168,10 @@ fn tests(call: &Call<'_>, request: &Request, evaluations: &[Evaluation]) -> Resu
     let (pairs, metrics) = (pairs(evaluations.len()), request.metrics.len());
     let (count, n) = (pairs.len() * metrics, evaluations.first().map_or(0, |first| first.values.len()));
     request.limits.run(call.connection, |control| {
-        let bytes = bytes_of::<[f64; 4]>(n) + bytes_of::<[f64; 6]>(request.test.samples);
         let at_once = parallel::threads().min(count) as u64;
         let what = format_args!("testing {n} queries");
-        let _memory = control.reserve(bytes.saturating_mul(at_once), what, "lower 'samples'")?;
+        let _memory =
+            control.reserve(request.test.bytes(n).saturating_mul(at_once), what, "lower 'samples'")?;
         parallel::try_map(count, |number| {
             control.check()?;
             let ((a, b), metric) = (pairs[number / metrics], number % metrics);

@@ -13,11 +13,13 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::evaluate::{Comparison, PairedTest};
+use crate::memory::Reservation;
 use crate::metric::{LARGEST_VALUE, Undefined};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
+use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::usage;
 use crate::sqlite::glue::value::{describe, number_of, optional_text};
 use crate::sqlite::glue::vtab::Parameter;
@@ -25,6 +27,9 @@ use crate::sqlite::glue::vtab::Parameter;
 const NAME: &str = "ltr_paired_test";
 const PARAMETERS: &[Parameter] =
     &[Parameter::required("value_a"), Parameter::required("value_b"), Parameter::optional("options")];
+
+/// Rows for which memory is reserved at first.
+const FIRST_ROWS: usize = 64;
 
 /// Registers the aggregate.
 ///
@@ -65,6 +70,8 @@ struct Rows {
     b: Vec<f64>,
     entered: usize,
     database: Database,
+    /// Of the values and the test.
+    memory: Reservation,
 }
 
 impl Rows {
@@ -81,6 +88,7 @@ impl Rows {
             b: Vec::new(),
             entered: 0,
             database: Database::of(context),
+            memory: RunLimits::new(&params).memory().nothing(),
         })
     }
 
@@ -95,9 +103,24 @@ impl Rows {
         let value = |index: usize| number(context.get_raw(index), PARAMETERS[index].name, row);
         let values = (self.undefined.resolve(value(0)?), self.undefined.resolve(value(1)?));
         if let (Some(a), Some(b)) = values {
+            self.reserve()?;
             self.a.push(a);
             self.b.push(b);
         }
+        Ok(())
+    }
+
+    /// Memory for one more row.
+    fn reserve(&mut self) -> Result<()> {
+        let rows = self.a.len();
+        if rows < self.a.capacity() {
+            return Ok(());
+        }
+        let capacity = FIRST_ROWS.max(2 * rows);
+        let what = format_args!("testing {} rows", rows + 1);
+        self.memory.resize(self.test.bytes(capacity), what, "lower 'samples' or use fewer rows")?;
+        self.a.reserve_exact(capacity - rows);
+        self.b.reserve_exact(capacity - rows);
         Ok(())
     }
 
