@@ -27,9 +27,7 @@ pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
 /// # Errors
 /// The first error in the order of the items. `work` is called for the others all the same.
 pub fn try_each_of<T: Send>(items: Vec<T>, work: impl Fn(usize, T) -> Result<()> + Sync) -> Result<()> {
-    let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
-    let take = |index: usize| items[index].lock().unwrap_or_else(PoisonError::into_inner).take();
-    try_map(items.len(), |index| take(index).map_or(Ok(()), |item| work(index, item))).map(drop)
+    map_of(items, work).into_iter().collect()
 }
 
 /// The results of `work` for 0, 1, ..., count - 1, in this order.
@@ -41,6 +39,18 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     });
     // A panic of `work` has already left this function, so that no slot is empty.
     slots.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+/// The results of `work` for the number of each item and the item, in the order of the items.
+pub fn map_of<T: Send, R: Send>(items: Vec<T>, work: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
+    let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+    let take = |index: usize| items[index].lock().unwrap_or_else(PoisonError::into_inner).take();
+    map(items.len(), |index| take(index).map(|item| work(index, item))).into_iter().flatten().collect()
+}
+
+/// Calls `work` with the number of each item and the item, in any order.
+pub fn each_of<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
+    map_of(items, work);
 }
 
 /// The results of `work` for 0, 1, ..., count - 1, in this order.

@@ -28,6 +28,18 @@ pub fn on_pool<T: Send>(
     mut poll: impl FnMut(&Control) -> Result<()>,
     work: impl FnOnce(&Control) -> Result<T> + Send,
 ) -> Result<T> {
+    let (mut work, mut outcome) = (Some(work), None);
+    wait_for(threads, control, &mut poll, &mut || outcome = work.take().map(|work| work(control)))?;
+    outcome.unwrap_or_else(|| Err(Error::Internal("the work ended without a result".to_owned())))
+}
+
+/// Runs `work` as [`on_pool`] does. Compiled once for all results.
+fn wait_for(
+    threads: usize,
+    control: &Control,
+    poll: &mut dyn FnMut(&Control) -> Result<()>,
+    work: &mut (dyn FnMut() + Send),
+) -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .start_handler({
@@ -40,7 +52,7 @@ pub fn on_pool<T: Send>(
         let (sender, receiver) = channel();
         std::thread::Builder::new()
             .spawn_scoped(scope, move || {
-                let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(control))));
+                let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(work)));
                 // The receiver waits for this message, so sending cannot fail.
                 drop(sender.send(outcome));
             })
@@ -48,7 +60,7 @@ pub fn on_pool<T: Send>(
         let mut stopped = None;
         loop {
             match receiver.recv_timeout(POLL_INTERVAL) {
-                Ok(Ok(outcome)) => return stopped.map_or(outcome, Err),
+                Ok(Ok(())) => return stopped.map_or(Ok(()), Err),
                 Ok(Err(payload)) => return Err(stopped.unwrap_or_else(|| unwound(payload))),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Error::Internal("the work ended without a result".to_owned()));

@@ -22,7 +22,7 @@ mod query_distance;
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::order::{compare, median};
+use crate::math::order::{keep_smallest, median};
 use crate::param::named;
 
 pub use query_distance::{ColumnDistance, Comparison, QueryDistance, Separation};
@@ -179,13 +179,7 @@ impl Smoothing {
         let neighbors = self.neighbors_for(target);
         let mut near: Vec<(usize, f64)> =
             distances.iter().enumerate().filter_map(|(index, d)| d.map(|d| (index, d))).collect();
-        let nearer = |a: &(usize, f64), b: &(usize, f64)| compare(a.1, b.1).then(a.0.cmp(&b.0));
-        // Of many queries few count: only these are put in order.
-        if neighbors < near.len() {
-            near.select_nth_unstable_by(neighbors, nearer);
-            near.truncate(neighbors);
-        }
-        near.sort_unstable_by(nearer);
+        keep_smallest(&mut near, neighbors);
         near
     }
 }

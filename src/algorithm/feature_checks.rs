@@ -166,8 +166,9 @@ fn spread_warning(data: &Dataset, control: &Control) -> Result<Option<String>> {
     };
     let mut deviations: Vec<(f64, usize)> = parallel::try_map(data.names.len(), deviation)?;
     deviations.retain(|(deviation, _)| *deviation > 0.0);
-    deviations.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (Some((low, narrow)), Some((high, wide))) = (deviations.first(), deviations.last()) else {
+    let by_size = |a: &&(f64, usize), b: &&(f64, usize)| a.0.total_cmp(&b.0);
+    let range = (deviations.iter().min_by(by_size), deviations.iter().max_by(by_size));
+    let (Some((low, narrow)), Some((high, wide))) = range else {
         return Ok(None);
     };
     Ok((high / low > LARGEST_SPREAD_RATIO).then(|| {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::short_report::significant;
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
+use crate::math::order::sort_ascending;
 use crate::metric::{Better, DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, Undefined};
 use crate::param::Params;
 
@@ -46,7 +47,8 @@ impl LambdaChoice {
         }
         let Some(list) = given.and_then(Value::as_array) else { return Self::Among(default()) };
         let mut candidates: Vec<f64> = list.iter().filter_map(Value::as_f64).collect();
-        candidates.sort_by(|a, b| b.total_cmp(a));
+        sort_ascending(&mut candidates);
+        candidates.reverse();
         candidates.dedup_by(|a, b| a.to_bits() == b.to_bits());
         Self::Among(candidates)
     }

@@ -4,8 +4,7 @@
 //! with at most so many documents per group, for every c that is nonincreasing and nonnegative.
 
 use super::def::RowGroup;
-use crate::control::Ticks;
-use crate::math::order::{COMPARISON, compare};
+use crate::math::assignment::best;
 
 /// The selected rows, best first, at most `max_per_value` of each group. Equal scores keep the order of the rows.
 ///
@@ -13,12 +12,8 @@ use crate::math::order::{COMPARISON, compare};
 /// If `scores` and `row_groups` differ in length.
 pub fn select_diverse(scores: &[f64], row_groups: &[RowGroup], max_per_value: usize) -> Vec<u32> {
     assert_eq!(scores.len(), row_groups.len(), "one row group for each score");
-    let mut order: Vec<u32> = (0..scores.len() as u32).collect();
-    let mut ticks = Ticks::default();
-    order.sort_by(|&x, &y| {
-        ticks.add(COMPARISON);
-        compare(scores[y as usize], scores[x as usize])
-    });
+    let mut order = Vec::new();
+    best(scores, scores.len(), &mut order);
     let groups = row_groups.iter().map(|row| row.group as usize + 1).max().unwrap_or(0);
     let mut taken = vec![0; groups];
     order.retain(|&row| {

@@ -321,8 +321,8 @@ impl TrainingBlocks {
     pub fn reserve_cache(&self, fits: usize, neighbors: usize, memory: &Memory) -> Result<Reservation> {
         let informative = (0..self.len()).filter(|query| self.is_informative(*query));
         let mut bytes: Vec<u64> = informative.map(|query| self.cached_bytes(query)).collect();
-        bytes.sort_unstable_by(|a, b| b.cmp(a));
-        let of_largest = |count: usize| bytes.iter().take(count).copied().fold(0, u64::saturating_add);
+        bytes.sort_unstable();
+        let of_largest = |count: usize| bytes.iter().rev().take(count).copied().fold(0, u64::saturating_add);
         let mut sum = of_largest(fits.saturating_mul(neighbors));
         if sum > CACHE_BYTES as u64 {
             let in_use = match self.origin {

@@ -7,6 +7,7 @@ use super::problem::FitSpec;
 use crate::control::{Control, Ticks};
 use crate::error::Result;
 use crate::loss::Loss;
+use crate::math::order::sort_indices;
 use crate::memory::{Memory, Reservation};
 use crate::parallel;
 use crate::smoothing::{QueryDistance, Separation, Smoothing, SmoothingKind, Target};
@@ -130,9 +131,9 @@ impl Neighborhood {
         } else {
             self.not_held_out().count() as f64
         };
-        let mut neighbors: Vec<Neighbor> =
-            neighbors.iter().copied().filter(|neighbor| blocks.is_informative(neighbor.query)).collect();
-        neighbors.sort_by_key(|neighbor| neighbor.query);
+        let informative = |index: &usize| blocks.is_informative(neighbors[*index].query);
+        let mut order: Vec<usize> = (0..neighbors.len()).filter(informative).collect();
+        sort_indices(&mut order, &|a, b| neighbors[a].query.cmp(&neighbors[b].query));
         let weighted = |neighbor: &Neighbor| {
             let query = neighbor.query;
             let weight = neighbor.weight * weights[query] * blocks.normalizer(query) / n;
@@ -143,7 +144,7 @@ impl Neighborhood {
             };
             Ok((block, weight))
         };
-        parallel::try_map(neighbors.len(), |number| weighted(&neighbors[number]))
+        parallel::try_map(order.len(), |number| weighted(&neighbors[order[number]]))
     }
 
     /// Reserves the bytes of the documents of these neighbors. Those of a smoothing with a cache are reserved once, by

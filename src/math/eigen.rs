@@ -10,18 +10,23 @@
 //! The columns of Q G are rows in memory, so a rotation combines two of them. The rotations of one QL step are applied
 //! together, a part of the columns at a time, on all threads. No sum depends on the number of threads.
 
-use rayon::prelude::*;
-
 use super::dense::dot;
 use super::simd::simd;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::order::sort_indices;
+use crate::parallel;
 
 /// QL steps for one eigenvalue; it takes two or three.
 const MOST_STEPS: usize = 60;
 /// Columns that a thread rotates at a time.
 const PART: usize = 128;
+
+/// Rows of a task.
+const TASK_ROWS: usize = 16;
+
+/// Up to this many numbers are read by the calling thread: starting tasks would take longer.
+const SERIAL_READS: usize = 1 << 15;
 
 /// Eigenpairs, largest eigenvalue first.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +107,7 @@ impl Tridiagonal {
             control.check()?;
             let Reflection { start, v, beta } = reflection;
             // Rows before `start` are still those of the identity, with zeros at these coordinates.
-            columns.par_chunks_exact_mut(n).skip(*start).for_each(|column| {
+            each_row(&mut columns[start * n..], n, n - start, &|_, column| {
                 let part = &mut column[*start..];
                 let factor = -beta * dot(part, v);
                 axpy(factor, v, part);
@@ -178,7 +183,7 @@ impl Tridiagonal {
                 part.push(piece);
             }
         }
-        parts.par_iter_mut().for_each(|part| {
+        parallel::each_of(parts, |_, mut part| {
             for &Rotation { i, c, s } in rotations {
                 let (upper, lower) = part.split_at_mut(i + 1);
                 rotate(c, s, upper[i], lower[0]);
@@ -222,15 +227,31 @@ fn reflection(x: &[f64], start: usize) -> (f64, Reflection) {
 
 /// A := H A H on the rows and columns from `start`.
 fn reflect_both(a: &mut [f64], n: usize, Reflection { start, v, beta }: &Reflection) {
-    let rows = || (*start..n).into_par_iter();
-    let mut w: Vec<f64> = rows().map(|i| beta * dot(&a[i * n + start..(i + 1) * n], v)).collect();
+    let mut w = vec![0.0; n - start];
+    each_row(&mut w, 1, n - start, &|i, w| {
+        w[0] = beta * dot(&a[(start + i) * n + start..(start + i + 1) * n], v)
+    });
     let half = 0.5 * beta * dot(&w, v);
     w.iter_mut().zip(v).for_each(|(w, v)| *w -= half * v);
-    a.par_chunks_exact_mut(n).skip(*start).zip(v.par_iter().zip(&w)).for_each(|(row, (v_i, w_i))| {
+    each_row(&mut a[start * n..], n, n - start, &|i, row| {
         let row = &mut row[*start..];
-        axpy(-v_i, &w, row);
-        axpy(-w_i, v, row);
+        axpy(-v[i], &w, row);
+        axpy(-w[i], v, row);
     });
+}
+
+/// Calls `work`, which reads so many numbers, with the number of each row and the row, in any order.
+fn each_row(rows: &mut [f64], width: usize, reads: usize, work: &(dyn Fn(usize, &mut [f64]) + Sync)) {
+    let each = |first: usize, rows: &mut [f64]| {
+        for (row, values) in (first..).zip(rows.chunks_exact_mut(width)) {
+            work(row, values);
+        }
+    };
+    if rows.len() / width * reads <= SERIAL_READS {
+        return each(0, rows);
+    }
+    let tasks = rows.chunks_mut(TASK_ROWS * width).collect();
+    parallel::each_of(tasks, |task, rows: &mut [f64]| each(task * TASK_ROWS, rows));
 }
 
 simd! {

@@ -9,13 +9,31 @@ pub const COMPARISON: usize = 8;
 
 /// Order of documents by decreasing score; equal scores keep their input order.
 pub fn descending(scores: &[f64]) -> Vec<usize> {
+    descending_then(scores, None)
+}
+
+/// Order of documents by decreasing score; equal scores are ordered by `tie`, or keep their input order.
+pub fn descending_then(scores: &[f64], tie: Option<&dyn Fn(usize, usize) -> Ordering>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     let mut ticks = Ticks::default();
     order.sort_by(|&a, &b| {
         ticks.add(COMPARISON);
-        compare(scores[b], scores[a])
+        match (compare(scores[b], scores[a]), tie) {
+            (Ordering::Equal, Some(tie)) => tie(a, b),
+            (ordering, _) => ordering,
+        }
     });
     order
+}
+
+/// Keeps the `count` pairs (index, value) with the smallest values, in ascending order; equal values by index.
+pub fn keep_smallest(pairs: &mut Vec<(usize, f64)>, count: usize) {
+    let before = |a: &(usize, f64), b: &(usize, f64)| compare(a.1, b.1).then(a.0.cmp(&b.0));
+    if count < pairs.len() {
+        pairs.select_nth_unstable_by(count, before);
+        pairs.truncate(count);
+    }
+    pairs.sort_unstable_by(before);
 }
 
 /// Sorts indices; equal ones keep their order. For orders that are formed seldom: the machine code of a sort takes 9 kB,

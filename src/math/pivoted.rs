@@ -19,13 +19,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::simd::simd;
 use super::tile::{TILE, Tile, tiles_for};
 use crate::control::Control;
 use crate::error::Result;
 use crate::memory::{FEWER_LANDMARKS, grown_bytes};
+use crate::parallel;
 
 /// Largest square of an entry of L, in largest diagonals.
 const LONGEST: f64 = 2.0;
@@ -182,7 +181,8 @@ impl<'a, G: Gram> Work<'a, G> {
         let squares: Result<Vec<f64>> = if self.chunks.len() <= TILES_PER_TASK {
             prepare(&mut self.chunks).map(|square| vec![square])
         } else {
-            self.chunks.par_chunks_mut(TILES_PER_TASK).map(prepare).collect()
+            let tasks = self.chunks.chunks_mut(TILES_PER_TASK).collect();
+            parallel::map_of(tasks, |_, chunks| prepare(chunks)).into_iter().collect()
         };
         // 2. It becomes part of L unless it is too long; its row is closed in any case.
         let longest = squares?.into_iter().fold(0.0, f64::max);

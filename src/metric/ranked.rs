@@ -4,12 +4,10 @@
 //! over the group do not depend on the input order. Under every other rule the order is total and each group is one
 //! document. A metric that has a closed form for a group therefore serves all four rules with one piece of code.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::options::Ties;
-use crate::control::Ticks;
-use crate::math::order::{COMPARISON, compare};
+use crate::math::order::{compare, descending, descending_then};
 
 /// Documents from the best score to the worst, in groups of equal rank.
 pub(super) struct Ranked {
@@ -22,17 +20,13 @@ pub(super) struct Ranked {
 impl Ranked {
     /// Ranks documents with grades `relevance` by `scores`.
     pub(super) fn new(relevance: &[f64], scores: &[f64], ties: Ties) -> Self {
-        let mut order: Vec<usize> = (0..scores.len()).collect();
-        let mut ticks = Ticks::default();
-        order.sort_by(|&a, &b| {
-            ticks.add(COMPARISON);
-            let inside = match ties {
-                Ties::Input => Ordering::Equal,
-                Ties::Worst => compare(relevance[a], relevance[b]),
-                Ties::Expected | Ties::Best => compare(relevance[b], relevance[a]),
-            };
-            compare(scores[b], scores[a]).then(inside)
-        });
+        let order = match ties {
+            Ties::Input => descending(scores),
+            Ties::Worst => descending_then(scores, Some(&|a, b| compare(relevance[a], relevance[b]))),
+            Ties::Expected | Ties::Best => {
+                descending_then(scores, Some(&|a, b| compare(relevance[b], relevance[a])))
+            }
+        };
         let ends = match ties {
             Ties::Expected => ends_of_runs(&order, |a, b| compare(scores[a], scores[b]).is_eq()),
             _ => (1..=order.len()).collect(),

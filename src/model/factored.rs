@@ -17,7 +17,7 @@ use crate::error::{Error, Result, require};
 use crate::loss::{Loss, Shape};
 use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::math::dense::dot;
-use crate::math::order::compare;
+use crate::math::order::keep_smallest;
 use crate::memory::{bytes_of, matrix_bytes};
 use crate::solve::{Factors, HalfStep, UserLoss, gather};
 
@@ -218,12 +218,11 @@ impl Factored {
                 "the score of item {item} is beyond the range of numbers; the ratings of the user are too large"
             )));
         }
-        let before = |a: &(usize, f64), b: &(usize, f64)| compare(b.1, a.1).then(a.0.cmp(&b.0));
-        if k < scored.len() {
-            scored.select_nth_unstable_by(k, before);
-            scored.truncate(k);
-        }
-        scored.sort_unstable_by(before);
+        // The largest scores are the smallest negative ones.
+        let negate = |scored: &mut [(usize, f64)]| scored.iter_mut().for_each(|(_, score)| *score = -*score);
+        negate(&mut scored);
+        keep_smallest(&mut scored, k);
+        negate(&mut scored);
         Ok(scored)
     }
 

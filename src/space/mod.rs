@@ -23,6 +23,7 @@ use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQu
 use crate::loss::PairWeights;
 use crate::math::bounds::are_bounded;
 use crate::math::dense::dot;
+use crate::math::order::sort_indices;
 use crate::math::tile::TILE;
 use crate::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
 use crate::param::named;
@@ -453,11 +454,11 @@ impl Space {
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
         let mut order: Vec<usize> = documents.range().collect();
-        let by_features = |a: &usize, b: &usize| {
+        let by_features = |a: usize, b: usize| {
             let values = |row: usize| (0..self.width).map(move |column| documents.features.at(row, column));
-            values(*a).partial_cmp(values(*b)).unwrap_or(Ordering::Equal)
+            values(a).partial_cmp(values(b)).unwrap_or(Ordering::Equal)
         };
-        order.sort_by(by_features);
+        sort_indices(&mut order, &by_features);
         let sorted = documents.features.select_rows(&order);
         let score = |weights: &[f64]| {
             let sorted_scores = match &self.map {

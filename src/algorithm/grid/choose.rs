@@ -9,6 +9,7 @@ use super::validation_rounds::Round;
 use crate::algorithm::LambdaSelection;
 use crate::algorithm::selection::{Curve, Searched};
 use crate::error::{Error, Result};
+use crate::math::order::descending;
 use crate::metric::Better;
 
 /// The largest value that the option `decoder_power` allows.
@@ -38,7 +39,8 @@ impl Chosen<'_> {
     fn with_powers(mut self, mut curve: Curve) -> Self {
         let power = self.power.as_ref().and_then(Value::as_f64);
         let (Some(power), Some(selection)) = (power, self.lambdas.selection.clone()) else { return self };
-        curve.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let powers: Vec<f64> = curve.iter().map(|(power, _)| *power).collect();
+        curve = descending(&powers).into_iter().map(|index| curve[index]).collect();
         let chosen = curve.iter().position(|(other, _)| power.total_cmp(other).is_eq());
         let searched = Searched {
             advice: Some("give more values with the option 'decoder_power' (above 0, at most 3)"),

@@ -26,7 +26,7 @@ use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss::list::Active;
-use crate::math::order::compare;
+use crate::math::order::descending;
 
 /// One term n v max(0, 1 - c g).
 #[derive(Debug, Clone, Copy)]
@@ -134,8 +134,9 @@ pub(super) fn report(
     let mut first = start.weights.clone();
     first.resize(average.len(), 0.0);
     let inner = perceptron.inner_products(&average, &first);
-    let mut terms = terms(perceptron, data, counted, &average, control)?;
-    terms.sort_by(|a, b| compare(b.lead, a.lead));
+    let terms = terms(perceptron, data, counted, &average, control)?;
+    let leads: Vec<f64> = terms.iter().map(|term| term.lead).collect();
+    let terms: Vec<Term> = descending(&leads).into_iter().map(|index| terms[index]).collect();
     // 2. The bounds at the best scale of the comparator.
     let eta = rules.learning_rate;
     let size = 4.0
@@ -273,7 +274,7 @@ mod tests {
             let mut terms: Vec<Term> = (0..=round % 7)
                 .map(|_| Term { weight: random.symmetric().abs(), lead: 0.3 + random.symmetric() })
                 .collect();
-            terms.sort_by(|a, b| compare(b.lead, a.lead));
+            terms.sort_by(|a, b| b.lead.total_cmp(&a.lead));
             // Every other parabola starts at w_1 = 0.
             let (u, first) =
                 ([random.symmetric(), random.symmetric()], [random.symmetric(), random.symmetric()]);

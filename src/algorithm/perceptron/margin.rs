@@ -6,8 +6,6 @@
 //! of the least difference is 2 lambda / gamma^2 <= 1. The margin of a known separator is at most gamma, so it gives such a
 //! lambda.
 
-use rayon::prelude::*;
-
 use super::rounds::{Perceptron, ROW_COST};
 use crate::control::{Control, Ticks};
 use crate::data::Dataset;
@@ -129,7 +127,7 @@ impl Objective for LeastDifference<'_> {
 
     fn image(&self, w: &[f64]) -> Vec<f64> {
         let mut image = vec![0.0; self.data.n_docs()];
-        image.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, scores)| {
+        parallel::each_of(image.chunks_mut(ROWS).collect(), |chunk, scores: &mut [f64]| {
             let mut ticks = Ticks::default();
             for (row, score) in (chunk * ROWS..).zip(scores) {
                 ticks.add(ROW_COST + w.len());

@@ -15,7 +15,7 @@
 
 use super::options::{RELEVANT, in_range};
 use crate::error::{Error, Result};
-use crate::math::order::descending;
+use crate::math::order::{descending, sort_ascending};
 use crate::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
 
 /// A measure that losses follow; cutoffs are numbers of positions.
@@ -131,7 +131,8 @@ impl Measure {
     /// These weights divided by the largest sum that an order gives them; 0 where that is 0.
     fn normalized(self, mut weights: Vec<f64>) -> Vec<f64> {
         let mut ideal = weights.clone();
-        ideal.sort_by(|x, y| y.total_cmp(x));
+        sort_ascending(&mut ideal);
+        ideal.reverse();
         let best: f64 = self.position_weights(ideal.len()).iter().zip(&ideal).map(|(a, b)| a * b).sum();
         if best > 0.0 {
             weights.iter_mut().for_each(|weight| *weight /= best);

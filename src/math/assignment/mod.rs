@@ -37,7 +37,7 @@ use tournament::Tournament;
 
 pub use blocks::{BlockRanking, maximize_in_blocks};
 pub use dense::maximize;
-pub use sorted::best;
+pub use sorted::{best, sort_documents};
 
 /// The last solution, and buffers that are reused for the next problem.
 #[derive(Debug, Default)]

@@ -17,6 +17,7 @@ use super::line::Line;
 use super::{Bundle, Model, Penalized, Run, Sample};
 use crate::control::Control;
 use crate::math::dense::dot;
+use crate::math::order::sort_indices;
 use crate::optim::{Objective, Solution, Stop, StopRule, iterate, solve_path};
 
 /// Accuracy of the minimum of the model, relative to the gap.
@@ -54,7 +55,7 @@ fn make_zeros(risk: &dyn Objective, lambda: f64, solution: &mut Solution, rule: 
     let Solution { w, report } = solution;
     let bound = report.objective - report.gap;
     let mut order: Vec<usize> = (0..w.len()).filter(|&feature| w[feature].abs() > 0.0).collect();
-    order.sort_by(|&a, &b| w[a].abs().total_cmp(&w[b].abs()));
+    sort_indices(&mut order, &|a, b| w[a].abs().total_cmp(&w[b].abs()));
     // Bisection: `low` zeros are allowed, `high` are not.
     let (mut low, mut high) = (0, order.len() + 1);
     while high - low > 1 {

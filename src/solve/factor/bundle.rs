@@ -20,8 +20,6 @@
 //! Teo, Vishwanathan, Smola & Le (2010) have one model of the whole risk, and Joachims, Finley & Yu (2009) one for each
 //! example; the point between them is from Franc & Sonnenburg (2009).
 
-use rayon::prelude::*;
-
 use super::cuts::{Cut, Cuts};
 use super::{Factorization, HalfStep};
 use crate::control::Control;
@@ -93,7 +91,7 @@ impl Search<'_, '_> {
     fn restart(&mut self) -> (Vec<f64>, f64) {
         let ratings = self.problem.ratings;
         let length = |user: usize| ratings.of_user(user).len();
-        self.cuts.par_iter_mut().enumerate().for_each(|(user, cuts)| cuts.start(length(user)));
+        parallel::each_of(self.cuts.iter_mut().collect(), |user, cuts: &mut Cuts| cuts.start(length(user)));
         let means = parallel::map(self.cuts.len(), |user| self.cuts[user].mean(length(user)));
         let offsets: f64 = means.iter().map(|mean| mean.offset).sum();
         let slopes: Vec<f64> = means.into_iter().flat_map(|mean| mean.slopes).collect();
@@ -106,7 +104,7 @@ impl Search<'_, '_> {
     /// Adds the planes that touch the losses at V, and returns the sum of the losses there.
     fn cut_at(&mut self, items: &[f64]) -> f64 {
         let (problem, users, rank) = (self.problem, self.users, self.rank);
-        let touch = |(user, cuts): (usize, &mut Cuts)| {
+        let touch = |user: usize, cuts: &mut Cuts| {
             let Some(loss) = &problem.losses[user] else { return 0.0 };
             let scores = problem.user_scores(user, &users[user * rank..][..rank], items);
             let mut slopes = vec![0.0; scores.len()];
@@ -116,7 +114,7 @@ impl Search<'_, '_> {
             }
             value
         };
-        self.cuts.par_iter_mut().enumerate().map(touch).collect::<Vec<f64>>().iter().sum()
+        parallel::map_of(self.cuts.iter_mut().collect(), touch).iter().sum()
     }
 
     /// Improves the weights of all users and V(a), and returns D(a).

@@ -5,6 +5,7 @@
 
 use super::HalfStep;
 use crate::math::dense::dot;
+use crate::math::order::sort_indices;
 use crate::optim::Ridge;
 use crate::optim::cutting_planes::Planes;
 use crate::optim::vector::axpy;
@@ -80,7 +81,7 @@ impl Cuts {
         }
         // 1. The two lightest.
         let mut order: Vec<usize> = (0..self.planes.len()).collect();
-        order.sort_by(|&i, &j| self.weights[i].total_cmp(&self.weights[j]));
+        sort_indices(&mut order, &|i, j| self.weights[i].total_cmp(&self.weights[j]));
         let (light, other) = (order[0], order[1]);
         // 2. Their mean is a plane below the loss, too.
         let sum = self.weights[light] + self.weights[other];

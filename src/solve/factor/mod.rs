@@ -17,7 +17,6 @@ mod bundle;
 mod cuts;
 mod risk;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::bundle::{Found, Search};
@@ -259,8 +258,8 @@ impl<'a> Factorization<'a> {
         let most = if self.smooth { step.most } else { step.most.min(MOST_USER_PLANES) };
         let step = HalfStep { most, ..step };
         let mut all_cuts = std::mem::take(&mut self.cuts);
-        let cuts = all_cuts.par_iter_mut();
-        let fitted = users.par_chunks_mut(rank).zip(cuts).enumerate().try_for_each(|(user, (row, cuts))| {
+        let parts = users.chunks_mut(rank).zip(&mut all_cuts).collect();
+        let fitted = parallel::map_of(parts, |user, (row, cuts): (&mut [f64], &mut Cuts)| {
             control.check()?;
             let range = self.ratings.of_user(user);
             let Some(loss) = &self.losses[user] else {
@@ -273,7 +272,7 @@ impl<'a> Factorization<'a> {
             Ok(())
         });
         self.cuts = all_cuts;
-        fitted.and_then(|()| control.check())
+        fitted.into_iter().collect::<Result<()>>().and_then(|()| control.check())
     }
 
     /// Fits V to U. Returns the certified gap, relative to the objective without the penalty of U; `None` for smooth
@@ -331,12 +330,11 @@ impl<'a> Factorization<'a> {
 
     /// The loss at these scores; writes its slopes. The losses of users are added in their order.
     fn value_at(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
-        let users = self.by_user(slopes).into_par_iter().enumerate();
-        let values = users.map(|(user, slopes)| match &self.losses[user] {
+        let values = parallel::map_of(self.by_user(slopes), |user, slopes| match &self.losses[user] {
             Some(loss) => loss.value_and_subgradient(&scores[self.ratings.of_user(user)], slopes),
             None => 0.0,
         });
-        values.collect::<Vec<f64>>().iter().sum()
+        values.iter().sum()
     }
 
     /// The part of each user of a number per rating.
@@ -348,7 +346,7 @@ impl<'a> Factorization<'a> {
     /// For each item the sum of slope * u over its ratings.
     fn to_items(&self, slopes: &[f64], users: &[f64], rank: usize) -> Vec<f64> {
         let mut items = vec![0.0; self.ratings.n_items * rank];
-        items.par_chunks_mut(rank).enumerate().for_each(|(item, row)| {
+        parallel::each_of(items.chunks_mut(rank).collect(), |item, row: &mut [f64]| {
             checkpoint();
             for &(user, rating) in &self.by_item[self.item_offsets[item]..self.item_offsets[item + 1]] {
                 axpy(slopes[rating as usize], &users[user as usize * rank..][..rank], row);

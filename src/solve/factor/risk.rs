@@ -1,11 +1,10 @@
 //! The risks that the half steps minimize: of the row of a user, and of the rows of all items.
 
-use rayon::prelude::*;
-
 use super::{Factorization, UserLoss};
 use crate::math::dense::dot;
 use crate::optim::Objective;
 use crate::optim::vector::axpy;
+use crate::parallel;
 
 /// w l(V_u u + b_u) as a function of u.
 pub(super) struct OfUser<'a> {
@@ -82,10 +81,9 @@ impl Objective for OfItems<'_, '_> {
     fn hessian_times(&self, scores: &[f64], v: &[f64]) -> Vec<f64> {
         let direction = self.linear_image(v);
         let mut product = vec![0.0; direction.len()];
-        let users = self.problem.by_user(&mut product).into_par_iter();
-        users.zip(&self.problem.losses).enumerate().for_each(|(user, (product, loss))| {
+        parallel::each_of(self.problem.by_user(&mut product), |user, product| {
             let range = self.problem.ratings.of_user(user);
-            if let Some(loss) = loss {
+            if let Some(loss) = &self.problem.losses[user] {
                 loss.hessian_times(&scores[range.clone()], &direction[range], product);
             }
         });

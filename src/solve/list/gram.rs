@@ -10,8 +10,6 @@
 //! The three are one matrix [Z t]'[Z t], kept in tiles of eight rows and columns on and above the diagonal. Sums can be
 //! added and subtracted: the sums without a fold are those of all folds minus those of the fold.
 
-use rayon::prelude::*;
-
 use super::block::ListBlock;
 use crate::control::checkpoint;
 use crate::data::Slice;
@@ -27,6 +25,9 @@ use crate::parallel;
 const SLAB: usize = 128;
 /// About so many documents are centered at a time.
 const CHUNK: usize = 2048;
+
+/// Tiles of a task.
+const TASK_TILES: usize = 8;
 
 /// Eight rows and columns of a matrix.
 type Tile = [Lanes; LANES];
@@ -63,10 +64,13 @@ impl Outer {
         for slab in rows.chunks(SLAB * self.columns) {
             let n = slab.len() / self.columns;
             let panels = panels(slab, self.columns);
-            self.tiles.par_iter_mut().zip(&positions).with_min_len(8).for_each(|(tile, &(i, j))| {
-                checkpoint();
-                let panel = |block: usize| &panels[block * n..(block + 1) * n];
-                add_slab(panel(i), panel(j), tile);
+            let panel = |block: usize| &panels[block * n..(block + 1) * n];
+            let tasks = self.tiles.chunks_mut(TASK_TILES).zip(positions.chunks(TASK_TILES)).collect();
+            parallel::each_of(tasks, |_, (tiles, positions): (&mut [_], &[(usize, usize)])| {
+                for (tile, &(i, j)) in tiles.iter_mut().zip(positions) {
+                    checkpoint();
+                    add_slab(panel(i), panel(j), tile);
+                }
             });
         }
     }

@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::ListProblem;
 use super::block::ListBlock;
 use super::product::{add_columns_times, rows_times};
@@ -57,8 +55,8 @@ impl Objective for ListProblem<'_> {
 
     fn image(&self, w: &[f64]) -> Vec<f64> {
         let mut scores = vec![0.0; self.documents()];
-        self.groups().par_iter().zip(self.split(&mut scores)).for_each(|(group, scores)| {
-            for Query { block, documents, .. } in self.queries(group) {
+        parallel::each_of(self.split(&mut scores), |number, scores| {
+            for Query { block, documents, .. } in self.queries(&self.groups()[number]) {
                 rows_times(block.slice(), w, &mut scores[documents]);
             }
         });
@@ -82,8 +80,8 @@ impl Objective for ListProblem<'_> {
 
     /// Writes c times a subgradient of each loss.
     fn value_at(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
-        let groups = self.groups().par_iter().zip(self.split(slopes));
-        let values = groups.map(|(group, slopes)| {
+        let values = parallel::map_of(self.split(slopes), |number, slopes| {
+            let group = &self.groups()[number];
             let scores = &scores[group.documents.clone()];
             let mut risk = 0.0;
             for Query { loss, weight, documents, .. } in self.queries(group) {
@@ -93,7 +91,7 @@ impl Objective for ListProblem<'_> {
             }
             risk
         });
-        values.collect::<Vec<f64>>().iter().sum()
+        values.iter().sum()
     }
 
     fn value_on_line(&self, s: &[f64], r: &[f64], t: f64) -> (f64, f64) {

@@ -12,12 +12,11 @@
 //! Newton step then costs m^3 instead of b^3. The rotation costs 2 m^2 b and is exact to rounding for any rank of X.
 #![allow(clippy::inline_always)]
 
-use rayon::prelude::*;
-
 use super::{PairBlock, PairProblem, certificate};
 use crate::control::Control;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::simd;
+use crate::parallel;
 use crate::solve::{Solution, SolveReport, Stop, StopRule};
 
 /// Problems with fewer features are not reduced.
@@ -197,7 +196,7 @@ fn triangular(
             factors.push(become_reflection(row, first + k, dim, target));
         }
         let ready = reflections(&factors[first..], panel, width, first);
-        later.par_chunks_exact_mut(width).for_each(|x| reflect(&ready, x));
+        parallel::each_of(later.chunks_exact_mut(width).collect(), |_, x| reflect(&ready, x));
     }
     Some((factors, lower))
 }

@@ -1,14 +1,12 @@
 //! One query of direct optimization: its weights, reference orders, and the bounds at any scores.
 
 use std::cell::RefCell;
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::Direct;
 use crate::arrange::{RowGroup, select_diverse};
-use crate::control::Ticks;
 use crate::loss::def::QueryLoss;
-use crate::math::assignment::{BlockRanking, Ranking, Workspace, best};
+use crate::math::assignment::{BlockRanking, Ranking, Workspace, best, sort_documents};
 use crate::math::order;
 
 thread_local! {
@@ -122,16 +120,12 @@ impl DirectQuery {
     /// The maximizer of M with the largest F, equation 21. Documents by b, equal ones by s, are dealt to the groups of
     /// positions with equal a; inside each group they are ordered by s. Of all orders, not of diverse lists.
     pub fn score_consistent_order(&self, scores: &[f64], documents: &mut Vec<u32>) {
-        let mut ticks = Ticks::default();
-        let mut by = |values: &[f64], x: u32, y: u32| -> Ordering {
-            ticks.add(order::COMPARISON);
-            order::compare(values[y as usize], values[x as usize])
-        };
-        best(scores, scores.len(), documents);
-        documents.sort_by(|&x, &y| by(&self.b, x, y));
+        documents.clear();
+        documents.extend(0..scores.len() as u32);
+        sort_documents(documents, &self.b, scores);
         let mut first = 0;
         for group in self.a.chunk_by(|x, y| order::compare(*x, *y).is_eq()) {
-            documents[first..first + group.len()].sort_by(|&x, &y| by(scores, x, y).then(x.cmp(&y)));
+            sort_documents(&mut documents[first..first + group.len()], scores, scores);
             first += group.len();
         }
     }

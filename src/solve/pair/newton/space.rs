@@ -4,13 +4,12 @@
 //! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
 //! bit. A small problem is one chunk and runs on the calling thread.
 
-use rayon::prelude::*;
-
 use super::chunk::{self, Chunk, Sums};
 use super::curve::{self, Curve};
 use crate::control::Control;
 use crate::math::lanes::{self, Lanes};
 use crate::memory::Reservation;
+use crate::parallel;
 use crate::solve::{PairBlock, PairProblem};
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
@@ -167,7 +166,7 @@ impl<'a> Space<'a> {
         if let [chunk] = &mut self.chunks[..] {
             return vec![work(chunk)];
         }
-        self.chunks.par_iter_mut().map(work).collect()
+        parallel::map_of(self.chunks.iter_mut().collect(), |_, chunk| work(chunk))
     }
 
     /// The sum, in chunk order, of what the chunks write into vectors of `size` blocks.
