@@ -250,3 +250,17 @@ fn models_are_those_of_sql() {
     }
     assert!(contains_sqlite());
 }
+
+#[test]
+fn the_best_value_of_an_array_is_trained() {
+    let data = judged();
+    let trainer = Trainer::new("rank_svm").option("kernel", ["linear", "gaussian"]).option("folds", 3);
+    let model = trainer.option("lambda", [10.0, 0.1]).fit(&data).unwrap();
+    let plain = ["linear", "gaussian"].iter().flat_map(|kernel| {
+        [10.0, 0.1].map(|lambda| Trainer::new("rank_svm").option("kernel", *kernel).option("lambda", lambda))
+    });
+    let equal = plain.filter(|plain| plain.fit(&data).unwrap().to_bytes() == model.to_bytes());
+    assert_eq!(equal.count(), 1);
+    let error = Trainer::new("rank_svm").option("split_by", "day").fit(&data).unwrap_err();
+    assert_eq!(error.to_string(), "option 'split_by' has a meaning in SQL only");
+}

@@ -19,10 +19,11 @@ use crate::model;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::run::{cores, on_pool};
+use crate::search::{Search, SearchRows};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] =
-    &["name", "schema", "keep_versions", "activate", "params", "columns", "progress", "report"];
+    &["name", "schema", "keep_versions", "activate", "params", "columns", "split_by", "progress", "report"];
 
 /// The option that [`Trainer::prior`] sets.
 const PRIOR: &str = "prior";
@@ -93,7 +94,8 @@ impl Trainer {
         Self { algorithm: algorithm.to_owned(), options: Map::new(), prior: None, control: Control::new() }
     }
 
-    /// Sets an option. A later value replaces an earlier one; keys and values are checked by [`fit`](Self::fit).
+    /// Sets an option. From an array of values [`fit`](Self::fit) chooses by cross-validation over queries, for the options
+    /// that `ltr_options` calls searchable (docs/guide/choosing.md). A later value replaces an earlier one; keys and values are checked by [`fit`](Self::fit).
     /// `threads` (all cores by default), `time_limit` in seconds and `max_memory` in bytes are options too.
     ///
     /// ```
@@ -199,19 +201,23 @@ impl Trainer {
         let started = Instant::now();
         let algorithm = algorithm::find(&self.algorithm)?;
         let options = self.parsed_options()?;
-        let mut spec = algorithm.spec(&options)?;
+        let mut search = Search::of_training(algorithm, &options)?;
+        let mut spec = search.as_ref().map_or_else(|| algorithm.spec(&options), Search::first)?;
         if spec.input().prior.is_some() {
             let prior = self.prior.as_ref().ok_or_else(|| {
                 let reason = "option 'prior': stored models are for SQL; use Trainer::prior";
                 Error::Unsupported(reason.to_owned())
             })?;
-            spec.set_prior(prior.inner().linear_prior()?);
+            let prior = prior.inner().linear_prior()?;
+            spec.set_prior(prior.clone());
+            search.iter_mut().for_each(|search| search.set_prior(prior.clone()));
         }
         if validation.is_some() && spec.input().validation.is_none() {
             let reason = format!("the algorithm '{}' takes no validation data", algorithm.name);
             return Err(Error::Unsupported(reason));
         }
-        let refused = spec.input().doc_weights.problem();
+        let input = search.as_ref().map_or_else(|| spec.input(), Search::input);
+        let refused = input.doc_weights.problem();
         if let Some(problem) = refused.filter(|_| data.doc_weights.is_some()) {
             return Err(Error::Unsupported(format!("data with weights of documents: {problem}")));
         }
@@ -229,7 +235,9 @@ impl Trainer {
         // Trainings that share a handle have limits of their own.
         let memory = Memory::limited(options.get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
-        let train = |control: &control::Control| train(algorithm, &*spec, data, validation, control);
+        let search = search.as_ref().map(|search| (search, &options));
+        let train =
+            |control: &control::Control| train(algorithm, (&*spec, search), data, validation, control);
         let (model, warnings) = on_pool(threads, &control, poll, train)?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
@@ -251,7 +259,7 @@ impl Trainer {
 /// Trains in the current thread pool. Returns the model and its warnings.
 fn train(
     algorithm: &AlgorithmDef,
-    spec: &dyn algorithm::TrainingSpec,
+    (mut spec, search): (&dyn algorithm::TrainingSpec, Option<(&Search, &Params)>),
     data: &Dataset,
     validation: Option<&Dataset>,
     control: &control::Control,
@@ -273,7 +281,7 @@ fn train(
     let _memory =
         control.reserve(bytes, "a sorted copy of the data set", "use fewer rows, or f32 features")?;
     let doc = data.doc_name();
-    let (data, read_report) = data.ordered(needs)?;
+    let (mut data, mut read_report) = data.ordered(needs)?;
     let validation = validation
         .map(|validation| {
             let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs })?;
@@ -281,7 +289,20 @@ fn train(
         })
         .transpose()?;
 
-    // 2. Fit, with everything that the model tells about its training.
+    // 2. The best setting, if there are several.
+    let chosen;
+    let mut found = Vec::new();
+    if let Some((search, options)) = search {
+        let folds = search.folds(&data, None, options)?;
+        let rows = SearchRows { data, folds, summaries: read_report.summaries };
+        let choice = search.best(&rows, control)?;
+        found = choice.warnings;
+        chosen = choice.spec;
+        spec = &*chosen;
+        (data, read_report.summaries) = (rows.data, rows.summaries);
+    }
+
+    // 3. Fit, with everything that the model tells about its training.
     let facts = DataFacts::of(&data);
     let advice = ColumnAdvice { origin: Origin::DataSet, doc };
     let leakage = signs_of_leakage(&data, advice);
@@ -295,6 +316,7 @@ fn train(
     let card = card(algorithm, spec, (features, read_report.means), &summary, &trained)?;
     let mut warnings = warnings(&trained, &checks, leakage, advice);
     warnings.extend(other_preset(algorithm, &card.settings));
+    warnings.extend(found);
     let model = model::Model::new(card, trained.scaling, trained.ranker).with_fingerprint(fingerprint);
     Ok((model, warnings))
 }

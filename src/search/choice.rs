@@ -3,13 +3,16 @@
 use serde_json::{Value, json};
 
 use super::{Score, Search, SearchRows, Setting};
+use crate::algorithm::TrainingSpec;
+use crate::control::Control;
+use crate::error::Result;
 use crate::select::argmax;
 
 /// The result of a search.
 #[derive(Debug)]
-pub struct Choice<'a> {
-    /// The chosen setting; the first one if the metric has no value for any.
-    pub setting: &'a Setting,
+pub struct Choice {
+    /// The training with the chosen setting; the first one if the metric has no value for any.
+    pub spec: Box<dyn TrainingSpec>,
     /// The table of all settings, for reports.
     pub report: Value,
     /// What the caller should know.
@@ -17,11 +20,17 @@ pub struct Choice<'a> {
 }
 
 impl Search {
-    /// The setting with the best mean over the folds, the first of equal ones. `scores`: those of each group.
-    pub fn choose(&self, rows: &SearchRows, scores: &[Vec<Score>]) -> Choice<'_> {
+    /// The setting with the best mean over the folds, the first of equal ones.
+    ///
+    /// # Errors
+    /// Those of [`Self::scores`].
+    pub fn best(&self, rows: &SearchRows, control: &Control) -> Result<Choice> {
+        let groups = 0..self.groups().len();
+        let scores: Vec<Vec<Score>> =
+            groups.map(|group| self.scores(rows, group, control)).collect::<Result<_>>()?;
         // 1. The table.
         let (mut settings, mut folds, mut means) = (Vec::new(), Vec::new(), Vec::new());
-        for (group, scores) in self.groups().iter().zip(scores) {
+        for (group, scores) in self.groups().iter().zip(&scores) {
             for (setting, scores) in group.settings.iter().zip(scores.chunks(rows.folds.count())) {
                 let values: Vec<Option<f64>> = scores.iter().map(|score| score.value).collect();
                 means.push(mean(&values));
@@ -50,7 +59,7 @@ impl Search {
             "value": chosen.and_then(|chosen| means[chosen]),
             "settings": table,
         });
-        Choice { setting, report, warnings }
+        Ok(Choice { spec: self.spec(setting)?, report, warnings })
     }
 }
 

@@ -38,6 +38,7 @@ pub struct Search {
     /// What is compared.
     pub metric: Metric,
     undefined: Undefined,
+    prior: Option<LinearPrior>,
 }
 
 /// The value of a setting on a fold.
@@ -103,6 +104,7 @@ impl Search {
             groups,
             metric: metric(options)?,
             undefined: options.choice("undefined")?.unwrap_or_default(),
+            prior: None,
         };
         let first = search.input();
         for group in &search.groups {
@@ -123,6 +125,14 @@ impl Search {
         &self.groups
     }
 
+    /// The training with the first setting.
+    ///
+    /// # Errors
+    /// None that the search has not refused.
+    pub fn first(&self) -> Result<Box<dyn TrainingSpec>> {
+        self.spec(&self.groups[0].settings[0])
+    }
+
     /// What is read.
     pub fn input(&self) -> Input<'_> {
         let inputs = self.groups.iter().map(|group| group.spec.input());
@@ -131,8 +141,18 @@ impl Search {
     }
 
     /// Makes a stored function the center of every penalty.
-    pub fn set_prior(&mut self, prior: &LinearPrior) {
+    pub fn set_prior(&mut self, prior: LinearPrior) {
         self.groups.iter_mut().for_each(|group| group.spec.set_prior(prior.clone()));
+        self.prior = Some(prior);
+    }
+
+    /// The training with a setting.
+    fn spec(&self, setting: &Setting) -> Result<Box<dyn TrainingSpec>> {
+        let mut spec = self.algorithm.spec(&setting.params)?;
+        if let Some(prior) = &self.prior {
+            spec.set_prior(prior.clone());
+        }
+        Ok(spec)
     }
 
     /// The folds of these rows, as the options say.
@@ -212,7 +232,7 @@ impl Search {
         let spec: &dyn TrainingSpec = if group.candidates.is_empty() {
             &*group.spec
         } else {
-            own = self.algorithm.spec(&group.settings[setting].params)?;
+            own = self.spec(&group.settings[setting])?;
             &*own
         };
         let model = self.model(spec, training, &rows.summaries, control)?;

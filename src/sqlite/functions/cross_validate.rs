@@ -39,7 +39,7 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     let _mark = call.state.begin_training()?;
     let (rows, memory) = limits.run_here(call.connection, || {
         if let Some(prior) = stored_prior(call.connection, call.state, search.input(), &options, &limits)? {
-            search.set_prior(&prior.function);
+            search.set_prior(prior.function);
         }
         let source = Source::resolve(call.connection, &source, &limits)?;
         let SourceRows { data, read_report, .. } =

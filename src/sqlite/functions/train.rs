@@ -84,9 +84,9 @@ impl Plan {
         }
     }
 
-    fn set_prior(&mut self, prior: &LinearPrior) {
+    fn set_prior(&mut self, prior: LinearPrior) {
         match self {
-            Self::One(spec) => spec.set_prior(prior.clone()),
+            Self::One(spec) => spec.set_prior(prior),
             Self::Best(search) => search.set_prior(prior),
         }
     }
@@ -97,14 +97,6 @@ pub(super) struct StoredPrior {
     name: String,
     version: i64,
     pub(super) function: LinearPrior,
-}
-
-/// The setting that a search chose.
-struct Best {
-    spec: Box<dyn TrainingSpec>,
-    /// The table of all settings.
-    report: Value,
-    warnings: Vec<String>,
 }
 
 /// A report as it is stored.
@@ -281,7 +273,7 @@ impl Request {
     fn read_prior(&mut self, connection: &Connection, state: &State) -> Result<()> {
         self.prior = stored_prior(connection, state, self.plan.input(), &self.options, &self.limits)?;
         if let Some(prior) = &self.prior {
-            self.plan.set_prior(&prior.function);
+            self.plan.set_prior(prior.function.clone());
         }
         Ok(())
     }
@@ -294,30 +286,26 @@ impl Request {
         match &self.plan {
             Plan::One(spec) => self.fit(connection, rows, (&**spec, None), read_seconds),
             Plan::Best(search) => {
-                let (rows, Best { spec, report, warnings }) = self.best(connection, search, rows)?;
+                let (rows, Choice { spec, report, warnings }) = self.best(connection, search, rows)?;
                 self.fit(connection, rows, (&*spec, Some((report, warnings))), read_seconds)
             }
         }
     }
 
     /// Chooses a setting by cross-validation.
-    fn best(&self, connection: &Connection, search: &Search, rows: SourceRows) -> Result<(SourceRows, Best)> {
+    fn best(
+        &self,
+        connection: &Connection,
+        search: &Search,
+        rows: SourceRows,
+    ) -> Result<(SourceRows, Choice)> {
         let SourceRows { data, roles, mut read_report } = rows;
         let folds = search.folds(&data, read_report.split.take().as_deref(), &self.options)?;
         let rows = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
-        let scores = self.limits.run(connection, |control| {
-            (0..search.groups().len())
-                .map(|group| search.scores(&rows, group, control))
-                .collect::<Result<Vec<_>>>()
-        })?;
-        let Choice { setting, report, warnings } = search.choose(&rows, &scores);
-        let mut spec = self.algorithm.spec(&setting.params)?;
-        if let Some(prior) = &self.prior {
-            spec.set_prior(prior.function.clone());
-        }
+        let choice = self.limits.run(connection, |control| search.best(&rows, control))?;
         let SearchRows { data, summaries, .. } = rows;
-        let rows = SourceRows { data, roles, read_report: ReadReport { summaries, ..read_report } };
-        Ok((rows, Best { spec, report, warnings }))
+        let read_report = ReadReport { summaries, ..read_report };
+        Ok((SourceRows { data, roles, read_report }, choice))
     }
 
     /// Fits on all rows.
