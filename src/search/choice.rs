@@ -50,8 +50,11 @@ impl Search {
                 self.metric.name()
             ));
         }
-        let line = |((setting, folds), mean): ((&&Setting, &Vec<Option<f64>>), &Option<f64>)| json!({ "setting": setting.values, "value": mean, "folds": folds });
-        let table: Vec<Value> = settings.iter().zip(&folds).zip(&means).map(line).collect();
+        let line = |number: usize| {
+            let Setting { values, .. } = settings[number];
+            json!({ "setting": values, "value": means[number], "folds": folds[number] })
+        };
+        let table: Vec<Value> = (0..settings.len()).map(line).collect();
         let report = json!({
             "metric": self.metric.name(),
             "held_out": rows.folds.held_out(),

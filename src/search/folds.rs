@@ -109,7 +109,9 @@ impl Folds {
         let has = |part: usize| {
             (0..self.part.len()).any(|row| self.part[row] == Some(part) && (part < first || self.judged[row]))
         };
-        let Some(_) = (0..parts).find(|part| !has(*part)) else { return Ok(()) };
+        if (0..parts).all(has) {
+            return Ok(());
+        }
         let number = self.number;
         Err(Error::Data(match (self.order, unit) {
             (Order::Forward, _) => format!(
@@ -139,9 +141,10 @@ impl Folds {
 
     /// The rows that a fold trains on, and those that it holds out, both ascending.
     pub(super) fn rows(&self, data: &Dataset, fold: usize) -> (Vec<usize>, Vec<usize>) {
-        let (trains, holds): (Box<dyn Fn(Option<usize>) -> bool>, usize) = match self.order {
-            Order::Random => (Box::new(move |part| part != Some(fold)), fold),
-            Order::Forward => (Box::new(move |part| part.is_some_and(|part| part <= fold)), fold + 1),
+        let holds = if self.order == Order::Forward { fold + 1 } else { fold };
+        let trains = |part: Option<usize>| match self.order {
+            Order::Random => part != Some(fold),
+            Order::Forward => part.is_some_and(|part| part <= fold),
         };
         let rows = || 0..data.n_docs();
         let training = rows().filter(|row| trains(self.part[*row])).collect();

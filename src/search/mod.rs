@@ -27,6 +27,8 @@ pub use choice::Choice;
 pub use folds::Folds;
 pub use settings::{Group, Setting};
 
+use settings::Lambdas;
+
 /// What to do if folds take too much memory.
 const FEWER: &str = "use fewer threads, rows or features";
 
@@ -76,7 +78,7 @@ impl Search {
             return Ok(None);
         }
         refuse_validation(options, |_| false)?;
-        let groups = settings::groups(algorithm, options, true)?;
+        let groups = settings::groups(algorithm, options, Lambdas::AreSettings)?;
         match asked {
             Some(key) if groups.iter().map(|group| group.settings.len()).sum::<usize>() < 2 => {
                 Err(Error::Unsupported(format!(
@@ -93,9 +95,10 @@ impl Search {
     /// # Errors
     /// Those of [`Self::of_training`], except for a single setting.
     pub fn of_validation(algorithm: &'static AlgorithmDef, options: &Params) -> Result<Self> {
-        let expand = settings::has_any_arrays(options);
-        refuse_validation(options, |value| !expand && value.is_number())?;
-        Self::new(algorithm, options, settings::groups(algorithm, options, expand)?)
+        let searches = settings::has_any_arrays(options);
+        refuse_validation(options, |value| !searches && value.is_number())?;
+        let lambdas = if searches { Lambdas::AreSettings } else { Lambdas::ChosenInFold };
+        Self::new(algorithm, options, settings::groups(algorithm, options, lambdas)?)
     }
 
     fn new(algorithm: &'static AlgorithmDef, options: &Params, groups: Vec<Group>) -> Result<Self> {
@@ -136,8 +139,8 @@ impl Search {
     /// What is read.
     pub fn input(&self) -> Input<'_> {
         let inputs = self.groups.iter().map(|group| group.spec.input());
-        let refused = inputs.clone().find(|input| input.doc_weights.problem().is_some());
-        refused.or_else(|| inputs.clone().next()).unwrap_or_else(|| unreachable!("a search has settings"))
+        let refused = inputs.into_iter().find(|input| input.doc_weights.problem().is_some());
+        refused.unwrap_or_else(|| self.groups[0].spec.input())
     }
 
     /// Makes a stored function the center of every penalty.

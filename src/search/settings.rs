@@ -38,6 +38,15 @@ pub struct Group {
     pub candidates: Vec<f64>,
 }
 
+/// What becomes of the candidates for lambda.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lambdas {
+    /// Each makes a setting.
+    AreSettings,
+    /// The training chooses among them in each fold.
+    ChosenInFold,
+}
+
 /// Whether an option is an array of which a search tries each value. Arrays of lambda, of what takes its place and of
 /// `decoder_power` are values that a training understands itself.
 pub fn has_arrays(options: &Params) -> bool {
@@ -63,11 +72,11 @@ fn arrays(options: &Params) -> Vec<(&'static str, &Vec<Value>)> {
     searched.filter_map(|def| Some((def.key, options.get(def.key)?.as_array()?))).collect()
 }
 
-/// The groups of all combinations. With `expand` candidates of lambda are settings too.
+/// The groups of all combinations.
 ///
 /// # Errors
 /// A combination that the algorithm refuses, with the combination; an option without effect in all of them; too many.
-pub fn groups(algorithm: &AlgorithmDef, options: &Params, expand: bool) -> Result<Vec<Group>> {
+pub(super) fn groups(algorithm: &AlgorithmDef, options: &Params, lambdas: Lambdas) -> Result<Vec<Group>> {
     let arrays = arrays(options);
     check(options, &arrays)?;
     let base = base(algorithm, options);
@@ -83,7 +92,10 @@ pub fn groups(algorithm: &AlgorithmDef, options: &Params, expand: bool) -> Resul
         if groups.iter().any(|group: &Group| group.settings[0].is_of(&setting, &searched)) {
             continue;
         }
-        let group = if expand { Group::expanded(spec, setting) } else { Group::single(spec, setting) };
+        let group = match lambdas {
+            Lambdas::AreSettings => Group::expanded(spec, setting),
+            Lambdas::ChosenInFold => Group::single(spec, setting),
+        };
         count += group.settings.len();
         if count > MOST_SETTINGS {
             return Err(too_many());

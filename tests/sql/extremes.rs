@@ -50,7 +50,7 @@ const COMPANIONS: &[(&str, &str)] = &[
 
 /// Options that do not change the model, or only how long it takes.
 const OTHERS: &[&str] =
-    &["name", "schema", "keep_versions", "threads", "max_memory", "time_limit", "max_grade"];
+    &["name", "schema", "keep_versions", "folds", "threads", "max_memory", "time_limit", "max_grade"];
 
 fn connect() -> Connection {
     let connection = database();
