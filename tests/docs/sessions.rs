@@ -77,6 +77,19 @@ fn sessions_print_what_the_pages_show() {
     assert!(executed >= 20 && compared >= 15, "only {executed} blocks and {compared} outputs found");
 }
 
+/// The page promises this.
+#[test]
+fn each_job_has_fewer_than_20_statements() {
+    let text = std::fs::read_to_string(root().join("docs/guide/jobs.md")).expect("the page of jobs");
+    let jobs: Vec<&str> = text.split("\n## ").skip(1).collect();
+    assert_eq!(jobs.len(), 2);
+    for job in jobs {
+        let code = job.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+        let statements = code.flat_map(str::lines).filter(|line| line.ends_with(';')).count();
+        assert!((5..20).contains(&statements), "{statements} statements");
+    }
+}
+
 /// One fold only: five folds of four algorithms are too slow for a debug build.
 #[test]
 fn rank_svm_is_sane_on_the_first_fold_of_mq2008() {
