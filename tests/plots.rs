@@ -384,7 +384,7 @@ fn a_report_of_many_queries_stays_small() {
         .execute_batch(
             "CREATE TABLE many AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 124)
                SELECT printf('%.400c', '<') || (query_id + 1000 * i) AS query_id, doc_id, relevance,
-                      price * (i + 1) * 31 % 1 AS \"<script>alert(1)</script>\", stars + i * 7 % 3 AS stars
+                      price * (i + 1) * 31 - CAST(price * (i + 1) * 31 AS INTEGER) AS \"<script>alert(1)</script>\", stars + i * 7 % 3 AS stars
                  FROM judgments, n",
         )
         .unwrap();

@@ -9,7 +9,10 @@ use crate::error::Result;
 use crate::math::order::sort_indices;
 
 /// Most points that are drawn one by one. More are drawn by cells of a grid.
-const MOST_POINTS: usize = 1000;
+const MOST_POINTS: usize = 600;
+
+/// Sides of the cells.
+const CELL: i32 = 150;
 
 /// A plot of pairs.
 #[derive(Debug, Clone)]
@@ -41,7 +44,7 @@ impl Scatter {
         let plane = Plane::new(&canvas, &Borders::below(top), x, y)?;
         canvas.line(plane.at(low, low), plane.at(high, high), "guide");
         // 1. Points at one spot, or in one cell, are one circle.
-        let cell = if self.points.len() > MOST_POINTS { 100 } else { 1 };
+        let cell = if self.points.len() > MOST_POINTS { CELL } else { 1 };
         let mut groups: BTreeMap<(i32, i32), Vec<&(f64, f64, String)>> = BTreeMap::new();
         for point in &self.points {
             let spot = plane.at(point.0, point.1);

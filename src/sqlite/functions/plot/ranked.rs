@@ -59,7 +59,7 @@ pub fn draw_pair(
 ) -> Result<Option<String>> {
     let pairs = a.values.iter().zip(&b.values).zip(ids);
     let points: Vec<(f64, f64, String)> =
-        pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
+        pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, shortened(&label(id), 24)))).collect();
     if points.is_empty() {
         return Ok(None);
     }
