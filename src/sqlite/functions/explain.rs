@@ -13,7 +13,7 @@ use super::inspect::{MODEL, function_of, open_model, optional_query};
 use super::ranking_call::RankingCall;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result, shorten};
-use crate::evaluate::{Contribution, Explanation, Sampling, explain, explain_document, selected_rows};
+use crate::evaluate::{Explanation, Sampling, explain, explain_document, selected_rows};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
@@ -60,30 +60,51 @@ pub const EXPLAIN_RANK: TableFunction = TableFunction::new(
 const IN_SOURCE: &str = "use ltr_explain(model, source, query, doc)";
 
 fn explain_score(call: &Call<'_>) -> Result<OutputRows> {
-    if call.arguments[3].is_none() {
-        if call.arguments[4].is_some() {
-            return Err(Error::Unsupported(format!("argument 'doc' is missing; {IN_SOURCE}")));
-        }
-        return explain_vector(call).map_err(|error| match error {
+    let explained = match (call.arguments[3], call.arguments[4]) {
+        (None, Some(_)) => Err(Error::Unsupported(format!("argument 'doc' is missing; {IN_SOURCE}"))),
+        (None, None) => explain_vector(call).map_err(|error| match error {
             Error::NotPointwise(reason) => Error::Unsupported(format!("{reason}; {IN_SOURCE}")),
             other => other,
-        });
+        }),
+        (Some(_), _) => explain_documents(call, &["doc"]),
+    }?;
+    let base = [Output::Null, Output::Real(explained.found.base), Output::Real(0.0)];
+    let base = std::iter::once(Output::Text("(base)".to_owned())).chain(base).collect();
+    Ok(ready(std::iter::once(base).chain(explained.rows()).collect()))
+}
+
+fn explain_rank(call: &Call<'_>) -> Result<OutputRows> {
+    Ok(ready(explain_documents(call, &["doc_a", "doc_b"])?.rows().collect()))
+}
+
+/// An explanation of one document, or of the difference to a second one.
+struct Explained {
+    /// Names of the contributions.
+    names: Vec<String>,
+    /// Features of each document before scaling; empty without features.
+    values: Vec<Vec<f64>>,
+    found: Explanation,
+}
+
+impl Explained {
+    /// A row for each contribution: its name, the values of the documents, the contribution and its standard error.
+    fn rows(&self) -> impl Iterator<Item = Vec<Output>> {
+        self.names.iter().zip(&self.found.contributions).enumerate().map(|(index, (name, part))| {
+            let values = self.values.iter().map(|values| Output::from(values.get(index).copied()));
+            let numbers = [Output::Real(part.value), Output::Real(part.standard_error)];
+            std::iter::once(Output::Text(name.clone())).chain(values).chain(numbers).collect()
+        })
     }
-    let Explained { names, values, found } = explain_documents(call, &["doc"])?;
-    let base = row("(base)", [Output::Null], &Contribution { value: found.base, standard_error: 0.0 });
-    let rows = names.iter().zip(&found.contributions).enumerate();
-    let rows = rows.map(|(index, (name, part))| row(name, [value_of(&values[0], index)], part));
-    Ok(ready(std::iter::once(base).chain(rows).collect()))
 }
 
 /// Explains the score of a vector.
-fn explain_vector(call: &Call<'_>) -> Result<OutputRows> {
+fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     let handle = open_model(call)?;
-    handle.model.scorer()?;
+    let model = &handle.model;
+    model.scorer()?;
     let features = vector_argument("argument 'features'", call.argument(1))?;
     let query = optional_query(call, 2)?;
     let function = function_of(call, &handle, query.as_deref())?;
-    let model = &handle.model;
     model.check_width(features.len())?;
     model.check_pointwise()?;
     let n = features.len();
@@ -95,38 +116,7 @@ fn explain_vector(call: &Call<'_>) -> Result<OutputRows> {
     let found = RunLimits::default().run_sized(call.connection, operations, |control| {
         explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)
     })?;
-    let base = row("(base)", [Output::Null], &Contribution { value: found.base, standard_error: 0.0 });
-    let rows = model.card.features.iter().zip(features).zip(&found.contributions);
-    let rows = rows.map(|((name, value), part)| row(name, [Output::Real(value)], part));
-    Ok(ready(std::iter::once(base).chain(rows).collect()))
-}
-
-fn explain_rank(call: &Call<'_>) -> Result<OutputRows> {
-    let Explained { names, values, found } = explain_documents(call, &["doc_a", "doc_b"])?;
-    let rows = names.iter().zip(&found.contributions).enumerate();
-    let rows = rows.map(|(index, (name, part))| {
-        row(name, [value_of(&values[0], index), value_of(&values[1], index)], part)
-    });
-    Ok(ready(rows.collect()))
-}
-
-fn row<const N: usize>(name: &str, values: [Output; N], part: &Contribution) -> Vec<Output> {
-    let numbers = [Output::Real(part.value), Output::Real(part.standard_error)];
-    std::iter::once(Output::Text(name.to_owned())).chain(values).chain(numbers).collect()
-}
-
-/// The value of a feature; NULL for parts of a score without features.
-fn value_of(values: &[f64], index: usize) -> Output {
-    Output::from(values.get(index).copied())
-}
-
-/// An explanation of documents of a source.
-struct Explained {
-    /// Names of the contributions.
-    names: Vec<String>,
-    /// Features of each document before scaling; empty without features.
-    values: Vec<Vec<f64>>,
-    found: Explanation,
+    Ok(Explained { names: Explanation::names(model), values: vec![features], found })
 }
 
 /// Explains the score of a document of a source, or its difference to that of a second one. `parameters`: the names of the
