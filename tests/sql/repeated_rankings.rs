@@ -258,6 +258,29 @@ fn a_failed_call_leaves_the_next_one_alone() {
     }
 }
 
+#[test]
+fn functions_that_read_a_source_otherwise_do_so_in_every_call() {
+    let connection = database();
+    // A feature is missing, which ltr_monitor finds, and reads as NULL.
+    connection.execute_batch("CREATE TABLE half AS SELECT query_id, doc_id, a FROM t").unwrap();
+    let missing = "SELECT group_concat(name) FROM ltr_monitor('m', 'half') WHERE kind = 'missing_column'";
+    for _ in 0..3 {
+        assert_eq!(value::<String>(&connection, missing, []), "b");
+    }
+    // The query is a filter in one call and not in the next.
+    let explain = |query: &str| {
+        let source = "SELECT query_id, doc_id, a, b FROM t WHERE query_id = 1";
+        let sql = format!("SELECT count(*) FROM ltr_explain('m', '{source}', {query}, 'x')");
+        value::<i64>(&connection, &sql, [])
+    };
+    let expected = explain("1");
+    for query in ["NULL", "1", "NULL", "NULL", "1", "1"] {
+        let sql = format!("ltr_explain with query {query}");
+        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| explain(query)));
+        assert!(query == "NULL" || found.is_ok_and(|found| found == expected), "{sql}");
+    }
+}
+
 /// Denies to read the table t.
 unsafe extern "C" fn deny(
     _: *mut c_void,

@@ -46,6 +46,8 @@ pub struct RankingCall {
     pub handle: ModelHandle,
     /// The source.
     pub source: Rc<Source>,
+    /// The source as the text names it. A function may read a changed copy, for which no statement is kept.
+    named: Rc<Source>,
     /// The text of the source.
     text: String,
     /// The number of the argument after the options.
@@ -116,7 +118,8 @@ impl RankingCall {
             Some(plan) => Rc::clone(&plan.source),
             None => Rc::new(Source::resolve(call.connection, &text, &limits)?),
         };
-        Ok(Self { options, limits, handle, source, text, first_value, ticket, key })
+        let named = Rc::clone(&source);
+        Ok(Self { options, limits, handle, source, named, text, first_value, ticket, key })
     }
 
     /// The arguments after the options (rule 1.4).
@@ -154,6 +157,9 @@ impl RankingCall {
     pub fn read_source(&self, call: &Call<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
         let Self { options, limits, .. } = self;
         let spec = ReadSpec { values: &self.values(call), ..spec };
+        if !Rc::ptr_eq(&self.source, &self.named) {
+            return read(call.connection, &self.source, spec, options, limits);
+        }
         let kept = call.statements.take::<Plan>(&self.key);
         let kept = kept.filter(|(_, plan)| plan.needs == needs(&spec));
         let may_be_kept = kept.is_some() || !call.statements.sees_attached();
@@ -180,8 +186,8 @@ impl RankingCall {
         Ok(SourceRows { data, roles, read_report })
     }
 
-    /// Scores the documents. Few documents are scored on the calling thread. Functions for new queries are fitted in batches (rule 6.4); before each batch the data that it
-    /// needs are read from the stored model, on the calling thread.
+    /// Scores the documents. Few documents are scored on the calling thread. Functions for new queries are fitted in batches
+    /// (rule 6.4); before each batch the data that it needs are read from the stored model, on the calling thread.
     ///
     /// # Errors
     /// Those of scoring; blocks of the model that cannot be read.
