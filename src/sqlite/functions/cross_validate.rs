@@ -48,11 +48,11 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
         Ok((SearchRows { data, folds, summaries: read_report.summaries }, read_report.memory))
     })?;
     let database = Database::from_connection(call.connection);
-    Ok(Box::new(Rows { database, limits, search, rows, next: 0, ready: VecDeque::new(), _memory: memory }))
+    Ok(Box::new(Batches { database, limits, search, rows, next: 0, ready: VecDeque::new(), _memory: memory }))
 }
 
 /// The rows of a call. A group of settings is computed when its first row is asked for.
-struct Rows {
+struct Batches {
     database: Database,
     limits: RunLimits,
     search: Search,
@@ -63,7 +63,7 @@ struct Rows {
     _memory: Reservation,
 }
 
-impl Rows {
+impl Batches {
     /// Computes the next group.
     fn advance(&mut self) -> Result<()> {
         let Self { search, rows, next, .. } = self;
@@ -85,7 +85,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for Batches {
     type Item = Result<Vec<Output>>;
 
     fn next(&mut self) -> Option<Self::Item> {
