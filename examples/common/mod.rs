@@ -33,7 +33,9 @@ impl Answer {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {
                 let cells = self.rows.iter().map(|row| &row[column]).chain([&self.columns[column]]);
-                cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+                // Formatting pads to this width at most.
+                let width = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+                width.min(usize::from(u16::MAX))
             })
             .collect();
         let line = |cells: &[String]| {

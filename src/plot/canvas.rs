@@ -28,9 +28,9 @@ const STYLE: &str = "\
 .ltr path{fill:none;stroke-width:2;stroke-linejoin:round}.ltr path.a{stroke:#0b66a8}.ltr path.b{stroke:#c2500a}\
 .ltr circle.a,.ltr rect.a{fill:#0b66a8}.ltr circle.b,.ltr rect.b{fill:#c2500a}\
 .ltr circle.f{fill:#0b66a8;fill-opacity:.45}.ltr text.a{fill:#0b66a8}.ltr text.b{fill:#b04708}\
-.ltr .e{stroke:#5a6472;stroke-width:1.5}.ltr .o{stroke:#c2500a;stroke-width:2}\
+.ltr .e{stroke:#1c2430;stroke-width:1.5}.ltr .o{stroke:#c2500a;stroke-width:2}\
 @media(prefers-color-scheme:dark){.ltr text{fill:#e6e9ef}.ltr .m{fill:#a6afbd}.ltr .bg{fill:#14181f}\
-.ltr .axis{stroke:#6b7584}.ltr .grid{stroke:#2a313c}.ltr .guide,.ltr .e{stroke:#a6afbd}\
+.ltr .axis{stroke:#6b7584}.ltr .grid{stroke:#2a313c}.ltr .guide{stroke:#a6afbd}.ltr .e{stroke:#e6e9ef}\
 .ltr path.a{stroke:#5cb0f0}.ltr path.b,.ltr .o{stroke:#f5994b}.ltr circle.a,.ltr rect.a,.ltr circle.f{fill:#5cb0f0}\
 .ltr circle.b,.ltr rect.b{fill:#f5994b}.ltr text.a{fill:#7cc0f5}.ltr text.b{fill:#f7ab6b}}";
 

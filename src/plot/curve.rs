@@ -1,6 +1,6 @@
 //! Lines through points: validation and training curves.
 
-use super::canvas::{Anchor, Canvas, Mark};
+use super::canvas::{Anchor, Canvas, Mark, WIDTH, text_width};
 use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
 use super::text::number;
 use crate::error::Result;
@@ -101,8 +101,14 @@ impl Curve {
 fn draw_chosen(plane: &Plane, (x, y): (f64, f64), label: &str) {
     let spot = plane.at(x, y);
     let [low, high] = plane.corners;
-    plane.canvas.line((spot.0, low.1), (spot.0, high.1 - 150), "guide");
-    let left = spot.0 < i32::midpoint(low.0, high.0);
-    let (anchor, shift) = if left { (Anchor::Start, 60) } else { (Anchor::End, -60) };
-    plane.canvas.text((spot.0 + shift, high.1 - 60), anchor, "", (label, 40));
+    plane.canvas.line((spot.0, low.1), (spot.0, high.1), "guide");
+    // Beside the line, unless there is no space for it.
+    let width = text_width(label) * 11 / 10 + 60;
+    let (x, anchor) = if spot.0 + width < WIDTH {
+        (spot.0 + 60, Anchor::Start)
+    } else {
+        (spot.0.min(high.0) - 60, Anchor::End)
+    };
+    let x = if anchor == Anchor::End { x.max(width) } else { x };
+    plane.canvas.text((x, high.1 - 60), anchor, "", (label, 50));
 }
