@@ -163,16 +163,15 @@ impl RankingCall {
         let kept = call.statements.take::<Plan>(&self.key);
         let kept = kept.filter(|(_, plan)| plan.needs == needs(&spec));
         let may_be_kept = kept.is_some() || !call.statements.sees_attached();
-        let (mut statement, plan) = match kept {
-            Some(kept) => kept,
-            None => {
-                let (statement, roles) = prepare(call.connection, &self.source, spec, options, limits)?;
-                let (source, roles) = (Rc::clone(&self.source), Rc::new(roles));
-                (statement, Rc::new(Plan { source, roles, needs: needs(&spec) }))
-            }
+        let (mut statement, plan) = if let Some(kept) = kept {
+            kept
+        } else {
+            let (statement, roles) = prepare(call.connection, &self.source, spec, options, limits)?;
+            let (source, roles) = (Rc::clone(&self.source), Rc::new(roles));
+            (statement, Rc::new(Plan { source, roles, needs: needs(&spec) }))
         };
         let Plan { source, roles, .. } = &*plan;
-        let rows = read_prepared(call.connection, source, roles, &mut statement, spec, options, limits);
+        let rows = read_prepared(call.connection, (source, roles), &mut statement, spec, options, limits);
         if !is_first_version(&statement) {
             // The schema changed after the statement was prepared: its columns may be others.
             let source = Source::resolve(call.connection, &self.text, limits)?;

@@ -53,14 +53,13 @@ impl Drop for Progress {
 
 /// The line after so many seconds. The estimate assumes that a later fit takes as long as the mean of the earlier ones.
 fn line(done: usize, total: usize, seconds: f64) -> String {
-    let mut line = format!("{done} of {total} fits after {}", duration(seconds));
-    if (1..total).contains(&done) {
-        let left = seconds / done as f64 * (total - done) as f64;
-        if seconds + left > LONG {
-            line += &format!(", about {} left", duration(left));
-        }
-    }
-    line
+    let left = seconds / done as f64 * (total - done.min(total)) as f64;
+    let estimate = if (1..total).contains(&done) && seconds + left > LONG {
+        format!(", about {} left", duration(left))
+    } else {
+        String::new()
+    };
+    format!("{done} of {total} fits after {}{estimate}", duration(seconds))
 }
 
 /// A duration in a unit that fits.

@@ -151,7 +151,7 @@ pub fn read(
 ) -> Result<SourceRows> {
     let (mut statement, roles) = prepare(connection, source, spec, options, limits)?;
     let (data, read_report) =
-        read_prepared(connection, source, &roles, &mut statement, spec, options, limits)?;
+        read_prepared(connection, (source, &roles), &mut statement, spec, options, limits)?;
     Ok(SourceRows { data, roles: Rc::new(roles), read_report })
 }
 
@@ -188,8 +188,7 @@ pub fn prepare<'a>(
 /// Those of [`read`].
 pub fn read_prepared(
     connection: &Connection,
-    source: &Source,
-    roles: &Roles,
+    (source, roles): (&Source, &Roles),
     statement: &mut Statement<'_>,
     spec: ReadSpec<'_>,
     options: &Params,
