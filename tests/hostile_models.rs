@@ -294,7 +294,7 @@ fn wrong_fingerprints(card: &mut impl FnMut(&'static str, fn(&mut Opened))) {
     card("a fingerprint of one feature", |o| of(o).features.truncate(1));
     card("a fingerprint of more rows", |o| of(o).rows += 1);
     card("a fingerprint of fewer queries", |o| {
-        of(o).query_features = vec![("q".to_owned(), of(o).relevance.clone())]
+        of(o).query_features = vec![("q".to_owned(), of(o).relevance.clone())];
     });
     card("counts beyond 2^64", |o| of(o).features[0].counts[..2].fill(u64::MAX));
     card("a bin too few", |o| of(o).features[0].counts.truncate(1));

@@ -229,7 +229,7 @@ fn reflection(x: &[f64], start: usize) -> (f64, Reflection) {
 fn reflect_both(a: &mut [f64], n: usize, Reflection { start, v, beta }: &Reflection) {
     let mut w = vec![0.0; n - start];
     each_row(&mut w, 1, n - start, &|i, w| {
-        w[0] = beta * dot(&a[(start + i) * n + start..(start + i + 1) * n], v)
+        w[0] = beta * dot(&a[(start + i) * n + start..(start + i + 1) * n], v);
     });
     let half = 0.5 * beta * dot(&w, v);
     w.iter_mut().zip(v).for_each(|(w, v)| *w -= half * v);

@@ -37,15 +37,15 @@ pub struct Bars {
     /// What the values are.
     pub axis: String,
     /// The bars, in their order. Those after the first 20 are only counted.
-    pub bars: Vec<Bar>,
+    pub rows: Vec<Bar>,
 }
 
 impl Bars {
     /// Puts the bars with the largest key of their value first.
     pub fn sort(&mut self, key: fn(f64) -> f64) {
-        let mut order: Vec<usize> = (0..self.bars.len()).collect();
-        sort_indices(&mut order, &|a, b| key(self.bars[b].value).total_cmp(&key(self.bars[a].value)));
-        self.bars = order.into_iter().map(|index| self.bars[index].clone()).collect();
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        sort_indices(&mut order, &|a, b| key(self.rows[b].value).total_cmp(&key(self.rows[a].value)));
+        self.rows = order.into_iter().map(|index| self.rows[index].clone()).collect();
     }
 
     /// The SVG.
@@ -53,8 +53,8 @@ impl Bars {
     /// # Errors
     /// As [`Plane::new`].
     pub fn draw(&self) -> Result<String> {
-        let shown = &self.bars[..self.bars.len().min(MOST_BARS)];
-        let more = self.bars.len() - shown.len();
+        let shown = &self.rows[..self.rows.len().min(MOST_BARS)];
+        let more = self.rows.len() - shown.len();
         let rows = shown.len() + usize::from(more > 0);
         let canvas = Canvas::new(heading_height(&self.subtitle) + 520 + ROW * rows as i32);
         let top = heading(&canvas, &self.title, &self.subtitle);
@@ -62,7 +62,7 @@ impl Bars {
             let (low, high) = bar.interval.unwrap_or((bar.value, bar.value));
             [0.0, bar.value, low, high]
         });
-        let x = Axis::of(&self.axis, Scale::Linear, ends).from_zero();
+        let x = Axis::of(&self.axis, Scale::Linear, ends).starting_at_zero();
         let borders = Borders { left: Some(NAMES + 180), right: VALUES, ..Borders::below(top) };
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
         let decimals = decimals(shown);

@@ -82,7 +82,7 @@ impl Axis {
     }
 
     /// The same axis, beginning at 0 if its values are not below 0.
-    pub fn from_zero(mut self) -> Self {
+    pub fn starting_at_zero(mut self) -> Self {
         if self.from > 0.0 || (self.from < 0.0 && self.from > -0.06 * self.to) {
             self.from = 0.0;
         }

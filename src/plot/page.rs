@@ -1,5 +1,7 @@
 //! A self-contained page in HTML: no script, nothing to load. Every text that is given is escaped.
 
+use std::fmt::{Arguments, Write};
+
 use super::text::{escaped, shortened};
 
 /// Longest text of a cell, an item or a paragraph (characters).
@@ -52,21 +54,26 @@ impl Page {
         )
     }
 
+    fn put(&mut self, text: Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = self.body.write_fmt(text);
+    }
+
     /// A heading of level 1 to 3.
     pub fn heading(&mut self, level: u8, title: &str) {
-        self.body += &format!("<h{level}>{}</h{level}>\n", text(title));
+        self.put(format_args!("<h{level}>{}</h{level}>\n", text(title)));
     }
 
     /// A paragraph.
     pub fn paragraph(&mut self, content: &str) {
-        self.body += &format!("<p class=\"m\">{}</p>\n", text(content));
+        self.put(format_args!("<p class=\"m\">{}</p>\n", text(content)));
     }
 
     /// Items of a list.
     pub fn list(&mut self, items: &[String]) {
         self.body += "<ul class=\"card\" style=\"padding-left:32px\">";
         for item in items {
-            self.body += &format!("<li>{}</li>\n", text(item));
+            self.put(format_args!("<li>{}</li>\n", text(item)));
         }
         self.body += "</ul>\n";
     }
@@ -75,14 +82,14 @@ impl Page {
     pub fn tiles(&mut self, tiles: &[(String, String)]) {
         self.body += "<dl class=\"tiles\">\n";
         for (name, value) in tiles {
-            self.body += &format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(name), text(value));
+            self.put(format_args!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(name), text(value)));
         }
         self.body += "</dl>\n";
     }
 
     /// A plot in SVG.
     pub fn figure(&mut self, plot: &str) {
-        self.body += &format!("<figure>{plot}</figure>\n");
+        self.put(format_args!("<figure>{plot}</figure>\n"));
     }
 
     /// Plots beside each other.
@@ -99,7 +106,7 @@ impl Page {
     pub fn beside(&mut self, parts: &[Self]) {
         self.body += "<div class=\"grid\">\n";
         for part in parts {
-            self.body += &format!("<section>{}</section>\n", part.body);
+            self.put(format_args!("<section>{}</section>\n", part.body));
         }
         self.body += "</div>\n";
     }
@@ -111,7 +118,7 @@ impl Page {
         if columns.iter().any(|(name, _)| !name.is_empty()) {
             self.body += "<thead><tr>";
             for (name, align) in columns {
-                self.body += &format!("<th scope=\"col\"{}>{}</th>", class(*align), text(name));
+                self.put(format_args!("<th scope=\"col\"{}>{}</th>", class(*align), text(name)));
             }
             self.body += "</tr></thead>";
         }
@@ -119,7 +126,7 @@ impl Page {
         for row in rows {
             self.body += "<tr>";
             for (cell, (_, align)) in row.iter().zip(columns) {
-                self.body += &format!("<td{}>{}</td>", class(*align), text(cell));
+                self.put(format_args!("<td{}>{}</td>", class(*align), text(cell)));
             }
             self.body += "</tr>\n";
         }

@@ -14,6 +14,9 @@ const MOST_POINTS: usize = 600;
 /// Sides of the cells.
 const CELL: i32 = 150;
 
+/// Two values and a name.
+type Point = (f64, f64, String);
+
 /// A plot of pairs.
 #[derive(Debug, Clone)]
 pub struct Scatter {
@@ -24,7 +27,7 @@ pub struct Scatter {
     /// Names of the axes.
     pub axes: [String; 2],
     /// The points, at least one, each with its name.
-    pub points: Vec<(f64, f64, String)>,
+    pub points: Vec<Point>,
     /// What a point is, as in `query` and `queries`.
     pub noun: [&'static str; 2],
 }
@@ -45,13 +48,13 @@ impl Scatter {
         canvas.line(plane.at(low, low), plane.at(high, high), "guide");
         // 1. Points at one spot, or in one cell, are one circle.
         let cell = if self.points.len() > MOST_POINTS { CELL } else { 1 };
-        let mut groups: BTreeMap<(i32, i32), Vec<&(f64, f64, String)>> = BTreeMap::new();
+        let mut groups: BTreeMap<(i32, i32), Vec<&Point>> = BTreeMap::new();
         for point in &self.points {
             let spot = plane.at(point.0, point.1);
             groups.entry((spot.0 / cell, spot.1 / cell)).or_default().push(point);
         }
         // 2. Large circles first, so that they hide none.
-        let groups: Vec<Vec<&(f64, f64, String)>> = groups.into_values().collect();
+        let groups: Vec<Vec<&Point>> = groups.into_values().collect();
         let mut order: Vec<usize> = (0..groups.len()).collect();
         sort_indices(&mut order, &|a, b| groups[b].len().cmp(&groups[a].len()));
         let most = order.first().map_or(1, |index| groups[*index].len()) as f64;

@@ -12,7 +12,7 @@ pub fn escaped(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             '\t' | '\n' | '\r' => out.push(' '),
             c if c.is_control() || reorders(c) || matches!(c, '\u{FFFE}' | '\u{FFFF}') => {
-                out.push('\u{FFFD}')
+                out.push('\u{FFFD}');
             }
             c => out.push(c),
         }

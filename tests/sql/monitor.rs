@@ -30,7 +30,7 @@ fn fill(connection: &Connection, table: &str, queries: i64, shift: f64, random: 
         let skewed = (-3.0 * random.next().ln()).floor();
         let rare = if random.next() < 0.9 { 0.0 } else { random.next() };
         let gap = Some(random.next() * 100.0).filter(|gap| gap % 1.0 > 0.2);
-        let grade = (x + random.next() > 1.2) as i64 + (x > 0.8) as i64;
+        let grade = i64::from(x + random.next() > 1.2) + i64::from(x > 0.8);
         insert.execute(params![row / 10, row % 10, grade, x + shift, skewed, rare, gap]).unwrap();
     }
 }

@@ -177,7 +177,7 @@ fn metric(
     let name = validation["metric"].as_str();
     let reference = validation["best"].as_f64().filter(|_| name.is_some());
     let arguments = METRIC_ARGUMENTS.iter().filter_map(|key| Some((*key, model.card.settings.get(key)?)));
-    let arguments = serde_json::Value::from_iter(arguments.map(|(key, value)| (key, value.clone())));
+    let arguments = arguments.map(|(key, value)| (key, value.clone())).collect::<serde_json::Value>();
     let arguments = options::parse(Some(&arguments.to_string()), Use::Evaluate)?;
     let metric = Metric::parse(name.unwrap_or(DEFAULT_METRIC))?.with_options(metric_options(&arguments)?)?;
     let (name, better) = (metric.name(), metric.def().better);

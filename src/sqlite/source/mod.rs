@@ -122,7 +122,8 @@ impl Source {
     /// The same source with further columns that are NULL in every row.
     #[must_use]
     pub fn with_null_columns(self, names: &[String]) -> Self {
-        let nulls: String = names.iter().map(|name| format!(", NULL AS {}", quote(name))).collect();
+        let nulls: Vec<String> = names.iter().map(|name| format!(", NULL AS {}", quote(name))).collect();
+        let nulls = nulls.concat();
         let select = format!("SELECT *{nulls} FROM {}", self.from);
         Self { from: format!("(\n{select}\n)"), select, by_rowid: false, ..self }
     }

@@ -29,7 +29,7 @@ pub fn weights(call: &Call<'_>) -> Result<String> {
         title: format!("Weights of {name}"),
         subtitle: format!("Weights of {count} after scaling, the largest first{negative}"),
         axis: "weight".to_owned(),
-        bars,
+        rows: bars,
     };
     plot.sort(f64::abs);
     plot.draw()
@@ -64,7 +64,7 @@ pub fn importance(call: &Call<'_>) -> Result<String> {
             "Loss of {metric} if a feature is permuted within queries, with its confidence interval"
         ),
         axis: format!("loss of {metric}"),
-        bars,
+        rows: bars,
     };
     plot.sort(std::convert::identity);
     plot.draw()

@@ -79,15 +79,16 @@ fn draw_queries(
     let equal = points.len() - a_wins - b_wins;
     let left_out = all - points.len();
     let [a, b] = [a, b].map(|name| shortened(name, 32));
-    let mut subtitle = format!(
-        "{a} is better in {}, {b} in {}; {} equal. On the line both are equal.",
+    let left_out = match left_out {
+        0 => String::new(),
+        count => format!(" Left out: {} without a value.", counted(count, "query", "queries")),
+    };
+    let subtitle = format!(
+        "{a} is better in {}, {b} in {}; {} equal. On the line both are equal.{left_out}",
         counted(a_wins, "query", "queries"),
         counted(b_wins, "query", "queries"),
         if equal == 1 { "1 is".to_owned() } else { format!("{} are", counted(equal, "", "").trim()) }
     );
-    if left_out > 0 {
-        subtitle += &format!(" Left out: {} without a value.", counted(left_out, "query", "queries"));
-    }
     let metric = metric.name();
     let scatter = Scatter {
         title: format!("{metric} of each query"),
@@ -195,7 +196,7 @@ pub fn grade_groups(judged: &Judged) -> Vec<(String, Vec<f64>)> {
     let mut groups: Vec<(f64, f64, Vec<f64>)> = Vec::new();
     for row in order {
         match groups.last_mut() {
-            Some((lowest, _, values)) if *lowest == grades[row] => values.push(scores[row]),
+            Some((lowest, _, values)) if compare(*lowest, grades[row]).is_eq() => values.push(scores[row]),
             _ => groups.push((grades[row], grades[row], vec![scores[row]])),
         }
     }

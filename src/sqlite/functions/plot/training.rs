@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::first_name;
 use crate::error::{Error, Result};
+use crate::math::order::compare;
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};
 use crate::sqlite::functions::inspect::{TRAINING_LOG, open_model};
@@ -31,7 +32,7 @@ pub fn validation(call: &Call<'_>) -> Result<String> {
     let held_out = validation["held_out"].as_str().unwrap_or_default();
     let name = first_name(call, &card.algorithm)?;
     let chosen = card.summary["lambda"].as_f64().zip(validation["best"].as_f64());
-    let chosen = chosen.filter(|(lambda, _)| points.iter().any(|point| point.0 == *lambda));
+    let chosen = chosen.filter(|(lambda, _)| points.iter().any(|point| compare(point.0, *lambda).is_eq()));
     let curve = Curve {
         title: format!("Validation of {name}"),
         subtitle: format!("Mean {metric} of {held_out}, for each lambda that was tried"),

@@ -144,7 +144,7 @@ pub fn data(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
         title: "Grades of the documents".to_owned(),
         subtitle: "Number of documents of each grade".to_owned(),
         axis: "documents".to_owned(),
-        bars: grade_groups(judged).into_iter().map(bar).collect(),
+        rows: grade_groups(judged).into_iter().map(bar).collect(),
     };
     let mut bars = Page::default();
     bars.figure(&grades.draw()?);

@@ -141,7 +141,7 @@ fn compare(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()
                 )?);
             }
             Err(error) => {
-                problem = Some(format!("The previous version could not be measured: {}", text_of(error)?))
+                problem = Some(format!("The previous version could not be measured: {}", text_of(error)?));
             }
         }
     }
@@ -165,7 +165,7 @@ fn compare(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()
         title: format!("{} of simpler rankings", metric.name()),
         subtitle: "Mean over the queries of this source; the best single feature by ORDER BY".to_owned(),
         axis: metric.name(),
-        bars,
+        rows: bars,
     };
     plots.insert(0, bars.draw()?);
     page.figures(&plots);
