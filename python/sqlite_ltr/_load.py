@@ -9,6 +9,7 @@ import sys
 # The module typing takes longer to import than the rest, so only type checkers read this block.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, Protocol
 
     class Connection(Protocol):
@@ -44,6 +45,10 @@ SELECT load_extension(?, 'sqlite3_sqliteltr_nofiles_init')
  WHERE NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'ltr_version')"""
 
 
+# Folders with copies of the library, for the second and further SQLite libraries of this process.
+_copies: list[str] = []
+
+
 def loadable_path() -> str:
     """Return the absolute path of the library, for hosts that load it themselves, such as `datasette --load-extension`.
 
@@ -77,12 +82,36 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
         raise TypeError(f"load() takes a connection of sqlite3 or apsw, not {kind}")
     driver.enable_load_extension(True)
     try:
-        if read_files:
-            driver.load_extension(loadable_path())
-        else:
-            driver.execute(_LOAD_NO_FILES, (loadable_path(),)).fetchall()
+        for path in _paths():
+            try:
+                if read_files:
+                    driver.load_extension(path)
+                else:
+                    driver.execute(_LOAD_NO_FILES, (path,)).fetchall()
+                return
+            except Exception as error:
+                if "into another SQLite library" not in str(error):
+                    raise
     finally:
         driver.enable_load_extension(False)
+
+
+def _paths() -> Iterator[str]:
+    """Yield the library, its copies, and a new copy.
+
+    One file serves one SQLite library. `sqlite3` and `apsw` have one each.
+    """
+    yield loadable_path()
+    name = os.path.basename(loadable_path())
+    for folder in _copies:
+        yield os.path.join(folder, name)
+    import atexit
+    import shutil
+    import tempfile
+
+    _copies.append(tempfile.mkdtemp(prefix="sqlite_ltr"))
+    atexit.register(shutil.rmtree, _copies[-1], ignore_errors=True)
+    yield shutil.copy(loadable_path(), _copies[-1])
 
 
 def load_in_plugin(connection: sqlite3.Connection) -> None:

@@ -127,7 +127,7 @@ SELECT ltr_train('q_svm', 'judgments') FROM judgments;
 SELECT * FROM ltr_rank('nobody', 'candidates');
 --! ltr_rank: unknown model 'nobody'; known: knn_svm, letor, q_svm, uniform
 SELECT * FROM ltr_rank('q_svm');
---! ltr_rank: argument 'source' is missing; call ltr_rank(model, source [, options])
+--! ltr_rank: argument 'source' is missing; call ltr_rank(model, source [, options] [, value1, ...])
 SELECT * FROM ltr_rank('q_svm' || char(0), 'candidates');
 --! ltr_rank: unknown model 'q_svm\0', did you mean 'q_svm'?
 SELECT ltr_info('q_svm' || char(0));
