@@ -82,18 +82,23 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
         raise TypeError(f"load() takes a connection of sqlite3 or apsw, not {kind}")
     driver.enable_load_extension(True)
     try:
-        for path in _paths():
-            try:
-                if read_files:
-                    driver.load_extension(path)
-                else:
-                    driver.execute(_LOAD_NO_FILES, (path,)).fetchall()
-                return
-            except Exception as error:
-                if "into another SQLite library" not in str(error):
-                    raise
+        next(path for path in _paths() if _serves(driver, path, read_files))
     finally:
         driver.enable_load_extension(False)
+
+
+def _serves(driver: Any, path: str, read_files: bool) -> bool:
+    """Load one file. False: it serves another SQLite library already."""
+    try:
+        if read_files:
+            driver.load_extension(path)
+        else:
+            driver.execute(_LOAD_NO_FILES, (path,)).fetchall()
+    except Exception as error:
+        if "into another SQLite library" in str(error):
+            return False
+        raise
+    return True
 
 
 def _paths() -> Iterator[str]:
