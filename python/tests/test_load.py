@@ -91,7 +91,7 @@ def test_files_can_be_denied(connect):
         connection.execute("SELECT * FROM ltr_letor('judgments.txt')")
 
 
-def refusal(connection):
+def refusal_of_the_file(connection):
     """The message with which the host refuses the file of the package; empty if it loads it."""
     connection.enable_load_extension(True)
     try:
@@ -108,7 +108,7 @@ def test_each_sqlite_has_its_own_copy():
         sqlite_ltr.load(connection)
     assert all(trains_and_ranks(connection.execute) for connection in connections)
     if sqlite3.sqlite_version != apsw.sqlite_lib_version():
-        loaded, refused = sorted(refusal(connection) for connection in connections[:2])
+        loaded, refused = sorted(refusal_of_the_file(connection) for connection in connections[:2])
         assert loaded == ""
         assert "into another SQLite library" in refused
 
