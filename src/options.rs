@@ -123,60 +123,7 @@ impl OptionDef {
 const TRAIN: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
-const FIT_OR_SCORE: &[Use] = &[
-    Use::Train,
-    Use::Fit,
-    Use::CrossValidate,
-    Use::Update,
-    Use::Rank,
-    Use::Evaluate,
-    Use::Compare,
-    Use::Explain,
-    Use::Importance,
-    Use::Monitor,
-];
-const FINDS_MODELS: &[Use] = &[
-    Use::Train,
-    Use::CrossValidate,
-    Use::Update,
-    Use::Import,
-    Use::Rank,
-    Use::Evaluate,
-    Use::Compare,
-    Use::Explain,
-    Use::Importance,
-    Use::Monitor,
-    Use::Recommend,
-];
-/// All that read a source with a model, and `ltr_import`.
-const LIMITED: &[Use] = &[
-    Use::Train,
-    Use::Fit,
-    Use::CrossValidate,
-    Use::Update,
-    Use::Import,
-    Use::Rank,
-    Use::Evaluate,
-    Use::Compare,
-    Use::Explain,
-    Use::Importance,
-    Use::Monitor,
-    Use::Recommend,
-];
-const ALL_WITH_MODELS: &[Use] = &[
-    Use::Train,
-    Use::Fit,
-    Use::CrossValidate,
-    Use::Update,
-    Use::Rank,
-    Use::Evaluate,
-    Use::Compare,
-    Use::Explain,
-    Use::Importance,
-    Use::Monitor,
-    Use::Recommend,
-];
-/// All that keep `max_memory`: the same, and `ltr_paired_test`.
+/// All that keep `max_memory`.
 const RESERVES: &[Use] = &[
     Use::Train,
     Use::Fit,
@@ -192,10 +139,31 @@ const RESERVES: &[Use] = &[
     Use::Recommend,
     Use::PairedTest,
 ];
+/// All that read a source with a model, and `ltr_import`.
+const LIMITED: &[Use] = &without::<12>(RESERVES, Use::PairedTest);
+const FINDS_MODELS: &[Use] = &without::<11>(LIMITED, Use::Fit);
+const ALL_WITH_MODELS: &[Use] = &without::<11>(LIMITED, Use::Import);
+const FIT_OR_SCORE: &[Use] = &without::<10>(ALL_WITH_MODELS, Use::Recommend);
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
 const MEASURES_OF_MODELS: &[Use] =
     &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
 const TESTS: &[Use] = &[Use::Compare, Use::PairedTest];
+
+/// A list of N + 1 calls without one of them.
+const fn without<const N: usize>(calls: &[Use], left_out: Use) -> [Use; N] {
+    assert!(calls.len() == N + 1, "the call stands once in the list");
+    let mut rest = [left_out; N];
+    let (mut read, mut written) = (0, 0);
+    while read < calls.len() {
+        if calls[read] as u8 != left_out as u8 {
+            rest[written] = calls[read];
+            written += 1;
+        }
+        read += 1;
+    }
+    assert!(written == N, "the call stands once in the list");
+    rest
+}
 
 const fn def(
     key: &'static str,
