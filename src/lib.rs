@@ -100,15 +100,15 @@ mod param;
 #[cfg(feature = "plots")]
 mod plot;
 mod run;
-// The table of all settings has no function in Rust yet, so some of the module serves SQL alone.
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
-mod search;
 mod select;
 mod smoothing;
 mod solve;
 mod space;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+// The table of all settings has no function in Rust yet, so some of the module serves SQL alone.
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+mod tuning;
 
 pub use api::*;
 pub use data::{Id, QueryValue};

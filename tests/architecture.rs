@@ -31,7 +31,7 @@ const MODULES: &[&str] = &[
     "export",
     "options",
     "plot",
-    "search",
+    "tuning",
     "api",
     "sqlite",
 ];

@@ -19,7 +19,7 @@ use crate::model;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::run::{cores, on_pool};
-use crate::search::{Search, SearchRows};
+use crate::tuning::{Search, SearchRows};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] =

@@ -25,7 +25,6 @@ use crate::memory::{Memory, Reservation};
 use crate::model::{Card, LinearPrior, Model};
 use crate::options::{self, Use};
 use crate::param::Params;
-use crate::search::{Choice, Search, SearchRows};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::State;
@@ -34,6 +33,7 @@ use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
+use crate::tuning::{Choice, Search, SearchRows};
 
 /// The parameters of both functions.
 const PARAMETERS: &[Parameter] =
