@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Measure the installed package: python -P python/bench.py [--wheel FILE].
+"""Measure the installed package: python -P python/bench.py [--wheel FILE] [--serving].
 
-Prints the table "Python package" of docs/benchmarks.md. Each time is the median of 31 fresh processes, except those of
+Prints the table "Python package" of docs/benchmarks.md; with --serving only the calls of an open connection, the table
+of docs/guide/serving.md, and the load of the machine. Each time is the median of 31 fresh processes, except those of
 an open connection (3000 calls) and of data frames (median of 5 calls). Needs pandas for the data frames.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -105,8 +107,12 @@ def measure_serving() -> None:
     rows = "SELECT * FROM candidates WHERE query_id = ?"
     calls = {
         "a SELECT of the 100 rows": rows,
-        "`ltr_rank` of a table": (
+        "`ltr_rank` of a table, columns `doc_id, score`": (
             "SELECT doc_id, score FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank"
+        ),
+        "the same with all columns": "SELECT * FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank",
+        "the same, 10 best documents": (
+            "SELECT doc_id, score FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank LIMIT 10"
         ),
         "`ltr_rank` of a SELECT": f"SELECT doc_id, score FROM ltr_rank('rank_svm', '{rows}', NULL, ?) ORDER BY rank",
         "`ltr_score` and ORDER BY": (
@@ -126,9 +132,11 @@ def measure_serving() -> None:
                 connection.execute(statement, (call % 100,)).fetchall()
                 times[name].append(1000 * (time.perf_counter() - start))
         connection.close()
-    for name, values in times.items():
-        median, high = statistics.median(values), statistics.quantiles(values, n=20)[-1]
-        print(f"| {name}, median and 95th percentile | {median:.3f} ms, {high:.3f} ms |")
+    figures = {name: (statistics.median(values), statistics.quantiles(values, n=20)[-1]) for name, values in times.items()}
+    plain = next(iter(figures.values()))
+    print("| call | median | 95th percentile |\n|---|---|---|")
+    for name, (median, high) in figures.items():
+        print(f"| {name} | {median:.3f} ms ({median / plain[0]:.2f}) | {high:.3f} ms ({high / plain[1]:.2f}) |")
 
 
 def measure_frames() -> None:
@@ -164,14 +172,20 @@ def main() -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser(description="Measures the installed package.")
     parser.add_argument("--wheel", type=Path, help="the wheel, for its size")
-    wheel = parser.parse_args().wheel
+    parser.add_argument("--serving", action="store_true", help="only the calls of an open connection")
+    arguments = parser.parse_args()
+    if arguments.serving:
+        measure_serving()
+        print("load of the last minute:", os.getloadavg()[0])
+        return
+    wheel = arguments.wheel
     print("| what | figure |\n|---|---|")
     if wheel:
         print(f"| wheel | {wheel.stat().st_size / 1e6:.2f} MB |")
     print(f"| library | {Path(sqlite_ltr.loadable_path()).stat().st_size / 1e6:.2f} MB |")
     measure_processes()
-    measure_serving()
     measure_frames()
+    measure_serving()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ mod explain;
 mod features;
 mod handle;
 mod model;
+mod recommend;
 mod trainer;
 
 pub use crate::evaluate::FeatureWeight;
@@ -13,4 +14,5 @@ pub use explain::{Contribution, Importance};
 pub use features::Features;
 pub use handle::Control;
 pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
+pub use recommend::{RecommendOptions, Recommended};
 pub use trainer::{AlgorithmInfo, Trainer, algorithms};

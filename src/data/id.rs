@@ -9,6 +9,8 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
+use super::query_value::text_number;
+use crate::error::shorten;
 use crate::memory::heap_bytes;
 
 /// An identifier.
@@ -49,6 +51,41 @@ impl Id {
                 text.parse::<f64>().is_ok_and(|id| id.total_cmp(&number).is_eq())
             }
             other => *other == Self::Real(number),
+        }
+    }
+
+    /// Its type in SQL. A REAL without a fraction equals an INTEGER, so it is one.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "NULL",
+            Self::Real(value) if value.fract().abs() > 0.0 => "REAL",
+            Self::Integer(_) | Self::Real(_) => "INTEGER",
+            Self::Text(_) => "TEXT",
+            Self::Blob(_) => "BLOB",
+        }
+    }
+
+    /// The same number or text in other types: 42 for '42' and '42' for 42, a text for the BLOB of its bytes.
+    pub fn in_other_types(&self) -> Vec<Self> {
+        match self {
+            Self::Null => Vec::new(),
+            Self::Integer(value) => vec![Self::text(&value.to_string())],
+            Self::Real(value) => vec![Self::text(&value.to_string())],
+            Self::Blob(bytes) => vec![Self::Text(bytes.clone())],
+            Self::Text(bytes) => {
+                let text = std::str::from_utf8(bytes).unwrap_or_default().trim();
+                let number = text.parse().ok().map(Self::Integer).or_else(|| text_number(text).map(Self::Real));
+                number.into_iter().chain([Self::Blob(bytes.clone())]).collect()
+            }
+        }
+    }
+
+    /// The id and its type, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Null | Self::Blob(_) => self.to_string(),
+            Self::Text(bytes) => format!("'{}' (TEXT)", shorten(&String::from_utf8_lossy(bytes))),
+            Self::Integer(_) | Self::Real(_) => format!("{self} ({})", self.type_name()),
         }
     }
 
@@ -180,6 +217,23 @@ mod tests {
         ];
         assert!(ordered.is_sorted());
         assert!(ordered.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn the_same_value_in_another_type_is_found_both_ways() {
+        let same = [
+            (Id::Integer(42), Id::text("42")),
+            (Id::Real(42.0), Id::text("42")),
+            (Id::Real(1.5), Id::text("1.5")),
+            (Id::text("ab"), Id::Blob(b"ab".as_slice().into())),
+        ];
+        for (a, b) in same {
+            assert!(a.in_other_types().contains(&b) && b.in_other_types().contains(&a), "{a} {b}");
+        }
+        for (id, name) in [(Id::Real(2.0), "INTEGER"), (Id::Real(2.5), "REAL"), (Id::text("2"), "TEXT")] {
+            assert_eq!(id.type_name(), name);
+        }
+        assert!(Id::Null.in_other_types().is_empty() && !Id::text("x1").in_other_types().contains(&1.into()));
     }
 
     #[test]

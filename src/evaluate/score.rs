@@ -286,8 +286,9 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
     let (mut seen, mut unknown_items) = (0, 0);
     let mut scores = Vec::with_capacity(data.n_docs());
     for (query, id) in data.query_ids.iter().enumerate() {
-        seen += usize::from(factored.user_index(id).is_some());
-        let user = factored.user(id);
+        let index = factored.user_index(id);
+        seen += usize::from(index.is_some());
+        let user = factored.user(index);
         for row in data.rows(query) {
             let item = factored.item_index(&data.doc_ids[row]);
             unknown_items += usize::from(item.is_none());

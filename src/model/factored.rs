@@ -7,6 +7,9 @@
 //! An unknown user has u = 0, so its items are ranked by their biases b. An unknown item has v = 0 and the bias of an item
 //! without ratings. The model keeps which items each user has rated: they are not recommended again.
 
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
@@ -119,6 +122,42 @@ pub struct Factored {
     pub fold_in: FoldIn,
 }
 
+/// Fewest ratings of known items that determine an order.
+const ORDERED: usize = 2;
+
+impl User {
+    /// Whether only the biases of items rank for this user: one without an index in the training and without ratings.
+    pub fn is_new(&self, index: Option<usize>) -> bool {
+        index.is_none() && self.rated.len() < ORDERED
+    }
+}
+
+/// The index of each id among the known ids, which ascend; `None` for a new id.
+///
+/// # Errors
+/// [`Error::Value`] for an id that is known in another type (42 for '42'), or of a type that no known id has.
+fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
+    let mut ticks = Ticks::default();
+    let types = LazyCell::new(|| known.iter().map(Id::type_name).collect::<BTreeSet<_>>());
+    let index = |id: &Id| {
+        ticks.add(100);
+        if let Ok(index) = known.binary_search(id) {
+            return Ok(Some(index));
+        }
+        let same = id.in_other_types().into_iter().find_map(|other| known.binary_search(&other).ok());
+        let allowed = match same {
+            Some(same) => format!("the id as the training data have it, {}", known[same].describe()),
+            None if types.contains(id.type_name()) => return Ok(None),
+            None => {
+                let example = known.first().map_or_else(String::new, Id::describe);
+                format!("an id of a type in the training data, such as {example}")
+            }
+        };
+        Err(Error::value(what, id.describe(), allowed))
+    };
+    ids.iter().map(index).collect()
+}
+
 /// A user to score items for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
@@ -148,10 +187,26 @@ impl Factored {
         self.items.binary_search(id).ok()
     }
 
-    /// A user of the training; an unknown user has factors of 0 and has rated nothing.
-    pub fn user(&self, id: &Id) -> User {
+    /// Indices of users, which `what` names; `None` for a new user.
+    ///
+    /// # Errors
+    /// Those of [`indices`].
+    pub fn user_indices(&self, ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
+        indices(&self.users, ids, what)
+    }
+
+    /// Indices of items, which `what` names; `None` for a new item.
+    ///
+    /// # Errors
+    /// Those of [`indices`].
+    fn item_indices(&self, ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
+        indices(&self.items, ids, what)
+    }
+
+    /// A user of the training by its index; a new user has factors of 0 and has rated nothing.
+    pub fn user(&self, index: Option<usize>) -> User {
         let rank = self.factors.rank;
-        match self.user_index(id) {
+        match index {
             None => User { factors: vec![0.0; rank], rated: Vec::new() },
             Some(user) => User {
                 factors: self.factors.users[user * rank..][..rank].to_vec(),
@@ -174,6 +229,38 @@ impl Factored {
             }
         };
         User { factors, rated }
+    }
+
+    /// A new user with these ratings, and the number of ratings of items that are not in the model. `what` names the ratings.
+    ///
+    /// # Errors
+    /// An item twice, a rating that is too large, an id as in [`Self::item_indices`].
+    pub fn user_of_ratings(&self, mut ratings: Vec<(Id, f64)>, what: &str) -> Result<(User, usize)> {
+        for (id, rating) in &ratings {
+            self.fold_in.transform.check(*rating, || format!("{what}, item {id}"))?;
+        }
+        ratings.sort_by(|a, b| a.0.cmp(&b.0));
+        if let Some(pair) = ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(Error::Data(format!("{what}: item {} appears twice", pair[0].0)));
+        }
+        let (ids, ratings): (Vec<Id>, Vec<f64>) = ratings.into_iter().unzip();
+        let indices = self.item_indices(&ids, what)?;
+        let known = |(index, rating): (&Option<usize>, &f64)| Some(((*index)? as u32, *rating));
+        let rated: Vec<(u32, f64)> = indices.iter().zip(&ratings).filter_map(known).collect();
+        Ok((self.fold_in(&rated), ratings.len() - rated.len()))
+    }
+
+    /// Indices of items to choose from, ascending, and the number of ids that are not in the model. `what` names the ids.
+    ///
+    /// # Errors
+    /// An id as in [`Self::item_indices`].
+    pub fn candidates(&self, ids: &[Id], what: &str) -> Result<(Vec<u32>, usize)> {
+        let indices = self.item_indices(ids, what)?;
+        let mut items: Vec<u32> = indices.into_iter().flatten().map(|item| item as u32).collect();
+        let unknown = ids.len() - items.len();
+        items.sort_unstable();
+        items.dedup();
+        Ok((items, unknown))
     }
 
     fn offset(&self, item: usize) -> f64 {
@@ -387,11 +474,11 @@ mod tests {
     #[test]
     fn the_best_fresh_items_come_first() {
         let factored = example();
-        let user = factored.user(&Id::Integer(2));
+        let user = factored.user(Some(1));
         assert_eq!(factored.best(&user, 10, Candidates::Unrated, None).unwrap(), vec![(2, 1.5), (0, 1.0)]);
         assert_eq!(factored.best(&user, 2, Candidates::All, None).unwrap(), vec![(1, 2.0), (2, 1.5)]);
         assert_eq!(factored.best(&user, 2, Candidates::Unrated, Some(&[0, 1])).unwrap(), vec![(0, 1.0)]);
-        let nobody = factored.user(&Id::Integer(7));
+        let nobody = factored.user(None);
         assert_eq!(factored.best(&nobody, 1, Candidates::Unrated, None).unwrap(), vec![(0, 1.0)]);
         assert!((factored.score(&nobody, None) + 1.0).abs() < 1e-12);
     }

@@ -47,10 +47,32 @@ fn every_page_with_sql_begins_in_a_new_shell() {
     for page in pages() {
         let blocks = page.blocks();
         let Some(first) = blocks.iter().find(|block| block.language == "sql") else { continue };
+        let has = |command: &str| first.lines.iter().any(|line| line.starts_with(command));
         for command in [".load ./libsqlite_ltr", ".mode column"] {
-            assert!(first.lines.contains(&command), "{}: the first SQL block has no {command}", page.path);
+            assert!(has(command), "{}: the first SQL block has no {command}", page.path);
+        }
+        // The shell prints NULL as nothing, and breaks values of more than 60 characters, unless it is told otherwise.
+        let outputs = blocks.windows(2).filter(|two| two[0].language == "sql" && two[1].is_adjacent);
+        let lines: Vec<&str> = outputs.flat_map(|two| two[1].lines.iter().copied()).collect();
+        let shows_null = lines.iter().any(|line| line.split_whitespace().any(|word| word == "NULL"));
+        assert!(has(".nullvalue NULL") || !shows_null, "{}: NULL without .nullvalue", page.path);
+        let is_wide = |line: &&str| line.split("  ").any(|rule| rule.len() > 60 && rule.bytes().all(|byte| byte == b'-'));
+        assert!(has(".mode column --wrap") || !lines.iter().any(is_wide), "{}: a wide column", page.path);
+    }
+}
+
+/// Without the guard a version that does not exist leaves a model without an active version.
+#[test]
+fn statements_that_go_back_to_a_version_are_guarded() {
+    let mut found = 0;
+    for page in pages() {
+        for statement in page.text.split("UPDATE ltr_models SET active").skip(1) {
+            let statement = statement.split(';').next().unwrap_or_default();
+            assert!(statement.contains("IN (SELECT version FROM ltr_models"), "{}: {statement}", page.path);
+            found += 1;
         }
     }
+    assert!(found >= 5, "{found} statements");
 }
 
 #[test]

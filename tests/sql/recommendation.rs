@@ -181,7 +181,7 @@ fn cold_users_and_items_are_ranked_by_biases() {
     assert!(warnings.contains("2 rows have items that are not in the model"), "{warnings}");
     let disagreements: i64 = value(
         &connection,
-        "SELECT count(*) FROM ltr_recommend('cofi_rank', 'nobody', '{\"k\": 24}') AS r
+        "SELECT count(*) FROM ltr_recommend('cofi_rank', -1, '{\"k\": 24}') AS r
            JOIN (SELECT id, row_number() OVER (ORDER BY bias DESC, id) AS place FROM ltr_factors('cofi_rank') WHERE kind = 'item') AS f
              ON f.id = r.doc_id WHERE f.place <> r.rank",
         (),

@@ -21,7 +21,7 @@ use crate::control::{Control, Ticks};
 use crate::data::{Dataset, Id, Matrix};
 use crate::error::{Error, Result};
 use crate::memory::matrix_bytes;
-use crate::model::{Factored, Model, Ranker, User};
+use crate::model::{Factored, Model, Ranker};
 use crate::parallel;
 use crate::space::{Function, Scorer};
 use game::Parts;
@@ -162,8 +162,8 @@ pub fn explain_document(
 
 /// Explains the score of an item for a user, by biases and factors. The base is the mean score of some items.
 fn explain_factors(factored: &Factored, user: &Id, item: &Id, base: &[Id]) -> Explanation {
-    let user = factored.user(user);
-    let nobody = User { factors: vec![0.0; factored.factors.rank], rated: Vec::new() };
+    let user = factored.user(factored.user_index(user));
+    let nobody = factored.user(None);
     let parts = |id: &Id| {
         let item = factored.item_index(id);
         let bias = factored.score(&nobody, item);

@@ -1,11 +1,12 @@
 //! `ltr_recommend(model, user [, k] [, options])` and `ltr_factors(model)`: models of users and items (`cofi_rank`).
 //!
 //! Rules (docs/reference/rules.md, 11):
-//! * 11.1: Rows `user_id, doc_id, score, rank` of the k best items, by default those that the user has not rated.
+//! * 11.1: Rows `user_id, doc_id, score, rank, new_user` of the k best items, by default those that the user has not rated.
 //! * 11.2: The option `ratings` replaces the user's training ratings. The user is fitted to them, the items are not.
-//! * 11.3: An unknown user without ratings gets the items with the best biases.
+//! * 11.3: A new user without ratings gets the items with the best biases.
 //! * 11.5: The option `candidates` names the items to choose from.
 //! * 11.6: A JSON array of users gets a list for each.
+//! * 11.7: An id that the model has in another type, and an id of a type that none of its ids has, is an error.
 
 use std::collections::HashSet;
 
@@ -23,7 +24,7 @@ use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::sqlite::source::Source;
+use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::model;
 
@@ -43,7 +44,7 @@ fn factored(model: &Model) -> Result<&Factored> {
 /// `ltr_recommend`.
 pub const RECOMMEND: TableFunction = TableFunction::new(
     "ltr_recommend",
-    &["user_id", "doc_id", "score", "rank"],
+    &["user_id", "doc_id", "score", "rank", "new_user"],
     &[MODEL, Parameter::required("user"), Parameter::optional("k"), Parameter::optional("options")],
     recommend,
 );
@@ -68,7 +69,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
         format_args!("scoring {items} items"),
         "use a model of fewer items, or \"candidates\"",
     )?;
-    let folded = match ratings(call, options, limits, &handle.model)? {
+    let (users, folded) = match ratings(call, options, limits, &handle.model)? {
         Some(_) if ids.len() > 1 => {
             let allowed = "one user; without ratings, an array of users";
             return Err(Error::value(
@@ -77,29 +78,31 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
                 allowed,
             ));
         }
-        Some(ratings) => Some(fold_in(factored, &ratings, &mut warnings)),
+        Some(ratings) => (vec![None; ids.len()], Some(fold_in(factored, ratings, &mut warnings)?)),
         None => {
-            warnings.extend(unknown_users(factored, &ids));
-            None
+            let users = factored.user_indices(&ids, "argument 'user'")?;
+            warnings.extend(new_users(&ids, &users));
+            (users, None)
         }
     };
     call.state.set_warnings(warnings);
     // 2. Lists are made one user at a time, rows one at a time.
     let rated = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
     let (database, limits) = (Database::from_connection(call.connection), limits.clone());
-    let list = move |user_id: Id| -> Result<Vec<Vec<Output>>> {
+    let list = move |user_id: &Id, index: Option<usize>| -> Result<Vec<Vec<Output>>> {
         let _counted = (&memory, &handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
-        let user = folded.clone().unwrap_or_else(|| factored.user(&user_id));
+        let user = folded.clone().unwrap_or_else(|| factored.user(index));
+        let is_new = i64::from(user.is_new(index));
         limits.check_time()?;
         let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
         let row = |((item, score), rank): ((usize, f64), i64)| {
             let ids = [user_id.clone(), factored.items[item].clone()].map(Output::Id);
-            ids.into_iter().chain([Output::Real(score), Output::Integer(rank)]).collect()
+            ids.into_iter().chain([Output::Real(score), Output::Integer(rank), Output::Integer(is_new)]).collect()
         };
         Ok(best.into_iter().zip(1..).map(row).collect())
     };
-    Ok(Box::new(ids.into_iter().flat_map(move |id| match list(id) {
+    Ok(Box::new(ids.into_iter().zip(users).flat_map(move |(id, index)| match list(&id, index) {
         Ok(rows) => rows.into_iter().map(Ok).collect(),
         Err(problem) => vec![Err(problem)],
     })))
@@ -109,16 +112,20 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
 const LONGEST_USERS: usize = 4_000_000;
 
 /// Bytes of an id in a list, for each byte of its JSON text: a short number takes 2 bytes of text.
-const ID_BYTES: u64 = 40;
+const ID_BYTES: u64 = 48;
 
 /// The user, or those of a JSON array (rule 11.6). A text that is a user of the model is this user.
 fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Result<(Vec<Id>, Reservation)> {
-    let text = match argument {
-        ValueRef::Text(text) if text.trim_ascii_start().starts_with(b"[") => text,
-        other => return Ok((vec![id_of(other)], limits.memory().nothing())),
-    };
     let whole = id_of(argument);
-    if factored.user_index(&whole).is_some() {
+    let text = match argument {
+        ValueRef::Text(text) if factored.user_index(&whole).is_none() => text,
+        _ => return Ok((vec![whole], limits.memory().nothing())),
+    };
+    if std::str::from_utf8(text).is_ok_and(is_query) {
+        let allowed = "an id, or a JSON array of ids, such as (SELECT json_group_array(DISTINCT user_id) FROM ratings)";
+        return Err(Error::value("argument 'user'", describe(argument), allowed));
+    }
+    if !text.trim_ascii_start().starts_with(b"[") {
         return Ok((vec![whole], limits.memory().nothing()));
     }
     let refuse = |got: String| {
@@ -190,13 +197,10 @@ fn candidates(
             .collect::<Result<_>>()?,
         _ => return Ok(None),
     };
-    let mut items: Vec<u32> = ids.iter().filter_map(|id| Some(factored.item_index(id)? as u32)).collect();
-    if items.len() < ids.len() {
-        let unknown = ids.len() - items.len();
+    let (items, unknown) = factored.candidates(&ids, "option 'candidates'")?;
+    if unknown > 0 {
         warnings.push(format!("{unknown} candidates are not in the model; they are left out"));
     }
-    items.sort_unstable();
-    items.dedup();
     Ok(Some(items))
 }
 
@@ -219,38 +223,34 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
 }
 
 /// A warning about users that the model does not have.
-fn unknown_users(factored: &Factored, ids: &[Id]) -> Option<String> {
-    let unknown: Vec<&Id> = ids.iter().filter(|id| factored.user_index(id).is_none()).collect();
-    match unknown[..] {
-        [] => None,
-        [id] => Some(format!(
-            "user {id} is not in the model and has no ratings; items are ranked by their biases"
-        )),
-        [first, ..] => Some(format!(
+fn new_users(ids: &[Id], users: &[Option<usize>]) -> Option<String> {
+    let mut new = ids.iter().zip(users).filter(|(_, index)| index.is_none());
+    let (first, _) = new.next()?;
+    Some(match new.count() {
+        0 => format!("user {first} is not in the model and has no ratings; items are ranked by their biases"),
+        more => format!(
             "{} users, such as {first}, are not in the model and have no ratings; items are ranked by their biases",
-            unknown.len()
-        )),
-    }
+            more + 1
+        ),
+    })
 }
 
-fn fold_in(factored: &Factored, ratings: &[(Id, f64)], warnings: &mut Vec<String>) -> User {
-    let number = |(id, rating): &(Id, f64)| Some((factored.item_index(id)? as u32, *rating));
-    let mut rated: Vec<(u32, f64)> = ratings.iter().filter_map(number).collect();
-    if rated.len() < ratings.len() {
-        let unknown = ratings.len() - rated.len();
+/// The user of the option `ratings`.
+fn fold_in(factored: &Factored, ratings: Vec<(Id, f64)>, warnings: &mut Vec<String>) -> Result<User> {
+    let (user, unknown) = factored.user_of_ratings(ratings, "option 'ratings'")?;
+    if unknown > 0 {
         warnings.push(format!("{unknown} ratings are of items that are not in the model; they are left out"));
     }
-    if rated.len() < 2 {
+    if user.is_new(None) {
         warnings.push(
             "fewer than two ratings of known items determine no order; items are ranked by their biases"
                 .to_owned(),
         );
     }
-    rated.sort_by_key(|(item, _)| *item);
-    factored.fold_in(&rated)
+    Ok(user)
 }
 
-/// The option `ratings`: each item once (rule 11.2).
+/// The option `ratings` (rule 11.2).
 fn ratings(
     call: &Call<'_>,
     options: &Params,
@@ -258,7 +258,7 @@ fn ratings(
     model: &Model,
 ) -> Result<Option<Vec<(Id, f64)>>> {
     let factored = factored(model)?;
-    let mut ratings = match options.get("ratings") {
+    Ok(Some(match options.get("ratings") {
         None => return Ok(None),
         Some(Value::String(text)) => of_source(call, text, options, limits, model)?,
         Some(Value::Object(entries)) => entries
@@ -269,22 +269,18 @@ fn ratings(
             entries.iter().map(|entry| pair(entry, factored)).collect::<Result<_>>()?
         }
         Some(_) => Vec::new(),
-    };
-    for (id, rating) in &ratings {
-        factored.fold_in.transform.check(*rating, || format!("option 'ratings', item {id}"))?;
-    }
-    ratings.sort_by(|a, b| a.0.cmp(&b.0));
-    match ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        None => Ok(Some(ratings)),
-        Some(pair) => Err(Error::Data(format!("option 'ratings': item {} appears twice", pair[0].0))),
-    }
+    }))
 }
 
-/// The item of a text id, otherwise of the whole number in the text: keys of JSON objects are always text.
+/// The item of a text id, otherwise of the whole number in the text if items have numbers: keys of JSON objects are always
+/// text.
 fn of_text(text: &str, factored: &Factored) -> Id {
-    let whole = || text.parse().ok().map(Id::Integer).filter(|id| factored.item_index(id).is_some());
     let id = Id::text(text);
-    if factored.item_index(&id).is_some() { id } else { whole().unwrap_or(id) }
+    let numbers = matches!(factored.items.first(), Some(Id::Integer(_) | Id::Real(_)));
+    match text.parse() {
+        Ok(whole) if numbers && factored.item_index(&id).is_none() => Id::Integer(whole),
+        _ => id,
+    }
 }
 
 fn pair(entry: &Value, factored: &Factored) -> Result<(Id, f64)> {

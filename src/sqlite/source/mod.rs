@@ -177,7 +177,7 @@ fn is_view(connection: &Connection, name: &str) -> bool {
 }
 
 /// Whether the first word after comments begins a reading statement.
-fn is_query(text: &str) -> bool {
+pub fn is_query(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
         if let Some(comment) = rest.strip_prefix("--") {
