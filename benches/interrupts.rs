@@ -122,6 +122,11 @@ const CALLS: &[(&str, &str)] = &[
     ("ltr_factors", "SELECT count(*) FROM ltr_factors('factors')"),
     ("ltr_explain", "SELECT count(*) FROM many, ltr_explain('kernel', ltr_vec(a, b, c, d))"),
     ("ltr_explain, 136 features", "SELECT count(*) FROM ltr_explain('landmarks', 'broad', 1, 50)"),
+    ("ltr_monitor", "SELECT count(*) FROM ltr_monitor('linear', 'grades')"),
+    (
+        "ltr_cross_validate",
+        "SELECT count(*) FROM ltr_cross_validate('rank_svm', 'many', '{\"kernel\": [\"linear\", \"gaussian\"]}')",
+    ),
     ("ltr_importance", "SELECT count(*) FROM ltr_importance('linear', 'grades')"),
     ("ltr_neighbors", "SELECT count(*) FROM many, ltr_neighbors('local', json_array(a, b, c, d))"),
 ];

@@ -65,8 +65,8 @@
 //! | item | purpose |
 //! |---|---|
 //! | [`Dataset`], [`Document`], [`Features`], [`Id`] | documents grouped by query, from arrays, rows, ratings or LETOR text |
-//! | [`Trainer`], [`algorithms`] | training by the name of an algorithm, options by key |
-//! | [`Model`], [`RankOptions`] | ranking, scoring, explaining, measuring, bytes |
+//! | [`Trainer`], [`algorithms`] | training and cross-validation by the name of an algorithm, options by key |
+//! | [`Model`], [`RankOptions`], [`RecommendOptions`] | ranking, recommending, scoring, explaining, measuring, bytes |
 //! | [`metric`] | NDCG, MAP, ERR and other metrics of any scores |
 //! | [`Control`] | stopping a computation, and its progress |
 //! | [`Error`], [`Result`] | one error type |
@@ -106,8 +106,6 @@ mod solve;
 mod space;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-// The table of all settings has no function in Rust yet, so some of the module serves SQL alone.
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod tuning;
 
 pub use api::*;

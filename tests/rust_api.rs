@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use ndarray::{Array2, array};
-use sqlite_ltr::{Control, Dataset, Document, Error, Id, Model, RankOptions, Trainer};
+use sqlite_ltr::{
+    Control, Dataset, Document, Error, FoldScore, Id, Model, RankOptions, RecommendOptions, Trainer,
+};
 
 /// Value of a feature: whole numbers that repeat late.
 fn value(row: usize, column: usize) -> f64 {
@@ -248,6 +250,20 @@ fn models_are_those_of_sql() {
             model.rank(&data).unwrap().iter().map(|ranked| (ranked.row as i64, ranked.score)).collect();
         assert_eq!(own, ranked, "{algorithm}");
     }
+    let options = r#"{"neighbors": [3, 8], "lambda": [1.0, 0.01], "folds": 3}"#;
+    let sql = "SELECT json(setting), fold, value FROM ltr_cross_validate('q_svm', 'judged', ?)";
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([options], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    let rows: Vec<(String, usize, Option<f64>)> = rows.map(Result::unwrap).collect();
+    let trainer =
+        Trainer::new("q_svm").option("neighbors", [3, 8]).option("lambda", [1.0, 0.01]).option("folds", 3);
+    let scores = trainer.cross_validate(&data).unwrap();
+    let own: Vec<_> = scores.iter().map(|score| (score.setting.clone(), score.fold, score.value)).collect();
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(setting, fold, value)| (setting.parse::<serde_json::Value>().unwrap(), fold, value))
+        .collect();
+    assert!(own.len() == 12 && own == rows, "{own:?}, {rows:?}");
     assert!(contains_sqlite());
 }
 
@@ -263,4 +279,90 @@ fn the_best_value_of_an_array_is_trained() {
     assert_eq!(equal.count(), 1);
     let error = Trainer::new("rank_svm").option("split_by", "day").fit(&data).unwrap_err();
     assert_eq!(error.to_string(), "option 'split_by' has a meaning in SQL only");
+}
+
+/// Ratings of two tastes: users like items of their parity.
+fn ratings() -> Dataset {
+    let rated: Vec<(i64, i64)> = (0..12)
+        .flat_map(|user| (0..9).map(move |item| (user, item)))
+        .filter(|(u, i)| (u * 5 + i * 3) % 4 > 0)
+        .collect();
+    let rating = |&(user, item): &(i64, i64)| {
+        f64::from(u8::from((user + item) % 2 == 0)) * 3.0 + (user * item % 2) as f64
+    };
+    let values: Vec<f64> = rated.iter().map(rating).collect();
+    Dataset::from_ratings(rated.iter().map(|(user, _)| *user), rated.iter().map(|(_, item)| *item), &values)
+        .unwrap()
+}
+
+#[test]
+fn recommendations_are_the_best_items_of_the_ranking() {
+    let data = ratings();
+    let model = Trainer::new("cofi_rank").option("factors", 2).option("lambda", 0.5).fit(&data).unwrap();
+    let options = RecommendOptions { k: 100, include_seen: true, ..RecommendOptions::default() };
+    let all = Dataset::from_ratings([3; 9], 0..9, &[0.0; 9]).unwrap();
+    let ranked: Vec<(Id, f64)> =
+        model.rank(&all).unwrap().into_iter().map(|ranked| (ranked.doc_id, ranked.score)).collect();
+    let best = model.recommend(3, &options).unwrap();
+    assert!(best.iter().zip(1..).all(|(item, rank)| item.rank == rank && !item.new_user));
+    assert_eq!(best.into_iter().map(|item| (item.doc_id, item.score)).collect::<Vec<_>>(), ranked);
+    // Rated items, other candidates, and a user of ratings.
+    let seen: Vec<Id> = (0..9).filter(|item| (15 + item * 3) % 4 > 0).map(Id::from).collect();
+    let unseen = model.recommend(3, &RecommendOptions::default()).unwrap();
+    assert!(unseen.len() + seen.len() == 9 && unseen.iter().all(|item| !seen.contains(&item.doc_id)));
+    let among = RecommendOptions { candidates: Some(vec![8.into(), 0.into(), 99.into()]), ..options.clone() };
+    assert_eq!(model.recommend(3, &among).unwrap().len(), 2);
+    let given = [(0.into(), 5.0), (1.into(), 1.0), (2.into(), 5.0), (3.into(), 1.0)];
+    let given = RecommendOptions { k: 1, ratings: Some(given.to_vec()), ..RecommendOptions::default() };
+    let first = &model.recommend("anybody", &given).unwrap()[0];
+    assert!([4, 6, 8].map(Id::from).contains(&first.doc_id) && !first.new_user);
+}
+
+#[test]
+fn an_id_of_another_type_is_no_new_user() {
+    let model = Trainer::new("cofi_rank").option("factors", 2).option("lambda", 0.5).fit(&ratings()).unwrap();
+    let options = RecommendOptions::default();
+    assert!(model.recommend(1000, &options).unwrap().iter().all(|item| item.new_user));
+    let problem =
+        |user: Id, options: &RecommendOptions| model.recommend(user, options).unwrap_err().to_string();
+    assert_eq!(
+        problem("3".into(), &options),
+        "user: got '3' (TEXT), allowed is the id as the training data have it, 3 (INTEGER)"
+    );
+    assert!(problem("bob".into(), &options).contains("such as 0 (INTEGER)"));
+    let among = RecommendOptions { candidates: Some(vec!["4".into()]), ..options.clone() };
+    assert!(problem(3.into(), &among).starts_with("candidates: got '4' (TEXT)"));
+    let twice = RecommendOptions { ratings: Some(vec![(1.into(), 1.0), (1.into(), 2.0)]), ..options };
+    assert_eq!(problem(3.into(), &twice), "ratings: item 1 appears twice");
+    let linear = Trainer::new("rank_svm").option("lambda", 0.01).fit(&judged()).unwrap();
+    assert!(matches!(linear.recommend(1, &RecommendOptions::default()), Err(Error::Unsupported(_))));
+}
+
+/// The setting with the best mean over the folds is the one that a training with the same arrays takes.
+#[test]
+fn cross_validation_has_the_values_of_the_training_that_chooses() {
+    let data = judged();
+    let trainer = Trainer::new("rank_svm").option("folds", 3).option("kernel", ["linear", "gaussian"]);
+    let trainer = trainer.option("lambda", [0.1, 0.001]);
+    let scores = trainer.cross_validate(&data).unwrap();
+    assert_eq!(scores.len(), 4 * 3);
+    let mean = |of_setting: &&[FoldScore]| {
+        assert!(of_setting.iter().all(|score| score.setting == of_setting[0].setting));
+        of_setting.iter().map(|score| score.value.unwrap()).sum::<f64>()
+    };
+    let best = scores.chunks(3).max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap();
+    let options = best[0].setting.as_object().unwrap();
+    let alone = options
+        .iter()
+        .fold(Trainer::new("rank_svm"), |trainer, (key, value)| trainer.option(key, value.clone()));
+    assert!(
+        options.len() == 2 && trainer.fit(&data).unwrap().to_bytes() == alone.fit(&data).unwrap().to_bytes()
+    );
+    assert!(scores.iter().all(|score| (1..=3).contains(&score.fold) && score.metric == "ndcg@10"));
+    // Without an array there is one setting.
+    assert_eq!(Trainer::new("rank_svm").cross_validate(&data).unwrap().len(), 5);
+    let few = Trainer::new("rank_svm").option("folds", 50).cross_validate(&data).unwrap_err();
+    assert!(few.to_string().contains("too few for 50 folds"), "{few}");
+    let split = Trainer::new("rank_svm").option("split_by", "day").cross_validate(&data).unwrap_err();
+    assert!(split.to_string().contains("SQL only"), "{split}");
 }

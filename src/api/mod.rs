@@ -15,4 +15,4 @@ pub use features::Features;
 pub use handle::Control;
 pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
 pub use recommend::{RecommendOptions, Recommended};
-pub use trainer::{AlgorithmInfo, Trainer, algorithms};
+pub use trainer::{AlgorithmInfo, FoldScore, Trainer, algorithms};

@@ -76,8 +76,11 @@ impl Model {
         let rated = if options.include_seen { Candidates::All } else { Candidates::Unrated };
         let best = run(&RankOptions::default(), |_| factored.best(&user, options.k, rated, among))?;
         let new_user = user.is_new(index);
-        let item = |((item, score), rank): ((usize, f64), usize)| {
-            Recommended { doc_id: factored.items[item].clone(), score, rank, new_user }
+        let item = |((item, score), rank): ((usize, f64), usize)| Recommended {
+            doc_id: factored.items[item].clone(),
+            score,
+            rank,
+            new_user,
         };
         Ok(best.into_iter().zip(1..).map(item).collect())
     }

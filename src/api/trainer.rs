@@ -9,13 +9,13 @@ use super::handle::Control;
 use super::model::Model;
 use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
-use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, TrainingSet};
+use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, Input, TrainingSet};
 use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control;
-use crate::data::{Fingerprint, RowOrder};
+use crate::data::{self, Fingerprint, ReadReport, RowOrder};
 use crate::error::{Error, Result};
-use crate::memory::{Memory, matrix_bytes};
-use crate::model;
+use crate::memory::{Memory, Reservation, matrix_bytes};
+use crate::model::{self, LinearPrior};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::run::{cores, on_pool};
@@ -53,6 +53,21 @@ pub fn algorithms() -> impl Iterator<Item = AlgorithmInfo> {
         objective: def.objective,
         source: def.source,
     })
+}
+
+/// The metric of a setting on the queries that a fold holds out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoldScore {
+    /// The options that vary, with their values, as a JSON object.
+    pub setting: Value,
+    /// The fold, from 1.
+    pub fold: usize,
+    /// Name of the metric.
+    pub metric: String,
+    /// The mean over the held-out queries; `None` if it is defined for none.
+    pub value: Option<f64>,
+    /// Seconds of the fit and the evaluation. Settings that are computed together have equal parts.
+    pub seconds: f64,
 }
 
 /// A training: an algorithm, options, and a handle to stop it.
@@ -200,15 +215,11 @@ impl Trainer {
         // 1. Checks that need no data.
         let started = Instant::now();
         let algorithm = algorithm::find(&self.algorithm)?;
-        let options = self.parsed_options()?;
+        let options = self.parsed_options(Use::Train)?;
         let mut search = Search::of_training(algorithm, &options)?;
         let mut spec = search.as_ref().map_or_else(|| algorithm.spec(&options), Search::first)?;
         if spec.input().prior.is_some() {
-            let prior = self.prior.as_ref().ok_or_else(|| {
-                let reason = "option 'prior': stored models are for SQL; use Trainer::prior";
-                Error::Unsupported(reason.to_owned())
-            })?;
-            let prior = prior.inner().linear_prior()?;
+            let prior = self.stored_prior()?;
             spec.set_prior(prior.clone());
             search.iter_mut().for_each(|search| search.set_prior(prior.clone()));
         }
@@ -217,28 +228,16 @@ impl Trainer {
             return Err(Error::Unsupported(reason));
         }
         let input = search.as_ref().map_or_else(|| spec.input(), Search::input);
-        let refused = input.doc_weights.problem();
-        if let Some(problem) = refused.filter(|_| data.doc_weights.is_some()) {
-            return Err(Error::Unsupported(format!("data with weights of documents: {problem}")));
-        }
-        if data.rows() == 0 {
-            return Err(Error::Data("0 rows; training needs judged documents".to_owned()));
-        }
+        check_judged(data, input)?;
 
-        // 2. Time is checked on the calling thread while the pool trains.
-        let threads = options.count("threads").unwrap_or_else(cores);
-        let time_limit = options.number("time_limit");
-        let poll = |_: &control::Control| match time_limit {
-            Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
-            _ => Ok(()),
-        };
+        // 2. The training.
         // Trainings that share a handle have limits of their own.
         let memory = Memory::limited(options.get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
         let search = search.as_ref().map(|search| (search, &options));
         let train =
             |control: &control::Control| train(algorithm, (&*spec, search), data, validation, control);
-        let (model, warnings) = on_pool(threads, &control, poll, train)?;
+        let (model, warnings) = within_time(&options, started, &control, train)?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
         let (bytes, what) = (model.encoding_bytes(), "encoding the model");
@@ -248,12 +247,130 @@ impl Trainer {
         Ok(model)
     }
 
-    fn parsed_options(&self) -> Result<Params> {
+    /// Metrics of trainings on queries that they have not seen, as `ltr_cross_validate` in SQL: one row per setting and fold.
+    /// Arrays of values make settings. Without an array there is one setting, which chooses its own lambda in each fold.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::Array2;
+    ///
+    /// let features = Array2::from_shape_fn((12, 1), |(row, _)| (row % 2) as f64);
+    /// let relevance: Vec<f64> = (0..12).map(|row| f64::from(row % 2)).collect();
+    /// let data = Dataset::from_arrays(features, (0..12).map(|row| row / 2), &relevance)?;
+    /// let trainer = Trainer::new("rank_svm").option("lambda", [0.1, 1.0]).option("folds", 3);
+    /// let scores = trainer.cross_validate(&data)?;
+    /// assert_eq!(scores.len(), 2 * 3);
+    /// assert!(scores.iter().all(|score| score.value == Some(1.0)));
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`fit`](Self::fit); too few queries for the folds.
+    pub fn cross_validate(&self, data: &Dataset) -> Result<Vec<FoldScore>> {
+        let started = Instant::now();
+        let options = self.parsed_options(Use::CrossValidate)?;
+        let mut search = Search::of_validation(algorithm::find(&self.algorithm)?, &options)?;
+        if search.input().prior.is_some() {
+            search.set_prior(self.stored_prior()?);
+        }
+        check_judged(data, search.input())?;
+        let memory = Memory::limited(options.get("max_memory").and_then(Value::as_u64));
+        let control = self.control.0.for_memory(memory);
+        within_time(&options, started, &control, |control| fold_scores(&search, data, &options, control))
+    }
+
+    /// The function of [`Self::prior`].
+    fn stored_prior(&self) -> Result<LinearPrior> {
+        let prior = self.prior.as_ref().ok_or_else(|| {
+            let reason = "option 'prior': stored models are for SQL; use Trainer::prior";
+            Error::Unsupported(reason.to_owned())
+        })?;
+        prior.inner().linear_prior()
+    }
+
+    fn parsed_options(&self, used: Use) -> Result<Params> {
         if let Some(key) = SQL_ONLY.iter().find(|key| self.options.contains_key(**key)) {
             return Err(Error::Unsupported(format!("option '{key}' has a meaning in SQL only")));
         }
-        options::parse(Some(&Value::Object(self.options.clone()).to_string()), Use::Train)
+        options::parse(Some(&Value::Object(self.options.clone()).to_string()), used)
     }
+}
+
+/// Refuses data that this training cannot read.
+fn check_judged(data: &Dataset, input: Input<'_>) -> Result<()> {
+    let refused = input.doc_weights.problem();
+    if let Some(problem) = refused.filter(|_| data.doc_weights.is_some()) {
+        return Err(Error::Unsupported(format!("data with weights of documents: {problem}")));
+    }
+    if data.rows() == 0 {
+        return Err(Error::Data("0 rows; training needs judged documents".to_owned()));
+    }
+    Ok(())
+}
+
+/// Runs work on the threads of the options. The calling thread checks the time limit.
+fn within_time<T: Send>(
+    options: &Params,
+    started: Instant,
+    control: &control::Control,
+    work: impl FnOnce(&control::Control) -> Result<T> + Send,
+) -> Result<T> {
+    let time_limit = options.number("time_limit");
+    let poll = |_: &control::Control| match time_limit {
+        Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
+        _ => Ok(()),
+    };
+    on_pool(options.count("threads").unwrap_or_else(cores), control, poll, work)
+}
+
+/// The rows in the order that a training needs, with their bytes. `more`: further rows that are sorted beside them.
+fn judged_rows(
+    data: &Dataset,
+    input: Input<'_>,
+    more: usize,
+    control: &control::Control,
+) -> Result<((data::Dataset, ReadReport), Reservation)> {
+    control.check()?;
+    let bytes = matrix_bytes(data.rows() + more, data.features()).saturating_mul(2);
+    let what = "a sorted copy of the data set";
+    let memory = control.reserve(bytes, what, "use fewer rows, or f32 features")?;
+    Ok((data.ordered(needs(input))?, memory))
+}
+
+fn needs(input: Input<'_>) -> Needs<'static> {
+    Needs {
+        query: None,
+        model: None,
+        relevance: true,
+        missing: input.missing,
+        constraint: input.constraint,
+        order: input.order,
+        features: input.columns == Columns::Features,
+    }
+}
+
+/// The scores of all settings on all folds, in the current thread pool.
+fn fold_scores(
+    search: &Search,
+    data: &Dataset,
+    options: &Params,
+    control: &control::Control,
+) -> Result<Vec<FoldScore>> {
+    let ((data, read_report), _memory) = judged_rows(data, search.input(), 0, control)?;
+    let folds = search.folds(&data, None, options)?;
+    let rows = SearchRows { data, folds, summaries: read_report.summaries };
+    let mut found = Vec::new();
+    for (number, group) in search.groups().iter().enumerate() {
+        let scores = search.scores(&rows, number, control)?;
+        found.extend(scores.into_iter().map(|score| FoldScore {
+            setting: Value::Object(group.settings[score.setting].values.clone()),
+            fold: score.fold + 1,
+            metric: search.metric.name(),
+            value: score.value,
+            seconds: score.seconds,
+        }));
+    }
+    Ok(found)
 }
 
 /// Trains in the current thread pool. Returns the model and its warnings.
@@ -265,26 +382,12 @@ fn train(
     control: &control::Control,
 ) -> Result<(model::Model, Vec<String>)> {
     // 1. Rows in the order that the algorithm needs.
-    control.check()?;
-    let input = spec.input();
-    let needs = Needs {
-        query: None,
-        model: None,
-        relevance: true,
-        missing: input.missing,
-        constraint: input.constraint,
-        order: input.order,
-        features: input.columns == Columns::Features,
-    };
-    let rows = data.rows() + validation.map_or(0, Dataset::rows);
-    let bytes = matrix_bytes(rows, data.features()).saturating_mul(2);
-    let _memory =
-        control.reserve(bytes, "a sorted copy of the data set", "use fewer rows, or f32 features")?;
-    let doc = data.doc_name();
-    let (mut data, mut read_report) = data.ordered(needs)?;
+    let (input, doc) = (spec.input(), data.doc_name());
+    let ((mut data, mut read_report), _memory) =
+        judged_rows(data, input, validation.map_or(0, Dataset::rows), control)?;
     let validation = validation
         .map(|validation| {
-            let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs })?;
+            let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs(input) })?;
             other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
         })
         .transpose()?;

@@ -69,13 +69,18 @@ impl Id {
     pub fn in_other_types(&self) -> Vec<Self> {
         match self {
             Self::Null => Vec::new(),
-            Self::Integer(value) => vec![Self::text(&value.to_string())],
+            Self::Integer(_) => vec![Self::text(&self.to_string())],
             Self::Real(value) => vec![Self::text(&value.to_string())],
             Self::Blob(bytes) => vec![Self::Text(bytes.clone())],
             Self::Text(bytes) => {
+                let mut others = vec![Self::Blob(bytes.clone())];
                 let text = std::str::from_utf8(bytes).unwrap_or_default().trim();
-                let number = text.parse().ok().map(Self::Integer).or_else(|| text_number(text).map(Self::Real));
-                number.into_iter().chain([Self::Blob(bytes.clone())]).collect()
+                if let Ok(whole) = text.parse() {
+                    others.push(Self::Integer(whole));
+                } else if let Some(number) = text_number(text) {
+                    others.push(Self::Real(number));
+                }
+                others
             }
         }
     }

@@ -7,9 +7,6 @@
 //! An unknown user has u = 0, so its items are ranked by their biases b. An unknown item has v = 0 and the bias of an item
 //! without ratings. The model keeps which items each user has rated: they are not recommended again.
 
-use std::cell::LazyCell;
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
@@ -138,24 +135,32 @@ impl User {
 /// [`Error::Value`] for an id that is known in another type (42 for '42'), or of a type that no known id has.
 fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
     let mut ticks = Ticks::default();
-    let types = LazyCell::new(|| known.iter().map(Id::type_name).collect::<BTreeSet<_>>());
-    let index = |id: &Id| {
+    let mut types: Vec<&str> = Vec::new();
+    let mut indices = Vec::with_capacity(ids.len());
+    for id in ids {
         ticks.add(100);
-        if let Ok(index) = known.binary_search(id) {
-            return Ok(Some(index));
+        let index = known.binary_search(id).ok();
+        indices.push(index);
+        if index.is_some() {
+            continue;
         }
-        let same = id.in_other_types().into_iter().find_map(|other| known.binary_search(&other).ok());
-        let allowed = match same {
-            Some(same) => format!("the id as the training data have it, {}", known[same].describe()),
-            None if types.contains(id.type_name()) => return Ok(None),
-            None => {
-                let example = known.first().map_or_else(String::new, Id::describe);
-                format!("an id of a type in the training data, such as {example}")
+        let same = id.in_other_types().iter().find_map(|other| known.binary_search(other).ok());
+        if types.is_empty() {
+            for name in known.iter().map(Id::type_name) {
+                if types.last() != Some(&name) && !types.contains(&name) {
+                    types.push(name);
+                }
             }
+        }
+        let (advice, example) = match same {
+            Some(same) => ("the id as the training data have it,", same),
+            None if types.contains(&id.type_name()) => continue,
+            None => ("an id of a type in the training data, such as", 0),
         };
-        Err(Error::value(what, id.describe(), allowed))
-    };
-    ids.iter().map(index).collect()
+        let example = known.get(example).map(Id::describe).unwrap_or_default();
+        return Err(Error::value(what, id.describe(), format!("{advice} {example}")));
+    }
+    Ok(indices)
 }
 
 /// A user to score items for.

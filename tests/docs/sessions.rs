@@ -56,7 +56,9 @@ fn every_page_with_sql_begins_in_a_new_shell() {
         let lines: Vec<&str> = outputs.flat_map(|two| two[1].lines.iter().copied()).collect();
         let shows_null = lines.iter().any(|line| line.split_whitespace().any(|word| word == "NULL"));
         assert!(has(".nullvalue NULL") || !shows_null, "{}: NULL without .nullvalue", page.path);
-        let is_wide = |line: &&str| line.split("  ").any(|rule| rule.len() > 60 && rule.bytes().all(|byte| byte == b'-'));
+        let is_wide = |line: &&str| {
+            line.split("  ").any(|rule| rule.len() > 60 && rule.bytes().all(|byte| byte == b'-'))
+        };
         assert!(has(".mode column --wrap") || !lines.iter().any(is_wide), "{}: a wide column", page.path);
     }
 }

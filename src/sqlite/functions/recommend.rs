@@ -24,8 +24,8 @@ use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
+use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
 
 const MODEL: Parameter = Parameter::required("model");
@@ -98,7 +98,9 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
         let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
         let row = |((item, score), rank): ((usize, f64), i64)| {
             let ids = [user_id.clone(), factored.items[item].clone()].map(Output::Id);
-            ids.into_iter().chain([Output::Real(score), Output::Integer(rank), Output::Integer(is_new)]).collect()
+            ids.into_iter()
+                .chain([Output::Real(score), Output::Integer(rank), Output::Integer(is_new)])
+                .collect()
         };
         Ok(best.into_iter().zip(1..).map(row).collect())
     };
@@ -122,7 +124,8 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
         _ => return Ok((vec![whole], limits.memory().nothing())),
     };
     if std::str::from_utf8(text).is_ok_and(is_query) {
-        let allowed = "an id, or a JSON array of ids, such as (SELECT json_group_array(DISTINCT user_id) FROM ratings)";
+        let allowed =
+            "an id, or a JSON array of ids, such as (SELECT json_group_array(DISTINCT user_id) FROM ratings)";
         return Err(Error::value("argument 'user'", describe(argument), allowed));
     }
     if !text.trim_ascii_start().starts_with(b"[") {
