@@ -254,11 +254,12 @@ fn models_are_those_of_sql() {
     let sql = "SELECT json(setting), fold, value FROM ltr_cross_validate('q_svm', 'judged', ?)";
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map([options], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    let rows: Vec<(String, usize, Option<f64>)> = rows.map(Result::unwrap).collect();
+    let rows: Vec<(String, i64, Option<f64>)> = rows.map(Result::unwrap).collect();
     let trainer =
         Trainer::new("q_svm").option("neighbors", [3, 8]).option("lambda", [1.0, 0.01]).option("folds", 3);
     let scores = trainer.cross_validate(&data).unwrap();
-    let own: Vec<_> = scores.iter().map(|score| (score.setting.clone(), score.fold, score.value)).collect();
+    let own: Vec<_> =
+        scores.iter().map(|score| (score.setting.clone(), score.fold as i64, score.value)).collect();
     let rows: Vec<_> = rows
         .into_iter()
         .map(|(setting, fold, value)| (setting.parse::<serde_json::Value>().unwrap(), fold, value))
