@@ -24,7 +24,7 @@ CREATE TABLE grades AS SELECT 1 AS query_id, i AS doc_id, (i * 7919) % 5 AS rele
     ((i * 104729) % 100003) / 1e5 AS a, ((i * 1299709) % 99991) / 1e5 AS b FROM numbers;
 CREATE TABLE many AS SELECT i / 50 AS query_id, i AS doc_id, (i * 7919) % 5 AS relevance, ((i * 104729) % 1009) / 1e3 AS a,
     ((i * 1299709) % 997) / 1e3 AS b, ((i * 15485863) % 991) / 1e3 AS c, ((i * 32452843) % 983) / 1e3 AS d FROM numbers WHERE i < 200000;
-CREATE TABLE sites AS SELECT query_id, doc_id, CASE WHEN doc_id % 20 = 0 THEN relevance ELSE 0 END AS relevance, doc_id % 10000 AS site, a, b FROM grades WHERE doc_id < 20000;
+CREATE TABLE sites AS SELECT query_id, doc_id, CASE WHEN doc_id % 21 = 0 THEN relevance ELSE 0 END AS relevance, doc_id % 10000 AS site, a, b FROM grades WHERE doc_id < 20000;
 CREATE TABLE slots AS SELECT 1 AS query_id, i / 300 AS doc_id, i % 300 AS slot, i / 300 = i % 300 AS relevance, ((i * 104729) % 1009) / 1e3 AS a FROM numbers WHERE i < 90000;
 CREATE TABLE ratings AS SELECT i / 3000 AS user, (i * 37) % 5000 AS item, 1 + (i * 7919) % 5 AS rating FROM numbers WHERE i < 300000;
 CREATE TABLE few_users AS SELECT i % 2 AS user, i / 2 AS item, 1 + (i * 7919) % 5 AS rating FROM numbers;

@@ -356,9 +356,11 @@ fn cross_validation_has_the_values_of_the_training_that_chooses() {
     let alone = options
         .iter()
         .fold(Trainer::new("rank_svm"), |trainer, (key, value)| trainer.option(key, value.clone()));
-    assert!(
-        options.len() == 2 && trainer.fit(&data).unwrap().to_bytes() == alone.fit(&data).unwrap().to_bytes()
-    );
+    let (model, alone) = (trainer.fit(&data).unwrap(), alone.fit(&data).unwrap());
+    assert!(options.len() == 2 && model.to_bytes() == alone.to_bytes());
+    let table = model.search().unwrap();
+    assert!((table["value"].as_f64().unwrap() - mean(&best) / 3.0).abs() < 1e-12, "{table}");
+    assert!(alone.search().is_none());
     assert!(scores.iter().all(|score| (1..=3).contains(&score.fold) && score.metric == "ndcg@10"));
     // Without an array there is one setting.
     assert_eq!(Trainer::new("rank_svm").cross_validate(&data).unwrap().len(), 5);

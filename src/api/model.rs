@@ -44,6 +44,7 @@ pub struct Model {
     key: Key,
     functions: Arc<FitCache>,
     pub(super) warnings: Vec<String>,
+    pub(super) search: Option<Value>,
 }
 
 /// One line of a ranking.
@@ -128,6 +129,7 @@ impl Model {
             bytes: bytes.into(),
             functions: Arc::new(FitCache::new(FUNCTION_BYTES)),
             warnings: Vec::new(),
+            search: None,
         })
     }
 
@@ -183,6 +185,12 @@ impl Model {
     /// What the caller should know about the training, such as fits that stopped early; empty for a model that was read.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The settings that the training chose among, as the key `search` of a report in SQL (docs/reference/report.md); `None` if
+    /// there was one setting, and for a model that was read.
+    pub fn search(&self) -> Option<&Value> {
+        self.search.as_ref()
     }
 
     /// What the model tells about itself.

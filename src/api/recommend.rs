@@ -66,12 +66,11 @@ impl Model {
         let among = options.candidates.as_ref();
         let among = among.map(|ids| factored.candidates(ids, "candidates")).transpose()?;
         let among = among.as_ref().map(|(items, _)| &items[..]);
-        let (index, user) = match &options.ratings {
-            Some(ratings) => (None, factored.user_of_ratings(ratings.clone(), "ratings")?.0),
-            None => {
-                let index = factored.user_indices(&[user.into()], "user")?[0];
-                (index, factored.user(index))
-            }
+        let (index, user) = if let Some(ratings) = &options.ratings {
+            (None, factored.user_of_ratings(ratings.clone(), "ratings")?.0)
+        } else {
+            let index = factored.user_indices(&[user.into()], "user")?[0];
+            (index, factored.user(index))
         };
         let rated = if options.include_seen { Candidates::All } else { Candidates::Unrated };
         let best = run(&RankOptions::default(), |_| factored.best(&user, options.k, rated, among))?;

@@ -19,7 +19,7 @@ use crate::model::{self, LinearPrior};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::run::{cores, on_pool};
-use crate::tuning::{Search, SearchRows};
+use crate::tuning::{Choice, Search, SearchRows};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] =
@@ -237,13 +237,13 @@ impl Trainer {
         let search = search.as_ref().map(|search| (search, &options));
         let train =
             |control: &control::Control| train(algorithm, (&*spec, search), data, validation, control);
-        let (model, warnings) = within_time(&options, started, &control, train)?;
+        let (model, warnings, found) = within_time(&options, started, &control, train)?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
         let (bytes, what) = (model.encoding_bytes(), "encoding the model");
         let _memory = control.reserve(bytes, what, "use fewer factors, landmarks or queries")?;
         let mut model = Model::from_bytes(&model.to_bytes()?)?;
-        model.warnings = warnings;
+        (model.warnings, model.search) = (warnings, found);
         Ok(model)
     }
 
@@ -359,7 +359,7 @@ fn fold_scores(
     let ((data, read_report), _memory) = judged_rows(data, search.input(), 0, control)?;
     let folds = search.folds(&data, None, options)?;
     let rows = SearchRows { data, folds, summaries: read_report.summaries };
-    let mut found = Vec::new();
+    let (mut found, mut table) = (Vec::new(), None);
     for (number, group) in search.groups().iter().enumerate() {
         let scores = search.scores(&rows, number, control)?;
         found.extend(scores.into_iter().map(|score| FoldScore {
@@ -373,14 +373,14 @@ fn fold_scores(
     Ok(found)
 }
 
-/// Trains in the current thread pool. Returns the model and its warnings.
+/// Trains in the current thread pool. Returns the model, its warnings, and the table of a search.
 fn train(
     algorithm: &AlgorithmDef,
     (mut spec, search): (&dyn algorithm::TrainingSpec, Option<(&Search, &Params)>),
     data: &Dataset,
     validation: Option<&Dataset>,
     control: &control::Control,
-) -> Result<(model::Model, Vec<String>)> {
+) -> Result<(model::Model, Vec<String>, Option<Value>)> {
     // 1. Rows in the order that the algorithm needs.
     let (input, doc) = (spec.input(), data.doc_name());
     let ((mut data, mut read_report), _memory) =
@@ -398,9 +398,9 @@ fn train(
     if let Some((search, options)) = search {
         let folds = search.folds(&data, None, options)?;
         let rows = SearchRows { data, folds, summaries: read_report.summaries };
-        let choice = search.best(&rows, control)?;
-        found = choice.warnings;
-        chosen = choice.spec;
+        let Choice { spec: best, report, warnings } = search.best(&rows, control)?;
+        (found, table) = (warnings, Some(report));
+        chosen = best;
         spec = &*chosen;
         (data, read_report.summaries) = (rows.data, rows.summaries);
     }
@@ -421,5 +421,5 @@ fn train(
     warnings.extend(other_preset(algorithm, &card.settings));
     warnings.extend(found);
     let model = model::Model::new(card, trained.scaling, trained.ranker).with_fingerprint(fingerprint);
-    Ok((model, warnings))
+    Ok((model, warnings, table))
 }

@@ -191,11 +191,6 @@ impl Setting {
     fn is_of(&self, other: &Self, options: &[&str]) -> bool {
         options.iter().all(|key| self.params.get(key) == other.params.get(key))
     }
-
-    /// The values as JSON text.
-    pub fn text(&self) -> String {
-        Value::Object(self.values.clone()).to_string()
-    }
 }
 
 impl Group {

@@ -9,6 +9,8 @@
 
 use std::collections::VecDeque;
 
+use serde_json::Value;
+
 use super::train::{algorithm_and_source, read_judged, stored_prior};
 use crate::error::Result;
 use crate::memory::Reservation;
@@ -72,7 +74,7 @@ impl Batches {
         let metric = search.metric.name();
         let row = |score: Score| {
             vec![
-                Output::Text(settings[score.setting].text()),
+                Output::Json(Value::Object(settings[score.setting].values.clone())),
                 Output::Integer(score.fold as i64 + 1),
                 Output::Text(metric.clone()),
                 Output::from(score.value),
