@@ -359,7 +359,7 @@ fn fold_scores(
     let ((data, read_report), _memory) = judged_rows(data, search.input(), 0, control)?;
     let folds = search.folds(&data, None, options)?;
     let rows = SearchRows { data, folds, summaries: read_report.summaries };
-    let (mut found, mut table) = (Vec::new(), None);
+    let mut found = Vec::new();
     for (number, group) in search.groups().iter().enumerate() {
         let scores = search.scores(&rows, number, control)?;
         found.extend(scores.into_iter().map(|score| FoldScore {
@@ -394,7 +394,7 @@ fn train(
 
     // 2. The best setting, if there are several.
     let chosen;
-    let mut found = Vec::new();
+    let (mut found, mut table) = (Vec::new(), None);
     if let Some((search, options)) = search {
         let folds = search.folds(&data, None, options)?;
         let rows = SearchRows { data, folds, summaries: read_report.summaries };
