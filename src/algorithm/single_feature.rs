@@ -1,6 +1,6 @@
 //! The best ranking by a single feature: what a model should surpass.
 //!
-//! Every feature ranks the queries of validation, ascending and descending. Cost: O(documents log documents) per feature.
+//! Every feature ranks the queries, ascending and descending. Cost: O(documents log documents) per feature.
 
 use super::LambdaSelection;
 use super::selection::ValidationSpec;
@@ -10,6 +10,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{Mean, Metric, Undefined};
 use crate::parallel;
+use crate::select::argmax;
 
 /// Queries that judge.
 pub struct Judge<'a> {
@@ -85,17 +86,96 @@ pub(super) fn warning(
 ///
 /// # Errors
 /// An interruption.
-pub fn best(
+fn best(
     judges: &[Judge<'_>],
     features: usize,
     (metric, undefined): (&Metric, Undefined),
     constraint: ListConstraint,
     control: &Control,
 ) -> Result<Option<Baseline>> {
-    let of_feature = |feature: usize| -> Result<Vec<Baseline>> {
-        let mut baselines = Vec::new();
-        for direction in [Direction::Descending, Direction::Ascending] {
+    let measured = measured(judges, features, (metric, undefined), constraint, (1, &|_| 0), control)?;
+    let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.parts[0].value()).collect();
+    Ok(argmax(&values, metric.def().better).and_then(|index| {
+        let Ranking { feature, direction, .. } = measured[index];
+        Some(Baseline { feature, direction, value: values[index]? })
+    }))
+}
+
+/// The best single feature, measured on queries that did not choose it.
+#[cfg(feature = "plots")]
+pub struct CrossFitted {
+    /// The mean of the metric.
+    pub value: f64,
+    /// The rankings that were chosen and in how many folds, the most frequent first.
+    pub chosen: Vec<(String, usize)>,
+}
+
+/// The value of choosing a single feature: for each fold of the queries, the ranking that is best on the other folds is
+/// measured on this one. `fold_of`: the fold of each query, below `folds`; `None` for queries that do not count.
+///
+/// # Errors
+/// An interruption.
+#[cfg(feature = "plots")]
+pub fn cross_fitted(
+    data: &Dataset,
+    (metric, undefined): (&Metric, Undefined),
+    constraint: ListConstraint,
+    (folds, fold_of): (usize, &[Option<usize>]),
+    control: &Control,
+) -> Result<Option<CrossFitted>> {
+    let queries: Vec<usize> = (0..data.n_queries()).filter(|query| fold_of[*query].is_some()).collect();
+    let judges = [Judge { data, queries: &queries }];
+    let part_of = |query: usize| fold_of[query].unwrap_or_default();
+    let (features, parts) = (data.names.len(), (folds, &part_of as _));
+    let measured = measured(&judges, features, (metric, undefined), constraint, parts, control)?;
+    let mut all = Mean::new(metric.def(), undefined);
+    let mut chosen: Vec<(String, usize)> = Vec::new();
+    for fold in 0..folds {
+        let elsewhere = |ranking: &Ranking| {
             let mut mean = Mean::new(metric.def(), undefined);
+            let others = ranking.parts.iter().enumerate().filter(|(part, _)| *part != fold);
+            others.for_each(|(_, part)| mean.merge(part));
+            mean.value()
+        };
+        let values: Vec<Option<f64>> = measured.iter().map(elsewhere).collect();
+        let Some(index) = argmax(&values, metric.def().better) else { continue };
+        all.merge(&measured[index].parts[fold]);
+        let Ranking { feature, direction, .. } = measured[index];
+        let name = Baseline { feature, direction, value: 0.0 }.order_by(&data.names);
+        match chosen.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => chosen.push((name, 1)),
+        }
+    }
+    // Stable: the first fold comes first among equals.
+    chosen.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    Ok(all.value().map(|value| CrossFitted { value, chosen }))
+}
+
+/// A ranking by one feature and its metric on each part of the queries.
+struct Ranking {
+    feature: usize,
+    direction: Direction,
+    parts: Vec<Mean>,
+}
+
+/// Every ranking by one feature, measured on parts of the queries. `part_of`: the part of a query.
+fn measured(
+    judges: &[Judge<'_>],
+    features: usize,
+    (metric, undefined): (&Metric, Undefined),
+    constraint: ListConstraint,
+    (parts, part_of): (usize, &(dyn Fn(usize) -> usize + Sync)),
+    control: &Control,
+) -> Result<Vec<Ranking>> {
+    let of_feature = |feature: usize| -> Result<[Ranking; 2]> {
+        let none = || vec![Mean::new(metric.def(), undefined); parts];
+        let mut rankings = [Direction::Descending, Direction::Ascending].map(|direction| Ranking {
+            feature,
+            direction,
+            parts: none(),
+        });
+        for Ranking { direction, parts, .. } in &mut rankings {
             for Judge { data, queries } in judges {
                 for &query in *queries {
                     control.check()?;
@@ -103,17 +183,12 @@ pub fn best(
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
                     let scores = push_down_unselected(constraint, data.row_groups(query), scores)
                         .map_err(Error::Data)?;
-                    mean.add(metric.value(data.labels(query), &scores), data.labels(query));
+                    let value = metric.value(data.labels(query), &scores);
+                    parts[part_of(query)].add(value, data.labels(query));
                 }
             }
-            baselines.extend(mean.value().map(|value| Baseline { feature, direction, value }));
         }
-        Ok(baselines)
+        Ok(rankings)
     };
-    let all = parallel::try_map(features, of_feature)?;
-    let better = metric.def().better.sign();
-    let better_one = |best: Baseline, other: Baseline| {
-        if better * (other.value - best.value) > 0.0 { other } else { best }
-    };
-    Ok(all.into_iter().flatten().reduce(better_one))
+    Ok(parallel::try_map(features, of_feature)?.into_iter().flatten().collect())
 }

@@ -2,6 +2,8 @@
 //! and comparison of later data with the training data.
 
 mod arrange;
+#[cfg(feature = "plots")]
+mod calibration;
 mod contributions;
 mod fit_cache;
 mod function;
@@ -13,6 +15,8 @@ mod point;
 mod score;
 
 pub use arrange::{constrained_scores, selected_rows};
+#[cfg(feature = "plots")]
+pub use calibration::{CalibrationBin, calibration};
 pub use contributions::{Contribution, Explanation, Sampling, explain, explain_document};
 pub use fit_cache::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};

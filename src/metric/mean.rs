@@ -54,6 +54,13 @@ impl Mean {
         }
     }
 
+    /// Adds the queries of another mean of the same metric.
+    #[cfg(feature = "plots")]
+    pub fn merge(&mut self, other: &Self) {
+        self.weighted_sum += other.weighted_sum;
+        self.sum_of_weights += other.sum_of_weights;
+    }
+
     /// The mean so far; `None` if no query counted.
     pub fn value(&self) -> Option<f64> {
         (self.sum_of_weights > 0.0).then(|| self.weighted_sum / self.sum_of_weights)

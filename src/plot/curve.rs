@@ -26,8 +26,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Whether a line joins them.
     pub joined: Joined,
-    /// An interval of y and a note for each point; or empty.
-    pub intervals: Vec<(f64, f64, String)>,
+    /// For each point an interval of y, if it has one, and a note; or empty.
+    pub intervals: Vec<(Option<(f64, f64)>, String)>,
 }
 
 /// A plot of one or two series.
@@ -57,8 +57,8 @@ impl Curve {
         let top = heading(&canvas, &self.title, &self.subtitle);
         let points = || self.series.iter().flat_map(|series| &series.points);
         let x = Axis::of(&self.axes[0], self.scale, points().map(|point| point.0));
-        let ends =
-            self.series.iter().flat_map(|series| &series.intervals).flat_map(|(low, high, _)| [*low, *high]);
+        let intervals = self.series.iter().flat_map(|series| &series.intervals);
+        let ends = intervals.filter_map(|(interval, _)| *interval).flat_map(|(low, high)| [low, high]);
         let y = Axis::of(&self.axes[1], Scale::Linear, points().map(|point| point.1).chain(ends));
         let y = if self.series.len() > 1 { y.with_space_below() } else { y };
         // The label of the chosen point has a line of its own.
@@ -84,9 +84,12 @@ impl Curve {
         for (index, (x, y)) in series.points.iter().enumerate().step_by(step) {
             let name = if series.name.is_empty() { self.axes[1].as_str() } else { &series.name };
             let mut title = format!("{} {}: {name} {}", self.axes[0], number(*x), number(*y));
-            if let Some((low, high, note)) = series.intervals.get(index) {
-                plane.canvas.line(plane.at(*x, *low), plane.at(*x, *high), "e");
-                title = format!("{title} ({} to {}), {note}", number(*low), number(*high));
+            if let Some((interval, note)) = series.intervals.get(index) {
+                if let Some((low, high)) = interval {
+                    plane.canvas.line(plane.at(*x, *low), plane.at(*x, *high), "e");
+                    title = format!("{title} ({} to {})", number(*low), number(*high));
+                }
+                title = format!("{title}, {note}");
             }
             let mark = Mark { class, title: &title, data: &[("x", *x), ("y", *y)] };
             plane.canvas.circle(spots[index], radius, &mark);

@@ -58,6 +58,11 @@ pub(super) struct Judged {
 
 /// Reads and scores the source of a call.
 pub(super) fn judged(call: &Call<'_>, request: &RankingCall) -> Result<Judged> {
+    scored_judged(call, request, read_judged(call, request)?)
+}
+
+/// Reads the judged rows of the source of a call.
+pub(super) fn read_judged(call: &Call<'_>, request: &RankingCall) -> Result<SourceRows> {
     let constraint = request.constraint()?;
     let spec = ReadSpec {
         judgments: Judgments::Relevance,
@@ -68,7 +73,7 @@ pub(super) fn judged(call: &Call<'_>, request: &RankingCall) -> Result<Judged> {
     if rows.data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to evaluate"));
     }
-    scored_judged(call, request, rows)
+    Ok(rows)
 }
 
 /// Scores the judged rows of the source of a call.

@@ -166,7 +166,17 @@ pub const TRAINING_LOG: TableFunction = TableFunction::new(
 fn training_log(call: &Call<'_>) -> Result<OutputRows> {
     let ModelHandle { model, .. } = open_model(call)?;
     if let Ranker::Online(online) = &model.ranker {
-        return Ok(ready(online_log(online.state())));
+        let row = |(step, round): (i64, &RoundRecord)| {
+            vec![
+                Output::Integer(step),
+                Output::Real(round.loss),
+                Output::Null,
+                Output::Null,
+                Output::Real(round.surrogate),
+                Output::Integer(i64::from(round.active_documents)),
+            ]
+        };
+        return Ok(ready(online_log(online.state()).map(row).collect()));
     }
     let seconds: Vec<Option<f64>> = match call.argument(0) {
         ValueRef::Text(name) => {
@@ -195,17 +205,7 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
 }
 
 /// The last rounds of an online training, numbered from the first round of all.
-fn online_log(state: &OnlineState) -> Vec<Vec<Output>> {
+pub(super) fn online_log(state: &OnlineState) -> impl Iterator<Item = (i64, &RoundRecord)> {
     let forgotten = state.rounds.saturating_sub(state.record.len() as u64) as i64;
-    let row = |(index, round): (usize, &RoundRecord)| {
-        vec![
-            Output::Integer(forgotten + index as i64 + 1),
-            Output::Real(round.loss),
-            Output::Null,
-            Output::Null,
-            Output::Real(round.surrogate),
-            Output::Integer(i64::from(round.active_documents)),
-        ]
-    };
-    state.record.iter().enumerate().map(row).collect()
+    (forgotten + 1..).zip(&state.record)
 }

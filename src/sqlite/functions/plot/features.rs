@@ -1,28 +1,41 @@
 //! Plots of features: their weights and their importance.
 
 use super::{first_name, model_name};
+use crate::data::QueryValue;
 use crate::error::{Error, Result};
+use crate::evaluate::{FeatureWeight, function_weights};
 use crate::options::Use;
 use crate::plot::{Bar, Bars, counted};
 use crate::sqlite::functions::importance::IMPORTANCE;
-use crate::sqlite::functions::inspect::{WEIGHTS, open_model};
+use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
 use crate::sqlite::functions::ranking_call::RankingCall;
+use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::Call;
 
 /// `ltr_plot('weights', model [, query_features])`: the weights of `ltr_weights`, the largest first.
 pub fn weights(call: &Call<'_>) -> Result<String> {
-    let rows: Vec<Vec<Output>> = (WEIGHTS.execute)(call)?.collect::<Result<_>>()?;
-    let bar = |row: Vec<Output>| match <[Output; 5]>::try_from(row) {
-        Ok([Output::Text(name), Output::Real(value), ..]) => Some(Bar { name, value, interval: None }),
-        _ => None,
-    };
-    let bars: Vec<Bar> = rows.into_iter().filter_map(bar).collect();
+    let handle = open_model(call)?;
+    let query = optional_query(call, 1)?;
+    draw_weights(call, &handle, query.as_deref(), &first_name(call, &handle.model)?)
+}
+
+/// Draws the weights of a query's function. `name`: that of the model.
+///
+/// # Errors
+/// A model without weights.
+pub fn draw_weights(
+    call: &Call<'_>,
+    handle: &ModelHandle,
+    query: Option<&[QueryValue]>,
+    name: &str,
+) -> Result<String> {
+    let function = function_of(call, handle, query)?;
+    let bar = |weight: FeatureWeight| Bar { name: weight.feature, value: weight.weight, interval: None };
+    let bars: Vec<Bar> = function_weights(&handle.model, &function)?.into_iter().map(bar).collect();
     if bars.is_empty() {
         return Err(Error::Unsupported("the model has no features".to_owned()));
     }
-    let algorithm = open_model(call)?.model.card.algorithm.clone();
-    let name = first_name(call, &algorithm)?;
     let count = counted(bars.len(), "feature", "features");
     let negative = if bars.iter().any(|bar| bar.value < 0.0) { "; orange is negative" } else { "" };
     let mut plot = Bars {

@@ -14,6 +14,7 @@ use rusqlite::types::ValueRef;
 
 use super::ranking_call::RankingCall;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::usage::usage;
@@ -85,8 +86,8 @@ fn model_name(call: &Call<'_>, argument: ValueRef<'_>, request: &RankingCall) ->
 }
 
 /// As [`model_name`], of the model in the first argument of a call without options.
-fn first_name(call: &Call<'_>, algorithm: &str) -> Result<String> {
-    name_in(call, call.argument(0), algorithm, None)
+fn first_name(call: &Call<'_>, model: &Model) -> Result<String> {
+    name_in(call, call.argument(0), &model.card.algorithm, None)
 }
 
 fn name_in(call: &Call<'_>, argument: ValueRef<'_>, algorithm: &str, schema: Option<&str>) -> Result<String> {

@@ -3,7 +3,7 @@
 use super::model_name;
 use crate::data::Id;
 use crate::error::{Error, Result, shorten};
-use crate::evaluate::Evaluation;
+use crate::evaluate::{CalibrationBin, Evaluation, calibration as bins_of};
 use crate::math::order::{compare, sort_indices};
 use crate::metric::Metric;
 use crate::options::{self, Use};
@@ -14,9 +14,6 @@ use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::optional_text;
 use crate::sqlite::glue::vtab::Call;
-
-/// Number of bins of scores in a calibration plot.
-const BINS: usize = 10;
 
 /// Most grades that are drawn one by one.
 const MOST_GRADES: usize = 8;
@@ -122,44 +119,29 @@ pub fn calibration(call: &Call<'_>) -> Result<String> {
 
 /// Draws the mean grade of bins of scores.
 pub fn draw_calibration(judged: &Judged, name: &str) -> Result<String> {
-    let (scores, grades) = (&judged.scores, &judged.data.relevance);
-    // 1. Bins of equal size by score. Scores that are almost equal stay together.
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    sort_indices(&mut order, &|a, b| compare(scores[a], scores[b]));
-    let size = order.len().div_ceil(BINS);
-    let near = (scores[order[order.len() - 1]] - scores[order[0]]) / 500.0;
-    let mut series =
-        Series { name: String::new(), points: Vec::new(), joined: Joined::Line, intervals: Vec::new() };
-    let mut start = 0;
-    while start < order.len() {
-        let mut end = (start + size).min(order.len());
-        while end < order.len() && scores[order[end]] <= scores[order[start]] + near {
-            end += 1;
-        }
-        // 2. Means, and an interval of two standard errors.
-        let bin = &order[start..end];
-        let n = bin.len() as f64;
-        let mean = |values: &[f64]| bin.iter().map(|row| values[*row] / n).sum::<f64>();
-        let (score, grade) = (mean(scores), mean(grades));
-        let variance = bin.iter().map(|row| (grades[*row] - grade).powi(2) / n).sum::<f64>();
-        let error = 1.96 * (variance / (n - 1.0).max(1.0)).sqrt();
-        let note = format!(
-            "{}, scores {} to {}",
-            counted(bin.len(), "document", "documents"),
-            number(scores[bin[0]]),
-            number(scores[bin[bin.len() - 1]])
-        );
-        series.points.push((score, grade));
-        series.intervals.push((grade - error, grade + error, note));
-        start = end;
-    }
-    let bins = series.points.len();
+    let Judged { data, scores, .. } = judged;
+    let bins = bins_of(&data.offsets, scores, &data.relevance);
+    let interval = |bin: &CalibrationBin| {
+        let (low, high) = bin.range;
+        let documents = counted(bin.documents, "document", "documents");
+        let queries = counted(bin.queries, "query", "queries");
+        let note = format!("{documents} of {queries}, scores {} to {}", number(low), number(high));
+        (bin.interval, note)
+    };
+    let series = Series {
+        name: String::new(),
+        points: bins.iter().map(|bin| (bin.score, bin.grade)).collect(),
+        joined: Joined::Line,
+        intervals: bins.iter().map(interval).collect(),
+    };
     let curve = Curve {
         title: format!("Grades by score of {name}"),
         subtitle: format!(
-            "{} in {} of about the same size, by score. Lines: 95% intervals of the mean grade.",
+            "{} of {} in {} of about the same size, by score. Lines: 95% intervals of the mean grade, with the queries as the \
+             sample.",
             counted(scores.len(), "document", "documents"),
-            counted(bins, "bin", "bins")
+            counted(data.n_queries(), "query", "queries"),
+            counted(bins.len(), "bin", "bins")
         ),
         axes: ["mean score of the bin".to_owned(), "mean grade".to_owned()],
         scale: Scale::Linear,

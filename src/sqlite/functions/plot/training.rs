@@ -7,14 +7,21 @@ use crate::error::{Error, Result};
 use crate::math::order::compare;
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};
-use crate::sqlite::functions::inspect::{TRAINING_LOG, open_model};
-use crate::sqlite::glue::value::Output;
+use crate::sqlite::functions::inspect::{online_log, open_model};
 use crate::sqlite::glue::vtab::Call;
 
 /// `ltr_plot('validation', model)`: the validated metric of each lambda.
 pub fn validation(call: &Call<'_>) -> Result<String> {
-    let handle = open_model(call)?;
-    let card = &handle.model.card;
+    let model = open_model(call)?.model;
+    draw_validation(&model, &first_name(call, &model)?)
+}
+
+/// Draws the validated metric of each lambda of a model with this name.
+///
+/// # Errors
+/// A model without a validation curve.
+pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
+    let card = &model.card;
     let validation = &card.summary["validation"];
     let pairs = validation["curve"].as_array().map(Vec::as_slice).unwrap_or_default();
     let point = |pair: &Value| Some((pair[0].as_f64()?, pair[1].as_f64()?));
@@ -30,7 +37,6 @@ pub fn validation(call: &Call<'_>) -> Result<String> {
     }
     let metric = validation["metric"].as_str().unwrap_or("metric");
     let held_out = validation["held_out"].as_str().unwrap_or_default();
-    let name = first_name(call, &card.algorithm)?;
     let chosen = card.summary["lambda"].as_f64().zip(validation["best"].as_f64());
     let chosen = chosen.filter(|(lambda, _)| points.iter().any(|point| compare(point.0, *lambda).is_eq()));
     let curve = Curve {
@@ -48,17 +54,23 @@ pub fn validation(call: &Call<'_>) -> Result<String> {
 
 /// `ltr_plot('training', model)`: the steps of `ltr_training_log`.
 pub fn training(call: &Call<'_>) -> Result<String> {
-    let handle = open_model(call)?;
-    let model = &handle.model;
-    let rows: Vec<Vec<Output>> = (TRAINING_LOG.execute)(call)?.collect::<Result<_>>()?;
-    if rows.is_empty() {
+    let model = open_model(call)?.model;
+    draw_training(&model, &first_name(call, &model)?)
+}
+
+/// Draws the steps of the training of a model with this name.
+///
+/// # Errors
+/// A model without steps.
+pub fn draw_training(model: &Model, name: &str) -> Result<String> {
+    let steps = steps(model);
+    if steps.is_empty() {
         return Err(Error::Unsupported(format!(
             "the training of '{}' has no steps to draw: its solution needs none",
             model.card.algorithm
         )));
     }
-    let name = first_name(call, &model.card.algorithm)?;
-    let (series, names, subtitle) = steps(model, &rows);
+    let (series, names, subtitle) = curves(model, &steps);
     let curve = Curve {
         title: format!("Training of {name}"),
         subtitle: subtitle.to_owned(),
@@ -70,14 +82,21 @@ pub fn training(call: &Call<'_>) -> Result<String> {
     curve.draw()
 }
 
+/// Number, objective and gap of each step.
+type Steps = Vec<(f64, f64, Option<f64>)>;
+
+fn steps(model: &Model) -> Steps {
+    if let Ranker::Online(online) = &model.ranker {
+        return online_log(online.state()).map(|(round, record)| (round as f64, record.loss, None)).collect();
+    }
+    let steps = (1_u32..).zip(&model.card.log);
+    steps.map(|(step, (objective, gap))| (step.into(), *objective, Some(*gap))).collect()
+}
+
 /// Series, names of the axes and what they mean.
-fn steps(model: &Model, rows: &[Vec<Output>]) -> (Vec<Series>, [&'static str; 2], &'static str) {
-    let column = |index: usize| -> Vec<(f64, f64)> {
-        let pair = |row: &Vec<Output>| match (&row[0], &row[index]) {
-            (Output::Integer(step), Output::Real(value)) if value.is_finite() => Some((*step as f64, *value)),
-            _ => None,
-        };
-        rows.iter().filter_map(pair).collect()
+fn curves(model: &Model, steps: &Steps) -> (Vec<Series>, [&'static str; 2], &'static str) {
+    let finite = |points: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
+        points.into_iter().filter(|(_, value)| value.is_finite()).collect()
     };
     let series = |name: &str, points: Vec<(f64, f64)>, joined| Series {
         name: name.to_owned(),
@@ -85,7 +104,7 @@ fn steps(model: &Model, rows: &[Vec<Output>]) -> (Vec<Series>, [&'static str; 2]
         joined,
         intervals: Vec::new(),
     };
-    let objective = column(1);
+    let objective = finite(steps.iter().map(|(step, value, _)| (*step, *value)).collect());
     if matches!(model.ranker, Ranker::Online(_)) {
         let loss = series("", running_mean(&objective), Joined::Line);
         let text = "Mean of the loss (1 - measure) before each update, over the rounds so far";
@@ -95,8 +114,8 @@ fn steps(model: &Model, rows: &[Vec<Output>]) -> (Vec<Series>, [&'static str; 2]
         let text = "Objective at the solution of each function that was fitted";
         return (vec![series("", objective, Joined::No)], ["function", "objective"], text);
     }
-    let bound: Vec<(f64, f64)> =
-        objective.iter().zip(column(2)).map(|((step, value), (_, gap))| (*step, value - gap)).collect();
+    let bound = steps.iter().filter_map(|(step, value, gap)| Some((*step, value - (*gap)?)));
+    let bound = finite(bound.collect());
     let bounded = bound.len() == objective.len();
     let mut all = vec![series(if bounded { "objective" } else { "" }, objective, Joined::Line)];
     if bounded {

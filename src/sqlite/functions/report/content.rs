@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Subject;
+use super::{Measured, Subject};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::math::order::{compare, descending, sort_indices};
@@ -26,7 +26,7 @@ pub fn sentence(text: &str) -> String {
 
 /// The metrics and the size of the data.
 pub fn summary(page: &mut Page, subject: &Subject<'_>) {
-    let Subject { request, judged, metrics, evaluation, .. } = subject;
+    let Subject { request, measured: Measured { judged, evaluation, .. }, metrics, .. } = subject;
     let card = &request.handle.model.card;
     page.paragraph(&format!(
         "A model of {}, measured on source {}: {} of {}.",
@@ -50,8 +50,11 @@ pub fn summary(page: &mut Page, subject: &Subject<'_>) {
 pub fn warnings(page: &mut Page, subject: &Subject<'_>) {
     let stored = subject.stored["warnings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let stored = stored.iter().filter_map(Value::as_str).map(|text| format!("Training: {text}"));
-    let scores = subject.judged.warnings.iter().map(|text| format!("This source: {text}"));
-    let all: Vec<String> = stored.chain(scores).collect();
+    let scores = subject.measured.judged.warnings.iter().map(|text| format!("This source: {text}"));
+    let training = "This source has the rows of the training, so all figures of this model are too good; give rows that it \
+                    was not trained on";
+    let training = subject.measured.in_training.then(|| training.to_owned());
+    let all: Vec<String> = training.into_iter().chain(stored).chain(scores).collect();
     if all.is_empty() {
         page.paragraph("None.");
         return;
@@ -64,7 +67,7 @@ pub fn warnings(page: &mut Page, subject: &Subject<'_>) {
 
 /// The queries with the worst values of the first metric, and their lists.
 pub fn worst_queries(page: &mut Page, subject: &Subject<'_>) {
-    let Subject { judged: Judged { data, scores, .. }, evaluation, .. } = subject;
+    let Measured { judged: Judged { data, scores, .. }, evaluation, .. } = &subject.measured;
     let better = subject.metric().def().better.sign();
     let value = |query: usize| evaluation.values[query][0];
     let mut order: Vec<usize> = (0..data.n_queries()).filter(|query| value(*query).is_some()).collect();
@@ -119,7 +122,7 @@ fn worst_list(page: &mut Page, data: &Dataset, scores: &[f64], query: usize) {
 
 /// Sizes of the queries and grades.
 pub fn data(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
-    let Subject { judged, evaluation, .. } = subject;
+    let Measured { judged, evaluation, .. } = &subject.measured;
     let data = &judged.data;
     let mut sizes: Vec<usize> = (0..data.n_queries()).map(|query| data.rows(query).len()).collect();
     sizes.sort_unstable();

@@ -4,25 +4,29 @@
 //! * 14.3: The page has the metrics with baselines (the previous version, the best single feature, a random order), plots,
 //!   the worst queries with their lists, the warnings, facts of the data and the card. It needs no other file.
 
+mod baselines;
 mod content;
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::evaluate::{Judged, evaluate_judged, judged, metrics, reserve_drawing};
+use super::evaluate::{Judged, evaluate_judged, metrics, read_judged, reserve_drawing, scored_judged};
 use super::plot::{MODEL, OPTIONS, SOURCE, features, ranked, training};
-use super::ranking_call::{NO_VALUES, RankingCall};
-use crate::algorithm::single_feature::{Judge, best};
+use super::ranking_call::RankingCall;
 use crate::control::Control;
+use crate::data::Fingerprint;
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, METRIC_COST, evaluate};
-use crate::metric::{Metric, Undefined};
+use crate::evaluate::Evaluation;
+use crate::memory::Reservation;
+use crate::metric::Metric;
+use crate::model::Model;
 use crate::options::Use;
-use crate::plot::{Bar, Bars, Page};
+use crate::plot::Page;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::Call;
+use crate::sqlite::source::reader::SourceRows;
 use crate::sqlite::store::Store;
 
 /// The definition of `ltr_report`.
@@ -48,15 +52,24 @@ fn report(call: &ScalarCall<'_>) -> Result<Output> {
 /// What a page is about.
 struct Subject<'a> {
     request: &'a RankingCall,
-    judged: Judged,
+    measured: Measured,
     metrics: Vec<Metric>,
-    evaluation: Evaluation,
     /// Name and version, or the algorithm of a BLOB.
     name: String,
     /// The stored report; null for a BLOB.
     stored: Value,
     /// Name and version of the version before, if there is one.
     previous: Option<String>,
+}
+
+/// How a model ranks the source.
+struct Measured {
+    judged: Judged,
+    evaluation: Evaluation,
+    /// Whether the rows are those of the training, as far as the fingerprint tells.
+    in_training: bool,
+    /// The bytes of the evaluation.
+    _memory: Reservation,
 }
 
 impl Subject<'_> {
@@ -68,18 +81,18 @@ impl Subject<'_> {
 
 fn page(call: &Call<'_>, request: &RankingCall) -> Result<String> {
     let subject = subject(call, request)?;
-    let _memory = reserve_drawing(request, &subject.judged)?;
+    let _memory = reserve_drawing(request, &subject.measured.judged)?;
     let mut page = Page::default();
     page.heading(1, &subject.name);
     content::summary(&mut page, &subject);
     page.heading(2, "Warnings");
     content::warnings(&mut page, &subject);
     page.heading(2, "Compared with simpler rankings");
-    compare(call, &subject, &mut page)?;
+    baselines::compare(call, &subject, &mut page)?;
     page.heading(2, "What the scores mean");
     let plots = [
-        ranked::draw_calibration(&subject.judged, &subject.name)?,
-        ranked::draw_scores(&subject.judged, &subject.name)?,
+        ranked::draw_calibration(&subject.measured.judged, &subject.name)?,
+        ranked::draw_scores(&subject.measured.judged, &subject.name)?,
     ];
     page.figures(&plots);
     page.heading(2, "Model and training");
@@ -90,7 +103,7 @@ fn page(call: &Call<'_>, request: &RankingCall) -> Result<String> {
     content::data(&mut page, &subject)?;
     page.heading(2, "Card");
     content::card(&mut page, &subject);
-    call.state.set_warnings(subject.judged.warnings);
+    call.state.set_warnings(subject.measured.judged.warnings);
     Ok(page.finish(&format!("Report of {}", subject.name)))
 }
 
@@ -102,8 +115,7 @@ fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>>
         None => metrics(&request.options.clone().with("metric", json!(DEFAULT_METRICS)))
             .or_else(|_| metrics(&request.options))?,
     };
-    let judged = judged(call, request)?;
-    let (evaluation, _memory) = evaluate_judged(call, request, &judged, &metrics)?;
+    let measured = measured(call, request, &metrics)?;
     let algorithm = &request.handle.model.card.algorithm;
     let (name, stored, previous) = match call.argument(0) {
         ValueRef::Text(text) => {
@@ -117,110 +129,39 @@ fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>>
         }
         _ => (format!("a model of {algorithm}"), Value::Null, None),
     };
-    Ok(Subject { request, judged, metrics, evaluation, name, stored, previous })
+    Ok(Subject { request, measured, metrics, name, stored, previous })
 }
 
-/// Bars of the model and of simpler rankings; each query with this version and the previous one.
-fn compare(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()> {
-    let Subject { request, judged, evaluation, .. } = subject;
-    let metric = subject.metric();
-    let bar = |name: String, value: Option<f64>| value.map(|value| Bar { name, value, interval: None });
-    let mut bars: Vec<Option<Bar>> = vec![bar("this model".to_owned(), evaluation.means[0])];
-    let mut plots = Vec::new();
-    let mut problem = None;
-    // 1. The previous version, if it can rank these rows.
-    if let Some(previous) = &subject.previous {
-        match measure_previous(call, subject, previous) {
-            Ok(found) => {
-                let version = previous.rsplit_once('@').map_or("", |(_, version)| version);
-                bars.push(bar(format!("version {version} (previous)"), found.means[0]));
-                plots.extend(ranked::draw_pair(
-                    metric,
-                    &judged.data.query_ids,
-                    [(&subject.name, evaluation), (previous, &found)],
-                )?);
-            }
-            Err(error) => {
-                problem = Some(format!("The previous version could not be measured: {}", text_of(error)?));
-            }
-        }
-    }
-    // 2. The best single feature, and a random order: all documents have the same score.
-    bars.push(best_feature(call, subject)?);
-    let undefined = request.options.choice("undefined")?.unwrap_or_default();
-    let same = vec![0.0; judged.scores.len()];
-    let operations = same.len().saturating_mul(METRIC_COST);
-    let work =
-        |control: &Control| evaluate(&judged.data, &same, std::slice::from_ref(metric), undefined, control);
-    bars.push(bar(
-        "random order".to_owned(),
-        request.limits.run_sized(call.connection, operations, work)?.means[0],
-    ));
-    let bars: Vec<Bar> = bars.into_iter().flatten().collect();
-    if bars.is_empty() {
-        page.paragraph("The metric has no value for any query: no query has a relevant document.");
-        return Ok(());
-    }
-    let bars = Bars {
-        title: format!("{} of simpler rankings", metric.name()),
-        subtitle: "Mean over the queries of this source; the best single feature by ORDER BY".to_owned(),
-        axis: metric.name(),
-        rows: bars,
+/// Reads, scores and measures the source.
+fn measured(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
+    let rows = read_judged(call, request)?;
+    let in_training = is_training_data(call, request, &rows)?;
+    let judged = scored_judged(call, request, rows)?;
+    let (evaluation, memory) = evaluate_judged(call, request, &judged, metrics)?;
+    Ok(Measured { judged, evaluation, in_training, _memory: memory })
+}
+
+/// Whether rows have the fingerprint of the training data.
+fn is_training_data(call: &Call<'_>, request: &RankingCall, rows: &SourceRows) -> Result<bool> {
+    let SourceRows { data, read_report, .. } = rows;
+    let Model { fingerprint, card, .. } = &*request.handle.model;
+    let size = (data.n_docs() as u64, data.n_queries() as u64);
+    let Some(known) = fingerprint.as_ref().filter(|known| (known.rows, known.queries) == size) else {
+        return Ok(false);
     };
-    plots.insert(0, bars.draw()?);
-    page.figures(&plots);
-    if let Some(problem) = problem {
-        page.paragraph(&problem);
-    }
-    Ok(())
-}
-
-/// The first metric of the previous version on the same source.
-fn measure_previous(call: &Call<'_>, subject: &Subject<'_>, previous: &str) -> Result<Evaluation> {
-    let request = subject.request;
-    let model = ValueRef::Text(previous.as_bytes());
-    let request = RankingCall::of(
-        call,
-        model,
-        call.argument(1),
-        NO_VALUES,
-        request.options.clone(),
-        request.limits.clone(),
-    )?;
-    let judged = judged(call, &request)?;
-    if judged.data.query_ids != subject.judged.data.query_ids {
-        return Err(super::compare::other_queries(&request));
-    }
-    Ok(evaluate_judged(call, &request, &judged, &subject.metrics[..1])?.0)
-}
-
-/// The best ranking by one feature.
-fn best_feature(call: &Call<'_>, subject: &Subject<'_>) -> Result<Option<Bar>> {
-    let Subject { request, judged: Judged { data, .. }, .. } = subject;
-    let (names, constraint) = (&data.names, request.constraint()?);
-    let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
-    let queries: Vec<usize> = (0..data.n_queries()).collect();
-    let judges = [Judge { data, queries: &queries }];
-    let operations = data.n_docs().saturating_mul(names.len()).saturating_mul(2 * METRIC_COST);
-    let metric = subject.metric();
-    let work = |control: &Control| best(&judges, names.len(), (metric, undefined), constraint, control);
-    let best = request.limits.run_sized(call.connection, operations, work)?;
-    Ok(best.map(|best| Bar {
-        name: best.order_by(names).replacen("ORDER BY ", "", 1),
-        value: best.value,
-        interval: None,
-    }))
+    let work = |control: &Control| Fingerprint::of(data, &read_report.summaries, &card.means, control);
+    let found = request.limits.run(call.connection, work)?;
+    Ok((&found.features, &found.relevance) == (&known.features, &known.relevance))
 }
 
 /// Plots of the model and its training; what has no plot is left out.
 fn model_plots(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()> {
-    let can = subject.request.handle.model.capabilities();
-    let arguments = [call.arguments[0], None, None];
-    let Call { state, connection, statements, .. } = *call;
-    let model = Call { state, connection, statements, arguments: &arguments, only: None, order: None };
-    let mut drawn = vec![training::validation(&model), training::training(&model)];
+    let (handle, name) = (&subject.request.handle, &subject.name);
+    let can = handle.model.capabilities();
+    let mut drawn =
+        vec![training::draw_validation(&handle.model, name), training::draw_training(&handle.model, name)];
     if can.linear && !can.query_dependent {
-        drawn.insert(0, features::weights(&model));
+        drawn.insert(0, features::draw_weights(call, handle, None, name));
     }
     let (mut plots, mut notes) = (Vec::new(), Vec::new());
     for plot in drawn {
