@@ -182,7 +182,7 @@ fn with_models(size: usize) -> Vec<Case> {
     let recommend = "SELECT count(*) FROM ltr_recommend('m', 1, '{\"k\": 100000, \"include_seen\": true, \"max_memory\": {limit}}')";
     let update = "SELECT ltr_update('m', 'src', '{options}')";
     let moved = "SELECT count(*) FROM ltr_rank('m', 'SELECT query_id + 100000 AS query_id, doc_id, f0 + 0.1 AS f0, f1, f2, f3 FROM src', '{options}')";
-    vec![
+    let mut cases = vec![
         with_model("rank", &linear, rank, judged(1000 * size, 40, 2)),
         with_model("rank, kernel", kernel, rank, judged(100 * size, 40, 4)),
         with_model("rank, new queries", local, moved, judged(60 * size, 10, 4)),
@@ -191,7 +191,14 @@ fn with_models(size: usize) -> Vec<Case> {
         with_model("explain, kernel", kernel, explain, judged(2 * size, 3000, 14)),
         with_model("update", &online, update, judged(1000 * size, 10, 10)),
         with_model("recommend", rated, recommend, ratings(20000 * size, 200_000, 2)),
-    ]
+    ];
+    if cfg!(feature = "plots") {
+        let report = "SELECT length(ltr_report('m', 'src', '{options}'))";
+        let plot = "SELECT length(ltr_plot('calibration', 'm', 'src', '{options}'))";
+        cases.push(with_model("report", &linear, report, judged(4000 * size, 10, 2)));
+        cases.push(with_model("plot", &linear, plot, judged(4000 * size, 10, 2)));
+    }
+    cases
 }
 
 fn connect() -> Connection {

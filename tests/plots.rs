@@ -344,6 +344,76 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
     }
 }
 
+/// The warning of a report on the training data.
+const TRAINING_ROWS: &str = "This source has the rows of the training";
+
+/// The same models in `main`, and in another schema beside others of the same name in `main`.
+#[test]
+fn models_of_another_schema_give_the_same_pages() {
+    let connection = hotels();
+    let train = |algorithm: &str, options: &str| {
+        text(&connection, &format!("SELECT ltr_train('{algorithm}', 'judgments', '{options}')"));
+    };
+    train("rank_svm", r#"{"lambda": 10}"#);
+    train("rank_svm", r#"{"lambda": [0.01, 0.1, 1]}"#);
+    train("q_svm", r#"{"lambda": 0.1}"#);
+    let calls = |options: &str| {
+        [
+            format!("SELECT ltr_report('rank_svm', 'candidates', '{options}')"),
+            format!("SELECT ltr_report('q_svm', 'candidates', '{options}')"),
+            format!("SELECT ltr_report('rank_svm@1', 'candidates', '{options}')"),
+            format!("SELECT ltr_plot('importance', 'rank_svm', 'candidates', '{options}')"),
+            format!("SELECT ltr_plot('queries', 'rank_svm', 'q_svm', 'candidates', '{options}')"),
+            format!("SELECT ltr_plot('queries', 'rank_svm', 'rank_svm@1', 'candidates', '{options}')"),
+            format!("SELECT ltr_plot('calibration', 'rank_svm', 'candidates', '{options}')"),
+            format!("SELECT ltr_plot('scores', 'q_svm', 'candidates', '{options}')"),
+        ]
+        .map(|sql| text(&connection, &sql))
+    };
+    let expected = calls("{}");
+    let move_models = "ATTACH ':memory:' AS shop;
+         CREATE TABLE shop.ltr_models AS SELECT * FROM ltr_models;
+         DELETE FROM ltr_models;";
+    connection.execute_batch(move_models).unwrap();
+    assert_eq!(calls(r#"{"schema": "shop"}"#), expected, "no models in main");
+    for lambda in [3, 4, 5] {
+        train("rank_svm", &format!("{{\"lambda\": {lambda}}}"));
+        train("q_svm", &format!("{{\"lambda\": {lambda}}}"));
+    }
+    assert_eq!(calls(r#"{"schema": "shop"}"#), expected, "others in main");
+}
+
+/// Of features without information, the best one of the rows shown is better than a random order; that of the report is not.
+#[test]
+fn the_best_single_feature_is_not_chosen_on_its_rows() {
+    let connection = hotels();
+    let columns: Vec<String> = (1..=60)
+        .map(|n| {
+            format!("x * x % 65537 * x % 65537 * (x + {n}) % 65537 AS f{n}")
+                .replace('x', &format!("((query_id * 7919 + doc_id * 104729 + {n} * 1299709) % 65537)"))
+        })
+        .collect();
+    let sql = format!(
+        "CREATE TABLE noise AS SELECT query_id, doc_id, relevance, {} FROM candidates",
+        columns.join(", ")
+    );
+    connection.execute_batch(&sql).unwrap();
+    text(&connection, "SELECT ltr_train('rank_svm', 'noise', '{\"lambda\": 1, \"name\": \"noise\"}')");
+    let ndcg = |by: String| {
+        let sql = format!(
+            "SELECT avg(m) FROM (SELECT ltr_ndcg(relevance, {by}, 10) AS m FROM noise GROUP BY query_id)"
+        );
+        column(&connection, &sql)[0]
+    };
+    let best = (1..=60).flat_map(|n| [ndcg(format!("f{n}")), ndcg(format!("-f{n}"))]).fold(0.0, f64::max);
+    let random = ndcg("0.0".to_owned());
+    let page = report(&connection, "'noise', 'noise'");
+    let shown = numbers(page.strip_prefix("<!DOCTYPE html>\n").unwrap(), "rect", "data-value");
+    assert!(page.contains("best single feature"));
+    assert!((shown[2] - random).abs() < 1e-12, "{shown:?} {random}");
+    assert!(shown[1] < random + 0.5 * (best - random), "{} {best} {random}", shown[1]);
+}
+
 #[test]
 fn every_kind_of_model_has_a_report() {
     let connection = hotels();
@@ -363,7 +433,9 @@ fn every_kind_of_model_has_a_report() {
         ("matching", "placed", "\"lambda\": 0.1"),
     ] {
         text(&connection, &format!("SELECT ltr_train('{algorithm}', '{source}', '{{{options}}}')"));
-        report(&connection, &format!("'{algorithm}', '{source}'"));
+        let page = report(&connection, &format!("'{algorithm}', '{source}'"));
+        // Only models of 'perceptron' keep no fingerprint.
+        assert_eq!(page.contains(TRAINING_ROWS), algorithm != "perceptron", "{algorithm}");
     }
     // A BLOB has no stored report and no version before it.
     let sql = "SELECT ltr_report(ltr_fit('rank_svm', 'judgments', '{\"lambda\": 1}'), 'candidates', '{\"metric\": \"map\"}')";
@@ -373,6 +445,7 @@ fn every_kind_of_model_has_a_report() {
         &connection,
         "'q_svm', 'SELECT query_id, doc_id, q_luxury, price, stars, 0 AS relevance FROM candidates'",
     );
+    assert!(!report(&connection, "'q_svm', 'candidates'").contains(TRAINING_ROWS));
     report(&connection, "'q_svm', 'SELECT * FROM candidates LIMIT 1'");
 }
 
@@ -391,4 +464,85 @@ fn a_report_of_many_queries_stays_small() {
     text(&connection, "SELECT ltr_train('rank_svm', 'SELECT * FROM many LIMIT 9000', '{\"lambda\": 1}')");
     text(&connection, "SELECT ltr_train('rank_svm', 'SELECT * FROM many LIMIT 900', '{\"lambda\": 0.001}')");
     report(&connection, "'rank_svm', 'many'");
+}
+
+/// A program of `PATH`.
+fn program(names: &[&str]) -> Option<std::path::PathBuf> {
+    let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+    names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+/// Pages in headless Chromium, light and dark, 400 and 1000 pixels wide: no message, no request, no horizontal scrolling.
+/// `LTR_PICTURES` names a folder for pictures.
+#[test]
+fn a_browser_shows_reports_without_messages_requests_and_scrolling() {
+    let (Some(python), Some(chromium)) =
+        (program(&["python3"]), program(&["chromium", "chromium-browser", "google-chrome"]))
+    else {
+        let required =
+            std::env::var_os("LTR_REQUIRE_HOSTS").is_some_and(|value| !value.is_empty() && value != "0");
+        assert!(!required, "no python3 or no chromium");
+        let note = b"\n*** NOT TESTED: reports in a browser. Install python3 and chromium ***\n";
+        std::io::Write::write_all(&mut std::io::stderr(), note).unwrap();
+        return;
+    };
+    // 1. A report with all parts, one with long and hostile names, and a page that does what none may do.
+    let connection = hotels();
+    text(&connection, "SELECT ltr_train('rank_svm', 'judgments', '{\"lambda\": 100}')");
+    text(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
+    let bad = "<!DOCTYPE html><p style='width:2000px'>wide<script>console.log('hello')</script><img src='http://127.0.0.1:9/x.png'>";
+    let pages = [
+        ("good", report(&connection, "'rank_svm', 'candidates'")),
+        ("hostile", hostile_report()),
+        ("bad", bad.to_owned()),
+    ];
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
+    std::fs::create_dir_all(&folder).unwrap();
+    let files = pages.map(|(name, page)| {
+        let file = folder.join(name).with_extension("html");
+        std::fs::write(&file, page).unwrap();
+        file
+    });
+    // 2. The browser.
+    let output = std::process::Command::new(python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plots/browser.py"))
+        .arg(chromium)
+        .arg(std::env::var_os("LTR_PICTURES").unwrap_or_default())
+        .args(files)
+        .output()
+        .unwrap();
+    let found = String::from_utf8_lossy(&output.stdout);
+    let problems = String::from_utf8_lossy(&output.stderr);
+    assert!(found.ends_with("VIEWS 12\n"), "{found}{problems}");
+    let (bad, others): (Vec<&str>, Vec<&str>) =
+        found.lines().filter(|line| !line.starts_with("VIEWS")).partition(|line| line.starts_with("bad-"));
+    assert!(others.is_empty(), "{others:#?}");
+    for expected in ["console", "request http://127.0.0.1:9/x.png", "horizontal scrolling"] {
+        assert_eq!(bad.iter().filter(|line| line.contains(expected)).count(), 4, "{expected}: {bad:#?}");
+    }
+}
+
+/// A report of a model, features, queries and documents whose names are long, are markup, have lines or run from right to left.
+fn hostile_report() -> String {
+    let connection = hotels();
+    let sql = format!(
+        "CREATE TABLE hostile AS SELECT CASE query_id % 5 WHEN 0 THEN '<script>alert(1)</script>' WHEN 1 THEN printf('%.300c', 'W')
+               WHEN 2 THEN 'two' || char(10) || 'lines' WHEN 3 THEN char(0x5e9, 0x5dc, 0x5d5, 0x5dd, 0x202e) ELSE '' END || query_id AS query_id,
+             printf('%.120c', 'm') || doc_id AS doc_id, relevance, price AS \"</text><script>alert(1)</script>\",
+             stars AS \"{}\", price * stars AS \"two\nlines \u{5e9}\u{5dc}\u{5d5}\u{5dd}\" FROM judgments",
+        "wide".repeat(60)
+    );
+    connection.execute_batch(&sql).unwrap();
+    let name = format!("<b>{}&amp;", "long_name_".repeat(30));
+    for lambda in [1, 0] {
+        let options = format!("{{\"lambda\": [{lambda}.1, 10], \"name\": \"{name}\"}}");
+        text(
+            &connection,
+            &format!("SELECT ltr_train('rank_svm', 'SELECT * FROM hostile LIMIT 300', '{options}')"),
+        );
+    }
+    report(&connection, &format!("'{name}', 'hostile'"))
 }

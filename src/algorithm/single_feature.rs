@@ -192,3 +192,115 @@ fn measured(
     };
     Ok(parallel::try_map(features, of_feature)?.into_iter().flatten().collect())
 }
+
+#[cfg(all(test, feature = "plots"))]
+mod tests {
+    use super::*;
+    use crate::data::{
+        DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
+    };
+    use crate::math::random::Random;
+
+    const FEATURES: usize = 30;
+    const QUERIES: usize = 40;
+    const FOLDS: usize = 5;
+
+    /// Queries of 8 documents. Features are noise; feature 3 has `signal` times the grade.
+    fn queries(random: &mut Random, signal: f64) -> Dataset {
+        let names = (0..FEATURES).map(|feature| format!("f{feature}")).collect();
+        let mut builder = DatasetBuilder::new("test", Some(names), Vec::new());
+        for query in 0..QUERIES {
+            for _ in 0..8 {
+                let grade = random.below(3) as f64;
+                let row = NewRow {
+                    query: Id::Integer(query as i64),
+                    doc: None,
+                    relevance: Some(grade),
+                    doc_weight: None,
+                    group: None,
+                    query_values: QueryValues::default(),
+                };
+                builder.begin(row).expect("a row");
+                for feature in 0..FEATURES {
+                    let signal = if feature == 3 { signal * grade } else { 0.0 };
+                    builder.cell(feature, Some(random.symmetric() - signal));
+                }
+            }
+        }
+        let options = FinishOptions {
+            missing: Missing::Error,
+            text_columns: TextColumns::Refuse,
+            means: None,
+            order: RowOrder::Canonical,
+            constraint: ListConstraint::None,
+            previous: &[],
+        };
+        builder.finish(options).expect("a data set").0
+    }
+
+    fn best_on(data: &Dataset, metric: &Metric, queries: &[usize]) -> Baseline {
+        let measure = (metric, Undefined::Skip);
+        let judges = [Judge { data, queries }];
+        let found = best(&judges, FEATURES, measure, ListConstraint::None, &Control::default());
+        found.expect("no interruption").expect("a value")
+    }
+
+    fn fitted(data: &Dataset, metric: &Metric, fold_of: &[Option<usize>]) -> CrossFitted {
+        let (measure, folds) = ((metric, Undefined::Skip), (FOLDS, fold_of));
+        let found = cross_fitted(data, measure, ListConstraint::None, folds, &Control::default());
+        found.expect("no interruption").expect("a value")
+    }
+
+    fn folds() -> Vec<Option<usize>> {
+        (0..QUERIES).map(|query| Some(query % FOLDS)).collect()
+    }
+
+    #[test]
+    fn each_fold_is_measured_with_the_best_feature_of_the_others() {
+        let mut random = Random::new(5);
+        let metric = Metric::parse("ndcg@5").expect("a metric");
+        for signal in [0.0, 0.3, 2.0] {
+            let data = queries(&mut random, signal);
+            let mut mean = Mean::new(metric.def(), Undefined::Skip);
+            for fold in 0..FOLDS {
+                let (inside, outside): (Vec<usize>, Vec<usize>) =
+                    (0..QUERIES).partition(|query| query % FOLDS == fold);
+                let chosen = best_on(&data, &metric, &outside);
+                for query in inside {
+                    let score = |row| chosen.direction.sign() * data.features.at(row, chosen.feature);
+                    let scores: Vec<f64> = data.rows(query).map(score).collect();
+                    mean.add(metric.value(data.labels(query), &scores), data.labels(query));
+                }
+            }
+            let found = fitted(&data, &metric, &folds());
+            let expected = mean.value().expect("a value");
+            assert!((found.value - expected).abs() < 1e-12, "{} {expected}", found.value);
+            assert_eq!(found.chosen.iter().map(|(_, count)| count).sum::<usize>(), FOLDS);
+            if signal > 1.0 {
+                assert_eq!(found.chosen, [("ORDER BY \"f3\"".to_owned(), FOLDS)]);
+            }
+        }
+    }
+
+    /// Features without information: chosen and measured on the same queries, the best of them seems good.
+    #[test]
+    fn noise_is_as_good_as_a_random_order() {
+        let mut random = Random::new(6);
+        let metric = Metric::parse("ndcg@5").expect("a metric");
+        let all: Vec<usize> = (0..QUERIES).collect();
+        let (mut cross, mut same, mut one) = (0.0, 0.0, 0.0);
+        for _ in 0..30 {
+            let data = queries(&mut random, 0.0);
+            cross += fitted(&data, &metric, &folds()).value / 30.0;
+            same += best_on(&data, &metric, &all).value / 30.0;
+            let mut mean = Mean::new(metric.def(), Undefined::Skip);
+            for query in 0..QUERIES {
+                let scores: Vec<f64> = data.rows(query).map(|row| data.features.at(row, 0)).collect();
+                mean.add(metric.value(data.labels(query), &scores), data.labels(query));
+            }
+            one += mean.value().expect("a value") / 30.0;
+        }
+        assert!((cross - one).abs() < 0.02, "{cross} {one}");
+        assert!(same > one + 0.05, "{same} {one}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::canvas::{Anchor, Canvas, Mark};
 use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
-use super::text::{decimal, number};
+use super::text::{decimal, number, short_names};
 use crate::error::Result;
 use crate::math::order::sort_indices;
 
@@ -11,6 +11,9 @@ const MOST_BARS: usize = 20;
 
 /// Height of a bar with its space.
 const ROW: i32 = 210;
+
+/// Most characters of a name.
+const LONGEST_NAME: usize = 20;
 
 /// Width of the names and of the values.
 const NAMES: i32 = 1520;
@@ -66,8 +69,9 @@ impl Bars {
         let borders = Borders { left: Some(NAMES + 180), right: VALUES, ..Borders::below(top) };
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
         let decimals = decimals(shown);
-        for (row, bar) in shown.iter().enumerate() {
-            self.draw_bar(&plane, (rows - row) as f64 - 0.5, bar, decimals);
+        let names: Vec<&str> = shown.iter().map(|bar| bar.name.as_str()).collect();
+        for ((row, bar), name) in shown.iter().enumerate().zip(short_names(&names, LONGEST_NAME)) {
+            self.draw_bar(&plane, (rows - row) as f64 - 0.5, (bar, &name), decimals);
         }
         let [low, high] = plane.corners;
         let zero = plane.at(0.0, 0.0).0;
@@ -79,7 +83,7 @@ impl Bars {
         Ok(canvas.finish(&self.title, &self.subtitle))
     }
 
-    fn draw_bar(&self, plane: &Plane, row: f64, bar: &Bar, decimals: Option<usize>) {
+    fn draw_bar(&self, plane: &Plane, row: f64, (bar, name): (&Bar, &str), decimals: Option<usize>) {
         let (start, end) = (plane.at(0.0, row), plane.at(bar.value, row));
         let half = ROW * 3 / 10;
         let value = number(bar.value);
@@ -96,7 +100,7 @@ impl Bars {
             plane.canvas.line(plane.at(low, row), plane.at(high, row), "e");
         }
         let base = start.1 + 40;
-        plane.canvas.text((NAMES + 120, base), Anchor::End, "", (&bar.name, 20));
+        plane.canvas.text((NAMES + 120, base), Anchor::End, "", (name, LONGEST_NAME));
         let value = decimals.map_or(value, |decimals| decimal(bar.value, decimals));
         plane.canvas.text((plane.corners[1].0 + VALUES - 100, base), Anchor::End, "n", (&value, 12));
     }

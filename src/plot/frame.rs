@@ -141,14 +141,14 @@ impl Axis {
             let label = |position: &f64| text_width(&self.label(*position, decimals));
             let widest = positions.iter().map(label).max().unwrap_or(0);
             let fits = (widest + 150).saturating_mul(positions.len() as i32) <= length;
-            (Ticks { most, decimals, widest }, fits)
+            // Whole powers of ten are easier to read than others.
+            let is_round = self.scale == Scale::Linear || positions.iter().all(|tick| tick.fract() == 0.0);
+            (Ticks { most, decimals, widest }, fits, is_round && positions.len() > 1)
         };
         let most = if self.is_hidden() { 0 } else { 6 };
-        (3..=most)
-            .rev()
-            .map(ticks)
-            .find(|(_, fits)| *fits)
-            .map_or_else(|| ticks(most.min(2)).0, |(found, _)| found)
+        let mut fitting: Vec<_> = (3..=most).rev().map(ticks).filter(|(_, fits, _)| *fits).collect();
+        let best = fitting.iter().position(|(.., is_round)| *is_round).unwrap_or(0);
+        if fitting.is_empty() { ticks(most.min(2)).0 } else { fitting.swap_remove(best).0 }
     }
 }
 
@@ -227,7 +227,7 @@ fn internal(problem: impl std::fmt::Display) -> Error {
 
 /// Draws a title and lines below it; returns where they end.
 pub fn heading(canvas: &Canvas, title: &str, subtitle: &str) -> i32 {
-    canvas.text((120, 250), Anchor::Start, "h", (title, 50));
+    canvas.text((120, 250), Anchor::Start, "h", (title, 44));
     let mut bottom = 330;
     for line in lines(subtitle, LINE) {
         bottom += 160;

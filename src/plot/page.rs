@@ -21,7 +21,7 @@ h1,h2,h3,p,li,td,th,dd{overflow-wrap:anywhere}.m{color:#5a6472}\
 figure{margin:0;overflow:hidden}figure svg{display:block;width:100%;max-width:560px;margin:0 auto}section>h3:first-child{margin-top:4px}.card{padding:8px 14px;overflow-x:auto}\
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
 th{font-size:13px;font-weight:500;color:#5a6472}td,th{padding:3px 10px 3px 0;text-align:left;vertical-align:top;\
-border-bottom:1px solid #e4e8ee}.r{text-align:right}tr:last-child td{border-bottom:0}li{margin:4px 0}\
+border-bottom:1px solid #e4e8ee}.r{text-align:right;white-space:nowrap}tr:last-child td{border-bottom:0}li{margin:4px 0}\
 @media(prefers-color-scheme:dark){body{background:#0c0f14;color:#e6e9ef}.m,.tiles dt,th{color:#a6afbd}\
 .tiles div,figure,.card{background:#14181f}td,th{border-color:#2a313c}}";
 

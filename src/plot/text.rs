@@ -25,15 +25,54 @@ fn reorders(c: char) -> bool {
     matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// At most `most` characters: the middle of a longer text becomes an ellipsis, since names often differ at their ends.
+/// At most `most` characters of medium width: the middle of a longer text becomes an ellipsis, since names often differ at
+/// their ends.
 pub fn shortened(text: &str, most: usize) -> String {
-    if text.chars().nth(most).is_none() {
+    let fits = |room: usize, letters: &mut dyn Iterator<Item = char>| {
+        let used = |used: &mut usize, c: char| {
+            *used += width(c);
+            Some((*used, c))
+        };
+        letters.scan(0, used).take_while(|(used, _)| *used <= room).map(|(_, c)| c).collect::<Vec<char>>()
+    };
+    let room = most.saturating_mul(MEDIUM);
+    let all = fits(room, &mut text.chars());
+    if all.len() == text.chars().take(all.len() + 1).count() {
         return text.to_owned();
     }
     let tail = most.saturating_sub(1) * 2 / 5;
-    let head: String = text.chars().take(most.saturating_sub(1 + tail)).collect();
-    let end: Vec<char> = text.chars().rev().take(tail).collect();
-    head + "…" + &end.into_iter().rev().collect::<String>()
+    let mut end = fits(tail * MEDIUM, &mut text.chars().rev());
+    end.reverse();
+    let head = fits(most.saturating_sub(1 + tail) * MEDIUM, &mut text.chars());
+    head.into_iter().chain(['…']).chain(end).collect()
+}
+
+/// The width of a letter of medium width.
+const MEDIUM: usize = 4;
+
+/// The width of a letter in common fonts: letters of East Asia are twice as wide as others.
+fn width(c: char) -> usize {
+    match c {
+        'W' | 'M' | 'm' | 'w' | '@' => 6,
+        'A'..='Z' => 5,
+        '\u{1100}'..='\u{11FF}' | '\u{2E80}'..='\u{FFFF}' | '\u{1F000}'.. => 8,
+        _ => MEDIUM,
+    }
+}
+
+/// Names of at most `most` characters. If one is longer, what all have at their start is left out.
+pub fn short_names(names: &[&str], most: usize) -> Vec<String> {
+    let [first, others @ ..] = names else { return Vec::new() };
+    let common = |name: &&str| first.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+    let common = others.iter().map(common).min().unwrap_or(0);
+    let short = |name: &&str| {
+        let full = shortened(name, most);
+        if full == **name || common < 4 {
+            return full;
+        }
+        shortened(&format!("…{}", name.chars().skip(common).collect::<String>()), most)
+    };
+    names.iter().map(short).collect()
 }
 
 /// A number with at most four significant digits, as in `0.8764`, `12,345` or `3.2e-7`.
@@ -117,5 +156,15 @@ mod tests {
         assert_eq!(shortened("short", 5), "short");
         assert_eq!(shortened("tf_idf_of_the_title_of_the_page", 16), "tf_idf_of…e_page");
         assert_eq!(shortened(&"x".repeat(1 << 20), 20).chars().count(), 20);
+        assert_eq!(shortened("ページの題名の長さと本文", 12), "ページ…本文");
+        assert_eq!(shortened("WWWW", 4), "W…");
+    }
+
+    #[test]
+    fn long_names_with_one_start_differ() {
+        let names =
+            ["feature_number_1_of_the_document", "feature_number_2_of_the_document", "feature_number_3"];
+        assert_eq!(short_names(&names, 20), ["…1_of_the_document", "…2_of_the_document", "feature_number_3"]);
+        assert_eq!(short_names(&["a long name of a feature"], 12), ["a long …ture"]);
     }
 }

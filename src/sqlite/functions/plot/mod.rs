@@ -4,6 +4,7 @@
 //! * 14.1: The arguments after the kind are those of the function whose rows are drawn. Every mark has a title to read and
 //!   attributes `data-` with the exact numbers of that function.
 //! * 14.2: Texts from data are escaped. The same model and rows give the same bytes.
+//! * 14.6: Intervals of calibration take the queries as the sample.
 
 pub mod features;
 pub mod ranked;

@@ -134,11 +134,15 @@ pub fn draw_calibration(judged: &Judged, name: &str) -> Result<String> {
         joined: Joined::Line,
         intervals: bins.iter().map(interval).collect(),
     };
+    let lines = if bins.iter().any(|bin| bin.interval.is_some()) {
+        "Lines: 95% intervals of the mean grade, with the queries as the sample."
+    } else {
+        "One query has no interval."
+    };
     let curve = Curve {
         title: format!("Grades by score of {name}"),
         subtitle: format!(
-            "{} of {} in {} of about the same size, by score. Lines: 95% intervals of the mean grade, with the queries as the \
-             sample.",
+            "{} of {} in {} by score. {lines}",
             counted(scores.len(), "document", "documents"),
             counted(data.n_queries(), "query", "queries"),
             counted(bins.len(), "bin", "bins")
@@ -161,7 +165,8 @@ pub fn draw_scores(judged: &Judged, name: &str) -> Result<String> {
     let group = |(name, values): (String, Vec<f64>)| Group { name, values };
     let ridges = Ridges {
         title: format!("Scores of {name}"),
-        subtitle: "Share of the documents of a grade with each score. Orange: median.".to_owned(),
+        subtitle: "Documents by score. The highest bar of each grade has the same height. Orange: median."
+            .to_owned(),
         axis: "score".to_owned(),
         groups: grade_groups(judged).into_iter().map(group).collect(),
         noun: ["document", "documents"],

@@ -8,7 +8,7 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::evaluate::{METRIC_COST, evaluate};
 use crate::metric::Undefined;
-use crate::plot::{Bar, Bars, Page, counted};
+use crate::plot::{Bar, Bars, Page, counted, shortened};
 use crate::select::fold_numbers;
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::plot::ranked::draw_pair;
@@ -26,15 +26,17 @@ pub fn compare(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Resul
     let mut bars: Vec<Option<Bar>> = vec![bar("this model".to_owned(), evaluation.means[0])];
     let (mut plots, mut notes) = (Vec::new(), Vec::new());
     // 1. The previous version, if it can rank these rows.
-    if let Some(previous) = &subject.previous {
-        let version = previous.rsplit_once('@').map_or("", |(_, version)| version);
-        match measure_previous(call, subject, previous) {
+    if let Some((name, version)) = &subject.previous {
+        match measure_previous(call, subject, &format!("{name}@{version}")) {
             Ok(found) => {
                 bars.push(bar(format!("version {version} (previous)"), found.evaluation.means[0]));
                 plots.extend(draw_pair(
                     metric,
                     &judged.data.query_ids,
-                    [(&subject.name, evaluation), (previous, &found.evaluation)],
+                    [
+                        (&subject.name, evaluation),
+                        (&format!("{name} (version {version})"), &found.evaluation),
+                    ],
                 )?);
                 if found.in_training {
                     notes.push(format!(

@@ -6,13 +6,16 @@ use super::{Measured, Subject};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::math::order::{compare, descending, sort_indices};
-use crate::plot::{Align, Bar, Bars, Page, counted, decimal, number};
+use crate::plot::{Align, Bar, Bars, Page, counted, decimal, number, shortened};
 use crate::sqlite::functions::evaluate::Judged;
 use crate::sqlite::functions::plot::ranked::{grade_groups, label};
 
 /// Queries and documents of the worst lists.
 const WORST_QUERIES: usize = 5;
 const DOCUMENTS: usize = 10;
+
+/// Most characters of an id.
+const LONGEST_ID: usize = 40;
 
 /// Most warnings that are shown.
 const WARNINGS: usize = 30;
@@ -78,7 +81,7 @@ pub fn worst_queries(page: &mut Page, subject: &Subject<'_>) {
         page.paragraph("The metric has no value for any query.");
     }
     let list = |query: usize| {
-        let (id, metric) = (label(&data.query_ids[query]), subject.metric().name());
+        let (id, metric) = (shortened(&label(&data.query_ids[query]), LONGEST_ID), subject.metric().name());
         let mut part = Page::default();
         part.heading(3, &format!("Query {id}: {metric} {}", decimal(value(query).unwrap_or_default(), 3)));
         worst_list(&mut part, data, scores, query);
@@ -95,7 +98,7 @@ fn worst_list(page: &mut Page, data: &Dataset, scores: &[f64], query: usize) {
         let row = rows.start + row;
         vec![
             (rank + 1).to_string(),
-            label(&data.doc_ids[row]),
+            shortened(&label(&data.doc_ids[row]), LONGEST_ID),
             number(data.relevance[row]),
             number(scores[row]),
         ]

@@ -3,6 +3,7 @@
 //! Rules (docs/reference/rules.md, 14):
 //! * 14.3: The page has the metrics with baselines (the previous version, the best single feature, a random order), plots,
 //!   the worst queries with their lists, the warnings, facts of the data and the card. It needs no other file.
+//! * 14.4, 14.5: The best single feature is cross-fitted. Rows with the fingerprint of the training are a warning.
 
 mod baselines;
 mod content;
@@ -17,7 +18,7 @@ use super::ranking_call::RankingCall;
 use crate::control::Control;
 use crate::data::Fingerprint;
 use crate::error::{Error, Result};
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, METRIC_COST};
 use crate::memory::Reservation;
 use crate::metric::Metric;
 use crate::model::Model;
@@ -58,8 +59,8 @@ struct Subject<'a> {
     name: String,
     /// The stored report; null for a BLOB.
     stored: Value,
-    /// Name and version of the version before, if there is one.
-    previous: Option<String>,
+    /// Name and number of the version before, if there is one.
+    previous: Option<(String, i64)>,
 }
 
 /// How a model ranks the source.
@@ -123,7 +124,7 @@ fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>>
             let text = String::from_utf8_lossy(text);
             let (name, version, stored) = store.report(&text, &request.limits)?;
             let previous = store.previous(&name, version, &request.limits)?;
-            let previous = previous.map(|version| format!("{name}@{version}"));
+            let previous = previous.map(|version| (name.clone(), version));
             let stored = serde_json::from_str(&stored).unwrap_or(Value::Null);
             (format!("{name} (version {version})"), stored, previous)
         }
@@ -150,7 +151,8 @@ fn is_training_data(call: &Call<'_>, request: &RankingCall, rows: &SourceRows) -
         return Ok(false);
     };
     let work = |control: &Control| Fingerprint::of(data, &read_report.summaries, &card.means, control);
-    let found = request.limits.run(call.connection, work)?;
+    let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
+    let found = request.limits.run_sized(call.connection, operations, work)?;
     Ok((&found.features, &found.relevance) == (&known.features, &known.relevance))
 }
 
