@@ -30,8 +30,8 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
     points.reverse();
     if points.is_empty() {
         return Err(Error::Unsupported(format!(
-            "the model of '{}' has no validation curve, because its lambda was given or it has none; train with \
-             \"lambda\": \"auto\" or an array of values",
+            "the model of '{}' has no validation curve, because its lambda was given, was chosen with other options, or \
+             does not exist; train with \"lambda\": \"auto\" or an array of values",
             card.algorithm
         )));
     }
