@@ -55,8 +55,9 @@ pub fn compare(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Resul
         let name =
             if let [(only, _)] = &chosen[..] { only.clone() } else { "best single feature".to_owned() };
         bars.push(bar(name.replacen("ORDER BY ", "", 1), Some(value)));
-        let folds =
-            |(name, count): &(String, usize)| format!("{name} in {}", counted(*count, "fold", "folds"));
+        let folds = |(name, count): &(String, usize)| {
+            format!("{} in {}", shortened(name, 30), counted(*count, "fold", "folds"))
+        };
         let chosen: Vec<String> = chosen.iter().map(folds).collect();
         notes.push(format!(
             "The best single feature is chosen by cross-fitting: for each fold of the queries on the other folds, and \
