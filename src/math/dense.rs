@@ -49,22 +49,20 @@ impl Element for f32 {
     }
 }
 
-simd! {
-    /// Sum of `value(i) * weights[i]` in the order of [`dot`]; `value` should be `#[inline(always)]` code.
-    #[inline]
-    pub fn dot_by<'a; F: Fn(usize) -> f64>(weights: &'a [f64], value: F) -> f64 {
-        let mut lanes = [0.0; LANES];
-        let (blocks, rest) = weights.as_chunks::<LANES>();
-        for (number, block) in blocks.iter().enumerate() {
-            for lane in 0..LANES {
-                lanes[lane] += value(number * LANES + lane) * block[lane];
-            }
+/// Sum of `value(i) * weights[i]` in the order of [`dot`].
+#[inline]
+pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let (blocks, rest) = weights.as_chunks::<LANES>();
+    for (number, block) in blocks.iter().enumerate() {
+        for lane in 0..LANES {
+            lanes[lane] += value(number * LANES + lane) * block[lane];
         }
-        for (lane, weight) in rest.iter().enumerate() {
-            lanes[lane] += value(blocks.len() * LANES + lane) * weight;
-        }
-        Lanes(lanes).fold()
     }
+    for (lane, weight) in rest.iter().enumerate() {
+        lanes[lane] += value(blocks.len() * LANES + lane) * weight;
+    }
+    Lanes(lanes).fold()
 }
 
 /// Dot product; both slices have the same length.
