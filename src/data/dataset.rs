@@ -10,6 +10,7 @@ use super::id::Id;
 use super::matrix::Matrix;
 use super::query_value::QueryValue;
 use crate::arrange::{ListConstraint, RowGroup};
+use crate::math::order::sort_items;
 use crate::memory::{bytes_of, matrix_bytes};
 
 /// Documents grouped by query.
@@ -243,7 +244,7 @@ pub(super) fn row_groups(
         let (mut known_documents, mut known_groups) = (HashMap::new(), HashMap::new());
         if constraint == ListConstraint::Slots {
             let mut slots: Vec<&Id> = groups[rows[0]..rows[1]].iter().collect();
-            slots.sort_unstable();
+            sort_items(&mut slots, Ord::cmp);
             for slot in slots {
                 number_in(&mut known_groups, slot);
             }

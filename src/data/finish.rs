@@ -15,7 +15,7 @@ use crate::arrange::ListConstraint;
 use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
-use crate::math::order::{compare, sort_indices};
+use crate::math::order::{compare, sort_indices, sort_items};
 use crate::memory::{Reservation, bytes_of};
 use crate::param::named;
 
@@ -356,15 +356,11 @@ impl DatasetBuilder {
         if !self.has_docs {
             return 0;
         }
-        let mut ticks = Ticks::default();
         let in_query = |rows: &[usize]| {
             let mut documents: Vec<(&Id, Option<&Id>)> =
                 rows.iter().map(|&row| (&self.row_doc[row], self.row_group.get(row))).collect();
             if !documents.is_sorted() {
-                documents.sort_unstable_by(|a, b| {
-                    ticks.add(ID_COST);
-                    a.cmp(b)
-                });
+                sort_items(&mut documents, Ord::cmp);
             }
             documents.windows(2).filter(|pair| pair[0] == pair[1]).count()
         };
@@ -406,9 +402,7 @@ impl DatasetBuilder {
         };
         let relevance = |row: usize| self.relevance.get(row).copied().unwrap_or(0.0);
         let weight = |row: usize| self.doc_weights.get(row).copied().unwrap_or(1.0);
-        let mut ticks = Ticks::default();
-        order.sort_by(|&a, &b| {
-            ticks.add(ID_COST);
+        sort_indices(&mut order, &|a, b| {
             let docs = || if self.has_docs { self.row_doc[a].cmp(&self.row_doc[b]) } else { Ordering::Equal };
             rank[self.row_query[a]]
                 .cmp(&rank[self.row_query[b]])

@@ -10,6 +10,7 @@ use super::query_value::Cell;
 use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::bounds::are_bounded;
+use crate::math::order::sort_items;
 use crate::smoothing::Comparison;
 
 /// Largest number of different items in the orders of one query feature: each takes a number of an encoded row.
@@ -165,7 +166,7 @@ fn push_positions<'a>(items: &[Id], listed: &'a [Id], row: &mut Vec<f64>) -> Res
         row[start + item] = position as f64;
     }
     let mut sorted: Vec<&Id> = listed.iter().collect();
-    sorted.sort_unstable();
+    sort_items(&mut sorted, Ord::cmp);
     let repeated = sorted.windows(2).find(|pair| pair[0] == pair[1]);
     repeated.map_or(Ok(()), |pair| Err(pair[0]))
 }
@@ -181,7 +182,8 @@ fn ticking<'a>(values: impl Iterator<Item = Cell<'a>>) -> impl Iterator<Item = C
 
 /// The different categories, sorted.
 fn categories<'a>(values: impl Iterator<Item = Cell<'a>>) -> Vec<Id> {
-    let categories: BTreeSet<Id> = ticking(values).map(Cell::category).collect();
+    let mut categories = BTreeSet::new();
+    categories.extend(ticking(values).map(Cell::category));
     categories.into_iter().collect()
 }
 

@@ -6,10 +6,10 @@ use super::dataset::Dataset;
 use super::id::Id;
 use crate::control::Ticks;
 use crate::error::{Error, Result};
+use crate::math::order::sort_items;
 
-/// Operations, for [`Ticks`], of comparing two ids and of finding one.
-const ID_COST: usize = 32;
-const SEARCH_COST: usize = 16 * ID_COST;
+/// Operations, for [`Ticks`], of finding an id.
+const SEARCH_COST: usize = 512;
 
 /// The observed entries of a matrix of users and items. A rating of 0 is a rating.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,10 +33,7 @@ impl Ratings {
     pub fn of(data: &Dataset) -> Result<(Self, Vec<Id>)> {
         let mut ids = data.doc_ids.clone();
         let mut ticks = Ticks::default();
-        ids.sort_unstable_by(|a, b| {
-            ticks.add(ID_COST);
-            a.cmp(b)
-        });
+        sort_items(&mut ids, Ord::cmp);
         ids.dedup();
         if ids.first() == Some(&Id::Null) {
             return Err(Error::Data("an item id is NULL; every rating needs the id of its item".to_owned()));
@@ -50,10 +47,7 @@ impl Ratings {
             };
             let mut rated: Vec<(u32, f64)> =
                 data.rows(user).map(|row| (index(row), data.relevance[row])).collect();
-            rated.sort_by(|a, b| {
-                ticks.add(ID_COST);
-                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-            });
+            sort_items(&mut rated, |a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             for same in rated.chunk_by(|a, b| a.0 == b.0) {
                 ratings.items.push(same[0].0);
                 ratings.values.push(same.iter().map(|(_, value)| value).sum::<f64>() / same.len() as f64);

@@ -46,6 +46,24 @@ pub fn sort_indices(indices: &mut [usize], compare: &dyn Fn(usize, usize) -> Ord
     });
 }
 
+/// Sorts items of any type with the machine code of [`sort_indices`]; equal ones keep their order.
+pub fn sort_items<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    sort_indices(&mut order, &|a, b| compare(&items[a], &items[b]));
+    // Each cycle of the permutation, from its first place on. A place that is done refers to itself.
+    for start in 0..order.len() {
+        let mut place = start;
+        loop {
+            let source = std::mem::replace(&mut order[place], place);
+            if source == start {
+                break;
+            }
+            items.swap(place, source);
+            place = source;
+        }
+    }
+}
+
 /// Sorts numbers in ascending order.
 pub fn sort_ascending(values: &mut [f64]) {
     let mut ticks = Ticks::default();
@@ -100,6 +118,24 @@ mod tests {
     #[test]
     fn ties_keep_their_input_order() {
         assert_eq!(descending(&[1.0, 3.0, 1.0, 0.0, -0.0]), [1, 0, 2, 3, 4]);
+    }
+
+    #[test]
+    fn items_are_sorted_like_a_stable_sort() {
+        let mut random = crate::math::random::Random::new(4);
+        for count in (0..40).chain([1000]) {
+            let items: Vec<(usize, String)> = (0..count).map(|i| (random.below(20), i.to_string())).collect();
+            for bound in [1, 7, 20] {
+                let key = |item: &(usize, String)| item.0 % bound;
+                let (mut found, mut expected) = (items.clone(), items.clone());
+                sort_items(&mut found, |a, b| key(a).cmp(&key(b)));
+                expected.sort_by_key(key);
+                assert_eq!(found, expected);
+            }
+        }
+        let mut shifted: Vec<usize> = (1..100_000).chain([0]).collect();
+        sort_items(&mut shifted, usize::cmp);
+        assert!(shifted.into_iter().eq(0..100_000));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, require};
 use crate::loss::{Loss, Shape};
 use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::math::dense::dot;
-use crate::math::order::keep_smallest;
+use crate::math::order::{keep_smallest, sort_items};
 use crate::memory::{bytes_of, matrix_bytes};
 use crate::solve::{Factors, HalfStep, UserLoss, gather};
 
@@ -244,7 +244,7 @@ impl Factored {
         for (id, rating) in &ratings {
             self.fold_in.transform.check(*rating, || format!("{what}, item {id}"))?;
         }
-        ratings.sort_by(|a, b| a.0.cmp(&b.0));
+        sort_items(&mut ratings, |a, b| a.0.cmp(&b.0));
         if let Some(pair) = ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(Error::Data(format!("{what}: item {} appears twice", pair[0].0)));
         }

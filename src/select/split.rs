@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::control::{Ticks, checkpoint};
 use crate::data::{Dataset, Id};
-use crate::math::order::COMPARISON;
+use crate::math::order::sort_items;
 
 /// Up to this many judged queries are cross-validated; for more, a single split is used.
 const MAX_CROSS_VALIDATED: usize = 200;
@@ -52,11 +52,7 @@ pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec
 /// to assign.
 pub fn parts_in_order(order: &[Id], all: &[Id], parts: usize) -> Vec<usize> {
     let mut sorted: Vec<&Id> = order.iter().collect();
-    let mut ticks = Ticks::default();
-    sorted.sort_by(|a, b| {
-        ticks.add(COMPARISON);
-        a.cmp(b)
-    });
+    sort_items(&mut sorted, Ord::cmp);
     let part = |position: &Id| {
         let earlier = sorted.partition_point(|other| *other < position);
         (earlier * parts / sorted.len().max(1)).min(parts - 1)
@@ -82,10 +78,7 @@ fn sort_by_hash(indices: &mut [usize], hash: &dyn Fn(usize) -> u64) {
         ticks.add(HASH_COST);
         keys.push((hash(index), index));
     }
-    keys.sort_unstable_by(|a, b| {
-        ticks.add(COMPARISON);
-        a.cmp(b)
-    });
+    sort_items(&mut keys, Ord::cmp);
     indices.iter_mut().zip(keys).for_each(|(index, (_, sorted))| *index = sorted);
 }
 

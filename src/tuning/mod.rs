@@ -19,6 +19,7 @@ use crate::control::{Control, each_in_memory};
 use crate::data::{ColumnSummary, Dataset, Id};
 use crate::error::{Error, Result};
 use crate::evaluate::{FitCache, ScoringJob, Step, constrained_scores, evaluate};
+use crate::math::order::sort_items;
 use crate::metric::{Mean, Metric, Undefined};
 use crate::model::{Key, LinearPrior, Model};
 use crate::param::Params;
@@ -184,7 +185,7 @@ impl Search {
             let of_task = |task: &usize| self.fitted_score(group, task / n, rows, task % n, control);
             each_in_memory(&tasks, of_task)?
         };
-        scores.sort_by_key(|score| (score.setting, score.fold));
+        sort_items(&mut scores, |a, b| (a.setting, a.fold).cmp(&(b.setting, b.fold)));
         Ok(scores)
     }
 

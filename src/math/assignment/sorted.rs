@@ -25,7 +25,8 @@ pub fn best(values: &[f64], count: usize, documents: &mut Vec<u32>) {
 /// Sorts documents by decreasing value of `first`, equal ones by decreasing value of `second`, then in input order.
 pub fn sort_documents(documents: &mut [u32], first: &[f64], second: &[f64]) {
     let mut ticks = Ticks::default();
-    documents.sort_unstable_by(|&x, &y| {
+    // A stable sort takes a third of the machine code of an unstable one for so short items.
+    documents.sort_by(|&x, &y| {
         ticks.add(COMPARISON);
         let (i, j) = (x as usize, y as usize);
         compare(first[j], first[i]).then_with(|| compare(second[j], second[i])).then(x.cmp(&y))

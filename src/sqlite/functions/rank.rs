@@ -18,6 +18,7 @@ use crate::column_advice::columns_text;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::evaluate::selected_rows;
+use crate::math::order::sort_items;
 use crate::memory::bytes_of;
 use crate::options::Use;
 use crate::param::Params;
@@ -82,7 +83,7 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
     let mut ranked = list.ranked(&data, &scores)?;
     if call.order == Some(BY_RANK) {
-        ranked.sort_by_key(|row| (row.rank, row.query));
+        sort_items(&mut ranked, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
     }
     let memory = (memory, read_report.memory);
     Ok(Box::new(ranked.into_iter().map(move |row| {
