@@ -14,41 +14,40 @@ const TILE_COST: usize = 64;
 /// A pivot below this multiple of its diagonal entry is rounding, not curvature.
 const SMALLEST_PIVOT: f64 = 1e-15;
 
-simd! {
-    /// Replaces b by the solution of H x = b, and H by its factor; false if H is not positive definite.
-    pub fn factor_and_solve<'a>(h: &'a mut [Lanes], dim: usize, b: &'a mut [Lanes]) -> bool {
-        let width = b.len();
-        let positive = factor(h, width, dim);
-        if positive {
-            solve(h, width, dim, b);
-        }
-        positive
+/// Replaces b by the solution of H x = b, and H by its factor; false if H is not positive definite.
+pub fn factor_and_solve(h: &mut [Lanes], dim: usize, b: &mut [Lanes]) -> bool {
+    let width = b.len();
+    let positive = factor(h, width, dim);
+    if positive {
+        solve(h, width, dim, b);
     }
+    positive
 }
 
-/// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. False, with H overwritten, if H is not
-/// positive definite in double precision. Eight rows are eliminated at a time, so the rows below are read once for all
-/// eight.
-#[inline(always)]
-pub fn factor(h: &mut [Lanes], width: usize, dim: usize) -> bool {
-    let diagonal: Vec<f64> = (0..dim).map(|i| lanes::get(&h[i * width..], i)).collect();
-    let mut ticks = Ticks::default();
-    for block in 0..width {
-        let (upper, below) = h.split_at_mut((block + 1) * LANES * width);
-        let panel = &mut upper[block * LANES * width..];
-        let rows = LANES.min(dim - block * LANES);
-        if !factor_panel(panel, width, block, &diagonal[block * LANES..][..rows]) {
-            return false;
-        }
-        for row_block in block + 1..width {
-            ticks.add(TILE_COST * (width - row_block));
-            let rows = &mut below[(row_block - block - 1) * LANES * width..][..LANES * width];
-            for column in row_block..width {
-                subtract_tiles(panel, width, row_block, column, rows);
+simd! {
+    /// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. False, with H overwritten, if H is not
+    /// positive definite in double precision. Eight rows are eliminated at a time, so the rows below are read once for all
+    /// eight.
+    pub fn factor<'m>(h: &'m mut [Lanes], width: usize, dim: usize) -> bool {
+        let diagonal: Vec<f64> = (0..dim).map(|i| lanes::get(&h[i * width..], i)).collect();
+        let mut ticks = Ticks::default();
+        for block in 0..width {
+            let (upper, below) = h.split_at_mut((block + 1) * LANES * width);
+            let panel = &mut upper[block * LANES * width..];
+            let rows = LANES.min(dim - block * LANES);
+            if !factor_panel(panel, width, block, &diagonal[block * LANES..][..rows]) {
+                return false;
+            }
+            for row_block in block + 1..width {
+                ticks.add(TILE_COST * (width - row_block));
+                let rows = &mut below[(row_block - block - 1) * LANES * width..][..LANES * width];
+                for column in row_block..width {
+                    subtract_tiles(panel, width, row_block, column, rows);
+                }
             }
         }
+        true
     }
-    true
 }
 
 /// Factors the rows of `diagonal`, at most eight; block `block` of them is on the diagonal.
@@ -93,29 +92,30 @@ fn subtract_tiles(panel: &[Lanes], width: usize, row_block: usize, column: usize
     }
 }
 
-/// Solves U' U x = b in place, with the factor of [`factor`].
-#[inline(always)]
-pub fn solve(u: &[Lanes], width: usize, dim: usize, b: &mut [Lanes]) {
-    // 1. U' y = b, forward.
-    for k in 0..dim {
-        let row = &u[k * width..(k + 1) * width];
-        let (block, lane) = (k / LANES, k % LANES);
-        let value = b[block].0[lane] / row[block].0[lane];
-        b[block].0[lane] = value;
-        for j in lane + 1..LANES {
-            b[block].0[j] -= value * row[block].0[j];
+simd! {
+    /// Solves U' U x = b in place, with the factor of [`factor`].
+    pub fn solve<'m>(u: &'m [Lanes], width: usize, dim: usize, b: &'m mut [Lanes]) {
+        // 1. U' y = b, forward.
+        for k in 0..dim {
+            let row = &u[k * width..(k + 1) * width];
+            let (block, lane) = (k / LANES, k % LANES);
+            let value = b[block].0[lane] / row[block].0[lane];
+            b[block].0[lane] = value;
+            for j in lane + 1..LANES {
+                b[block].0[j] -= value * row[block].0[j];
+            }
+            lanes::axpy(-value, &row[block + 1..], &mut b[block + 1..]);
         }
-        lanes::axpy(-value, &row[block + 1..], &mut b[block + 1..]);
-    }
-    // 2. U x = y, backward.
-    for k in (0..dim).rev() {
-        let row = &u[k * width..(k + 1) * width];
-        let (block, lane) = (k / LANES, k % LANES);
-        let mut value = b[block].0[lane] - lanes::dot(&row[block + 1..], &b[block + 1..]);
-        for j in lane + 1..LANES {
-            value -= row[block].0[j] * b[block].0[j];
+        // 2. U x = y, backward.
+        for k in (0..dim).rev() {
+            let row = &u[k * width..(k + 1) * width];
+            let (block, lane) = (k / LANES, k % LANES);
+            let mut value = b[block].0[lane] - lanes::dot(&row[block + 1..], &b[block + 1..]);
+            for j in lane + 1..LANES {
+                value -= row[block].0[j] * b[block].0[j];
+            }
+            b[block].0[lane] = value / row[block].0[lane];
         }
-        b[block].0[lane] = value / row[block].0[lane];
     }
 }
 

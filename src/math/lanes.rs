@@ -7,11 +7,6 @@
 //! The functions are always inlined, so a caller compiled for wider registers gets wider code (`math::simd`).
 #![allow(clippy::inline_always)]
 
-use crate::control::Ticks;
-
-/// Operations, for [`Ticks`], of a row in a product of two columns of blocks.
-const ROW_COST: usize = 8;
-
 /// Numbers per block.
 pub const LANES: usize = 8;
 
@@ -141,57 +136,6 @@ pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut
     }
 }
 
-/// H += A' B for a symmetric product; A and B have `n` rows of `width` blocks.
-///
-/// Only the blocks on and above the diagonal of H, shape `(8 width, 8 width)`, are written.
-#[inline(always)]
-pub fn add_gram(a: &[Lanes], b: &[Lanes], width: usize, n: usize, h: &mut [Lanes]) {
-    let mut ticks = Ticks::default();
-    for block in 0..width {
-        for column in block..width {
-            ticks.add(ROW_COST * n);
-            add_tiles((a, width, block), (b, width, column), n, h);
-        }
-    }
-}
-
-/// C += A' B; A has `n` rows of `rows` blocks, B has `n` rows of `width` blocks and C the shape `(8 rows, 8 width)`.
-#[inline(always)]
-pub fn add_product(a: &[Lanes], rows: usize, b: &[Lanes], width: usize, n: usize, c: &mut [Lanes]) {
-    let mut ticks = Ticks::default();
-    for block in 0..rows {
-        for column in 0..width {
-            ticks.add(ROW_COST * n);
-            add_tiles((a, rows, block), (b, width, column), n, c);
-        }
-    }
-}
-
-/// One block of A' B, given the blocks, the blocks per row and the column of blocks of each matrix. A tile of 4 x 8
-/// entries stays in registers during the loop over rows.
-#[inline(always)]
-fn add_tiles(
-    (a, a_width, block): (&[Lanes], usize, usize),
-    (b, b_width, column): (&[Lanes], usize, usize),
-    n: usize,
-    c: &mut [Lanes],
-) {
-    for half in 0..2 {
-        let mut tile = [Lanes::ZERO; 4];
-        for k in 0..n {
-            let left = &a[k * a_width + block].0;
-            let right = &b[k * b_width + column];
-            for (r, row) in tile.iter_mut().enumerate() {
-                row.add_scaled(left[4 * half + r], right);
-            }
-        }
-        for (r, row) in tile.iter().enumerate() {
-            let i = LANES * block + 4 * half + r;
-            c[i * b_width + column].add_scaled(1.0, row);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,35 +143,6 @@ mod tests {
     fn matrix(n: usize, width: usize, factor: f64) -> Vec<Lanes> {
         let values: Vec<f64> = (0..n * width * LANES).map(|i| (i as f64 * factor).sin()).collect();
         from_slice(&values)
-    }
-
-    #[test]
-    fn a_gram_matrix_holds_all_products_above_the_diagonal() {
-        let (n, width) = (7, 2);
-        let a = matrix(n, width, 0.7);
-        let mut h = vec![Lanes::ZERO; LANES * width * width];
-        add_gram(&a, &a, width, n, &mut h);
-        for i in 0..LANES * width {
-            for j in i..LANES * width {
-                let at = |k: usize, c: usize| get(&a[k * width..(k + 1) * width], c);
-                let expected: f64 = (0..n).map(|k| at(k, i) * at(k, j)).sum();
-                assert!((get(&h[i * width..(i + 1) * width], j) - expected).abs() < 1e-12);
-            }
-        }
-    }
-
-    #[test]
-    fn a_product_holds_all_entries() {
-        let (n, rows, width) = (5, 2, 3);
-        let (a, b) = (matrix(n, rows, 0.7), matrix(n, width, 0.4));
-        let mut c = vec![Lanes::ZERO; LANES * rows * width];
-        add_product(&a, rows, &b, width, n, &mut c);
-        for i in 0..LANES * rows {
-            for j in 0..LANES * width {
-                let expected: f64 = (0..n).map(|k| get(&a[k * rows..], i) * get(&b[k * width..], j)).sum();
-                assert!((get(&c[i * width..], j) - expected).abs() < 1e-12);
-            }
-        }
     }
 
     #[test]

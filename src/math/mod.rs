@@ -5,7 +5,7 @@
 //! | layout | module | use |
 //! |---|---|---|
 //! | slices of `f64` or feature values, any length | `dense` | single dot products and distances; no copy of the data |
-//! | rows padded to blocks of eight ([`lanes::Lanes`]) | `lanes`, `cholesky` | matrices of the pair solvers: no remainder loops |
+//! | rows padded to blocks of eight ([`lanes::Lanes`]) | `lanes`, `gram`, `cholesky` | matrices of the pair solvers: no remainder loops |
 //! | one lane per document, 32 documents ([`tile::Tile`]) | `tile`, `triangular`, `pivoted` | sums over features or pivots for many documents |
 //!
 //! In all of them a sum runs lane by lane, eight partial sums are added pairwise, and multiply and add are never fused.
@@ -16,6 +16,7 @@ pub mod bounds;
 pub mod cholesky;
 pub mod dense;
 pub mod eigen;
+pub mod gram;
 pub mod lanes;
 pub mod normal;
 pub mod order;

@@ -17,10 +17,9 @@
 
 use super::Model;
 use crate::control::checkpoint;
-use crate::math::cholesky;
 use crate::math::dense::dot;
 use crate::math::lanes::{self, Lanes};
-use crate::math::simd::simd;
+use crate::math::{cholesky, gram};
 
 /// Most steps for one minimum.
 const MOST_STEPS: usize = 60;
@@ -40,18 +39,6 @@ pub(super) struct L1Planes {
     normals: Vec<Lanes>,
     offsets: Vec<f64>,
     idle: Vec<u32>,
-}
-
-simd! {
-    fn add_gram<'a>(a: &'a [Lanes], b: &'a [Lanes], width: usize, n: usize, h: &'a mut [Lanes]) {
-        lanes::add_gram(a, b, width, n, h);
-    }
-}
-
-simd! {
-    fn factor<'a>(h: &'a mut [Lanes], width: usize, dim: usize) -> bool {
-        cholesky::factor(h, width, dim)
-    }
 }
 
 impl L1Planes {
@@ -238,14 +225,14 @@ impl<'p> Interior<'p> {
         let rows = self.planes.normals.chunks_exact(width).zip(of_planes);
         let scaled: Vec<Lanes> = rows.flat_map(|(g, ratio)| lanes::scaled(g, *ratio)).collect();
         let mut h = vec![Lanes::ZERO; lanes::LANES * width * width];
-        add_gram(&self.planes.normals, &scaled, width, t, &mut h);
+        gram::add_gram(&self.planes.normals, &scaled, width, t, &mut h);
         // 2. The diagonal 1/D, and the factor.
         let (of_p, of_n) = of_weights.split_at(dim);
         let d: Vec<f64> = of_p.iter().zip(of_n).map(|(p, n)| p + n).collect();
         for (feature, d) in d.iter().enumerate() {
             *lanes::get_mut(&mut h[feature * width..], feature) += 1.0 / d;
         }
-        if !factor(&mut h, width, dim) {
+        if !cholesky::factor(&mut h, width, dim) {
             return None;
         }
         let sum = self.planes.transposed_times(of_planes);

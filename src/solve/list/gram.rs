@@ -15,10 +15,9 @@ use crate::control::checkpoint;
 use crate::data::Slice;
 use crate::error::{Error, Result};
 use crate::loss::{Quadratic, QueryLoss};
-use crate::math::cholesky;
 use crate::math::dense::Element;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::simd;
+use crate::math::{cholesky, gram};
 use crate::parallel;
 
 /// Rows of a slab. Two panels of a slab fit into the first-level cache.
@@ -38,12 +37,6 @@ pub(super) struct Outer {
     columns: usize,
     /// The tiles on and above the diagonal, row after row.
     tiles: Vec<Tile>,
-}
-
-simd! {
-    fn add_slab<'a>(left: &'a [Lanes], right: &'a [Lanes], tile: &'a mut Tile) {
-        lanes::add_product(left, 1, right, 1, left.len(), tile);
-    }
 }
 
 impl Outer {
@@ -69,7 +62,8 @@ impl Outer {
             parallel::each_of(tasks, |_, (tiles, positions): (&mut [_], &[(usize, usize)])| {
                 for (tile, &(i, j)) in tiles.iter_mut().zip(positions) {
                     checkpoint();
-                    add_slab(panel(i), panel(j), tile);
+                    let (left, right) = (panel(i), panel(j));
+                    gram::add_product(left, 1, right, 1, left.len(), tile);
                 }
             });
         }

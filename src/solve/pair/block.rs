@@ -21,7 +21,7 @@ use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::lanes::{self, Lanes};
-use crate::math::order;
+use crate::math::{gram, order};
 
 /// Operations, for [`Ticks`], of a row beside those of its features.
 const ROW_COST: usize = 8;
@@ -91,7 +91,7 @@ impl PairBlock {
         let mut moment = vec![Lanes::ZERO; self.width * lanes::LANES * self.width];
         let mut laplacian = Vec::new();
         self.full_laplacian(1.0, &mut laplacian);
-        lanes::add_gram(&self.x, &laplacian, self.width, self.n_docs(), &mut moment);
+        gram::add_gram(&self.x, &laplacian, self.width, self.n_docs(), &mut moment);
         self.pair_moment = Some(moment);
         self
     }

@@ -8,6 +8,7 @@
 use super::chunk::{self, Chunk, Sums};
 use super::pass::HIDE;
 use crate::control::Ticks;
+use crate::math::gram;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::simd;
 use crate::solve::PairBlock;
@@ -278,7 +279,7 @@ simd! {
                 Some(own) => pair_weights(curve, (factor, own), start, scores, &mut weights),
             }
             laplacian_times(block, &weights, part.blocks, &mut laplacian);
-            lanes::add_gram(block.x(), &laplacian, block.width(), block.n_docs(), out);
+            gram::add_gram(block.x(), &laplacian, block.width(), block.n_docs(), out);
         }
     }
 }
@@ -327,7 +328,7 @@ fn laplacian_times(block: &PairBlock, weights: &[Lanes], blocks: usize, out: &mu
         }
         lanes::axpy(degree.fold(), block.row(a), &mut out[a * width..(a + 1) * width]);
     }
-    lanes::add_product(weights, blocks, block.x(), width, block.n_docs(), out);
+    gram::add_product(weights, blocks, block.x(), width, block.n_docs(), out);
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! multiplied by X. Both end in the same register-tiled product of cost m b^2 for m rows.
 #![allow(clippy::inline_always)]
 
+use crate::math::gram;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::PairBlock;
 use crate::solve::pair::weights::Weights;
@@ -35,7 +36,7 @@ impl Products {
     ) {
         if pairs.len() >= block.n_docs() {
             self.zone_laplacian(block, pairs, weight);
-            lanes::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
+            gram::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
             return;
         }
         let equal = weight.sqrt();
@@ -60,7 +61,7 @@ impl Products {
     #[inline(always)]
     pub(super) fn finish(&mut self, width: usize, h: &mut [Lanes]) {
         if let Some(rows) = self.waiting.len().checked_div(width) {
-            lanes::add_gram(&self.waiting, &self.waiting, width, rows, h);
+            gram::add_gram(&self.waiting, &self.waiting, width, rows, h);
         }
         self.waiting.clear();
     }
@@ -72,7 +73,7 @@ impl Products {
             lanes::axpy(weight, moment, h);
         } else {
             block.full_laplacian(weight, &mut self.laplacian);
-            lanes::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
+            gram::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
         }
     }
 
