@@ -3,13 +3,15 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::short_report::significant;
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
 use crate::math::order::sort_ascending;
-use crate::metric::{Better, DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, Undefined};
+use crate::metric::{
+    Better, DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, StandardError, Undefined,
+};
 use crate::param::Params;
 
 /// Fraction of the queries that validation holds out by default.
@@ -91,6 +93,8 @@ pub struct ValidationSpec {
     pub metric: Metric,
     /// Value of a query for which the metric is undefined.
     pub undefined: Undefined,
+    /// The parameters of the metric and `undefined`, as the caller gave them.
+    pub given: Map<String, Value>,
     /// Data to validate on.
     pub data: Validation,
 }
@@ -110,7 +114,9 @@ impl ValidationSpec {
             (None, None) if default == HeldOut::Documents => Validation::Documents,
             (None, None) => Validation::Queries(HELD_OUT_QUERIES),
         };
-        Ok(Self { metric, undefined: params.choice("undefined")?.unwrap_or_default(), data })
+        let keys = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
+        let given = keys.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))).collect();
+        Ok(Self { metric, undefined: params.choice("undefined")?.unwrap_or_default(), given, data })
     }
 }
 
@@ -169,6 +175,17 @@ pub enum Split {
 }
 
 impl Split {
+    /// Whether the values are those of all documents of a query, as in later data. Lists of fewer documents have other ones.
+    fn is_of_queries(self) -> bool {
+        match self {
+            Self::Queries { .. }
+            | Self::RepeatedQueries { .. }
+            | Self::SourceQueries(_)
+            | Self::SourceRatings => true,
+            Self::Nothing | Self::Documents { .. } | Self::RatingFraction | Self::RatingFolds(_) => false,
+        }
+    }
+
     fn is_of_ratings(self) -> bool {
         matches!(self, Self::RatingFraction | Self::RatingFolds(_) | Self::SourceRatings)
     }
@@ -204,6 +221,9 @@ pub struct LambdaSelection {
     pub curve: Curve,
     /// Index of the chosen candidate; `None` if no value is defined.
     pub chosen: Option<usize>,
+    /// The standard error of its value; `None` if the value is not that of whole queries, so that later ones cannot be
+    /// compared with it.
+    pub error: Option<StandardError>,
 }
 
 /// A selection in a report.
@@ -212,18 +232,33 @@ pub struct SelectionReport {
     metric: String,
     held_out: String,
     best: Option<f64>,
+    /// The standard error of `best` over `queries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queries: Option<usize>,
     /// Left out of the report of `ltr_train`; the stored report has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
 }
 
 impl LambdaSelection {
+    /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with
+    /// the chosen candidate.
+    pub(super) fn with_error(mut self, values: impl FnOnce(usize) -> Vec<(f64, f64)>) -> Self {
+        let chosen = self.chosen.filter(|_| self.split.is_of_queries());
+        self.error = chosen.and_then(|chosen| StandardError::of(&values(chosen)));
+        self
+    }
+
     /// The part of the report.
     pub fn report(&self) -> SelectionReport {
         SelectionReport {
             metric: self.metric.clone(),
             held_out: self.split.to_string(),
             best: self.value(),
+            error: self.error.map(|error| error.error),
+            queries: self.error.map(|error| error.queries),
             curve: Some(self.curve.clone()),
         }
     }
@@ -360,7 +395,7 @@ mod tests {
     fn selection(curve: &[(f64, f64)], chosen: usize) -> LambdaSelection {
         let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });
         let curve = curve.iter().map(|(candidate, value)| (*candidate, Some(*value))).collect();
-        LambdaSelection { metric, split, curve, chosen: Some(chosen) }
+        LambdaSelection { metric, split, curve, chosen: Some(chosen), error: None }
     }
 
     #[test]

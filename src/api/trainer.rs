@@ -411,7 +411,7 @@ fn train(
     let leakage = signs_of_leakage(&data, advice);
     let checks = FeatureChecks::of(&data, &read_report.rows, &spec.settings()?, control)?;
     let features = data.names.clone();
-    let fingerprint = || Fingerprint::of(&data, &read_report.summaries, &read_report.means, control);
+    let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
     let fingerprint = (input.order == RowOrder::Canonical).then(fingerprint).transpose()?;
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
     let trained = spec.fit(set, control)?;

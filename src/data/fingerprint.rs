@@ -1,13 +1,14 @@
 //! The fingerprint of training data, with which later data are compared: for each feature its range, the counts of about
-//! ten bins, and the number of missing values.
+//! ten bins, the number of missing values, and how much both vary between queries (`clusters`).
 //!
 //! Values are rounded to single precision: it halves the bytes, and features in BLOBs and in columns are comparable. A
-//! feature takes about 80 bytes in a model.
+//! feature takes about 90 bytes in a model.
 
 use serde::{Deserialize, Serialize};
 
+use super::clusters::{Clusters, DesignEffect};
 use super::dataset::Dataset;
-use super::finish::{ColumnSummary, Missing};
+use super::missing::MissingValues;
 use super::query_value::QueryValue;
 use crate::control::{Control, Ticks};
 use crate::error::{Result, require};
@@ -23,7 +24,7 @@ const SMALLEST: usize = 100;
 const SAMPLE: usize = 1 << 16;
 
 /// What is remembered of a training set.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fingerprint {
     /// Number of documents.
@@ -39,7 +40,7 @@ pub struct Fingerprint {
 }
 
 /// The distribution of a series of numbers.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Smallest value.
@@ -52,6 +53,14 @@ pub struct Profile {
     pub counts: Vec<u64>,
     /// Number of missing values.
     pub missing: u64,
+    /// Number of queries with a value.
+    pub queries: u64,
+    /// Design effect of the bins, at least 1.
+    pub design_effect: f32,
+    /// Degrees of freedom of the bins, from 1 to their number less 1.
+    pub degrees: f32,
+    /// Design effect of missing values, at least 1.
+    pub missing_effect: f32,
 }
 
 /// A later series in the bins of an earlier one.
@@ -59,55 +68,57 @@ pub struct Profile {
 pub struct Observed {
     /// Number of values in each bin.
     pub counts: Vec<u64>,
-    /// Number of values outside of the earlier range.
-    pub outside: u64,
+    /// Numbers of values outside of the earlier range in the queries that have any, the largest first.
+    pub outside: Vec<u64>,
     /// Number of missing values.
     pub missing: u64,
+    /// Number of queries with a value.
+    pub queries: u64,
+    /// Number of queries.
+    pub all_queries: u64,
+    /// Design effect of the bins.
+    pub design_effect: f64,
+    /// Design effect of missing values.
+    pub missing_effect: f64,
 }
 
-/// The values of a series, without missing ones.
-type Values<'a> = Box<dyn Iterator<Item = f32> + 'a>;
+/// Values with the number of their query, ascending; NaN is a missing one.
+type Values<'a> = Box<dyn Iterator<Item = (usize, f32)> + 'a>;
 
 impl Fingerprint {
-    /// The fingerprint of a data set before scaling. `summaries` and `fills`: for each feature the count of its values and
-    /// what stands for missing ones.
+    /// The fingerprint of a data set before scaling. `missing`: which of its features are not known.
     ///
     /// # Errors
     /// An interruption.
-    pub fn of(data: &Dataset, summaries: &[ColumnSummary], fills: &[f64], control: &Control) -> Result<Self> {
+    pub fn of(data: &Dataset, missing: &MissingValues, control: &Control) -> Result<Self> {
         let features = parallel::try_map(data.features.columns(), |column| {
             control.check()?;
-            let column = Column::new(data, column, summaries, fills);
-            Ok(Profile::of(&|| column.values(), column.missing))
+            Ok(Profile::of(&|| feature(data, missing, column)))
         })?;
-        let query_feature = |column: usize| {
-            let (values, missing) = query_values(data, column);
-            (data.query_names[column].clone(), Profile::of(&|| Box::new(values.iter().copied()), missing))
-        };
+        let query_feature =
+            |column: usize| (data.query_names[column].clone(), Profile::of(&|| query_values(data, column)));
         Ok(Self {
             rows: data.n_docs() as u64,
             queries: data.n_queries() as u64,
-            relevance: Profile::of(&|| relevance(data), 0),
+            relevance: Profile::of(&|| relevance(data)),
             features,
             query_features: (0..data.query_names.len()).map(query_feature).collect(),
         })
     }
 
-    /// The features of other data, in the bins of the training. `summaries` and `fills` as in [`Self::of`].
+    /// The features of other data, in the bins of the training.
     ///
     /// # Errors
     /// An interruption.
     pub fn features_of(
         &self,
         data: &Dataset,
-        summaries: &[ColumnSummary],
-        fills: &[f64],
+        missing: &MissingValues,
         control: &Control,
     ) -> Result<Vec<Observed>> {
-        parallel::try_map(self.features.len().min(data.features.columns()), |number| {
+        parallel::try_map(self.features.len().min(data.features.columns()), |column| {
             control.check()?;
-            let column = Column::new(data, number, summaries, fills);
-            Ok(self.features[number].observe(column.values(), column.missing))
+            Ok(self.features[column].observe(feature(data, missing, column)))
         })
     }
 
@@ -115,13 +126,13 @@ impl Fingerprint {
     pub fn query_feature_of(&self, name: &str, data: &Dataset) -> Option<(&Profile, Observed)> {
         let same = |other: &str| other.eq_ignore_ascii_case(name);
         let profile = &self.query_features.iter().find(|(other, _)| same(other))?.1;
-        let (values, missing) = query_values(data, data.query_names.iter().position(|other| same(other))?);
-        Some((profile, profile.observe(Box::new(values.into_iter()), missing)))
+        let column = data.query_names.iter().position(|other| same(other))?;
+        Some((profile, profile.observe(query_values(data, column))))
     }
 
     /// The relevance of other data, in the bins of the training.
     pub fn relevance_of(&self, data: &Dataset) -> Observed {
-        self.relevance.observe(relevance(data), 0)
+        self.relevance.observe(relevance(data))
     }
 
     /// Checks a fingerprint that was read from bytes, for a model of `n` features.
@@ -142,39 +153,99 @@ impl Fingerprint {
     }
 }
 
+/// The queries of a series: its bins, and whether its values are missing.
+struct Tally {
+    bins: Clusters,
+    missing: Clusters,
+    /// Values outside of a range, for each query that has any.
+    outside: Vec<u64>,
+}
+
+impl Tally {
+    /// `is_outside`: whether a value is outside of a range.
+    fn of(values: Values<'_>, edges: &[f32], mut is_outside: impl FnMut(f32) -> bool) -> Self {
+        let mut tally =
+            Self { bins: Clusters::new(edges.len() + 1), missing: Clusters::new(2), outside: Vec::new() };
+        let (mut current, mut outside) = (None, 0);
+        let mut ticks = Ticks::default();
+        for (query, x) in values {
+            if current != Some(query) {
+                tally.end(&mut outside);
+                current = Some(query);
+            }
+            ticks.add(MAX_BINS);
+            tally.missing.add(usize::from(x.is_nan()), 1);
+            if !x.is_nan() {
+                tally.bins.add(bin(edges, x), 1);
+                outside += u64::from(is_outside(x));
+            }
+        }
+        tally.end(&mut outside);
+        tally
+    }
+
+    fn end(&mut self, outside: &mut u64) {
+        self.bins.end();
+        self.missing.end();
+        if *outside > 0 {
+            self.outside.push(std::mem::take(outside));
+        }
+    }
+}
+
 impl Profile {
     /// The distribution of these values; the function returns them anew each time.
-    fn of<'a>(values: &dyn Fn() -> Values<'a>, missing: u64) -> Self {
-        let count = values().count();
+    fn of<'a>(values: &dyn Fn() -> Values<'a>) -> Self {
+        let known = || values().map(|(_, x)| x).filter(|x| !x.is_nan());
         // 1. Bins, from a sample.
-        let mut sample: Vec<f32> = values().step_by(count.div_ceil(SAMPLE).max(1)).collect();
+        let count = known().count();
+        let mut sample: Vec<f32> = known().step_by(count.div_ceil(SAMPLE).max(1)).collect();
         sample.sort_unstable_by(f32::total_cmp);
-        let mut profile = Self { edges: edges(&sample), missing, ..Self::default() };
-        if sample.is_empty() {
-            return profile;
-        }
+        let edges = edges(&sample);
         // 2. Range and counts, from all values.
-        (profile.low, profile.high) = (f32::INFINITY, f32::NEG_INFINITY);
-        profile.counts = vec![0; profile.edges.len() + 1];
-        let mut ticks = Ticks::default();
-        for x in values() {
-            ticks.add(MAX_BINS);
-            profile.counts[bin(&profile.edges, x)] += 1;
-            (profile.low, profile.high) = (profile.low.min(x), profile.high.max(x));
+        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+        let Tally { mut bins, missing, .. } = Tally::of(values(), &edges, |x| {
+            (low, high) = (low.min(x), high.max(x));
+            false
+        });
+        let DesignEffect { factor, degrees } = bins.effect(None);
+        if sample.is_empty() {
+            (low, high) = (0.0, 0.0);
+            bins.counts.clear();
         }
-        profile
+        Self {
+            low,
+            high,
+            edges,
+            counts: bins.counts,
+            missing: missing.counts[1],
+            queries: bins.queries,
+            design_effect: factor as f32,
+            degrees: degrees as f32,
+            missing_effect: missing.effect(None).factor as f32,
+        }
     }
 
     /// Other values in the bins of these.
-    fn observe(&self, values: Values<'_>, missing: u64) -> Observed {
-        let (mut counts, mut outside) = (vec![0; self.edges.len() + 1], 0);
-        let mut ticks = Ticks::default();
-        for x in values {
-            ticks.add(MAX_BINS);
-            counts[bin(&self.edges, x)] += 1;
-            outside += u64::from(x < self.low || x > self.high);
+    fn observe(&self, values: Values<'_>) -> Observed {
+        let is_outside = |x: f32| x < self.low || x > self.high;
+        let Tally { bins, missing, mut outside } = Tally::of(values, &self.edges, is_outside);
+        outside.sort_unstable_by(|a, b| b.cmp(a));
+        let missing_effect = missing.effect(None).factor;
+        Observed {
+            outside,
+            missing: missing.counts[1],
+            queries: bins.queries,
+            all_queries: missing.queries,
+            design_effect: bins.effect((self.count() > 0).then(|| self.shares()).as_deref()).factor,
+            missing_effect,
+            counts: bins.counts,
         }
-        Observed { counts, outside, missing }
+    }
+
+    /// The share of each bin. Half an independent value is added to each, so that no share is 0.
+    pub fn shares(&self) -> Vec<f64> {
+        shares(&self.counts, f64::from(self.design_effect))
     }
 
     /// Number of values.
@@ -200,6 +271,11 @@ impl Profile {
             && edges.windows(2).all(|pair| pair[0] < pair[1])
             && in_range
             && counted.is_some_and(|counted| counted == all || counted == 0)
+            && self.queries <= all
+            && [self.design_effect, self.missing_effect]
+                .iter()
+                .all(|effect| (1.0..=f32::MAX).contains(effect))
+            && (1.0..=MAX_BINS as f32).contains(&self.degrees)
     }
 }
 
@@ -216,8 +292,19 @@ impl Observed {
 
     /// Part of the values outside of the earlier range; 0 without values.
     pub fn outside_share(&self) -> f64 {
-        share(self.outside, self.count())
+        share(self.outside.iter().sum(), self.count())
     }
+
+    /// The share of each bin, as [`Profile::shares`].
+    pub fn shares(&self) -> Vec<f64> {
+        shares(&self.counts, self.design_effect)
+    }
+}
+
+fn shares(counts: &[u64], effect: f64) -> Vec<f64> {
+    let half = 0.5 * effect;
+    let all = counts.iter().sum::<u64>() as f64 + half * counts.len() as f64;
+    counts.iter().map(|count| (*count as f64 + half) / all).collect()
 }
 
 fn share(part: u64, all: u64) -> f64 {
@@ -262,73 +349,36 @@ fn edges(sorted: &[f32]) -> Vec<f32> {
 }
 
 fn relevance(data: &Dataset) -> Values<'_> {
-    Box::new(data.relevance.iter().map(|relevance| single(*relevance)))
+    of_rows(data, |row| single(data.relevance[row]))
 }
 
-/// The numbers of a query feature, and how many are missing. Text is neither.
-fn query_values(data: &Dataset, column: usize) -> (Vec<f32>, u64) {
-    let (mut values, mut missing, mut texts) = (Vec::with_capacity(data.n_queries()), 0, 0u64);
-    for value in data.query_features.column(column) {
-        match value {
-            QueryValue::Missing => missing += 1,
-            QueryValue::Number(x) => values.push(single(*x)),
-            QueryValue::Text(_) => texts += 1,
-        }
-    }
-    if texts > 0 { (Vec::new(), 0) } else { (values, missing) }
+/// A feature of documents.
+fn feature<'a>(data: &'a Dataset, missing: &'a MissingValues, column: usize) -> Values<'a> {
+    let missing = missing.of(column);
+    of_rows(
+        data,
+        move |row| {
+            if missing.contains(row) { f32::NAN } else { single(data.features.at(row, column)) }
+        },
+    )
 }
 
-/// A feature of a data set whose missing values are filled.
-struct Column<'a> {
-    data: &'a Dataset,
-    number: usize,
-    /// What stands for missing values.
-    fill: f64,
-    /// Number of missing values.
-    missing: u64,
-    /// Number of values that equal the fill: missing ones and others.
-    filled: u64,
+fn of_rows<'a>(data: &'a Dataset, value: impl Fn(usize) -> f32 + Copy + 'a) -> Values<'a> {
+    let of_query = move |query: usize| data.rows(query).map(move |row| (query, value(row)));
+    Box::new((0..data.n_queries()).flat_map(of_query))
 }
 
-impl<'a> Column<'a> {
-    fn new(data: &'a Dataset, number: usize, summaries: &[ColumnSummary], fills: &[f64]) -> Self {
-        let rows = data.n_docs() as u64;
-        let present = summaries.get(number).map_or(rows, |summary| summary.count);
-        let fill = if data.missing == Missing::Mean { fills.get(number).copied() } else { None };
-        let mut column = Self {
-            data,
-            number,
-            fill: fill.unwrap_or(0.0),
-            missing: rows.saturating_sub(present),
-            filled: 0,
-        };
-        if column.missing > 0 {
-            column.filled = (0..data.n_docs()).filter(|row| column.is_fill(*row)).count() as u64;
-        }
-        column
+/// The numbers of a query feature. Text has none.
+fn query_values(data: &Dataset, column: usize) -> Values<'_> {
+    let values = data.query_features.column(column);
+    if values.iter().any(|value| matches!(value, QueryValue::Text(_))) {
+        return Box::new(std::iter::empty());
     }
-
-    fn is_fill(&self, row: usize) -> bool {
-        self.data.features.at(row, self.number).total_cmp(&self.fill).is_eq()
-    }
-
-    /// The values without as many fills as values are missing. Those that are left out are spread over the rows.
-    fn values(&self) -> Values<'_> {
-        let kept = self.filled.saturating_sub(self.missing);
-        let mut sum = 0;
-        let is_value = move |row: &usize| {
-            if self.missing == 0 || !self.is_fill(*row) {
-                return true;
-            }
-            // Keeps `kept` of `filled`, at equal distances.
-            sum += kept;
-            let is_kept = sum >= self.filled;
-            sum -= if is_kept { self.filled } else { 0 };
-            is_kept
-        };
-        let rows = (0..self.data.n_docs()).filter(is_value);
-        Box::new(rows.map(|row| single(self.data.features.at(row, self.number))))
-    }
+    let number = |value: &QueryValue| match value {
+        QueryValue::Number(x) => single(*x),
+        QueryValue::Missing | QueryValue::Text(_) => f32::NAN,
+    };
+    Box::new(values.into_iter().map(number).enumerate())
 }
 
 #[cfg(test)]
@@ -336,7 +386,7 @@ mod tests {
     use super::*;
 
     fn profile(values: &[f32]) -> Profile {
-        Profile::of(&|| Box::new(values.iter().copied()), 0)
+        Profile::of(&|| Box::new(values.iter().copied().enumerate()))
     }
 
     #[test]

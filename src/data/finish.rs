@@ -10,6 +10,7 @@ use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
+use super::missing::MissingValues;
 use super::query_value::QueryValue;
 use crate::arrange::ListConstraint;
 use crate::control::Ticks;
@@ -93,6 +94,8 @@ pub struct ReadReport {
     pub numbers_in_text: Vec<(String, String)>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
+    /// Where they are in the data set.
+    pub missing: MissingValues,
     /// Summary of each feature, rows of earlier calls included.
     pub summaries: Vec<ColumnSummary>,
     /// Mean of each feature over the rows that have it.
@@ -156,7 +159,10 @@ impl DatasetBuilder {
             self.reserve_to_finish(rows_bytes + matrix.bytes())?;
             matrix.select_columns(&kept)
         };
-        rows_bytes += bytes_of::<[usize; 3]>(matrix.rows());
+        let is_missing =
+            |column: &&usize| self.columns.get(**column).is_some_and(|column| column.first_missing.is_some());
+        let missing_bytes = MissingValues::bytes(matrix.rows(), kept.iter().filter(is_missing).count());
+        rows_bytes += bytes_of::<[usize; 3]>(matrix.rows()) + missing_bytes;
         self.reserve_to_finish(rows_bytes)?;
         self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         self.check_names()?;
@@ -167,9 +173,10 @@ impl DatasetBuilder {
             RowOrder::Stream => self.stream_rows(),
         };
         // 3. Summaries are sums of floating-point numbers, so they are taken in that order.
+        let missing = &mut report.missing;
         report.summaries = match &matrix {
-            Matrix::F32(array) => summarize_columns(array, &order, options.previous),
-            Matrix::F64(array) => summarize_columns(array, &order, options.previous),
+            Matrix::F32(array) => summarize_columns(array, &order, options.previous, missing),
+            Matrix::F64(array) => summarize_columns(array, &order, options.previous, missing),
         };
         report.means = report.summaries.iter().map(ColumnSummary::mean).collect();
         // 4. Missing values.
@@ -187,7 +194,8 @@ impl DatasetBuilder {
         let data = self.in_order(matrix, &rank, &order, options.constraint);
         let data = Dataset { missing: options.missing, ..data };
         report.rows = order;
-        memory.resize(data.bytes() + bytes_of::<usize>(report.rows.len()), "a data set", FEWER_ROWS)?;
+        let bytes = data.bytes() + bytes_of::<usize>(report.rows.len()) + missing_bytes;
+        memory.resize(bytes, "a data set", FEWER_ROWS)?;
         report.memory = memory;
         Ok((data, report))
     }
@@ -416,20 +424,24 @@ impl DatasetBuilder {
     }
 }
 
-/// Adds the values of each column that are not missing, in this order of rows, to the previous summaries.
+/// Adds the values of each column that are not missing, in this order of rows, to the previous summaries. `missing` gets the
+/// others.
 fn summarize_columns<T: Element>(
     array: &Array2<T>,
     order: &[usize],
     previous: &[ColumnSummary],
+    missing: &mut MissingValues,
 ) -> Vec<ColumnSummary> {
     let mut ticks = Ticks::default();
     let mut summaries = previous.to_vec();
     summaries.resize(array.ncols(), ColumnSummary::default());
-    for &row in order {
+    for (place, &row) in order.iter().enumerate() {
         ticks.add(array.ncols());
-        for (summary, value) in summaries.iter_mut().zip(array.row(row)) {
+        for (column, (summary, value)) in summaries.iter_mut().zip(array.row(row)).enumerate() {
             let value = value.to_f64();
-            if !value.is_nan() {
+            if value.is_nan() {
+                missing.add(column, place);
+            } else {
                 summary.sum += value;
                 summary.count = summary.count.saturating_add(1);
             }

@@ -1,12 +1,14 @@
 //! Documents grouped by query: identifiers, the feature matrix, the canonical order, scaling, LETOR text.
 
 mod builder;
+mod clusters;
 mod dataset;
 mod fingerprint;
 mod finish;
 mod id;
 pub mod letor;
 mod matrix;
+mod missing;
 mod quantiles;
 mod query_columns;
 mod query_features;
@@ -23,6 +25,7 @@ pub use finish::{
 pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
+pub use missing::MissingValues;
 pub use quantiles::Quantiles;
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use query_value::{QueryValue, text_number};

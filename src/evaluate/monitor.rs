@@ -8,20 +8,31 @@
 //! | `new_users`, `new_items` | share of rows | .1 | .25 |
 //! | `metric` | value | 2 standard errors worse than in validation | 3 |
 //!
-//! Few rows give large values by chance. So the limits of the first three are at least the value that data without a change
-//! exceed with a probability of about .001.
+//! Few queries give large values by chance. So the limits of the first three are at least the value that data without a
+//! change exceed with a probability of about .001. The queries are independent, the documents of a query are not: n values
+//! with the design effect d count as n / d independent ones (`data/clusters.rs`).
 //!
-//! PSI = sum over bins of (p - q) log(p / q), p and q the shares of later and of training values. Half a value is added to
-//! each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi 2006, Credit Risk Scorecards). Without
-//! a change, PSI is distributed as (1 / n + 1 / m) times a chi-square with one degree of freedom less than bins, for n and m
-//! values (Yurdakul 2018).
+//! * PSI = sum over the K bins of (p - q) log(p / q), p and q the shares of later and of training values. Half an independent
+//!   value is added to each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi 2006, Credit Risk
+//!   Scorecards). Without a change, the PSI of n later and m training values is distributed as (d / n + d' / m) times a
+//!   chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the quantile is that of F, with the
+//!   degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas & Rao 1987).
+//! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely to have
+//!   the smallest or the largest value. So the number of later queries beyond M training queries is beta-binomial with the
+//!   parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that so many queries contribute.
+//! * The limit of `missing` is a difference of shares in their standard errors, by the t distribution.
+//! * The standard error of `metric` is that of the difference of two means over queries. The variance of later queries is at
+//!   least that of the validation: equal values of few queries tell little.
 
+use super::paired::{f_quantile, t_quantile};
 use crate::data::{Observed, Profile};
-use crate::metric::Better;
+use crate::metric::{Better, StandardError};
 use crate::param::named;
 
-/// The standard normal quantile of .999.
-const RARE: f64 = 3.09;
+/// The probability that data without a change exceed a limit.
+const RARE: f64 = 0.001;
+/// The probabilities of a difference below -2 and below -3 standard errors, by the normal distribution.
+const STANDARD_ERRORS: (f64, f64) = (0.022_750_131_948_179_21, 0.001_349_898_031_630_094_6);
 
 /// What a finding calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,72 +100,110 @@ impl Finding {
         Self { threshold: Some(warning), status, ..Self::fact(kind, name, Some(value), Some(reference)) }
     }
 
-    /// The mean of a metric over these values of queries.
-    pub fn metric(name: String, values: &[f64], mean: f64, reference: Option<f64>, better: Better) -> Self {
-        let fact = Self::fact("metric", Some(name), Some(mean), reference);
-        let n = values.len() as f64;
-        let Some(reference) = reference.filter(|_| n > 1.0) else { return fact };
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = (squares / (n - 1.0) / n).sqrt();
-        let worse = |errors: f64| reference - better.sign() * errors * error;
-        let is_worse = |errors: f64| better.sign() * (mean - worse(errors)) < 0.0;
+    /// The mean of a metric over these values of queries, with their weights.
+    pub fn metric(
+        name: String,
+        values: &[(f64, f64)],
+        mean: f64,
+        reference: Option<(f64, StandardError)>,
+        better: Better,
+    ) -> Self {
+        let fact = Self::fact("metric", Some(name), Some(mean), reference.map(|(best, _)| best));
+        let Some(((best, then), now)) = reference.zip(StandardError::of(values)) else { return fact };
+        let variance = |of: StandardError| of.error * of.error;
+        let expected = variance(then) * then.queries as f64 / now.queries as f64;
+        let parts =
+            [(variance(now).max(expected), now.queries as u64), (variance(then), then.queries as u64)];
+        let error = parts[0].0 + parts[1].0;
+        let worse = |tail: f64| best - better.sign() * t_quantile(2.0 * tail, degrees(parts)) * error.sqrt();
+        let limits = (worse(STANDARD_ERRORS.0), worse(STANDARD_ERRORS.1));
+        let is_worse = |limit: f64| better.sign() * (mean - limit) < 0.0;
         let status = match () {
-            () if is_worse(3.0) => Status::Alert,
-            () if is_worse(2.0) => Status::Warning,
+            () if is_worse(limits.1) => Status::Alert,
+            () if is_worse(limits.0) => Status::Warning,
             () => Status::Ok,
         };
-        Self { threshold: Some(worse(2.0)), status, ..fact }
+        Self { threshold: Some(limits.0), status, ..fact }
     }
 }
 
-/// Drift, values outside of the range, and missing values of one feature. `may_miss`: whether the model ranks documents
-/// without the feature.
-pub fn feature_findings(name: &str, training: &Profile, later: &Observed, may_miss: bool) -> Vec<Finding> {
+/// Drift, values outside of the range, and missing values of one feature. `queries`: number of training queries;
+/// `may_miss`: whether the model ranks documents without the feature.
+pub fn feature_findings(
+    name: &str,
+    (training, queries): (&Profile, u64),
+    later: &Observed,
+    may_miss: bool,
+) -> Vec<Finding> {
     let name = || Some(name.to_owned());
     let mut findings = Vec::with_capacity(3);
     if training.count() > 0 && later.count() > 0 {
         findings.push(drift("drift", name(), training, later));
-        let limits = outside_limits(later.count() as f64, training.count() as f64);
+        let chance = outside_by_chance(training.queries, later);
+        let limits = (chance.max(0.01), chance.max(0.05));
         findings.push(Finding::share("outside", name(), later.outside_share(), 0.0, limits));
     }
     let (share, reference) = (later.missing_share(), training.missing_share());
-    let (n, m) = (later.count() + later.missing, training.count() + training.missing);
-    let limits = if may_miss { missing_limits(reference, n as f64, m as f64) } else { (0.0, 0.0) };
+    let chance = missing_by_chance(training, later, queries);
+    let limits =
+        if may_miss { (reference + chance.max(0.05), reference + chance.max(0.2)) } else { (0.0, 0.0) };
     findings.push(Finding::share("missing", name(), share, reference, limits));
     findings
 }
 
 /// The population stability index of two series that have values.
 pub fn drift(kind: &'static str, name: Option<String>, training: &Profile, later: &Observed) -> Finding {
-    let (n, m) = (later.count() as f64, training.count() as f64);
-    let bins = training.counts.len() as f64;
-    let share = |count: u64, all: f64| (count as f64 + 0.5) / (all + 0.5 * bins);
-    let of_bin = |(later, training): (&u64, &u64)| {
-        let (p, q) = (share(*later, n), share(*training, m));
-        (p - q) * libm::log(p / q)
-    };
-    let psi: f64 = later.counts.iter().zip(&training.counts).map(of_bin).sum();
-    let chance = chi_square(bins - 1.0) * (1.0 / n + 1.0 / m);
+    let terms = later.shares().into_iter().zip(training.shares()).map(|(p, q)| (p - q) * libm::log(p / q));
+    let psi: f64 = terms.sum();
+    let most = training.counts.len() as f64 - 1.0;
+    let above = f64::from(training.degrees).min(most);
+    if above < 1.0 {
+        return Finding::share(kind, name, psi, 0.0, (0.1, 0.25));
+    }
+    let parts = [
+        (later.design_effect / later.count() as f64, later.queries),
+        (f64::from(training.design_effect) / training.count() as f64, training.queries),
+    ];
+    let chance = (parts[0].0 + parts[1].0) * most * f_quantile(RARE, above, above * degrees(parts));
     Finding::share(kind, name, psi, 0.0, (chance.max(0.1), chance.max(0.25)))
 }
 
-/// The .999 quantile of a chi-square with these degrees of freedom, by the approximation of Wilson and Hilferty (1931).
-fn chi_square(freedom: f64) -> f64 {
-    if freedom < 1.0 {
-        return 0.0;
+/// The degrees of freedom of a sum of two variances of means, each with its number of queries (Satterthwaite 1946).
+fn degrees(parts: [(f64, u64); 2]) -> f64 {
+    let sum: f64 = parts.iter().map(|(variance, _)| variance).sum();
+    let square =
+        |(variance, queries): (f64, u64)| (variance / sum).powi(2) / queries.max(2).saturating_sub(1) as f64;
+    let squares: f64 = parts.into_iter().map(square).sum();
+    (1.0 / squares).max(1.0)
+}
+
+/// The share of values that the queries contribute which can be outside of the range of `m` training queries by chance.
+/// Those with the most values outside are counted.
+fn outside_by_chance(m: u64, later: &Observed) -> f64 {
+    let (n, m) = (later.queries as f64, m as f64);
+    // The probability of 0, 1, ... queries, until the sum is close to 1.
+    let mut probability = m * (m - 1.0) / ((n + m) * (n + m - 1.0));
+    let (mut sum, mut outside) = (probability, 0);
+    for (k, values) in later.outside.iter().enumerate() {
+        if sum >= 1.0 - RARE {
+            break;
+        }
+        outside += values;
+        let k = k as f64;
+        probability *= (n - k) / (k + 1.0) * (k + 2.0) / (n - k + m - 2.0);
+        sum += probability;
     }
-    let variance = 2.0 / (9.0 * freedom);
-    freedom * (1.0 - variance + RARE * variance.sqrt()).powi(3)
+    outside as f64 / later.count() as f64
 }
 
-/// Of n values beside m of the same distribution, 2 n / (m + 1) are outside of the range of the m, on average.
-fn outside_limits(n: f64, m: f64) -> Limits {
-    let mean = 2.0 * n / (m + 1.0);
-    let chance = (mean + RARE * mean.sqrt() + 1.0) / n;
-    (chance.max(0.01), chance.max(0.05))
-}
-
-fn missing_limits(reference: f64, n: f64, m: f64) -> Limits {
-    let chance = RARE * (reference * (1.0 - reference) * (1.0 / n + 1.0 / m)).sqrt() + 1.0 / n;
-    (reference + chance.max(0.05), reference + chance.max(0.2))
+/// The difference of shares of missing values that is exceeded by chance.
+fn missing_by_chance(training: &Profile, later: &Observed, queries: u64) -> f64 {
+    let (n, m) = ((later.count() + later.missing) as f64, (training.count() + training.missing) as f64);
+    let share = (later.missing + training.missing) as f64 / (n + m);
+    let variance = share * (1.0 - share);
+    let parts = [
+        (variance * later.missing_effect / n, later.all_queries),
+        (variance * f64::from(training.missing_effect) / m, queries),
+    ];
+    t_quantile(2.0 * RARE, degrees(parts)) * (parts[0].0 + parts[1].0).sqrt()
 }

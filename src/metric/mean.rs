@@ -45,10 +45,19 @@ impl Mean {
         Self { undefined, weight: def.weight, weighted_sum: 0.0, sum_of_weights: 0.0 }
     }
 
+    /// The weight of a query with grades `relevance`.
+    pub fn weight(&self, relevance: &[f64]) -> f64 {
+        self.weight.map_or(1.0, |weight| weight(relevance))
+    }
+
+    /// The value and the weight of one query with grades `relevance`; `None` if it is left out.
+    pub fn weighted(&self, value: Option<f64>, relevance: &[f64]) -> Option<(f64, f64)> {
+        self.undefined.resolve(value).map(|value| (value, self.weight(relevance)))
+    }
+
     /// Adds the value of one query with grades `relevance`.
     pub fn add(&mut self, value: Option<f64>, relevance: &[f64]) {
-        if let Some(value) = self.undefined.resolve(value) {
-            let weight = self.weight.map_or(1.0, |weight| weight(relevance));
+        if let Some((value, weight)) = self.weighted(value, relevance) {
             self.weighted_sum += weight * value;
             self.sum_of_weights += weight;
         }
@@ -64,6 +73,30 @@ impl Mean {
     /// The mean so far; `None` if no query counted.
     pub fn value(&self) -> Option<f64> {
         (self.sum_of_weights > 0.0).then(|| self.weighted_sum / self.sum_of_weights)
+    }
+}
+
+/// The standard error of the mean of a metric over queries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StandardError {
+    /// The error.
+    pub error: f64,
+    /// Number of queries, at least 2.
+    pub queries: usize,
+}
+
+impl StandardError {
+    /// That of the mean m of n values with weights: sqrt(n / (n - 1) sum w_i^2 (x_i - m)^2) / sum w_i, the error of a ratio of
+    /// sums. Queries are independent. `None` for fewer than 2.
+    pub fn of(values: &[(f64, f64)]) -> Option<Self> {
+        let n = values.len() as f64;
+        let weights: f64 = values.iter().map(|(_, weight)| weight).sum();
+        if values.len() < 2 || weights <= 0.0 {
+            return None;
+        }
+        let mean = values.iter().map(|(value, weight)| value * weight).sum::<f64>() / weights;
+        let squares: f64 = values.iter().map(|(value, weight)| (weight * (value - mean)).powi(2)).sum();
+        Some(Self { error: (n / (n - 1.0) * squares).sqrt() / weights, queries: values.len() })
     }
 }
 
@@ -92,6 +125,17 @@ mod tests {
     #[test]
     fn a_pooled_metric_weighs_queries_with_their_pairs() {
         assert_eq!(mean(&MRE_POOLED, Undefined::Skip), Some(0.625));
+    }
+
+    #[test]
+    fn the_standard_error_is_that_of_a_mean_or_of_a_ratio() {
+        let error = |values: &[(f64, f64)]| StandardError::of(values).map(|error| error.error);
+        // Values 1, 2, 3, 4: variance 5/3.
+        let equal = error(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (4.0, 2.0)]).unwrap();
+        assert!((equal - (5.0f64 / 12.0).sqrt()).abs() < 1e-15);
+        // Mean 0.75; residuals 1 * -0.75 and 3 * 0.25.
+        assert!((error(&[(0.0, 1.0), (1.0, 3.0)]).unwrap() - 1.5 / 4.0).abs() < 1e-15);
+        assert_eq!((error(&[(0.5, 1.0)]), error(&[])), (None, None));
     }
 
     #[test]

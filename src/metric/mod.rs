@@ -72,7 +72,7 @@ pub use options::{Gain, MetricOptions, Ties};
 #[doc(hidden)]
 pub use def::{Better, MetricDef, PerQuery, PerQueryOfSubtopics, ScoredList, SubtopicDef};
 #[doc(hidden)]
-pub use mean::{Mean, Undefined};
+pub use mean::{Mean, StandardError, Undefined};
 #[doc(hidden)]
 pub use named::SubtopicMetric;
 #[doc(hidden)]

@@ -149,7 +149,9 @@ impl TrainingSpec for AutoSpec {
         // 3. The report.
         let best = chosen.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
         let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
-        let selection = LambdaSelection { metric, split: cells.split(), curve, chosen: best.chosen };
+        let selection =
+            LambdaSelection { metric, split: cells.split(), curve, chosen: best.chosen, error: None };
+        let selection = selection.with_error(|_| best.values.clone());
         let lambda = best.lambda();
         let searched = Searched {
             advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
@@ -180,7 +182,9 @@ impl TrainingSpec for AutoSpec {
             "scale": self.scale.unwrap_or(ScalingKind::Quantile).name(),
             "tolerance": 1e-4,
         });
-        entries(&settings)
+        let mut settings = entries(&settings)?;
+        settings.extend(self.validation.given.clone());
+        Ok(settings)
     }
 }
 

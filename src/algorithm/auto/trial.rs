@@ -49,6 +49,8 @@ pub(super) struct Trial {
     pub curve: Curve,
     /// Index of the chosen lambda.
     pub chosen: Option<usize>,
+    /// Mean value and weight of each query with the chosen lambda.
+    pub values: Vec<(f64, f64)>,
 }
 
 impl Cells {
@@ -207,7 +209,21 @@ pub(super) fn cross_validate(
     };
     let curve: Curve = lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean(index))).collect();
     let chosen = argmax_smoothed(&curve, metric.def().better);
-    Ok(Trial { candidate, curve, chosen })
+    // 4. The values of each query.
+    let mut values = vec![(0.0, 0.0); data.n_queries()];
+    let mut times = vec![0.0; data.n_queries()];
+    let counted = Mean::new(metric.def(), spec.validation.undefined);
+    for (held_out, of_lambda) in chosen.map_or(&[][..], |_| &folds[..]) {
+        for (query, value) in held_out.iter().zip(&of_lambda[chosen.unwrap_or(0)]) {
+            if let Some((value, weight)) = counted.weighted(*value, data.labels(*query)) {
+                values[*query] = (values[*query].0 + value, weight);
+                times[*query] += 1.0;
+            }
+        }
+    }
+    let of_query = |((sum, weight), times): ((f64, f64), f64)| (times > 0.0).then(|| (sum / times, weight));
+    let values = values.into_iter().zip(times).filter_map(of_query).collect();
+    Ok(Trial { candidate, curve, chosen, values })
 }
 
 /// What the folds of a candidate have in common.

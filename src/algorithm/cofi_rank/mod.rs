@@ -240,6 +240,7 @@ impl TrainingSpec for CofiRankSpec {
             tolerance: self.tolerance,
         })?;
         settings.extend(self.loss_parameters.clone());
+        settings.extend(self.validation.given.clone());
         settings.insert("seed".to_owned(), json!(self.seed));
         Ok(settings)
     }

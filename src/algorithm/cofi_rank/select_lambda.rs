@@ -106,6 +106,12 @@ impl Judged {
     fn add(&self, values: &[Option<f64>], mean: &mut Mean) {
         self.lists.iter().zip(values).for_each(|(list, value)| mean.add(*value, &labels(list)));
     }
+
+    /// Value and weight of each list that counts.
+    fn weighted(&self, values: &[Option<f64>], mean: &Mean) -> Vec<(f64, f64)> {
+        let of_list = |(list, value): (&Vec<Rated>, &Option<f64>)| mean.weighted(*value, &labels(list));
+        self.lists.iter().zip(values).filter_map(of_list).collect()
+    }
 }
 
 fn labels(list: &[Rated]) -> Vec<f64> {
@@ -170,7 +176,17 @@ impl Session<'_> {
             (None, 1) => Split::RatingFraction,
             (None, folds) => Split::RatingFolds(folds),
         };
-        Ok((lambda, Some(LambdaSelection { metric: validation.metric.name(), split, curve, chosen })))
+        // 4. The error of the mean over users. Lists of held-out ratings are not those of one user.
+        let of_users = |chosen: usize| {
+            let mean = Mean::new(validation.metric.def(), validation.undefined);
+            let values = |(own, values): &(Judged, ListValues)| {
+                judged.unwrap_or(own).weighted(&values[lambdas.len() - 1 - chosen], &mean)
+            };
+            trials.iter().flat_map(values).collect()
+        };
+        let selection =
+            LambdaSelection { metric: validation.metric.name(), split, curve, chosen, error: None };
+        Ok((lambda, Some(selection.with_error(of_users))))
     }
 
     /// For each fold its held-out lists, and at each lambda, smallest first, the metric of each list.

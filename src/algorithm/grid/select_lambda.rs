@@ -52,13 +52,16 @@ impl Session<'_> {
         // 1. Values of all held-out queries: their means, and those of training queries for a lambda of their own.
         let mut means = vec![Mean::new(validation.metric.def(), validation.undefined); lambdas.len()];
         let mut own = vec![Vec::new(); self.data.n_queries()];
-        let mut paired: Vec<Vec<f64>> = Vec::new();
+        let (mut paired, mut weights): (Vec<Vec<f64>>, Vec<f64>) = (Vec::new(), Vec::new());
         for round in rounds {
             for (query, values) in self.values(round, lambdas, &(candidates.spec)(round)?)? {
                 for (mean, value) in means.iter_mut().zip(&values) {
                     mean.add(*value, round.judge.labels(query));
                 }
-                paired.extend(self.defined(&values));
+                if let Some(values) = self.defined(&values) {
+                    weights.extend(means.first().map(|mean| mean.weight(round.judge.labels(query))));
+                    paired.push(values);
+                }
                 if let Some(query) = round.training_query(query) {
                     own[query] = values;
                 }
@@ -84,7 +87,12 @@ impl Session<'_> {
         }
         let each = each.map(|each| each.into_iter().map(|own| own.unwrap_or(all)).collect());
         let split = rounds.first().map_or(Split::Nothing, |round| round.split);
-        let selection = LambdaSelection { metric: validation.metric.name(), split, curve, chosen };
+        let metric = validation.metric.name();
+        let selection = LambdaSelection { metric, split, curve, chosen, error: None };
+        let at = |chosen: usize| {
+            paired.iter().zip(&weights).map(|(values, weight)| (values[chosen], *weight)).collect()
+        };
+        let selection = selection.with_error(at);
         warnings.extend(selection.warning(&Searched { used: all, ..candidates.searched.clone() }));
         Ok(Lambdas { all, each, selection: Some(selection) })
     }

@@ -132,8 +132,8 @@ impl GridSpec {
             if smoothing.kind == SmoothingKind::Individual { HeldOut::Documents } else { HeldOut::Queries };
         let mut given = Map::from_iter([("kernel".to_owned(), given_kernel)]);
         given.extend(loss_parameters(loss_def, params));
-        let of_metric = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
-        given.extend(of_metric.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))));
+        let validation = ValidationSpec::parse(params, held_out)?;
+        given.extend(validation.given.clone());
         let spec = Self {
             smoothing,
             query_features: params.choice("query_features")?,
@@ -154,7 +154,7 @@ impl GridSpec {
             lambda,
             lambda_scope: params.choice("lambda_scope")?.unwrap_or_default(),
             fit_at: params.choice("fit_at")?.unwrap_or_default(),
-            validation: ValidationSpec::parse(params, held_out)?,
+            validation,
             scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
             missing: params.choice("missing")?.unwrap_or_default(),
             seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),

@@ -10,7 +10,7 @@ mod randomization;
 mod student;
 
 pub use holm::holm;
-pub use student::{t_quantile, two_sided_t};
+pub use student::{f_quantile, t_quantile, two_sided_t};
 
 use crate::memory::bytes_of;
 use crate::param::named;

@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.14: Rows `kind, name, value, reference, threshold, status`, compared with the fingerprint in the model.
-//! * 9.15: Columns of the model that the source lacks are findings, not errors.
+//! * 9.15: Columns of the model that the source lacks are findings, not errors. So is a source without rows.
 //! * 9.16: The metric is that of the validation. It needs relevance and every feature of the model.
 
 use std::rc::Rc;
@@ -13,13 +13,14 @@ use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::data::{Dataset, Fingerprint, Missing};
 use crate::error::{Error, Result};
 use crate::evaluate::{Finding, Status, drift, feature_findings};
-use crate::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Metric};
+use crate::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric, StandardError};
 use crate::model::{Card, Factored, Model, Ranker};
 use crate::options::{self, Use};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
+use crate::sqlite::source::roles::Roles;
 
 /// The definition of `ltr_monitor`.
 pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PARAMETERS, monitor);
@@ -47,25 +48,33 @@ fn row(finding: Finding) -> Vec<Output> {
 fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> {
     let model = request.handle.model.clone();
     let fingerprint = fingerprint(&model)?;
+    // Queries without a value count as in the validation.
+    if let Some(undefined) = model.card.settings.get("undefined") {
+        request.options = request.options.clone().with("undefined", undefined.clone());
+    }
     // 1. Columns. Absent features are read as NULL.
     let names = request.source.columns(call.connection, &request.limits)?;
-    let absent = absent_features(request, &model, &names);
-    if !absent.is_empty() {
-        request.source = Rc::new(Source::clone(&request.source).with_null_columns(&absent));
-    }
-    let mut columns: Vec<Finding> =
-        absent.iter().map(|name| Finding::column("missing_column", name.clone(), Status::Alert)).collect();
-    // 2. Rows.
     let spec = ReadSpec {
         judgments: Judgments::RelevanceIfAny,
         not_allowed: Missing::Zero,
         ..ReadSpec::ranked(&model, request.constraint()?)
     };
+    let not_read = Roles::absent(&request.source, &names, spec, &request.options)?;
+    let absent = absent_features(request, &model, &names);
+    if !absent.is_empty() {
+        request.source = Rc::new(Source::clone(&request.source).with_null_columns(&absent));
+    }
+    let mut columns: Vec<Finding> = not_read
+        .iter()
+        .chain(&absent)
+        .map(|name| Finding::column("missing_column", name.clone(), Status::Alert))
+        .collect();
+    // 2. Rows. Without a column of queries they are one query; without other ids and vectors they cannot be read.
+    if not_read.iter().any(|name| model.card.columns.query.as_ref() != Some(name)) {
+        return Ok(columns);
+    }
     let rows = request.read_source(call, spec)?;
     let data = &rows.data;
-    if data.n_docs() == 0 {
-        return Err(request.source.error("0 rows; there is nothing to monitor"));
-    }
     columns.extend(new_columns(&model, fingerprint, &rows));
     let count = |kind, now: usize, then: u64| Finding::fact(kind, None, Some(now as f64), Some(then as f64));
     let mut findings = vec![
@@ -73,6 +82,10 @@ fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> 
         count("queries", data.n_queries(), fingerprint.queries),
     ];
     findings.extend(columns);
+    if data.n_docs() == 0 {
+        findings[0].status = Status::Alert;
+        return Ok(findings);
+    }
     // 3. Features, or users and items.
     let missing = request.options.choice("missing")?.unwrap_or(model.card.missing);
     findings.extend(feature_rows(call, request, (&model, fingerprint), &rows, missing)?);
@@ -139,18 +152,20 @@ fn feature_rows(
     rows: &SourceRows,
     missing: Missing,
 ) -> Result<Vec<Finding>> {
-    let (data, summaries, means) = (&rows.data, &rows.read_report.summaries, &model.card.means);
+    let (data, missing_values) = (&rows.data, &rows.read_report.missing);
     let observed = request
         .limits
-        .run(call.connection, |control| fingerprint.features_of(data, summaries, means, control))?;
+        .run(call.connection, |control| fingerprint.features_of(data, missing_values, control))?;
     let may_miss = missing != Missing::Error;
     let features = model.card.features.iter().zip(fingerprint.features.iter().zip(&observed));
     let mut findings: Vec<Finding> = features
-        .flat_map(|(name, (profile, later))| feature_findings(name, profile, later, may_miss))
+        .flat_map(|(name, (profile, later))| {
+            feature_findings(name, (profile, fingerprint.queries), later, may_miss)
+        })
         .collect();
     for name in model.ranker.named_query_features() {
         if let Some((profile, later)) = fingerprint.query_feature_of(name, data) {
-            findings.extend(feature_findings(name, profile, &later, may_miss));
+            findings.extend(feature_findings(name, (profile, fingerprint.queries), &later, may_miss));
         }
     }
     Ok(findings)
@@ -175,19 +190,27 @@ fn metric(
 ) -> Result<Finding> {
     let validation = &model.card.summary["validation"];
     let name = validation["metric"].as_str();
-    let reference = validation["best"].as_f64().filter(|_| name.is_some());
+    // Without an error the values are not those of whole queries.
+    let error = validation["error"].as_f64().filter(|error| *error >= 0.0);
+    let queries = validation["queries"].as_u64().filter(|queries| *queries >= 2);
+    let error = error.zip(queries).map(|(error, queries)| StandardError { error, queries: queries as usize });
+    let reference = validation["best"].as_f64().filter(|_| name.is_some()).zip(error);
     let arguments = METRIC_ARGUMENTS.iter().filter_map(|key| Some((*key, model.card.settings.get(key)?)));
     let arguments = arguments.map(|(key, value)| (key, value.clone())).collect::<serde_json::Value>();
     let arguments = options::parse(Some(&arguments.to_string()), Use::Evaluate)?;
     let metric = Metric::parse(name.unwrap_or(DEFAULT_METRIC))?.with_options(metric_options(&arguments)?)?;
     let (name, better) = (metric.name(), metric.def().better);
-    let Some(rows) = rows else { return Ok(Finding::fact("metric", Some(name), None, reference)) };
+    let no_value = || Finding::fact("metric", Some(name.clone()), None, reference.map(|(best, _)| best));
+    let Some(rows) = rows else { return Ok(no_value()) };
     let judged = scored_judged(call, request, rows)?;
+    let mean = Mean::new(metric.def(), request.options.choice("undefined")?.unwrap_or_default());
     let (evaluation, _memory) = evaluate_judged(call, request, &judged, &[metric])?;
+    let value =
+        |(query, values): (usize, &Vec<Option<f64>>)| mean.weighted(values[0], judged.data.labels(query));
+    let values: Vec<(f64, f64)> = evaluation.values.iter().enumerate().filter_map(value).collect();
     call.state.set_warnings(judged.warnings);
-    let values: Vec<f64> = evaluation.values.iter().filter_map(|values| values[0]).collect();
     Ok(match evaluation.means[0] {
         Some(mean) => Finding::metric(name, &values, mean, reference, better),
-        None => Finding::fact("metric", Some(name), None, reference),
+        None => no_value(),
     })
 }

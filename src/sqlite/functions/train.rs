@@ -330,7 +330,7 @@ impl Request {
         let roles_warnings = roles.warnings(&read_report, advice);
         let settings = training.settings()?;
         let (checks, fingerprint) = self.limits.run(connection, |control| {
-            let fingerprint = || Fingerprint::of(&data, &read_report.summaries, &read_report.means, control);
+            let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
             Ok((
                 FeatureChecks::of(&data, &read_report.rows, &settings, control)?,
                 (input.order == RowOrder::Canonical).then(fingerprint).transpose()?,

@@ -129,6 +129,32 @@ impl Roles {
         })
     }
 
+    /// Columns that the training of the model in `spec` read ids, vectors and slots from, and that are neither among these
+    /// names nor replaced by the option `columns` or by a column with a default name.
+    ///
+    /// # Errors
+    /// Those of [`Self::find`] about names and about the option `columns`.
+    pub fn absent(
+        source: &Source,
+        names: &[String],
+        spec: ReadSpec<'_>,
+        options: &Params,
+    ) -> Result<Vec<String>> {
+        let columns = options.get("columns").and_then(Value::as_object);
+        let choice = ColumnChoice::new(source, names, columns, spec)?;
+        let mut absent = Vec::new();
+        for role in ["query", "doc", "features", "query_features", "slot"] {
+            let trained = spec.model.and_then(|model| model.card.columns.of(role));
+            let is_given = columns.is_some_and(|columns| columns.contains_key(role));
+            if let Some(name) = trained.filter(|_| !is_given)
+                && choice.one(role)?.is_none()
+            {
+                absent.push(name.to_owned());
+            }
+        }
+        Ok(absent)
+    }
+
     /// Whether the option `columns` lists the features, so that each of them is needed.
     pub fn lists_features(options: &Params) -> bool {
         options.get("columns").and_then(|columns| columns.get("features")).is_some_and(Value::is_array)

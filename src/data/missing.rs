@@ -1,0 +1,49 @@
+//! Which values of features were missing before they were filled.
+
+/// The rows without a value, for each feature.
+#[derive(Debug, Default)]
+pub struct MissingValues {
+    columns: Vec<MissingRows>,
+}
+
+/// The rows without a value, one bit each. Rows after the last of them have no bit.
+#[derive(Debug, Default)]
+pub struct MissingRows {
+    words: Vec<u64>,
+}
+
+/// A feature without missing values.
+static NONE: MissingRows = MissingRows { words: Vec::new() };
+
+impl MissingValues {
+    /// The rows without a value of a feature.
+    pub fn of(&self, column: usize) -> &MissingRows {
+        self.columns.get(column).unwrap_or(&NONE)
+    }
+
+    /// Adds a row without a value of a feature.
+    pub(super) fn add(&mut self, column: usize, row: usize) {
+        if self.columns.len() <= column {
+            self.columns.resize_with(column + 1, MissingRows::default);
+        }
+        let words = &mut self.columns[column].words;
+        if words.len() <= row / 64 {
+            words.resize(row / 64 + 1, 0);
+        }
+        words[row / 64] |= 1 << (row % 64);
+    }
+
+    /// Bytes in use for features with missing values among so many rows.
+    pub(super) fn bytes(rows: usize, columns: usize) -> u64 {
+        // A vector that grows has up to twice its length.
+        (rows as u64 / 4).saturating_mul(columns as u64)
+    }
+}
+
+impl MissingRows {
+    /// Whether a row has no value.
+    #[inline]
+    pub fn contains(&self, row: usize) -> bool {
+        self.words.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+}
