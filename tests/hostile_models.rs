@@ -307,8 +307,15 @@ fn wrong_fingerprints(card: &mut impl FnMut(&'static str, fn(&mut Opened))) {
         let rows = of(o).rows;
         let edges = (0..100u16).map(|edge| f32::from(edge) / 100.0).collect();
         let counts = (0..101).map(|bin| if bin == 0 { rows } else { 0 }).collect();
-        of(o).features[0] = Profile { low: 0.0, high: 1.0, edges, counts, missing: 0 };
+        let profile = of(o).features[0].clone();
+        of(o).features[0] = Profile { low: 0.0, high: 1.0, edges, counts, missing: 0, ..profile };
     });
+    card("values in more queries than rows", |o| of(o).features[0].queries = of(o).rows + 1);
+    card("a design effect below 1", |o| of(o).features[0].design_effect = 0.99);
+    card("a design effect that is NaN", |o| of(o).relevance.design_effect = f32::NAN);
+    card("an infinite design effect of missing values", |o| of(o).features[1].missing_effect = f32::INFINITY);
+    card("no degree of freedom", |o| of(o).features[0].degrees = 0.0);
+    card("more degrees of freedom than bins", |o| of(o).features[0].degrees = 22.0);
 }
 
 /// A model of the format version before fingerprints can be used.

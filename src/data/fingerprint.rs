@@ -12,6 +12,7 @@ use super::missing::MissingValues;
 use super::query_value::QueryValue;
 use crate::control::{Control, Ticks};
 use crate::error::{Result, require};
+use crate::math::order::sort_ascending;
 use crate::parallel;
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
@@ -69,7 +70,7 @@ pub struct Observed {
     /// Number of values in each bin.
     pub counts: Vec<u64>,
     /// Numbers of values outside of the earlier range in the queries that have any, the largest first.
-    pub outside: Vec<u64>,
+    pub outside: Vec<f64>,
     /// Number of missing values.
     pub missing: u64,
     /// Number of queries with a value.
@@ -158,15 +159,15 @@ struct Tally {
     bins: Clusters,
     missing: Clusters,
     /// Values outside of a range, for each query that has any.
-    outside: Vec<u64>,
+    outside: Vec<f64>,
 }
 
 impl Tally {
     /// `is_outside`: whether a value is outside of a range.
-    fn of(values: Values<'_>, edges: &[f32], mut is_outside: impl FnMut(f32) -> bool) -> Self {
+    fn of(values: Values<'_>, edges: &[f32], is_outside: &mut dyn FnMut(f32) -> bool) -> Self {
         let mut tally =
             Self { bins: Clusters::new(edges.len() + 1), missing: Clusters::new(2), outside: Vec::new() };
-        let (mut current, mut outside) = (None, 0);
+        let (mut current, mut outside) = (None, 0.0);
         let mut ticks = Ticks::default();
         for (query, x) in values {
             if current != Some(query) {
@@ -177,17 +178,17 @@ impl Tally {
             tally.missing.add(usize::from(x.is_nan()), 1);
             if !x.is_nan() {
                 tally.bins.add(bin(edges, x), 1);
-                outside += u64::from(is_outside(x));
+                outside += f64::from(u8::from(is_outside(x)));
             }
         }
         tally.end(&mut outside);
         tally
     }
 
-    fn end(&mut self, outside: &mut u64) {
+    fn end(&mut self, outside: &mut f64) {
         self.bins.end();
         self.missing.end();
-        if *outside > 0 {
+        if *outside > 0.0 {
             self.outside.push(std::mem::take(outside));
         }
     }
@@ -204,7 +205,7 @@ impl Profile {
         let edges = edges(&sample);
         // 2. Range and counts, from all values.
         let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
-        let Tally { mut bins, missing, .. } = Tally::of(values(), &edges, |x| {
+        let Tally { mut bins, missing, .. } = Tally::of(values(), &edges, &mut |x| {
             (low, high) = (low.min(x), high.max(x));
             false
         });
@@ -228,9 +229,10 @@ impl Profile {
 
     /// Other values in the bins of these.
     fn observe(&self, values: Values<'_>) -> Observed {
-        let is_outside = |x: f32| x < self.low || x > self.high;
-        let Tally { bins, missing, mut outside } = Tally::of(values, &self.edges, is_outside);
-        outside.sort_unstable_by(|a, b| b.cmp(a));
+        let mut is_outside = |x: f32| x < self.low || x > self.high;
+        let Tally { bins, missing, mut outside } = Tally::of(values, &self.edges, &mut is_outside);
+        sort_ascending(&mut outside);
+        outside.reverse();
         let missing_effect = missing.effect(None).factor;
         Observed {
             outside,
@@ -292,7 +294,8 @@ impl Observed {
 
     /// Part of the values outside of the earlier range; 0 without values.
     pub fn outside_share(&self) -> f64 {
-        share(self.outside.iter().sum(), self.count())
+        let outside: f64 = self.outside.iter().sum();
+        if outside > 0.0 { outside / self.count() as f64 } else { 0.0 }
     }
 
     /// The share of each bin, as [`Profile::shares`].

@@ -183,7 +183,7 @@ fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     let (n, m) = (later.queries as f64, m as f64);
     // The probability of 0, 1, ... queries, until the sum is close to 1.
     let mut probability = m * (m - 1.0) / ((n + m) * (n + m - 1.0));
-    let (mut sum, mut outside) = (probability, 0);
+    let (mut sum, mut outside) = (probability, 0.0);
     for (k, values) in later.outside.iter().enumerate() {
         if sum >= 1.0 - RARE {
             break;
@@ -193,7 +193,7 @@ fn outside_by_chance(m: u64, later: &Observed) -> f64 {
         probability *= (n - k) / (k + 1.0) * (k + 2.0) / (n - k + m - 2.0);
         sum += probability;
     }
-    outside as f64 / later.count() as f64
+    outside / later.count() as f64
 }
 
 /// The difference of shares of missing values that is exceeded by chance.

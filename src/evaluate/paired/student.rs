@@ -39,7 +39,7 @@ pub fn two_sided_t(t: f64, degrees: f64) -> f64 {
     }
     if degrees <= MANY {
         let (p, q) = (degrees / 2.0, 0.5);
-        return (degrees / (degrees + square)).inc_beta(p, q, p.ln_beta(q));
+        return incomplete_beta(degrees / (degrees + square), p, q);
     }
     let a = degrees - 0.5;
     let b = 48.0 * a * a;
@@ -49,17 +49,21 @@ pub fn two_sided_t(t: f64, degrees: f64) -> f64 {
     libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
+/// I_x(p, q). One copy for all callers.
+#[inline(never)]
+fn incomplete_beta(x: f64, p: f64, q: f64) -> f64 {
+    x.inc_beta(p, q, p.ln_beta(q))
+}
+
 /// f with P(F >= f) = `tail` in 0..1 for Fisher's F with `above` and `below` degrees of freedom, at least 1 each; of more
 /// than 2000 below the quantile of 2000 is used, which is slightly larger. P(F >= f) = I_x(below / 2, above / 2) with
 /// x = below / (below + above f) (Abramowitz and Stegun 1964, 26.6.2), and bisection finds x.
 pub fn f_quantile(tail: f64, above: f64, below: f64) -> f64 {
     let below = below.min(MANY);
-    let (p, q) = (below / 2.0, above / 2.0);
-    let ln_beta = p.ln_beta(q);
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
-        if middle.inc_beta(p, q, ln_beta) < tail {
+        if incomplete_beta(middle, below / 2.0, above / 2.0) < tail {
             low = middle;
         } else {
             high = middle;
