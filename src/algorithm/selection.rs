@@ -186,6 +186,20 @@ impl Split {
         }
     }
 
+    /// The factor of a standard error over queries for the difference of functions that were fitted on other queries. Folds
+    /// share training queries, so that their values are not independent (Nadeau & Bengio 2003).
+    fn error_factor(self) -> f64 {
+        match self {
+            Self::Queries { folds, .. } | Self::RepeatedQueries { folds, .. } if folds > 1 => {
+                (1.0 + folds as f64 / (folds as f64 - 1.0)).sqrt()
+            }
+            Self::Queries { held_out, all, .. } if held_out < all => {
+                (all as f64 / (all - held_out) as f64).sqrt()
+            }
+            _ => 1.0,
+        }
+    }
+
     fn is_of_ratings(self) -> bool {
         matches!(self, Self::RatingFraction | Self::RatingFolds(_) | Self::SourceRatings)
     }
@@ -247,7 +261,9 @@ impl LambdaSelection {
     /// the chosen candidate.
     pub(super) fn with_error(mut self, values: impl FnOnce(usize) -> Vec<(f64, f64)>) -> Self {
         let chosen = self.chosen.filter(|_| self.split.is_of_queries());
-        self.error = chosen.and_then(|chosen| StandardError::of(&values(chosen)));
+        let error = chosen.and_then(|chosen| StandardError::of(&values(chosen)));
+        let factor = self.split.error_factor();
+        self.error = error.map(|error| StandardError { error: factor * error.error, ..error });
         self
     }
 

@@ -298,9 +298,9 @@ impl Observed {
         if outside > 0.0 { outside / self.count() as f64 } else { 0.0 }
     }
 
-    /// The share of each bin, as [`Profile::shares`].
-    pub fn shares(&self) -> Vec<f64> {
-        shares(&self.counts, self.design_effect)
+    /// The share of each bin for a design effect, as [`Profile::shares`].
+    pub fn shares(&self, effect: f64) -> Vec<f64> {
+        shares(&self.counts, effect)
     }
 }
 

@@ -16,7 +16,8 @@
 //!   value is added to each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi 2006, Credit Risk
 //!   Scorecards). Without a change, the PSI of n later and m training values is distributed as (d / n + d' / m) times a
 //!   chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the quantile is that of F, with the
-//!   degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas & Rao 1987).
+//!   degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas & Rao 1987). The design effect of later
+//!   values is at least what that of the training is for queries of their size: few queries tell little about it.
 //! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely to have
 //!   the smallest or the largest value. So the number of later queries beyond M training queries is beta-binomial with the
 //!   parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that so many queries contribute.
@@ -153,19 +154,27 @@ pub fn feature_findings(
 
 /// The population stability index of two series that have values.
 pub fn drift(kind: &'static str, name: Option<String>, training: &Profile, later: &Observed) -> Finding {
-    let terms = later.shares().into_iter().zip(training.shares()).map(|(p, q)| (p - q) * libm::log(p / q));
+    let (n, m) = (later.count() as f64, training.count() as f64);
+    let then = f64::from(training.design_effect);
+    let effect = later.design_effect.max(expected_effect(then, (n, later.queries), (m, training.queries)));
+    let terms =
+        later.shares(effect).into_iter().zip(training.shares()).map(|(p, q)| (p - q) * libm::log(p / q));
     let psi: f64 = terms.sum();
     let most = training.counts.len() as f64 - 1.0;
     let above = f64::from(training.degrees).min(most);
     if above < 1.0 {
         return Finding::share(kind, name, psi, 0.0, (0.1, 0.25));
     }
-    let parts = [
-        (later.design_effect / later.count() as f64, later.queries),
-        (f64::from(training.design_effect) / training.count() as f64, training.queries),
-    ];
+    let parts = [(effect / n, later.queries), (then / m, training.queries)];
     let chance = (parts[0].0 + parts[1].0) * most * f_quantile(RARE, above, above * degrees(parts));
     Finding::share(kind, name, psi, 0.0, (chance.max(0.1), chance.max(0.25)))
+}
+
+/// The design effect of n values in their queries if m values in theirs have this one: it is 1 + (k - 1) r for queries of k
+/// values with the correlation r (Kish 1965).
+fn expected_effect(effect: f64, later: (f64, u64), training: (f64, u64)) -> f64 {
+    let size = |(values, queries): (f64, u64)| values / queries.max(1) as f64;
+    1.0 + (effect - 1.0) * size(later) / size(training)
 }
 
 /// The degrees of freedom of a sum of two variances of means, each with its number of queries (Satterthwaite 1946).
@@ -201,9 +210,8 @@ fn missing_by_chance(training: &Profile, later: &Observed, queries: u64) -> f64 
     let (n, m) = ((later.count() + later.missing) as f64, (training.count() + training.missing) as f64);
     let share = (later.missing + training.missing) as f64 / (n + m);
     let variance = share * (1.0 - share);
-    let parts = [
-        (variance * later.missing_effect / n, later.all_queries),
-        (variance * f64::from(training.missing_effect) / m, queries),
-    ];
+    let then = f64::from(training.missing_effect);
+    let effect = later.missing_effect.max(expected_effect(then, (n, later.all_queries), (m, queries)));
+    let parts = [(variance * effect / n, later.all_queries), (variance * then / m, queries)];
     t_quantile(2.0 * RARE, degrees(parts)) * (parts[0].0 + parts[1].0).sqrt()
 }
