@@ -1,4 +1,5 @@
-//! `ltr_monitor`: the index by its definition, how often data without a change are reported, models of older libraries.
+//! `ltr_monitor`: the index by its definition, how often data with and without a change are reported, the reference of the
+//! metric, sources that cannot be ranked.
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -58,24 +59,60 @@ fn monitored(
     statement.query_map((model, source), row).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// The index of a series of later values, from the bins of the card.
-fn psi(card: &Value, later: &[f64]) -> f64 {
-    let list = |key: &str| -> Vec<f64> {
-        card[key].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
-    };
-    let (edges, trained) = (list("edges"), list("counts"));
-    let mut counts = vec![0.0; trained.len()];
-    for x in later {
+/// Counts in the bins of the card, for each query of `values`.
+fn counts(card: &Value, values: &[(i64, f64)]) -> Vec<Vec<f64>> {
+    let edges = list(card, "edges");
+    let mut counts: std::collections::BTreeMap<i64, Vec<f64>> = std::collections::BTreeMap::new();
+    for (query, x) in values {
         let x = f64::from(*x as f32);
-        counts[edges.iter().filter(|edge| f64::from(**edge as f32) < x).count()] += 1.0;
+        let bins = counts.entry(*query).or_insert_with(|| vec![0.0; edges.len() + 1]);
+        bins[edges.iter().filter(|edge| f64::from(**edge as f32) < x).count()] += 1.0;
     }
-    let bins = trained.len() as f64;
-    let share = |counts: &[f64], bin: usize| (counts[bin] + 0.5) / (counts.iter().sum::<f64>() + 0.5 * bins);
-    let term = |bin: usize| {
-        let (p, q) = (share(&counts, bin), share(&trained, bin));
-        (p - q) * (p / q).ln()
+    counts.into_values().collect()
+}
+
+fn list(card: &Value, key: &str) -> Vec<f64> {
+    card[key].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+}
+
+fn total(counts: &[Vec<f64>], bin: usize) -> f64 {
+    counts.iter().map(|counts| counts[bin]).sum()
+}
+
+/// The design effect by its definition, for expected shares of the bins.
+fn design_effect(counts: &[Vec<f64>], expected: &[f64]) -> f64 {
+    let (queries, n): (f64, f64) = (counts.len() as f64, counts.iter().flatten().sum());
+    let of_bin = |(bin, expected): (usize, &f64)| {
+        let p = total(counts, bin) / n;
+        let part = |counts: &Vec<f64>| (counts[bin] - p * counts.iter().sum::<f64>()).powi(2);
+        queries / (queries - 1.0) * counts.iter().map(part).sum::<f64>() / (n * n) / expected
     };
-    (0..trained.len()).map(term).sum()
+    let sum: f64 = expected.iter().enumerate().map(of_bin).sum();
+    (n * sum / (expected.len() as f64 - 1.0)).max(1.0)
+}
+
+/// The index of a series of later values, from the bins of the card.
+fn psi(card: &Value, later: &[(i64, f64)], training_queries: f64) -> f64 {
+    let (trained, found) = (list(card, "counts"), counts(card, later));
+    let now: Vec<f64> = (0..trained.len()).map(|bin| total(&found, bin)).collect();
+    let shares = |counts: &[f64], effect: f64| -> Vec<f64> {
+        let all = counts.iter().sum::<f64>() + 0.5 * effect * counts.len() as f64;
+        counts.iter().map(|count| (count + 0.5 * effect) / all).collect()
+    };
+    let then = card["design_effect"].as_f64().unwrap();
+    let q = shares(&trained, then);
+    let sizes =
+        (now.iter().sum::<f64>() / found.len() as f64, trained.iter().sum::<f64>() / training_queries);
+    let effect = design_effect(&found, &q).max(1.0 + (then - 1.0) * sizes.0 / sizes.1);
+    shares(&now, effect).iter().zip(&q).map(|(p, q)| (p - q) * (p / q).ln()).sum()
+}
+
+/// Query and value of each row with a value.
+fn values(connection: &Connection, table: &str, column: &str) -> Vec<(i64, f64)> {
+    let sql = format!("SELECT query_id, {column} FROM {table} WHERE {column} IS NOT NULL");
+    let mut statement = connection.prepare(&sql).unwrap();
+    let values = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    values.collect::<Result<_, _>>().unwrap()
 }
 
 #[test]
@@ -89,13 +126,15 @@ fn the_index_is_that_of_its_definition() {
     let card: Value = serde_json::from_str(&card).unwrap();
     let rows = monitored(&connection, &model, "later");
     for (number, name) in ["x", "skewed", "rare", "gap"].into_iter().enumerate() {
-        let sql = format!("SELECT {name} FROM later WHERE {name} IS NOT NULL");
-        let mut statement = connection.prepare(&sql).unwrap();
-        let values = statement.query_map([], |row| row.get(0)).unwrap();
-        let values: Vec<f64> = values.collect::<Result<_, _>>().unwrap();
         let profile = &card["fingerprint"]["features"][number];
+        let trained = counts(profile, &values(&connection, "trained", name));
+        let n: f64 = trained.iter().flatten().sum();
+        let shares: Vec<f64> = (0..trained[0].len()).map(|bin| total(&trained, bin) / n).collect();
+        let effect = profile["design_effect"].as_f64().unwrap();
+        assert!((effect / design_effect(&trained, &shares) - 1.0).abs() < 1e-6, "{name}: {effect}");
+        let values = values(&connection, "later", name);
         let found = rows.iter().find(|(kind, of, ..)| kind == "drift" && of == name).unwrap().2.unwrap();
-        assert!((found - psi(profile, &values)).abs() < 1e-12, "{name}");
+        assert!((found - psi(profile, &values, 200.0)).abs() < 1e-12, "{name}");
         // The bins count every value once, and no missing one.
         let sql = format!("SELECT count({name}), min({name}), max({name}) FROM trained");
         let (count, low, high): (i64, f64, f64) =
@@ -110,29 +149,139 @@ fn the_index_is_that_of_its_definition() {
     assert_eq!(rows.iter().find(|(kind, of, ..)| kind == "drift" && of == "x").unwrap().3, "alert");
 }
 
-/// Of data without a change, few features are reported, whether there are few rows or many.
+/// A table of judged documents in queries of very different size. Features: independent documents (`free`), one value per
+/// query (`fixed`), both (`mixed`), a scale per query (`scaled`), 0 except in a tenth of the queries (`rare`), missing
+/// documents (`gap`) and missing queries (`hole`). `shift` is added to the first three, and bad documents become good.
+fn fill_clustered(connection: &Connection, table: &str, queries: i64, shift: f64, random: &mut Random) {
+    let columns = "query_id, doc_id, relevance, free, fixed, mixed, scaled, rare, gap, hole";
+    let create = format!("DROP TABLE IF EXISTS {table}; CREATE TABLE {table}({columns}); BEGIN");
+    connection.execute_batch(&create).unwrap();
+    let sql = format!("INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    let mut insert = connection.prepare(&sql).unwrap();
+    for query in 0..queries {
+        let long = if random.next() < 0.1 { 4.0 } else { 1.0 };
+        let size = (1.0 - 12.0 * long * random.next().ln()).min(200.0) as i64;
+        let (fixed, scale) = (random.next(), (2.0 * random.next()).exp());
+        let (is_rare, is_hole, ease) = (random.next() < 0.1, random.next() < 0.1, random.next());
+        for doc in 0..size {
+            let (x, noise) = (random.next(), random.next());
+            let good = if shift > 0.0 { 1.0 - x } else { x };
+            let grade = i64::from(good + noise > 0.7 + ease) + i64::from(good > 0.8);
+            let rare = if is_rare { random.next() } else { 0.0 };
+            let gap = Some(random.next()).filter(|gap| *gap > 0.2);
+            let hole = Some(random.next()).filter(|_| !is_hole);
+            let mixed = 0.6 * fixed + 0.6 * random.next();
+            let numbers = (x + shift, fixed + shift, mixed + shift, scale * random.next());
+            let (free, fixed, mixed, scaled) = numbers;
+            insert.execute(params![query, doc, grade, free, fixed, mixed, scaled, rare, gap, hole]).unwrap();
+        }
+    }
+    drop(insert);
+    connection.execute_batch("COMMIT").unwrap();
+}
+
+/// Data without a change are seldom reported, whether documents of a query are alike or not, and a change is. The
+/// probability of an alert is about .001 for a row. With `LTR_LONG=1` at most .01 of each kind of row, for several sizes.
 #[test]
-fn data_without_a_change_are_seldom_reported() {
+fn queries_are_the_units_of_sampling() {
     let connection = database();
+    let long = std::env::var_os("LTR_LONG").is_some();
+    let sizes: &[(i64, &[i64])] = if long {
+        &[(30, &[20, 200]), (100, &[20, 50, 200]), (300, &[20, 200])]
+    } else {
+        &[(100, &[20, 100])]
+    };
+    let options = json!({ "lambda": [1, 0.1], "missing": "zero", "scale": "standard" });
     let mut random = Random(2);
-    for queries in [3, 10, 100] {
-        let (mut features, mut reported) = (0, 0);
-        for _ in 0..40 {
-            connection.execute_batch("DROP TABLE IF EXISTS trained; DROP TABLE IF EXISTS later").unwrap();
-            fill(&connection, "trained", 100, 0.0, &mut random);
-            fill(&connection, "later", queries, 0.0, &mut random);
-            let model = fit(&connection, "trained", &options());
-            for (kind, name, value, status) in monitored(&connection, &model, "later") {
-                if ["drift", "outside", "missing"].contains(&kind.as_str()) {
-                    features += 1;
-                    reported += usize::from(status != "ok");
-                    assert!(value.is_some(), "{kind} of {name}");
+    for (trained, later) in sizes {
+        let mut alerts = std::collections::BTreeMap::<(i64, bool, String, String), (u32, u32)>::new();
+        for _ in 0..if long { 300 } else { 8 } {
+            fill_clustered(&connection, "trained", *trained, 0.0, &mut random);
+            let model = fit(&connection, "trained", &options);
+            for (queries, shift) in later.iter().flat_map(|queries| [(*queries, 0.0), (*queries, 0.7)]) {
+                fill_clustered(&connection, "later", queries, shift, &mut random);
+                for (kind, name, _, status) in monitored(&connection, &model, "later") {
+                    let key = (queries, shift > 0.0, kind, name);
+                    let (rows, found) = alerts.entry(key).or_default();
+                    (*rows, *found) = (*rows + 1, *found + u32::from(status == "alert"));
                 }
             }
         }
-        // The probability is about .001 for each.
-        assert!(features == 480 && reported <= 4, "{queries} queries: {reported} of {features}");
+        let unchanged = alerts.iter().filter(|((_, changed, ..), _)| !changed);
+        let (rows, found) = unchanged.clone().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1));
+        println!("{trained} training queries: {found} alerts in {rows} rows without a change");
+        assert!(f64::from(found) <= 0.01 * f64::from(rows), "{found} of {rows}: {alerts:?}");
+        for ((queries, changed, kind, name), (rows, found)) in &alerts {
+            if *found > 0 && !changed {
+                println!("  {queries} later queries: {kind} {name} {found} of {rows}");
+                // .01 and three standard errors of a share.
+                let limit = 0.01 * f64::from(*rows) + 3.0 * (0.01 * f64::from(*rows)).sqrt();
+                assert!(f64::from(*found) <= limit.max(1.0), "{queries} {kind} {name}: {found} of {rows}");
+            }
+            let is_shifted = matches!(kind.as_str(), "drift" | "outside") && name == "free"
+                || kind == "outside" && (name == "fixed" || name == "mixed")
+                || kind == "metric";
+            if *changed && is_shifted {
+                println!("  {queries} later queries, changed: {kind} {name} {found} of {rows}");
+                assert!(
+                    10 * found >= 9 * rows || *trained < 100,
+                    "{queries} {kind} {name}: {found} of {rows}"
+                );
+            }
+        }
     }
+}
+
+/// The standard error of the validation, and the option `undefined` of the training.
+#[test]
+fn the_metric_has_the_reference_of_the_validation() {
+    let connection = database();
+    fill(&connection, "trained", 60, 0.0, &mut Random(5));
+    // Queries without a relevant document.
+    connection.execute_batch("UPDATE trained SET relevance = 0 WHERE query_id % 4 = 0").unwrap();
+    let options = |undefined: &str, validation: Value| json!({ "lambda": [1, 0.1], "missing": "zero", "undefined": undefined, "validation": validation });
+    let sql = "SELECT value, reference, threshold FROM ltr_monitor(?, 'trained') WHERE kind = 'metric'";
+    type Row = (f64, Option<f64>, Option<f64>);
+    let metric = |model: &[u8]| -> Row {
+        connection.query_row(sql, [model], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap()
+    };
+    let source = json!("SELECT * FROM trained");
+    let (skip, zero) = (
+        metric(&fit(&connection, "trained", &options("skip", source.clone()))),
+        metric(&fit(&connection, "trained", &options("zero", source))),
+    );
+    assert!((zero.0 - 0.75 * skip.0).abs() < 1e-12, "{skip:?} {zero:?}");
+    // The validation source is the source: the same values.
+    for (value, reference, threshold) in [skip, zero] {
+        assert!((value - reference.unwrap()).abs() < 1e-12 && threshold.unwrap() < value);
+    }
+    // Parts of lists have other values than lists.
+    let (_, reference, threshold) =
+        metric(&fit(&connection, "trained", &options("skip", json!("documents"))));
+    assert_eq!((reference, threshold), (None, None));
+}
+
+/// An empty source and columns that are gone are rows, so that a nightly job goes on.
+#[test]
+fn sources_that_cannot_be_ranked_are_reported() {
+    let connection = database();
+    fill(&connection, "trained", 30, 0.0, &mut Random(6));
+    let linear = fit(&connection, "trained", &options());
+    let vectors = "SELECT query_id, doc_id, relevance, ltr_vec(x, skewed) AS features FROM trained";
+    let vectors = fit(&connection, vectors, &json!({ "lambda": 0.1 }));
+    let alerts = |model: &[u8], source: &str| -> Vec<String> {
+        let rows = monitored(&connection, model, source).into_iter();
+        let alerts = rows.filter(|(.., status)| status == "alert");
+        alerts.map(|(kind, name, value, _)| format!("{kind} {name} {value:?}")).collect()
+    };
+    assert_eq!(alerts(&linear, "SELECT * FROM trained WHERE 0"), ["rows  Some(0.0)"]);
+    assert_eq!(alerts(&vectors, "SELECT query_id, doc_id FROM trained"), ["missing_column features None"]);
+    let without = "SELECT relevance, x, skewed, rare, gap FROM trained";
+    assert_eq!(alerts(&linear, without), ["missing_column query_id None", "missing_column doc_id None"]);
+    assert_eq!(
+        alerts(&linear, "SELECT query_id, doc_id, x, skewed, rare FROM trained"),
+        ["missing_column gap None", "missing gap Some(1.0)"]
+    );
 }
 
 #[test]
