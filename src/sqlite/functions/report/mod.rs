@@ -150,7 +150,7 @@ fn is_training_data(call: &Call<'_>, request: &RankingCall, rows: &SourceRows) -
     let Some(known) = fingerprint.as_ref().filter(|known| (known.rows, known.queries) == size) else {
         return Ok(false);
     };
-    let work = |control: &Control| Fingerprint::of(data, &read_report.summaries, &card.means, control);
+    let work = |control: &Control| Fingerprint::of(data, &read_report.missing, control);
     let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
     let found = request.limits.run_sized(call.connection, operations, work)?;
     Ok((&found.features, &found.relevance) == (&known.features, &known.relevance))
