@@ -145,7 +145,7 @@ fn measured(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Resul
 /// Whether rows have the fingerprint of the training data.
 fn is_training_data(call: &Call<'_>, request: &RankingCall, rows: &SourceRows) -> Result<bool> {
     let SourceRows { data, read_report, .. } = rows;
-    let Model { fingerprint, card, .. } = &*request.handle.model;
+    let Model { fingerprint, .. } = &*request.handle.model;
     let size = (data.n_docs() as u64, data.n_queries() as u64);
     let Some(known) = fingerprint.as_ref().filter(|known| (known.rows, known.queries) == size) else {
         return Ok(false);
