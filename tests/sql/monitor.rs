@@ -183,6 +183,7 @@ fn fill_clustered(connection: &Connection, table: &str, queries: i64, shift: f64
 /// Data without a change are seldom reported, whether documents of a query are alike or not, and a change is. The
 /// probability of an alert is about .001 for a row. With `LTR_LONG=1` at most .01 of each kind of row, for several sizes.
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures of docs/guide/monitoring.md")]
 fn queries_are_the_units_of_sampling() {
     let connection = database();
     let long = std::env::var_os("LTR_LONG").is_some();
@@ -241,8 +242,7 @@ fn the_metric_has_the_reference_of_the_validation() {
     connection.execute_batch("UPDATE trained SET relevance = 0 WHERE query_id % 4 = 0").unwrap();
     let options = |undefined: &str, validation: Value| json!({ "lambda": [1, 0.1], "missing": "zero", "undefined": undefined, "validation": validation });
     let sql = "SELECT value, reference, threshold FROM ltr_monitor(?, 'trained') WHERE kind = 'metric'";
-    type Row = (f64, Option<f64>, Option<f64>);
-    let metric = |model: &[u8]| -> Row {
+    let metric = |model: &[u8]| -> (f64, Option<f64>, Option<f64>) {
         connection.query_row(sql, [model], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap()
     };
     let source = json!("SELECT * FROM trained");
