@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 /// The modules. Each may use those above it.
 const MODULES: &[&str] = &[
     "error",
-    "param",
-    "column_advice",
     "memory",
     "parallel",
     "control",
+    "param",
+    "column_advice",
     "cache",
     "run",
     "math",

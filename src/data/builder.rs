@@ -11,10 +11,14 @@ use super::query_value::QueryValue;
 use crate::error::{Error, Result, shorten};
 use crate::math::order::compare;
 use crate::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
+use crate::param::numbers;
 
 /// What to do about rows that take too much memory.
 pub(super) const FEWER_ROWS: &str =
     "read fewer rows or columns, use shorter ids, or give features as BLOBs of ltr_vec (4 bytes per feature)";
+
+/// Bytes of the name, the state and the sums of a feature that has a number for a name.
+const POSITION_BYTES: u64 = 256;
 
 /// Largest weight of a query or document: sums of weighted losses stay finite.
 const MAX_WEIGHT: f64 = 1e100;
@@ -104,6 +108,8 @@ pub struct DatasetBuilder {
     pub(super) columns: Vec<Column>,
     pub(super) values: Values,
     pub(super) width: Option<usize>,
+    /// Whether `width` is that of a model.
+    is_of_model: bool,
     query_numbers: HashMap<Id, usize>,
     pub(super) query_ids: Vec<Id>,
     pub(super) query_sizes: Vec<i64>,
@@ -137,6 +143,7 @@ impl DatasetBuilder {
             names,
             values: Values::F64(Vec::new()),
             width,
+            is_of_model: false,
             query_numbers: HashMap::new(),
             query_ids: Vec::new(),
             query_sizes: Vec::new(),
@@ -161,6 +168,12 @@ impl DatasetBuilder {
         Self { memory: memory.nothing(), is_limited: memory.is_limited(), ..self }
     }
 
+    /// The same builder, whose rows are vectors of the features of a model. Only before the first row.
+    #[must_use]
+    pub fn of_width(self, width: usize) -> Self {
+        Self { width: Some(width), is_of_model: true, ..self }
+    }
+
     /// Number of rows begun.
     pub fn n_rows(&self) -> usize {
         self.row_query.len()
@@ -176,6 +189,7 @@ impl DatasetBuilder {
         let has_groups = usize::from(!self.row_group.is_empty());
         let has_weights = usize::from(!self.doc_weights.is_empty());
         values
+            + self.position_bytes()
             + self.query_bytes()
             + self.id_bytes
             + grown_bytes(&self.row_query, rows)
@@ -183,6 +197,11 @@ impl DatasetBuilder {
             + grown_bytes(&self.relevance, rows)
             + grown_bytes(&self.doc_weights, rows * has_weights)
             + grown_bytes(&self.row_group, rows * has_groups)
+    }
+
+    /// Bytes of the names and sums of numbered features.
+    pub(super) fn position_bytes(&self) -> u64 {
+        if self.names.is_empty() { POSITION_BYTES * self.width.unwrap_or(0) as u64 } else { 0 }
     }
 
     /// Bytes of what belongs to queries, without ids on the heap.
@@ -370,12 +389,12 @@ impl DatasetBuilder {
     ///
     /// # Errors
     /// Text that is not an array of numbers, a length that differs from earlier rows, a mix with BLOBs.
-    pub fn json(&mut self, text: &str) -> Result<()> {
-        let list: Vec<Option<f64>> = serde_json::from_str(text).map_err(|problem| {
-            let found = shorten(text);
+    pub fn json(&mut self, text: &[u8]) -> Result<()> {
+        let (list, found) = numbers(text, self.width).map_err(|problem| {
+            let found = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
             self.vector_error(format!("text '{found}' is not a JSON array of numbers ({problem})"))
         })?;
-        self.check_width(list.len())?;
+        self.check_width(found)?;
         if matches!(self.values, Values::F32(_)) {
             return Err(self.vector_error("JSON, but earlier rows have BLOBs; use one of the two"));
         }
@@ -394,6 +413,9 @@ impl DatasetBuilder {
         }
         match self.width.unwrap_or(found) {
             width if width == found => Ok(()),
+            width if self.is_of_model => {
+                Err(self.vector_error(format!("{found} features; the model needs {width}")))
+            }
             width => Err(self.vector_error(format!("{found} features, but {width} in earlier rows"))),
         }
     }

@@ -14,6 +14,7 @@ use crate::control::{Control, Ticks};
 use crate::error::{Result, require};
 use crate::math::order::sort_ascending;
 use crate::parallel;
+use crate::param::list;
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
 const BINS: usize = 10;
@@ -35,8 +36,10 @@ pub struct Fingerprint {
     /// The relevance of the documents.
     pub relevance: Profile,
     /// The features, in the order of a vector.
+    #[serde(with = "list")]
     pub features: Vec<Profile>,
     /// Name and values of each query feature, one value per query. Text has no bins.
+    #[serde(with = "list")]
     pub query_features: Vec<(String, Profile)>,
 }
 
@@ -49,8 +52,10 @@ pub struct Profile {
     /// Largest value.
     pub high: f32,
     /// Largest value of each bin except the last, ascending.
+    #[serde(with = "list")]
     pub edges: Vec<f32>,
     /// Number of values in each bin; empty without values.
+    #[serde(with = "list")]
     pub counts: Vec<u64>,
     /// Number of missing values.
     pub missing: u64,

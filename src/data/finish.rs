@@ -143,7 +143,7 @@ impl DatasetBuilder {
     /// Text in a column of numbers, missing values under [`Missing::Error`], infinities, feature names that are not unique.
     pub fn finish(mut self, options: FinishOptions<'_>) -> Result<(Dataset, ReadReport)> {
         // 1. Features: the numeric columns, or the numbered values of vectors.
-        let vector = self.names.is_empty();
+        let (vector, positions) = (self.names.is_empty(), self.position_bytes());
         if vector {
             self.names = position_names(self.width.unwrap_or(0));
         }
@@ -152,7 +152,7 @@ impl DatasetBuilder {
         self.check_missing(options.missing, &kept, vector)?;
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
-        let mut rows_bytes = self.bytes_besides_features() + matrix.bytes();
+        let mut rows_bytes = self.bytes_besides_features() + matrix.bytes() + positions;
         let matrix = if kept.len() == matrix.columns() {
             matrix
         } else {

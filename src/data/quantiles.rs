@@ -50,7 +50,8 @@ impl From<Vec<(f64, f64)>> for Quantiles {
         let mut quantiles = Self {
             x: pairs.into_iter().map(|(x, _)| x).chain(infinities).collect(),
             lines,
-            starts: vec![0; CELLS],
+            // Without a range every value is in the first cell.
+            starts: vec![0; if usable { CELLS } else { 1 }],
             cells_per_unit: if usable { cells_per_unit } else { 0.0 },
         };
         quantiles.set_starts();
@@ -101,7 +102,7 @@ impl Quantiles {
 
     fn set_starts(&mut self) {
         let mut last = 0;
-        for cell in 0..CELLS {
+        for cell in 0..self.starts.len() {
             while last + 1 < self.lines.len() && self.cell(self.x[last + 1]) < cell {
                 last += 1;
             }

@@ -26,6 +26,11 @@ impl PointScorer {
         Ok(Self { model, function })
     }
 
+    /// Its model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
     /// Score of a document, given in the type of its source.
     ///
     /// Scaled features are rounded to that type, as they are when a query is ranked.
@@ -103,6 +108,11 @@ impl PairScorer {
     pub fn new(model: Arc<Model>, function: Arc<Function>) -> Result<Self> {
         model.check_pairwise()?;
         Ok(Self(PointScorer { model, function }))
+    }
+
+    /// Its model.
+    pub fn model(&self) -> &Model {
+        &self.0.model
     }
 
     /// The preference for a over b.

@@ -1,17 +1,16 @@
 //! The format `json`: all that a model with one function is made of, and the model of such a text.
 
-use std::io::{self, BufReader, Read};
-
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::Term;
 use crate::algorithm;
 use crate::control::checkpoint;
-use crate::data::{Fingerprint, Missing, Quantiles, Scaling};
+use crate::data::{Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
 use crate::error::{Error, Result, shorten};
 use crate::kernel::{Basis, Kernel};
 use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
+use crate::param::{Strict, json_problem, list};
 use crate::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
 
 /// The value of the key `format`.
@@ -23,6 +22,12 @@ const VERSION: u32 = 1;
 /// Name of the argument in errors.
 const ARGUMENT: &str = "argument 'json'";
 
+/// Longest text that is read (bytes). Between two numbers of it are checkpoints.
+const LONGEST: usize = 50_000_000;
+
+/// Most bytes of a number and of what separates it from the next.
+const NUMBER: usize = 25;
+
 /// A model in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,15 +36,18 @@ struct Document {
     format_version: u32,
     algorithm: String,
     /// Names of the features, in the order of a vector.
+    #[serde(with = "list")]
     features: Vec<String>,
     /// What replaces a missing feature.
     missing: String,
     /// Mean of each feature over the training documents.
+    #[serde(with = "list")]
     means: Vec<f64>,
     /// Whether documents are matched to slots.
     #[serde(default)]
     slots: bool,
     /// The score is the sum of the scores of the terms.
+    #[serde(with = "list")]
     terms: Vec<TermText>,
     #[serde(default)]
     objective: f64,
@@ -47,12 +55,12 @@ struct Document {
     gap: f64,
     #[serde(default)]
     columns: TrainingColumns,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     settings: Map<String, Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     training: Map<String, Value>,
     /// Objective and gap of each step.
-    #[serde(default)]
+    #[serde(default, with = "list")]
     log: Vec<(f64, f64)>,
     /// The training data, for `ltr_monitor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,36 +74,75 @@ struct TermText {
     scaling: ScalingText,
     form: String,
     /// A name, or an object with the parameters.
+    #[serde(deserialize_with = "value")]
     kernel: Value,
     /// One per scaled feature, or per document of the kernel.
+    #[serde(with = "list")]
     weights: Vec<f64>,
     /// The documents of the kernel, their features scaled; none for linear functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    documents: Option<Vec<Vec<f64>>>,
+    documents: Option<List<List<f64>>>,
 }
 
-/// How a term scales features.
+/// An optional list.
 #[derive(Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum ScalingText {
-    None,
-    /// (x - center) * factor of each feature.
-    Standard {
-        centers: Vec<f64>,
-        factors: Vec<f64>,
-    },
-    /// x * factor.
-    MaxNorm {
-        factor: f64,
-    },
-    /// Pairs of value and score of each feature: linear between them, constant outside.
-    Quantile {
-        points: Vec<Quantiles>,
-    },
-    QueryMinmax,
-    QuantileMinmax {
-        points: Vec<Quantiles>,
-    },
+#[serde(transparent, bound(serialize = "T: Serialize", deserialize = "T: Deserialize<'de>"))]
+struct List<T>(#[serde(with = "list")] Vec<T>);
+
+/// A value without repeated keys.
+fn value<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+    Strict::deserialize(from).map(|Strict(value)| value)
+}
+
+/// An object without repeated keys.
+fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::Error> {
+    match value(from)? {
+        Value::Object(object) => Ok(object),
+        _ => Err(serde::de::Error::custom("expected an object")),
+    }
+}
+
+/// How a term scales features: the name of a scaling, and its numbers.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScalingText {
+    kind: String,
+    /// `standard`: (x - center) * factor of each feature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    centers: Option<List<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    factors: Option<List<f64>>,
+    /// `max_norm`: x * factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    factor: Option<f64>,
+    /// `quantile`, `quantile_minmax`: pairs of value and score of each feature. The score is linear between them, constant
+    /// outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    points: Option<List<Quantiles>>,
+}
+
+/// Why the text could be too long to be read again.
+pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), String> {
+    let numbers = |term: &Term<'_>| {
+        let points = match term.scaling {
+            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
+                quantiles.iter().map(|quantiles| 2 * quantiles.lines().count()).sum()
+            }
+            _ => 0,
+        };
+        let documents = match term.space.weights_of() {
+            WeightsOf::Documents(basis) => basis.points().len().saturating_mul(basis.points().dim()),
+            WeightsOf::Features | WeightsOf::Pairs => 0,
+        };
+        term.weights.len() + points + documents
+    };
+    let numbers = terms.iter().map(numbers).fold(0, usize::saturating_add);
+    let names: usize = model.card.features.iter().map(|name| name.len() + NUMBER).sum();
+    let bytes = numbers.saturating_mul(NUMBER).saturating_add(names);
+    if bytes <= LONGEST {
+        return Ok(());
+    }
+    Err(format!("a text of {numbers} numbers can have {bytes} bytes, more than {LONGEST}"))
 }
 
 /// The model as JSON.
@@ -132,7 +179,7 @@ impl TermText {
             WeightsOf::Documents(basis) => {
                 let points = basis.points();
                 let rows = (0..points.len()).map(|document| points.row(document).collect());
-                (basis.kernel().to_json(), Some(rows.collect()))
+                (basis.kernel().to_json(), Some(List(rows.map(List).collect())))
             }
             WeightsOf::Features | WeightsOf::Pairs => (Value::from("linear"), None),
         };
@@ -157,7 +204,8 @@ impl TermText {
             Some(_) if form == Form::Ranking => {
                 return Err(refused("a kernel with \"form\": \"ranking\"", "a kernel of single documents"));
             }
-            Some(documents) => {
+            Some(List(documents)) => {
+                let documents: Vec<Vec<f64>> = documents.into_iter().map(|List(row)| row).collect();
                 if let Some(document) = documents.iter().find(|document| document.len() != width) {
                     let what = "number of scaled features of a document of a kernel".to_owned();
                     return Err(Error::Shape { what, found: document.len(), expected: width });
@@ -175,16 +223,17 @@ impl TermText {
 
 impl From<&Scaling> for ScalingText {
     fn from(scaling: &Scaling) -> Self {
+        let text = Self { kind: scaling.kind().name().to_owned(), ..Self::default() };
         match scaling {
-            Scaling::None => Self::None,
+            Scaling::None | Scaling::QueryMinmax => text,
             Scaling::Standard(moments) => {
                 let (centers, factors) = moments.iter().copied().unzip();
-                Self::Standard { centers, factors }
+                Self { centers: Some(List(centers)), factors: Some(List(factors)), ..text }
             }
-            Scaling::MaxNorm(factor) => Self::MaxNorm { factor: *factor },
-            Scaling::Quantile(quantiles) => Self::Quantile { points: quantiles.clone() },
-            Scaling::QueryMinmax => Self::QueryMinmax,
-            Scaling::QuantileMinmax(quantiles) => Self::QuantileMinmax { points: quantiles.clone() },
+            Scaling::MaxNorm(factor) => Self { factor: Some(*factor), ..text },
+            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
+                Self { points: Some(List(quantiles.clone())), ..text }
+            }
         }
     }
 }
@@ -193,19 +242,28 @@ impl TryFrom<ScalingText> for Scaling {
     type Error = Error;
 
     fn try_from(text: ScalingText) -> Result<Self> {
-        Ok(match text {
-            ScalingText::None => Self::None,
-            ScalingText::Standard { centers, factors } if centers.len() == factors.len() => {
+        let kind = named(&text.kind, "kind", ScalingKind::parse, ScalingKind::NAMES)?;
+        let ScalingText { centers, factors, factor, points, .. } = text;
+        Ok(match (kind, centers, factors, factor, points) {
+            (ScalingKind::None, None, None, None, None) => Self::None,
+            (ScalingKind::Standard, Some(List(centers)), Some(List(factors)), None, None) => {
+                if centers.len() != factors.len() {
+                    let what = "number of factors of a scaling".to_owned();
+                    return Err(Error::Shape { what, found: factors.len(), expected: centers.len() });
+                }
                 Self::Standard(centers.into_iter().zip(factors).collect())
             }
-            ScalingText::Standard { centers, factors } => {
-                let what = "number of factors of a scaling".to_owned();
-                return Err(Error::Shape { what, found: factors.len(), expected: centers.len() });
+            (ScalingKind::MaxNorm, None, None, Some(factor), None) => Self::MaxNorm(factor),
+            (ScalingKind::Quantile, None, None, None, Some(List(points))) => Self::Quantile(points),
+            (ScalingKind::QueryMinmax, None, None, None, None) => Self::QueryMinmax,
+            (ScalingKind::QuantileMinmax, None, None, None, Some(List(points))) => {
+                Self::QuantileMinmax(points)
             }
-            ScalingText::MaxNorm { factor } => Self::MaxNorm(factor),
-            ScalingText::Quantile { points } => Self::Quantile(points),
-            ScalingText::QueryMinmax => Self::QueryMinmax,
-            ScalingText::QuantileMinmax { points } => Self::QuantileMinmax(points),
+            _ => {
+                let found = format!("other keys for the scaling \"{}\"", kind.name());
+                let allowed = "'centers' and 'factors' for \"standard\", 'factor' for \"max_norm\", 'points' for \"quantile\" and \"quantile_minmax\", none for the others";
+                return Err(refused(&found, allowed));
+            }
         })
     }
 }
@@ -215,11 +273,17 @@ impl TryFrom<ScalingText> for Scaling {
 /// # Errors
 /// A text that is no such model, with what is wrong; an interruption.
 pub fn read(text: &[u8]) -> Result<Model> {
-    let parsed = serde_json::from_reader(BufReader::new(Interruptible(text)));
-    let document: Document = parsed.map_err(|problem| {
+    if text.len() > LONGEST {
+        let allowed = format!("at most {LONGEST} bytes; copy the row of ltr_models instead");
+        return Err(refused(&format!("{} bytes", text.len()), &allowed));
+    }
+    let wrong = |problem: &str| {
         let start = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
         refused(&format!("'{start}'"), &format!("the text of ltr_export(model, 'json') ({problem})"))
-    })?;
+    };
+    let parsed = std::str::from_utf8(text).map_err(|_| wrong("the text is not UTF-8"))?;
+    let document: Document =
+        serde_json::from_str(parsed).map_err(|problem| wrong(&json_problem(&problem)))?;
     if document.format != FORMAT || document.format_version != VERSION {
         let found = format!("'{}' version {}", shorten(&document.format), document.format_version);
         return Err(refused(&found, &format!("the format '{FORMAT}' version {VERSION}")));
@@ -279,14 +343,4 @@ fn named<T>(name: &str, key: &str, parse: impl Fn(&str) -> Option<T>, names: &[&
 
 fn refused(found: &str, allowed: &str) -> Error {
     Error::value(ARGUMENT, found, allowed)
-}
-
-/// Bytes whose reading can be interrupted.
-struct Interruptible<'a>(&'a [u8]);
-
-impl Read for Interruptible<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        checkpoint();
-        self.0.read(into)
-    }
 }

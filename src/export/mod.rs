@@ -10,7 +10,7 @@ mod json;
 mod search;
 mod sql;
 
-use crate::data::{Scaling, ScalingKind};
+use crate::data::{Missing, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::param::named;
@@ -64,7 +64,7 @@ pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
     }
     match format {
         Format::Json => json::text(model, &terms),
-        Format::Sql => Ok(sql::expression(model, &terms)),
+        Format::Sql => sql::expression(model, &terms),
         Format::Elasticsearch => Ok(search::elasticsearch(model, &terms[0], name)),
         Format::Solr => Ok(search::solr(model, &terms[0], name)),
     }
@@ -108,7 +108,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         return Err("it is a function of pairs of documents with a kernel".to_owned());
     }
     if format == Format::Json {
-        return Ok(());
+        return json::check_length(model, terms);
     }
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());
@@ -117,7 +117,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         return Err("its kernel is not linear".to_owned());
     }
     if format == Format::Sql {
-        return Ok(());
+        return sql::check_names(model);
     }
     let [term] = terms else { return Err("it is a sum of several functions".to_owned()) };
     if term.space.form() == Form::Ranking {
@@ -125,10 +125,17 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
             .to_owned());
     }
     match term.scaling.kind() {
-        ScalingKind::None | ScalingKind::Standard | ScalingKind::MaxNorm => Ok(()),
-        kind => Err(format!(
-            "there is no scaling \"{}\" there; train with \"scale\": \"standard\", \"max_norm\" or \"none\"",
-            kind.name()
-        )),
+        ScalingKind::None | ScalingKind::Standard | ScalingKind::MaxNorm => {}
+        kind => {
+            return Err(format!(
+                "there is no scaling \"{}\" there; train with \"scale\": \"standard\", \"max_norm\" or \"none\"",
+                kind.name()
+            ));
+        }
     }
+    if model.card.missing == Missing::Mean {
+        return Err("a missing feature counts as its mean, but as 0 there; train with \"missing\": \"zero\""
+            .to_owned());
+    }
+    search::check_numbers(model, term)
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Term;
 use crate::data::Scaling;
+use crate::error::shorten;
 use crate::model::Model;
 
 /// A feature whose weight is not 0.
@@ -26,6 +27,26 @@ fn weighted<'a>(model: &'a Model, term: &Term<'a>) -> Vec<Weighted<'a>> {
         (weight.abs() > 0.0).then_some(Weighted { name, weight, moments })
     };
     model.card.features.iter().enumerate().filter_map(feature).collect()
+}
+
+/// Why the engines, which compute in single precision and refuse a model without weights, do not score as the model does.
+pub(super) fn check_numbers(model: &Model, term: &Term<'_>) -> Result<(), String> {
+    let features = weighted(model, term);
+    if features.is_empty() {
+        return Err("all its weights are 0".to_owned());
+    }
+    let fits = |number: f64| (number as f32).is_finite();
+    let is_sound = |feature: &&Weighted<'_>| {
+        let (mean, deviation) = feature.moments.unwrap_or((0.0, 1.0));
+        fits(feature.weight) && fits(mean) && (deviation as f32).is_normal()
+    };
+    match features.iter().find(|feature| !is_sound(feature)) {
+        None => Ok(()),
+        Some(feature) => {
+            let name = shorten(feature.name);
+            Err(format!("weight or scaling of feature \"{name}\" is beyond single precision"))
+        }
+    }
 }
 
 fn weights_object(features: &[Weighted<'_>]) -> Value {

@@ -2,8 +2,12 @@
 //!
 //! Columns are written in backquotes: SQLite takes an unknown name in double quotes for a text, silently.
 
+use std::fmt::{Arguments, Write as _};
+
 use super::Term;
+use crate::control::Ticks;
 use crate::data::{Missing, Scaling};
+use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::space::Form;
 
@@ -13,15 +17,39 @@ const LONGEST_SUM: usize = 400;
 /// Most cases in a row: a value is compared with all of them.
 const LONGEST_CASE: usize = 16;
 
+/// Longest expression (bytes). SQLite takes 3 seconds and 500 MB to prepare one.
+const LONGEST: usize = 20_000_000;
+
+/// Most times that the name of a feature is written before the length is checked again.
+const MOST_REPEATED: usize = 16;
+
 /// The name of the query column of a model that was trained without SQL.
 const QUERY_COLUMN: &str = "query_id";
 
 /// The score as an expression of the columns of a table. Scalings within queries and the form `ranking` make it one with
 /// window functions.
-pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> String {
+///
+/// # Errors
+/// An expression longer than [`LONGEST`].
+pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
     let columns = Columns::new(model);
-    let summands: Vec<String> = terms.iter().flat_map(|term| summands(&columns, term)).collect();
-    sum(&summands)
+    let summands: Vec<Summand<'_>> = terms.iter().flat_map(|term| summands(&columns, term)).collect();
+    let mut sql = Sql::default();
+    if summands.is_empty() {
+        return Ok("0.0".to_owned());
+    }
+    sql.sum(&columns, &summands)?;
+    Ok(sql.text)
+}
+
+/// Why a name cannot be written.
+pub(super) fn check_names(model: &Model) -> Result<(), String> {
+    let columns = &model.card.columns;
+    let mut names = model.card.features.iter().chain(&columns.query).chain(&columns.features);
+    match names.find(|name| name.contains('\0')) {
+        None => Ok(()),
+        Some(name) => Err(format!("the name \"{}\" has a zero byte", crate::error::shorten(name))),
+    }
 }
 
 /// How the columns of the table are written.
@@ -34,10 +62,13 @@ struct Columns {
 
 impl Columns {
     fn new(model: &Model) -> Self {
-        let card = &model.card;
-        let given = |(index, name): (usize, &String)| match &card.columns.features {
-            Some(vector) => format!("json_extract({}, '$[{index}]')", quoted(vector)),
-            None => quoted(name),
+        let (card, mut ticks) = (&model.card, Ticks::default());
+        let given = |(index, name): (usize, &String)| {
+            ticks.add(64 + name.len());
+            match &card.columns.features {
+                Some(vector) => format!("json_extract({}, '$[{index}]')", quoted(vector)),
+                None => quoted(name),
+            }
         };
         let filled = |(given, mean): (String, &f64)| match card.missing {
             Missing::Error => given,
@@ -60,56 +91,173 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// One summand per weight that is not 0, each with its sign in front.
-fn summands(columns: &Columns, term: &Term<'_>) -> Vec<String> {
+/// A weight of a scaled feature.
+struct Summand<'a> {
+    term: &'a Term<'a>,
+    /// The number of the scaled feature.
+    index: usize,
+    weight: f64,
+}
+
+/// The weights that are not 0.
+fn summands<'a>(columns: &Columns, term: &'a Term<'a>) -> impl Iterator<Item = Summand<'a>> {
     let n = columns.features.len();
-    let summand = |(index, weight): (usize, &f64)| {
-        let (value, factor) = scaled(columns, term, index, index % n);
-        signed(weight * factor, &value)
+    let summand = move |(index, weight): (usize, &f64)| {
+        // With a factor of 0 the feature is constant.
+        let factor =
+            if index < n { term.scaling.affine(index).map_or(1.0, |(_, factor)| factor) } else { 1.0 };
+        let weight = weight * factor;
+        (weight.abs() > 0.0).then_some(Summand { term, index, weight })
     };
-    let used = term.weights.iter().enumerate().filter(|(index, weight)| {
-        let constant = matches!(term.scaling.affine(*index), Some((_, factor)) if factor.abs() <= 0.0);
-        weight.abs() > 0.0 && !constant
-    });
-    used.map(summand).collect()
+    term.weights.iter().enumerate().filter_map(summand)
 }
 
-/// A scaled feature divided by a factor, and the factor. With the form `ranking` its mean over the query is subtracted: the
-/// scores of a linear function are then centered.
-fn scaled(columns: &Columns, term: &Term<'_>, index: usize, feature: usize) -> (String, f64) {
-    let x = &columns.features[feature];
-    let centered = term.space.form() == Form::Ranking;
-    // Text from a file counts as a number in arithmetic, but not in comparisons.
-    let number = format!("{x} + 0.0");
-    let within_query = index >= columns.features.len() || matches!(term.scaling, Scaling::QueryMinmax);
-    if within_query {
-        return (minmax(columns, &number, centered), 1.0);
-    }
-    match term.scaling {
-        Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-            let lines: Vec<Line> = quantiles[feature].lines().map(Line::from).collect();
-            let value = normal_score(&format!("({number})"), &lines);
-            let value = if centered { format!("({value} - {})", columns.mean(&value)) } else { value };
-            (value, 1.0)
-        }
-        scaling => {
-            let (center, factor) = scaling.affine(feature).unwrap_or((0.0, 1.0));
-            let value = match (centered, center.abs() > 0.0) {
-                (true, _) => format!("({x} - {})", columns.mean(x)),
-                (false, true) => format!("({x} {})", minus(center)),
-                (false, false) => x.clone(),
-            };
-            (value, factor)
-        }
-    }
+/// An expression that is written.
+#[derive(Default)]
+struct Sql {
+    text: String,
+    ticks: Ticks,
 }
 
-/// (x - min) / (max - min) over the query, or 0 if all values are equal; less its mean if centered.
-fn minmax(columns: &Columns, x: &str, centered: bool) -> String {
-    let window = &columns.window;
-    let (min, max) = (format!("min({x}) {window}"), format!("max({x}) {window}"));
-    let start = if centered { columns.mean(x) } else { min.clone() };
-    format!("CASE WHEN {max} > {min} THEN ({x} - {start}) / ({max} - {min}) ELSE 0.0 * ({x}) END")
+impl Sql {
+    fn push(&mut self, part: Arguments<'_>) -> Result<()> {
+        let start = self.text.len();
+        // Writing to a text does not fail.
+        self.text.write_fmt(part).unwrap_or_default();
+        self.ticks.add(64 + self.text.len() - start);
+        self.check_length(0)
+    }
+
+    /// Refuses an expression that is too long with this many bytes more.
+    fn check_length(&self, more: usize) -> Result<()> {
+        if self.text.len().saturating_add(more) <= LONGEST {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!(
+            "the expression has more than {LONGEST} bytes; use fewer features, shorter names or \"scale\": \"standard\", or \
+             export the model as 'json'"
+        )))
+    }
+
+    /// The sum of some summands, in groups of at most [`LONGEST_SUM`].
+    fn sum(&mut self, columns: &Columns, summands: &[Summand<'_>]) -> Result<()> {
+        if summands.len() <= LONGEST_SUM {
+            return summands.iter().enumerate().try_for_each(|(at, summand)| {
+                self.push(format_args!("{}", if at == 0 { "" } else { " " }))?;
+                self.signed(summand.weight, at == 0)?;
+                self.scaled(columns, summand)
+            });
+        }
+        let mut group = LONGEST_SUM;
+        while group * LONGEST_SUM < summands.len() {
+            group *= LONGEST_SUM;
+        }
+        for (at, part) in summands.chunks(group).enumerate() {
+            self.push(format_args!("{}", if at == 0 { "(" } else { " + (" }))?;
+            self.sum(columns, part)?;
+            self.push(format_args!(")"))?;
+        }
+        Ok(())
+    }
+
+    /// `+ number * ` or `- number * `; the first summand has no plus.
+    fn signed(&mut self, number: f64, is_first: bool) -> Result<()> {
+        let sign = match (number < 0.0, is_first) {
+            (true, _) => "- ",
+            (false, true) => "",
+            (false, false) => "+ ",
+        };
+        self.push(format_args!("{sign}{:?} * ", number.abs()))
+    }
+
+    /// A scaled feature divided by the factor of its scaling. With the form `ranking` its mean over the query is subtracted: the
+    /// scores of a linear function are then centered.
+    fn scaled(&mut self, columns: &Columns, summand: &Summand<'_>) -> Result<()> {
+        let (n, term) = (columns.features.len(), summand.term);
+        let x = &columns.features[summand.index % n];
+        self.check_length(MOST_REPEATED.saturating_mul(x.len() + columns.window.len()))?;
+        let centered = term.space.form() == Form::Ranking;
+        // Text from a file counts as a number in arithmetic, but not in comparisons.
+        let number = format!("({x} + 0.0)");
+        if summand.index >= n || matches!(term.scaling, Scaling::QueryMinmax) {
+            return self.minmax(columns, &number[1..number.len() - 1], centered);
+        }
+        match term.scaling {
+            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
+                let lines: Vec<Line> = quantiles[summand.index].lines().map(Line::from).collect();
+                if !centered {
+                    return self.normal_score(&number, &lines);
+                }
+                self.push(format_args!("("))?;
+                self.normal_score(&number, &lines)?;
+                self.push(format_args!(" - avg("))?;
+                self.normal_score(&number, &lines)?;
+                self.push(format_args!(") {})", columns.window))
+            }
+            scaling => {
+                let (center, _) = scaling.affine(summand.index).unwrap_or((0.0, 1.0));
+                match (centered, center.abs() > 0.0) {
+                    (true, _) => self.push(format_args!("({x} - {})", columns.mean(x))),
+                    (false, true) => self.push(format_args!("({x} {})", minus(center))),
+                    (false, false) => self.push(format_args!("{x}")),
+                }
+            }
+        }
+    }
+
+    /// (x - min) / (max - min) over the query, or 0 if all values are equal; less its mean if centered.
+    fn minmax(&mut self, columns: &Columns, x: &str, centered: bool) -> Result<()> {
+        let window = &columns.window;
+        let (min, max) = (format!("min({x}) {window}"), format!("max({x}) {window}"));
+        let start = if centered { columns.mean(x) } else { min.clone() };
+        self.push(format_args!(
+            "CASE WHEN {max} > {min} THEN ({x} - {start}) / ({max} - {min}) ELSE 0.0 * ({x}) END"
+        ))
+    }
+
+    /// The score of a value: linear between the quantiles, constant outside.
+    fn normal_score(&mut self, x: &str, lines: &[Line]) -> Result<()> {
+        let first = lines[0];
+        self.push(format_args!(
+            "CASE WHEN {x} IS NULL THEN NULL WHEN {x} < {:?} THEN {:?}",
+            first.value, first.score
+        ))?;
+        // Two levels, so that a value is compared with few quantiles.
+        for (number, group) in lines.chunks(LONGEST_CASE).enumerate() {
+            match lines.get((number + 1) * LONGEST_CASE) {
+                Some(next) => self.push(format_args!(" WHEN {x} < {:?} THEN ", next.value))?,
+                None => self.push(format_args!(" ELSE "))?,
+            }
+            self.in_group(x, group)?;
+        }
+        self.push(format_args!(" END"))
+    }
+
+    /// The score of a value that is not below the first of these quantiles, and below those that follow them.
+    fn in_group(&mut self, x: &str, lines: &[Line]) -> Result<()> {
+        if let [line] = lines {
+            return self.on_line(x, line);
+        }
+        self.push(format_args!("CASE"))?;
+        for pair in lines.windows(2) {
+            self.push(format_args!(" WHEN {x} < {:?} THEN ", pair[1].value))?;
+            self.on_line(x, &pair[0])?;
+        }
+        self.push(format_args!(" ELSE "))?;
+        self.on_line(x, &lines[lines.len() - 1])?;
+        self.push(format_args!(" END"))
+    }
+
+    fn on_line(&mut self, x: &str, line: &Line) -> Result<()> {
+        let Line { value, score, slope } = *line;
+        self.push(format_args!("{score:?}"))?;
+        if slope.abs() <= 0.0 {
+            return Ok(());
+        }
+        self.push(format_args!(" "))?;
+        self.signed(slope, false)?;
+        self.push(format_args!("({x} {})", minus(value)))
+    }
 }
 
 /// A stored quantile: from this value on the score is `score + slope (x - value)`.
@@ -126,75 +274,8 @@ impl From<(f64, f64, f64)> for Line {
     }
 }
 
-/// The score of a value: linear between the quantiles, constant outside.
-fn normal_score(x: &str, lines: &[Line]) -> String {
-    let first = lines[0];
-    let mut cases = vec![
-        format!("WHEN {x} IS NULL THEN NULL"),
-        format!("WHEN {x} < {:?} THEN {:?}", first.value, first.score),
-    ];
-    // Two levels, so that a value is compared with few quantiles.
-    let groups: Vec<&[Line]> = lines.chunks(LONGEST_CASE).collect();
-    for (number, group) in groups.iter().enumerate() {
-        let last = number + 1 == groups.len();
-        let inside = in_group(x, group);
-        cases.push(match groups.get(number + 1) {
-            Some(next) if !last => format!("WHEN {x} < {:?} THEN {inside}", next[0].value),
-            _ => format!("ELSE {inside}"),
-        });
-    }
-    format!("CASE {} END", cases.join(" "))
-}
-
-/// The score of a value that is not below the first of these quantiles, and below those that follow them.
-fn in_group(x: &str, lines: &[Line]) -> String {
-    let on_line = |line: &Line| {
-        let Line { value, score, slope } = *line;
-        if slope.abs() <= 0.0 {
-            return format!("{score:?}");
-        }
-        format!("{score:?} {}", signed(slope, &format!("({x} {})", minus(value))))
-    };
-    if let [line] = lines {
-        return on_line(line);
-    }
-    let bounds = lines.iter().skip(1).map(|line| line.value);
-    let cases: Vec<String> = lines
-        .iter()
-        .zip(bounds)
-        .map(|(line, end)| format!("WHEN {x} < {end:?} THEN {}", on_line(line)))
-        .collect();
-    format!("CASE {} ELSE {} END", cases.join(" "), on_line(&lines[lines.len() - 1]))
-}
-
-/// `+ weight * value` or `- weight * value`.
-fn signed(weight: f64, value: &str) -> String {
-    let sign = if weight < 0.0 { '-' } else { '+' };
-    format!("{sign} {:?} * {value}", weight.abs())
-}
-
 /// `- number` or `+ number`. Two signs in a row would start a comment.
 fn minus(number: f64) -> String {
     let sign = if number < 0.0 { '+' } else { '-' };
     format!("{sign} {:?}", number.abs())
-}
-
-/// The sum of summands with signs.
-fn sum(summands: &[String]) -> String {
-    let joined = |summands: &[String]| {
-        let text = summands.join(" ");
-        match text.strip_prefix("+ ") {
-            Some(text) => text.to_owned(),
-            None => text,
-        }
-    };
-    if summands.is_empty() {
-        return "0.0".to_owned();
-    }
-    if summands.len() <= LONGEST_SUM {
-        return joined(summands);
-    }
-    let parts: Vec<String> =
-        summands.chunks(LONGEST_SUM).map(|part| format!("+ ({})", joined(part))).collect();
-    sum(&parts)
 }

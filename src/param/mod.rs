@@ -4,6 +4,7 @@
 //! and a key that appears twice. The getters then return typed values.
 
 mod json;
+pub(crate) mod list;
 mod named;
 mod rule;
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 use self::json::Entries;
 use crate::error::{Error, Result, shorten};
 
-pub(crate) use json::json_problem;
+pub(crate) use json::{LONGEST_VECTOR, Strict, json_problem, numbers};
 pub use named::Named;
 pub(crate) use named::named;
 pub use rule::{Rule, stored_model};

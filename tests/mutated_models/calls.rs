@@ -69,6 +69,11 @@ fn statements() -> Vec<String> {
         statements.push(from("contribution", BAD, &format!("ltr_explain_rank({arguments}, 2)")));
     }
     statements.push(from("loss", INFINITE, "ltr_importance(?1, 'judged', '{\"threads\": 1}')"));
+    for format in ["json", "sql", "elasticsearch", "solr"] {
+        statements.push(format!("SELECT ltr_export(?1, '{format}') IS NULL"));
+    }
+    let import = "ltr_import(ltr_export(?1, 'json'), '{\"name\": \"imported\", \"keep_versions\": 1}')";
+    statements.push(format!("SELECT {import} IS NULL"));
     statements.push(from("weight", BAD, "ltr_weights(?1)"));
     // The rounds of a perceptron have a surrogate loss, the others a gap.
     statements.push(from("max(abs(objective), abs(coalesce(gap, surrogate)))", BAD, "ltr_training_log(?1)"));

@@ -385,7 +385,7 @@ fn reading_a_long_text_can_be_stopped() {
     assert!(stopped < 0.11 || stopped < 0.5 * all, "stopped after {stopped} of {all} seconds");
     let (error, _) = import("{\"max_memory\": 100000000}");
     assert!(error.contains("max_memory"), "{error}");
-    let small = format!("{{\"max_memory\": {}}}", 40 * text.len());
+    let small = format!("{{\"max_memory\": {}}}", 200 * text.len());
     let report: String = value(&connection, "SELECT ltr_import(?, ?)", [text, small]);
     assert!(report.contains("\"version\":1"), "{report}");
 }

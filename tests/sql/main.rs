@@ -10,6 +10,7 @@ mod doc_weight;
 mod eru;
 mod explain;
 mod export;
+mod export_limits;
 mod extremes;
 mod files;
 mod item_factors;

@@ -13,6 +13,9 @@ use crate::parallel;
 /// Most players whose coalitions are all evaluated.
 pub(super) const MOST_ENUMERATED: usize = 12;
 
+/// Most batches of sampled orders. It does not depend on threads, so neither do sums.
+const MOST_BATCHES: usize = 128;
+
 /// Numbers of a chunk of coalitions that are evaluated together.
 const CHUNK: usize = 1 << 14;
 
@@ -111,33 +114,61 @@ pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Shapl
 /// Means over random orders and their reverses.
 pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
     let (n, pairs) = (game.players(), sampling.pairs.max(2));
-    let _memory = reserve(game, n.saturating_mul(pairs + 4), control)?;
-    // 1. What each player adds, as the mean of an order and its reverse: shape (pairs, n).
+    let each = pairs.div_ceil(MOST_BATCHES);
+    let batches = pairs.div_ceil(each);
+    let _memory = reserve(game, n.saturating_mul(3 * (batches + parallel::threads()) + 4), control)?;
+    // 1. What each player adds, as the mean of an order and its reverse: its moments over each batch of pairs.
     let ends: Vec<bool> = [false, true].into_iter().flat_map(|is_member| vec![is_member; n]).collect();
     let ends = game.values(&ends, control)?;
     let mut random = Random::new(sampling.seed);
-    let seeds: Vec<u64> = (0..pairs).map(|_| random.bits()).collect();
-    control.expect(pairs);
-    let added = parallel::try_map(pairs, |pair| {
+    let seeds: Vec<u64> = (0..batches).map(|_| random.bits()).collect();
+    control.expect(batches);
+    let found = parallel::try_map(batches, |batch| {
+        let mut random = Random::new(seeds[batch]);
         let mut order: Vec<usize> = (0..n).collect();
-        Random::new(seeds[pair]).shuffle(&mut order);
-        let mut added = vec![0.0; n];
-        for _ in 0..2 {
-            add_along(game, &order, [ends[0], ends[1]], &mut added, control)?;
-            order.reverse();
+        let mut moments = vec![Moments::default(); n];
+        for _ in 0..each.min(pairs - batch * each) {
+            random.shuffle(&mut order);
+            let mut added = vec![0.0; n];
+            for _ in 0..2 {
+                add_along(game, &order, [ends[0], ends[1]], &mut added, control)?;
+                order.reverse();
+            }
+            let values = added.into_iter().map(|value| Moments { count: 1.0, mean: value, squares: 0.0 });
+            moments.iter_mut().zip(values).for_each(|(moments, value)| moments.add(value));
         }
         control.step();
-        Ok(added)
+        Ok(moments)
     })?;
-    // 2. Means and their standard errors.
-    let mean = |player: usize| added.iter().map(|added| added[player]).sum::<f64>() / pairs as f64;
-    let estimate = |player: usize| {
-        let value = mean(player);
-        let squares: f64 = added.iter().map(|added| (added[player] - value).powi(2)).sum();
-        let variance = squares / (pairs as f64 * (pairs - 1) as f64);
-        Shapley { value, standard_error: variance.sqrt() }
+    // 2. Means over all pairs and their standard errors.
+    let mut all = vec![Moments::default(); n];
+    for batch in found {
+        all.iter_mut().zip(batch).for_each(|(all, batch)| all.add(batch));
+    }
+    let estimate = |Moments { count, mean, squares }: Moments| Shapley {
+        value: mean,
+        standard_error: (squares / (count * (count - 1.0))).sqrt(),
     };
-    Ok((0..n).map(estimate).collect())
+    Ok(all.into_iter().map(estimate).collect())
+}
+
+/// Number, mean and sum of squared deviations of some values.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds further values (Chan, Golub and LeVeque 1979).
+    fn add(&mut self, other: Self) {
+        let count = self.count + other.count;
+        let (change, fraction) = (other.mean - self.mean, other.count / count);
+        self.squares += other.squares + change * change * self.count * fraction;
+        self.mean += change * fraction;
+        self.count = count;
+    }
 }
 
 /// Adds half of what each player adds in one order. `ends`: the values of no and of all players.

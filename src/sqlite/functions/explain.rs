@@ -102,10 +102,9 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     let handle = open_model(call)?;
     let model = &handle.model;
     model.scorer()?;
-    let features = vector_argument("argument 'features'", call.argument(1))?;
+    let features = vector_argument("argument 'features'", call.argument(1), Some(model))?;
     let query = optional_query(call, 2)?;
     let function = function_of(call, &handle, query.as_deref())?;
-    model.check_width(features.len())?;
     model.check_pointwise()?;
     let n = features.len();
     let document = match call.argument(1) {

@@ -38,9 +38,10 @@ pub const IMPORT: ScalarFunction = ScalarFunction {
     execute: import,
 };
 
-/// A byte of JSON takes at most this memory (bytes): an empty array of 3 bytes takes 24, in an array that grows three times
-/// as much.
-const PARSED_BYTES: u64 = 24;
+/// A byte of JSON takes at most this memory (bytes): the quantiles of a feature with two points take 700, and 20 with the name
+/// of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].
+const PARSED_BYTES: u64 = 64;
+const SETTINGS_BYTES: u64 = 80_000_000;
 
 fn export(call: &ScalarCall<'_>) -> Result<Output> {
     let format = text_argument("argument 'format'", call.context.get_raw(1))?;
@@ -78,6 +79,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         store.prepare(&limits)?;
         // 2. The model.
         let bytes = (text.len() as u64).saturating_mul(PARSED_BYTES);
+        let bytes = bytes.saturating_add(bytes.min(SETTINGS_BYTES));
         let what = format_args!("reading {} bytes of JSON", text.len());
         let parsed = limits.memory().reserve(bytes, what, "copy the row of ltr_models instead")?;
         let model = limits.run_here(connection, || export::read(text))?;

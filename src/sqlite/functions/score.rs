@@ -90,7 +90,7 @@ impl DocumentScorer for PointScorer {
     }
 
     fn value(&self, call: &ScalarCall<'_>) -> Result<f64> {
-        match document::<Self>(call, 0)? {
+        match document::<Self>(call, self.model(), 0)? {
             Document::F32(features) => self.score(features),
             Document::F64(features) => self.score(&features),
         }
@@ -105,7 +105,8 @@ impl DocumentScorer for PairScorer {
     }
 
     fn value(&self, call: &ScalarCall<'_>) -> Result<f64> {
-        match (document::<Self>(call, 0)?, document::<Self>(call, 1)?) {
+        let document = |number: usize| document::<Self>(call, self.model(), number);
+        match (document(0)?, document(1)?) {
             (Document::F32(a), Document::F32(b)) => self.preference(a, b),
             (Document::F32(a), Document::F64(b)) => self.preference(a, &b),
             (Document::F64(a), Document::F32(b)) => self.preference(&a, b),
@@ -122,7 +123,11 @@ enum Document<'a> {
 }
 
 /// The document of a call with this number.
-fn document<'a, S: DocumentScorer>(call: &'a ScalarCall<'_>, number: usize) -> Result<Document<'a>> {
+fn document<'a, S: DocumentScorer>(
+    call: &'a ScalarCall<'_>,
+    model: &Model,
+    number: usize,
+) -> Result<Document<'a>> {
     let argument = S::DOCUMENTS[number];
     match call.context.get_raw(1 + number) {
         ValueRef::Blob(bytes) => {
@@ -133,7 +138,7 @@ fn document<'a, S: DocumentScorer>(call: &'a ScalarCall<'_>, number: usize) -> R
                 Err(Error::value(argument, got, "a multiple of 4 bytes (f32 values, as ltr_vec makes)"))
             }
         }
-        other => Ok(Document::F64(vector_argument(argument, other)?)),
+        other => Ok(Document::F64(vector_argument(argument, other, Some(model))?)),
     }
 }
 
@@ -175,7 +180,7 @@ fn of_query<S: DocumentScorer>(call: &ScalarCall<'_>) -> Result<Output> {
     // Features that are several arguments instead of one vector are the more likely mistake: the first number is named.
     for (number, argument) in S::DOCUMENTS.iter().enumerate() {
         if let number @ (ValueRef::Integer(_) | ValueRef::Real(_)) = call.context.get_raw(1 + number) {
-            vector_argument(argument, number)?;
+            vector_argument(argument, number, None)?;
         }
     }
     let features = query_values("argument 'query_features'", call.context.get_raw(last))?;

@@ -7,6 +7,7 @@
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
+use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::{Output, describe, number_of, vector_argument};
@@ -27,8 +28,22 @@ pub const VEC_TO_JSON: ScalarFunction = ScalarFunction {
     execute: to_json,
 };
 
+/// Bytes of an argument above which reading it checks for interrupts.
+const LONG: usize = 1 << 16;
+
 fn vec(call: &ScalarCall<'_>) -> Result<Output> {
-    let mut bytes = Vec::with_capacity(4 * call.context.len());
+    let is_long = |index: usize| match call.context.get_raw(index) {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() > LONG,
+        _ => false,
+    };
+    if (0..call.context.len()).any(is_long) {
+        return call.with_connection(|_| concatenated(call));
+    }
+    concatenated(call)
+}
+
+fn concatenated(call: &ScalarCall<'_>) -> Result<Output> {
+    let (mut bytes, mut ticks) = (Vec::with_capacity(4 * call.context.len()), Ticks::default());
     for index in 0..call.context.len() {
         let value = call.context.get_raw(index);
         let what = || format!("argument {}", index + 1);
@@ -38,9 +53,12 @@ fn vec(call: &ScalarCall<'_>) -> Result<Output> {
                 let allowed = "numbers, BLOBs of f32 values and JSON arrays (coalesce(x, 0) makes NULL a 0)";
                 return Err(Error::value(what(), "NULL", allowed));
             }
-            None => vector_argument(&what(), value)?,
+            None => vector_argument(&what(), value, None)?,
         };
-        numbers.into_iter().try_for_each(|number| push(number, &mut bytes, &what))?;
+        for number in numbers {
+            ticks.add(1);
+            push(number, &mut bytes, &what)?;
+        }
     }
     Ok(Output::Blob(bytes))
 }

@@ -5,7 +5,8 @@ use rusqlite::{ErrorCode, ToSql};
 
 use crate::data::{Id, QueryValue, text_number};
 use crate::error::{Error, Result, shorten};
-use crate::param::json_problem;
+use crate::model::Model;
+use crate::param::{LONGEST_VECTOR, json_problem, numbers};
 
 /// A value that an SQL function returns.
 #[derive(Debug, Clone)]
@@ -143,21 +144,27 @@ pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<S
     }
 }
 
-/// A vector of finite numbers: a BLOB of little-endian `f32`, or a JSON array.
+/// A vector of finite numbers: a BLOB of little-endian `f32`, or a JSON array. The features of a model have its number, which
+/// is checked before more of them are copied.
 ///
 /// # Errors
 /// Anything else; NaN and infinities.
-pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
+pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers";
     let refuse = |problem: String| Error::value(what, problem, allowed);
+    let check_width = |found: usize| model.map_or(Ok(()), |model| model.check_width(found));
     let values: Vec<f64> = match value {
         ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {
-            (chunks, []) => chunks.iter().map(|chunk| f64::from(f32::from_le_bytes(*chunk))).collect(),
+            (chunks, []) => {
+                check_width(chunks.len())?;
+                chunks.iter().map(|chunk| f64::from(f32::from_le_bytes(*chunk))).collect()
+            }
             _ => return Err(refuse(format!("a BLOB of {} bytes, not a multiple of 4", bytes.len()))),
         },
         ValueRef::Text(bytes) => {
-            let values: Vec<Option<f64>> = serde_json::from_slice(bytes)
-                .map_err(|problem| refuse(format!("{} ({})", describe(value), json_problem(&problem))))?;
+            let (values, found) = numbers(bytes, model.map(|model| model.card.features.len()))
+                .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
+            check_width(found)?;
             let number = |(at, value): (usize, Option<f64>)| {
                 let allowed = "a number for every feature, such as coalesce(x, 0) for a missing one";
                 value.ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))
@@ -172,23 +179,23 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>) -> Result<Vec<f64>> {
     }
 }
 
-/// Longest JSON text with the features of a query (bytes). A longer one would be parsed without a check for interrupts.
-const LONGEST_QUERY_FEATURES: usize = 1_000_000;
-
 /// The features of a query: numbers, texts and orders of items by position, in a JSON array; or a BLOB of numbers.
 ///
 /// # Errors
-/// Anything else; NaN and infinities; a text of more than [`LONGEST_QUERY_FEATURES`].
+/// Anything else; NaN and infinities; a text of more than [`LONGEST_VECTOR`] bytes.
 pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> {
+    // A longer one would be read without a check for interrupts.
+    if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value
+        && bytes.len() > LONGEST_VECTOR
+    {
+        let allowed = format!("a vector of at most {LONGEST_VECTOR} bytes");
+        return Err(Error::value(what, format!("{} bytes", bytes.len()), allowed));
+    }
     let ValueRef::Text(bytes) = value else {
-        return Ok(vector_argument(what, value)?.into_iter().map(QueryValue::Number).collect());
+        return Ok(vector_argument(what, value, None)?.into_iter().map(QueryValue::Number).collect());
     };
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers, texts and orders of items";
     let refuse = |problem: String| Error::value(what, problem, allowed);
-    if bytes.len() > LONGEST_QUERY_FEATURES {
-        let allowed = format!("at most {LONGEST_QUERY_FEATURES} bytes of JSON");
-        return Err(Error::value(what, format!("{} bytes", bytes.len()), allowed));
-    }
     let values: Vec<serde_json::Value> = serde_json::from_slice(bytes)
         .map_err(|problem| refuse(format!("{} ({})", describe(value), json_problem(&problem))))?;
     let entry = |(at, value): (usize, serde_json::Value)| {

@@ -21,6 +21,7 @@ use crate::data::{
     ReadReport, RowOrder, TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
+use crate::memory::matrix_bytes;
 use crate::model::Model;
 use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
@@ -211,20 +212,8 @@ pub fn read_prepared(
         previous: spec.previous,
     };
     let (data, mut read_report) = builder.finish(finish)?;
-    check_width(source, &data, spec.model)?;
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
-}
-
-/// Refuses vectors of another length than in training (rule 3.7).
-fn check_width(source: &Source, data: &Dataset, model: Option<&Model>) -> Result<()> {
-    let found = data.features.columns();
-    match model.map(|model| model.card.features.len()) {
-        Some(expected) if data.n_docs() > 0 && found != expected => {
-            Err(source.error(format!("vectors of {found} features; the model needs {expected}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
@@ -270,6 +259,9 @@ impl<'a> Reader<'a> {
         };
         let mut builder =
             DatasetBuilder::new(&self.source.shown, names, query_names).within(self.limits.memory());
+        if let (FeatureColumns::Vector(_), Some(model)) = (&self.roles.features, self.spec.model) {
+            builder = builder.of_width(model.card.features.len());
+        }
         let mut rows = statement.raw_query();
         let mut split = Vec::new();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
@@ -419,11 +411,12 @@ impl<'a> Reader<'a> {
                 ValueRef::Blob(bytes) => builder.blob(bytes)?,
                 ValueRef::Text(bytes) => {
                     // A number takes at least 2 bytes of text, and 16 bytes in a vector that grows.
-                    let needed = 8 * bytes.len() as u64;
+                    let most = self.spec.model.map_or(usize::MAX, |model| model.card.features.len());
+                    let needed = matrix_bytes(most.min(bytes.len() / 2 + 1), 2);
                     let what = format_args!("a vector in {} bytes of JSON", bytes.len());
                     let way_out = "give features as BLOBs of ltr_vec (4 bytes per feature)";
                     let _parsed = self.limits.memory().reserve(needed, what, way_out)?;
-                    builder.json(&String::from_utf8_lossy(bytes))?;
+                    builder.json(bytes)?;
                 }
                 other => {
                     let found = describe(other);

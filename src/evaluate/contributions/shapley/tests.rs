@@ -79,3 +79,30 @@ fn the_bits_do_not_depend_on_threads() {
         assert_eq!(of(1, n), of(4, n), "{n}");
     }
 }
+
+/// Moments of batches, not the values of all samples, are in memory.
+#[test]
+fn many_samples_take_no_more_memory_than_few() {
+    let game = Example { b: vec![1.0; 13], ..example(13) };
+    let control = Control::with_memory(crate::memory::Memory::limited(Some(500_000)));
+    let found = sampled(&game, Sampling { pairs: 100_000, seed: 1 }, &control).unwrap();
+    let sum: f64 = game.a.iter().sum();
+    for (a, found) in game.a.iter().zip(found) {
+        assert!((found.value - a * sum).abs() < 4.5 * found.standard_error + 1e-12, "{found:?}");
+    }
+}
+
+#[test]
+fn moments_of_batches_are_those_of_all_values() {
+    let values: Vec<f64> = (0..50).map(|i| 1e6 + (f64::from(i) * 0.7).sin()).collect();
+    let moments = |values: &[f64]| {
+        let mut all = Moments::default();
+        values.iter().for_each(|mean| all.add(Moments { count: 1.0, mean: *mean, squares: 0.0 }));
+        all
+    };
+    let mut all = Moments::default();
+    values.chunks(7).for_each(|chunk| all.add(moments(chunk)));
+    let mean = values.iter().sum::<f64>() / 50.0;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    assert!((all.mean - mean).abs() < 1e-9 && (all.squares - squares).abs() < 1e-8 * squares, "{all:?}");
+}
