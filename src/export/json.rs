@@ -22,8 +22,8 @@ const VERSION: u32 = 1;
 /// Name of the argument in errors.
 const ARGUMENT: &str = "argument 'json'";
 
-/// Longest text that is read (bytes). Between two numbers of it are checkpoints.
-const LONGEST: usize = 50_000_000;
+/// Longest text that is read (bytes). There are checkpoints between its numbers, but none within a name.
+const LONGEST: usize = 32_000_000;
 
 /// Most bytes of a number and of what separates it from the next.
 const NUMBER: usize = 25;
