@@ -208,6 +208,14 @@ mod tests {
         }
     }
 
+    /// A hostile model can have millions of them.
+    #[test]
+    fn quantiles_without_a_range_take_few_bytes() {
+        for pairs in [vec![], vec![(1.0, 0.0)], vec![(1.0, 0.0), (1.0, 0.5)]] {
+            assert_eq!(Quantiles::from(pairs).starts.len(), 1);
+        }
+    }
+
     #[test]
     fn equal_values_have_the_score_zero() {
         assert!(Quantiles::fit(vec![3.0; 9]).normal_score(17.0).abs() < 1e-15);

