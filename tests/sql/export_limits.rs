@@ -132,7 +132,7 @@ fn what_search_engines_would_score_otherwise_is_refused() {
     let connection = connect();
     let cases: [(&str, &str, Change); 5] = [
         ("weight or scaling of feature \"a\" is beyond", "error", |d| {
-            d["terms"][0]["weights"][0] = json!(1e100)
+            d["terms"][0]["weights"][0] = json!(1e100);
         }),
         ("weight or scaling of feature \"b\" is beyond", "error", |d| {
             d["terms"][0]["scaling"]["factors"][1] = json!(1e100);
