@@ -1,15 +1,20 @@
 //! The codec of headers: bincode. The only file that names it.
 
+use bincode::config::Config;
+use bincode::de::{Decode, Decoder};
+use bincode::error::DecodeError;
+use bincode::serde::Compat;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// No header is longer than this (bytes).
+/// Bytes that bincode reads and allocates at most for a header. The only limit, for a second one would compile each decoder
+/// again.
 const MAX_HEADER: usize = 1 << 30;
 
-/// A header below this length (bytes) takes at most 64 times this memory.
-const SHORT_HEADER: usize = 1 << 16;
+/// Bytes that bincode counts at most for each byte of a header: a small number is one byte, and counts as its type does.
+const COUNTED: usize = 16;
 
 /// Appends a block to bytes. Called more than once, which avoids a copy of every block in memory.
 pub type Block<'a> = Box<dyn Fn(&mut Vec<u8>) -> Result<()> + 'a>;
@@ -27,7 +32,7 @@ pub struct Encoded<'a> {
 /// # Errors
 /// A value that is too long.
 pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    bincode::serde::encode_to_vec(value, bincode::config::standard().with_limit::<MAX_HEADER>())
+    bincode::serde::encode_to_vec(value, config())
         .map_err(|problem| Error::Unsupported(format!("the model cannot be stored: {problem}")))
 }
 
@@ -36,12 +41,9 @@ pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
 /// # Errors
 /// Bytes that are not such a header, or continue after it.
 pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    // Memory for a text is allocated before its bytes are read, so that a short header has a low limit. More limits would
-    // cost a copy of each decoder.
-    let (value, used) = match bytes.len() {
-        0..SHORT_HEADER => decode_within::<T, { 64 * SHORT_HEADER }>(bytes),
-        _ => decode_within::<T, MAX_HEADER>(bytes),
-    }?;
+    let used_before = MAX_HEADER.saturating_sub(COUNTED.saturating_mul(bytes.len()));
+    let (Limited(value), used) = bincode::decode_from_slice_with_context(bytes, config(), used_before)
+        .map_err(|problem| Error::Corrupt(format!("header: {problem}")))?;
     if used == bytes.len() {
         Ok(value)
     } else {
@@ -49,8 +51,43 @@ pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     }
 }
 
-/// A value of at most `MOST` bytes of memory, and the number of bytes read.
-fn decode_within<T: DeserializeOwned, const MOST: usize>(bytes: &[u8]) -> Result<(T, usize)> {
-    bincode::serde::decode_from_slice(bytes, bincode::config::standard().with_limit::<MOST>())
-        .map_err(|problem| Error::Corrupt(format!("header: {problem}")))
+/// A value for which a part of the limit is used before it is read: memory for a text is allocated before its bytes are
+/// read, so that a short header has a low limit.
+struct Limited<T>(T);
+
+impl<T: DeserializeOwned> Decode<usize> for Limited<T> {
+    fn decode<D: Decoder<Context = usize>>(decoder: &mut D) -> std::result::Result<Self, DecodeError> {
+        let used_before = *decoder.context();
+        decoder.claim_bytes_read(used_before)?;
+        Compat::decode(decoder).map(|Compat(value)| Self(value))
+    }
+}
+
+fn config() -> impl Config {
+    bincode::config::standard().with_limit::<MAX_HEADER>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_longer_than_its_header_takes_no_memory() {
+        let length = [&[253][..], &(1u64 << 29).to_le_bytes()].concat();
+        let error = decode_header::<String>(&length).unwrap_err().to_string();
+        assert!(error.contains("LimitExceeded"), "{error}");
+    }
+
+    #[test]
+    fn headers_of_small_numbers_and_of_texts_are_read() {
+        for length in [0, 1, 100, 100_000] {
+            let value =
+                (vec![1u64; length], vec![-1i64; length], "x".repeat(length), vec![Some(0.5); length]);
+            let bytes = encode_header(&value).unwrap();
+            assert_eq!(
+                decode_header::<(Vec<u64>, Vec<i64>, String, Vec<Option<f64>>)>(&bytes).unwrap(),
+                value
+            );
+        }
+    }
 }
