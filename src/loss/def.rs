@@ -1,6 +1,6 @@
 //! The declaration of a loss, and what a listwise loss implements.
 
-use std::fmt::Debug;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::arrange::{ListConstraint, RowGroup};
@@ -120,7 +120,7 @@ pub struct PairDef {
 }
 
 /// A listwise loss with its parameters.
-pub trait ListwiseLoss: Debug + Send + Sync {
+pub trait ListwiseLoss: Send + Sync {
     /// The shape, if it depends on the parameters.
     fn shape(&self) -> Option<Shape> {
         None
@@ -166,8 +166,15 @@ pub trait ListwiseLoss: Debug + Send + Sync {
     }
 }
 
+/// The name of the trait: a supertrait `Debug` would link the code that prints the fields of each type.
+impl fmt::Debug for dyn ListwiseLoss {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ListwiseLoss")
+    }
+}
+
 /// The loss of one query as a function of its scores.
-pub trait QueryLoss: Debug + Send + Sync {
+pub trait QueryLoss: Send + Sync {
     /// The value at these scores (N, finite). Writes a subgradient into the last argument (N, overwritten).
     ///
     /// The same scores give the same bits.
@@ -198,6 +205,13 @@ pub trait QueryLoss: Debug + Send + Sync {
     /// For [`Shape::Annealed`]: the smooth loss of width sigma > 0. It tends to this loss as sigma falls to 0.
     fn smoothed(&self, _sigma: f64) -> Option<Box<dyn QueryLoss>> {
         None
+    }
+}
+
+/// As for [`ListwiseLoss`].
+impl fmt::Debug for dyn QueryLoss {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("QueryLoss")
     }
 }
 

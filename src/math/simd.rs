@@ -18,18 +18,36 @@ pub trait SimdTask {
 #[inline]
 pub fn dispatch<T: SimdTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::is_x86_feature_detected as has;
-        if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
-            // SAFETY: the processor has the three features that `with_avx512` is compiled for.
-            return unsafe { with_avx512(task) };
-        }
-        if has!("avx2") {
-            // SAFETY: the processor has AVX2, the feature that `with_avx2` is compiled for.
-            return unsafe { with_avx2(task) };
-        }
+    match registers() {
+        // SAFETY: the processor has the three features that `with_avx512` is compiled for.
+        Registers::Avx512 => return unsafe { with_avx512(task) },
+        // SAFETY: the processor has AVX2, the feature that `with_avx2` is compiled for.
+        Registers::Avx2 => return unsafe { with_avx2(task) },
+        Registers::Baseline => {}
     }
     task.run()
+}
+
+/// The widest registers that the processor has.
+#[cfg(target_arch = "x86_64")]
+enum Registers {
+    Baseline,
+    Avx2,
+    Avx512,
+}
+
+/// Compiled once for all tasks.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn registers() -> Registers {
+    use std::arch::is_x86_feature_detected as has;
+    if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
+        Registers::Avx512
+    } else if has!("avx2") {
+        Registers::Avx2
+    } else {
+        Registers::Baseline
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
