@@ -11,6 +11,9 @@ use crate::control::Ticks;
 /// Operations, for [`Ticks`], of the product of two blocks.
 const TILE_COST: usize = 64;
 
+/// Panels of eight rows that are subtracted from the rows below at once, so that these are read and written less often.
+const PANELS: usize = 4;
+
 /// A pivot below this multiple of its diagonal entry is rounding, not curvature.
 const SMALLEST_PIVOT: f64 = 1e-15;
 
@@ -26,27 +29,40 @@ pub fn factor_and_solve(h: &mut [Lanes], dim: usize, b: &mut [Lanes]) -> bool {
 
 simd! {
     /// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. False, with H overwritten, if H is not
-    /// positive definite in double precision. Eight rows are eliminated at a time, so the rows below are read once for all
-    /// eight.
+    /// positive definite in double precision. An entry has the products with the rows above it subtracted in their order.
     pub fn factor<'m>(h: &'m mut [Lanes], width: usize, dim: usize) -> bool {
         let diagonal: Vec<f64> = (0..dim).map(|i| lanes::get(&h[i * width..], i)).collect();
         let mut ticks = Ticks::default();
-        for block in 0..width {
-            let (upper, below) = h.split_at_mut((block + 1) * LANES * width);
-            let panel = &mut upper[block * LANES * width..];
-            let rows = LANES.min(dim - block * LANES);
-            if !factor_panel(panel, width, block, &diagonal[block * LANES..][..rows]) {
-                return false;
-            }
-            for row_block in block + 1..width {
-                ticks.add(TILE_COST * (width - row_block));
-                let rows = &mut below[(row_block - block - 1) * LANES * width..][..LANES * width];
-                for column in row_block..width {
-                    subtract_tiles(panel, width, row_block, column, rows);
+        for first in (0..width).step_by(PANELS) {
+            let last = width.min(first + PANELS);
+            let (upper, below) = h.split_at_mut(last * LANES * width);
+            let panels = &mut upper[first * LANES * width..];
+            // 1. The panels themselves.
+            for block in first..last {
+                let (earlier, later) = panels.split_at_mut((block + 1 - first) * LANES * width);
+                let panel = &mut earlier[(block - first) * LANES * width..];
+                let rows = LANES.min(dim - block * LANES);
+                if !factor_panel(panel, width, block, &diagonal[block * LANES..][..rows]) {
+                    return false;
                 }
+                subtract(panel, width, block + 1, later, &mut ticks);
             }
+            // 2. The rows below them.
+            subtract(panels, width, last, below, &mut ticks);
         }
         true
+    }
+}
+
+/// Subtracts the products with rows of U from the next rows, which begin with block `first`.
+#[inline(always)]
+fn subtract(panels: &[Lanes], width: usize, first: usize, rows: &mut [Lanes], ticks: &mut Ticks) {
+    for (number, rows) in rows.chunks_exact_mut(LANES * width).enumerate() {
+        let row_block = first + number;
+        ticks.add(TILE_COST * (width - row_block) * (panels.len() / width / LANES));
+        for column in row_block..width {
+            subtract_tiles(panels, width, row_block, column, rows);
+        }
     }
 }
 
@@ -71,17 +87,16 @@ fn factor_panel(panel: &mut [Lanes], width: usize, block: usize, diagonal: &[f64
     true
 }
 
-/// Subtracts the products with the rows of the panel from one block of eight rows.
+/// Subtracts the products with rows of U from one block of eight rows.
 #[inline(always)]
-fn subtract_tiles(panel: &[Lanes], width: usize, row_block: usize, column: usize, rows: &mut [Lanes]) {
+fn subtract_tiles(panels: &[Lanes], width: usize, row_block: usize, column: usize, rows: &mut [Lanes]) {
     for half in 0..2 {
         let mut tile = [Lanes::ZERO; 4];
         for (r, row) in tile.iter_mut().enumerate() {
             *row = rows[(4 * half + r) * width + column];
         }
-        for k in 0..LANES {
-            let left = &panel[k * width + row_block].0;
-            let right = &panel[k * width + column];
+        for above in panels.chunks_exact(width) {
+            let (left, right) = (&above[row_block].0, &above[column]);
             for (r, row) in tile.iter_mut().enumerate() {
                 row.add_scaled(-left[4 * half + r], right);
             }
@@ -146,6 +161,31 @@ mod tests {
         for (i, expected) in right.iter().enumerate() {
             let sum: f64 = (0..dim).map(|j| entry(i, j) * lanes::get(&x, j)).sum();
             assert!((sum - expected).abs() < 1e-12);
+        }
+    }
+
+    /// Each entry of U by its formula, the terms in their order.
+    #[test]
+    fn the_factor_has_the_bits_of_the_plain_sums() {
+        for dim in [7, 8, 31, 32, 33, 71] {
+            let width = lanes::blocks_for(dim);
+            let entry = |i: usize, j: usize| if i == j { dim as f64 } else { ((i * 7 + j * 3) as f64).sin() };
+            let (mut h, mut u) = (vec![Lanes::ZERO; width * LANES * width], vec![0.0; dim * dim]);
+            for (i, j) in (0..dim).flat_map(|i| (i..dim).map(move |j| (i, j))) {
+                *lanes::get_mut(&mut h[i * width..], j) = entry(i, j);
+            }
+            for i in 0..dim {
+                let rest = |u: &[f64], j: usize| {
+                    (0..i).fold(entry(i, j), |sum, k| sum + -u[k * dim + i] * u[k * dim + j])
+                };
+                let scale = 1.0 / rest(&u, i).sqrt();
+                (i..dim).for_each(|j| u[i * dim + j] = rest(&u, j) * scale);
+            }
+            assert!(factor(&mut h, width, dim));
+            for (i, j) in (0..dim).flat_map(|i| (i..dim).map(move |j| (i, j))) {
+                let found = lanes::get(&h[i * width..], j);
+                assert_eq!(found.to_bits(), u[i * dim + j].to_bits(), "{dim}: {i}, {j}");
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 use super::lanes::{LANES, Lanes};
 
 /// Blocks of eight in a tile. Its sums take eight AVX2 registers; seven are left for the rest.
-const BLOCKS: usize = 4;
+pub const BLOCKS: usize = 4;
 
 /// Numbers per tile.
 pub const TILE: usize = BLOCKS * LANES;

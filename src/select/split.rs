@@ -48,16 +48,29 @@ pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec
 }
 
 /// Parts of a sequence for forward chaining: for each position its part, from 0 to `parts` - 1. `order` gives the positions
-/// that are counted; they are divided into parts of about the same size. Equal positions are in one part. `all`: positions
+/// that are counted; equal ones are in one part. A part begins where its share of the positions begins, or at the nearest
+/// value that leaves a value for every part. With fewer different values than parts, each value is a part. `all`: positions
 /// to assign.
 pub fn parts_in_order(order: &[Id], all: &[Id], parts: usize) -> Vec<usize> {
     let mut sorted: Vec<&Id> = order.iter().collect();
     sort_items(&mut sorted, Ord::cmp);
-    let part = |position: &Id| {
-        let earlier = sorted.partition_point(|other| *other < position);
-        (earlier * parts / sorted.len().max(1)).min(parts - 1)
+    // 1. Where each value begins.
+    let n = sorted.len();
+    let starts: Vec<usize> =
+        (0..n).filter(|index| *index == 0 || sorted[index - 1] < sorted[*index]).collect();
+    let parts = parts.min(starts.len());
+    // 2. The values at which parts begin, without the first part.
+    let mut value = 0;
+    let mut begin = |part: usize| {
+        let wanted = part * n;
+        let next = starts.partition_point(|start| start * parts < wanted);
+        let is_nearer = |next: &usize| starts[*next] * parts - wanted < wanted - starts[next - 1] * parts;
+        let nearest = Some(next).filter(|next| *next < starts.len()).filter(is_nearer).unwrap_or(next - 1);
+        value = nearest.clamp(value + 1, starts.len() - (parts - part));
+        sorted[starts[value]]
     };
-    all.iter().map(part).collect()
+    let begins: Vec<&Id> = (1..parts).map(&mut begin).collect();
+    all.iter().map(|position| begins.partition_point(|begin| *begin <= position)).collect()
 }
 
 /// The judged queries, shuffled by their ids and the seed.
@@ -164,6 +177,47 @@ mod tests {
         assert_ne!(hash(&blob(1), 0, 0), hash(&blob(2), 0, 0));
         assert_ne!(hash(&Id::Real(0.5), 0, 0), hash(&Id::Real(0.25), 0, 0));
         assert_eq!(hash(&Id::Real(3.0), 0, 0), hash(&Id::Integer(3), 0, 0));
+    }
+
+    /// Positions with so many equal values each.
+    fn positions(sizes: &[usize]) -> Vec<Id> {
+        let of = |(value, size): (usize, &usize)| vec![Id::Integer(value as i64); *size];
+        sizes.iter().enumerate().flat_map(of).collect()
+    }
+
+    fn sizes_of_parts(sizes: &[usize], parts: usize) -> Vec<usize> {
+        let all = positions(sizes);
+        let found = parts_in_order(&all, &all, parts);
+        assert!(found.is_sorted(), "{sizes:?} {found:?}");
+        (0..parts).map(|part| found.iter().filter(|found| **found == part).count()).collect()
+    }
+
+    /// Sizes from 1 to 4 of up to six values: every part has a value, and is larger than its share by less than a value.
+    #[test]
+    fn parts_in_order_have_a_value_each_and_about_the_same_size() {
+        for values in 1..=6_u32 {
+            for number in 0..4_usize.pow(values) {
+                let sizes: Vec<usize> =
+                    (0..values).map(|value| 1 + number / 4_usize.pow(value) % 4).collect();
+                let (n, largest) = (sizes.iter().sum::<usize>(), sizes.iter().max().unwrap());
+                for parts in 1..=sizes.len() {
+                    let found = sizes_of_parts(&sizes, parts);
+                    let fits = |size: &usize| *size > 0 && size * parts <= n + largest * parts;
+                    assert!(found.iter().all(fits), "{sizes:?} {found:?}");
+                }
+            }
+        }
+        assert_eq!(sizes_of_parts(&[9, 10, 11, 10], 4), [9, 10, 11, 10]);
+        assert_eq!(sizes_of_parts(&[1; 36], 5), [7, 7, 8, 7, 7]);
+        assert_eq!(sizes_of_parts(&[50, 1, 1, 1, 50], 3), [50, 3, 50]);
+        assert_eq!(sizes_of_parts(&[3, 3], 3), [3, 3, 0], "fewer values than parts");
+    }
+
+    #[test]
+    fn positions_that_are_not_counted_go_with_their_neighbors() {
+        let counted = [2, 4, 6].map(Id::Integer);
+        let all = [1, 2, 3, 4, 5, 6, 7].map(Id::Integer);
+        assert_eq!(parts_in_order(&counted, &all, 3), [0, 0, 0, 1, 1, 2, 2]);
     }
 
     #[test]

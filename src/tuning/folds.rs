@@ -115,8 +115,8 @@ impl Folds {
         let number = self.number;
         Err(Error::Data(match (self.order, unit) {
             (Order::Forward, _) => format!(
-                "option 'split_by': the column has too few different values for {parts} parts of about the same size; lower \
-                 'folds' (now {number})"
+                "option 'split_by': the rows that can be held out have fewer than {parts} different values in the column; lower \
+                 'folds' (now {number}), which needs one value more than folds"
             ),
             (Order::Random, FoldUnit::Queries) => format!(
                 "{} have documents of different relevance, too few for {number} folds; lower 'folds'",

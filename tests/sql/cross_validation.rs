@@ -186,7 +186,7 @@ fn a_split_by_time_trains_on_earlier_and_validates_on_later_queries() {
     let rows = validated(&connection, "rank_svm", &source, &options);
     assert_eq!(rows.len(), 4);
     // 36 judged queries with a day each, in 5 parts: the first days of the parts.
-    let parts = "WITH q AS (SELECT query_id, (row_number() OVER (ORDER BY day) - 1) * 5 / 36 AS part
+    let parts = "WITH q AS (SELECT query_id, 5 * (2 * row_number() OVER (ORDER BY day) - 1) / 72 AS part
                    FROM j WHERE query_id % 10 <> 3 GROUP BY query_id)";
     for (setting, fold, value) in rows {
         let part = |how: &str| {
@@ -196,6 +196,30 @@ fn a_split_by_time_trains_on_earlier_and_validates_on_later_queries() {
             separate(&connection, "rank_svm", [&part("<"), &part("=")], &with_setting(&options, &setting));
         assert_eq!(value, expected, "fold {fold}");
     }
+}
+
+/// Values of unequal sizes, as many as parts: each later value is held out once.
+#[test]
+fn a_split_by_as_many_values_as_parts_holds_out_each_later_value() {
+    let connection = data();
+    let season = "CASE WHEN query_id < 9 THEN 'a' WHEN query_id < 20 THEN 'b' WHEN query_id < 29 THEN 'c' ELSE 'd' END";
+    let options = json!({ "lambda": 0.1, "split_by": "season", "folds": 3 });
+    let source = format!("SELECT {COLUMNS}, {season} AS season FROM j WHERE query_id % 10 <> 3");
+    let rows = validated(&connection, "rank_svm", &source, &options);
+    assert_eq!(rows.len(), 3);
+    for ((setting, fold, value), season) in rows.into_iter().zip(["b", "c", "d"]) {
+        let part = |how: &str| format!("SELECT {COLUMNS} FROM ({source}) WHERE season {how} '{season}'");
+        let expected =
+            separate(&connection, "rank_svm", [&part("<"), &part("=")], &with_setting(&options, &setting));
+        assert_eq!(value, expected, "fold {fold}");
+    }
+    // A fifth part has no value.
+    let options = json!({ "lambda": 0.1, "split_by": "season", "folds": 4 }).to_string();
+    let problem = connection
+        .query_row("SELECT 1 FROM ltr_cross_validate('rank_svm', ?1, ?2)", (&source, &options), |_| Ok(()))
+        .unwrap_err()
+        .to_string();
+    assert!(problem.contains("fewer than 5 different values in the column"), "{problem}");
 }
 
 /// The table in the report of a training.
