@@ -113,8 +113,13 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
     /// The time of the option `time_limit` is over.
-    #[error("time limit of {0} seconds reached")]
-    TimeLimit(f64),
+    #[error("time limit of {seconds} seconds reached{progress}")]
+    TimeLimit {
+        /// The limit.
+        seconds: f64,
+        /// How much was done, with a separator in front; may be empty.
+        progress: String,
+    },
     /// An error of the database or the operating system.
     #[error("{0}")]
     Host(String),
@@ -166,6 +171,11 @@ pub(crate) fn require(what: &str, conditions: &[(bool, &str)]) -> Result<()> {
 }
 
 impl Error {
+    /// The error that this time limit in seconds has passed.
+    pub(crate) fn time_limit(seconds: f64) -> Self {
+        Self::TimeLimit { seconds, progress: String::new() }
+    }
+
     /// An unknown name, with the nearest of the known ones.
     pub fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self::unknown_in(what, name, "", known)

@@ -28,7 +28,7 @@ use crate::model::{LinearPrior, Ranker};
 use crate::param::{Defaults, Params};
 
 pub use grid::Weighting;
-pub use selection::{Curve, LambdaSelection, SelectionReport, Split, metric};
+pub use selection::{Curve, LambdaSelection, Searched, SelectionReport, Split, metric};
 
 /// One named algorithm.
 #[derive(Debug)]

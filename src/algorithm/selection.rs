@@ -188,7 +188,7 @@ impl Split {
 
     /// The factor of a standard error over queries for the difference of functions that were fitted on other queries. Folds
     /// share training queries, so that their values are not independent (Nadeau & Bengio 2003).
-    fn error_factor(self) -> f64 {
+    pub fn error_factor(self) -> f64 {
         match self {
             Self::Queries { folds, .. } | Self::RepeatedQueries { folds, .. } if folds > 1 => {
                 (1.0 + folds as f64 / (folds as f64 - 1.0)).sqrt()
@@ -246,6 +246,9 @@ pub struct SelectionReport {
     metric: String,
     held_out: String,
     best: Option<f64>,
+    /// The option whose values the curve has. Left out for lambda and what takes its place, if a training chooses it itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option: Option<&'static str>,
     /// The standard error of `best` over `queries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<f64>,
@@ -254,6 +257,20 @@ pub struct SelectionReport {
     /// Left out of the report of `ltr_train`; the stored report has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
+}
+
+impl SelectionReport {
+    /// A report about lambda, or what takes its place.
+    pub fn new(
+        metric: String,
+        held_out: String,
+        best: Option<f64>,
+        error: Option<StandardError>,
+        curve: Option<Curve>,
+    ) -> Self {
+        let (error, queries) = error.map(|error| (error.error, error.queries)).unzip();
+        Self { metric, held_out, best, option: None, error, queries, curve }
+    }
 }
 
 impl LambdaSelection {
@@ -269,14 +286,8 @@ impl LambdaSelection {
 
     /// The part of the report.
     pub fn report(&self) -> SelectionReport {
-        SelectionReport {
-            metric: self.metric.clone(),
-            held_out: self.split.to_string(),
-            best: self.value(),
-            error: self.error.map(|error| error.error),
-            queries: self.error.map(|error| error.queries),
-            curve: Some(self.curve.clone()),
-        }
+        let curve = Some(self.curve.clone());
+        SelectionReport::new(self.metric.clone(), self.split.to_string(), self.value(), self.error, curve)
     }
 
     /// The value of the metric with the chosen candidate.
@@ -344,8 +355,11 @@ impl LambdaSelection {
     }
 
     /// A warning if the chosen candidate is the smallest or the largest of several, and better than the one beside it.
-    pub(super) fn end_warning(&self, searched: &Searched) -> Option<String> {
+    pub fn end_warning(&self, searched: &Searched) -> Option<String> {
         let Searched { name, advice, center, limits, .. } = searched;
+        if self.is_perfect() && !self.split.is_of_ratings() {
+            return None;
+        }
         let (chosen, last) = (self.chosen?, self.curve.len().checked_sub(1).filter(|last| *last > 0)?);
         let (value, n) = (self.curve[chosen].0, last + 1);
         let (end, other_end, beside, other, factor) = match chosen {
@@ -370,7 +384,7 @@ impl LambdaSelection {
 
 /// A value that validation chooses among candidates.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Searched {
+pub struct Searched {
     /// Its name in the report.
     pub name: &'static str,
     /// How other candidates can be tried, if the option of its name does not take them.

@@ -237,7 +237,11 @@ impl Trainer {
         let search = search.as_ref().map(|search| (search, &options));
         let train =
             |control: &control::Control| train(algorithm, (&*spec, search), data, validation, control);
-        let (model, warnings, found) = within_time(&options, started, &control, train)?;
+        let result = within_time(&options, started, &control, train);
+        let (model, warnings, found) = result.map_err(|problem| match search {
+            Some((search, _)) => search.error(problem),
+            None => problem,
+        })?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
         let (bytes, what) = (model.encoding_bytes(), "encoding the model");
@@ -277,6 +281,7 @@ impl Trainer {
         let memory = Memory::limited(options.get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
         within_time(&options, started, &control, |control| fold_scores(&search, data, &options, control))
+            .map_err(|problem| search.error(problem))
     }
 
     /// The function of [`Self::prior`].
@@ -317,7 +322,7 @@ fn within_time<T: Send>(
 ) -> Result<T> {
     let time_limit = options.number("time_limit");
     let poll = |_: &control::Control| match time_limit {
-        Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::TimeLimit(limit)),
+        Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::time_limit(limit)),
         _ => Ok(()),
     };
     on_pool(options.count("threads").unwrap_or_else(cores), control, poll, work)
@@ -394,12 +399,12 @@ fn train(
 
     // 2. The best setting, if there are several.
     let chosen;
-    let (mut found, mut table) = (Vec::new(), None);
+    let (mut found, mut table, mut value) = (Vec::new(), None, None);
     if let Some((search, options)) = search {
         let folds = search.folds(&data, None, options)?;
         let rows = SearchRows { data, folds, summaries: read_report.summaries };
-        let Choice { spec: best, report, warnings } = search.best(&rows, control)?;
-        (found, table) = (warnings, Some(report));
+        let Choice { spec: best, report, validation, warnings } = search.best(&rows, control)?;
+        (found, table, value) = (warnings, Some(report), Some(validation));
         chosen = best;
         spec = &*chosen;
         (data, read_report.summaries) = (rows.data, rows.summaries);
@@ -415,7 +420,8 @@ fn train(
     let fingerprint = (input.order == RowOrder::Canonical).then(fingerprint).transpose()?;
     let set = TrainingSet { data, validation, summaries: read_report.summaries };
     let trained = spec.fit(set, control)?;
-    let summary = Summary::new(facts, &trained);
+    let mut summary = Summary::new(facts, &trained);
+    summary.validation = value.or(summary.validation);
     let card = card(algorithm, spec, (features, read_report.means), &summary, &trained)?;
     let mut warnings = warnings(&trained, &checks, leakage, advice);
     warnings.extend(other_preset(algorithm, &card.settings));

@@ -107,6 +107,21 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// The smallest and the largest number that can obey the rule.
+    pub fn range(&self) -> (f64, f64) {
+        match *self {
+            Self::Integer(low, high) => (low as f64, high as f64),
+            Self::Above(low, high)
+            | Self::AboveOrSeveral(low, high)
+            | Self::Between(low, high)
+            | Self::NumbersBetween(low, high) => (low, high),
+            Self::OneOrSeveral(rule) => rule.range(),
+            _ => (0.0, f64::INFINITY),
+        }
+    }
+}
+
 /// The model that a text such as "@name" or "@name@2" refers to.
 pub fn stored_model(value: &Value) -> Option<&str> {
     value.as_str()?.strip_prefix('@').filter(|name| !name.is_empty())

@@ -28,6 +28,7 @@ pub struct Folds {
     /// Whether a row is held out in its turn (`n_docs`).
     judged: Vec<bool>,
     number: usize,
+    unit: FoldUnit,
     order: Order,
     /// What is held out, for reports.
     held_out: String,
@@ -37,6 +38,11 @@ pub struct Folds {
 enum Order {
     Random,
     Forward,
+}
+
+/// The number of folds that the options ask for.
+pub(super) fn number(options: &Params) -> usize {
+    options.count("folds").unwrap_or(DEFAULT)
 }
 
 impl Folds {
@@ -50,7 +56,7 @@ impl Folds {
         split: Option<&[Id]>,
         options: &Params,
     ) -> Result<Self> {
-        let number = options.count("folds").unwrap_or(DEFAULT);
+        let number = number(options);
         let seed = options.get("seed").and_then(Value::as_u64).unwrap_or(0);
         let order = if split.is_some() { Order::Forward } else { Order::Random };
         let mut folds = match unit {
@@ -58,7 +64,7 @@ impl Folds {
             FoldUnit::Documents => Self::of_ratings(data, number, split, seed),
         };
         folds.order = order;
-        folds.check(unit)?;
+        folds.check()?;
         Ok(folds)
     }
 
@@ -82,6 +88,7 @@ impl Folds {
             part: query_of.iter().map(|query| part[*query]).collect(),
             judged: query_of.iter().map(|query| judged[*query]).collect(),
             number,
+            unit: FoldUnit::Queries,
             order: Order::Random,
             held_out: format!("{held} of {n} queries"),
         }
@@ -99,11 +106,11 @@ impl Folds {
         };
         let judged = vec![true; data.n_docs()];
         let held_out = format!("the ratings of {} users", data.n_queries());
-        Self { part, judged, number, order: Order::Random, held_out }
+        Self { part, judged, number, unit: FoldUnit::Documents, order: Order::Random, held_out }
     }
 
     /// Refuses folds without rows to train on or to hold out.
-    fn check(&self, unit: FoldUnit) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let parts = self.number + usize::from(self.order == Order::Forward);
         let first = usize::from(self.order == Order::Forward);
         let has = |part: usize| {
@@ -113,7 +120,7 @@ impl Folds {
             return Ok(());
         }
         let number = self.number;
-        Err(Error::Data(match (self.order, unit) {
+        Err(Error::Data(match (self.order, self.unit) {
             (Order::Forward, _) => format!(
                 "option 'split_by': the rows that can be held out have fewer than {parts} different values in the column; lower \
                  'folds' (now {number}), which needs one value more than folds"
@@ -131,6 +138,11 @@ impl Folds {
     /// The number of folds.
     pub fn count(&self) -> usize {
         self.number
+    }
+
+    /// Whether queries are held out with all their documents.
+    pub(super) fn are_of_queries(&self) -> bool {
+        self.unit == FoldUnit::Queries
     }
 
     /// What is held out, for reports.

@@ -11,6 +11,7 @@ mod choice;
 mod folds;
 mod settings;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::algorithm::report::{DataFacts, Summary, card};
@@ -42,10 +43,14 @@ pub struct Search {
     pub metric: Metric,
     undefined: Undefined,
     prior: Option<LinearPrior>,
+    /// Number of folds.
+    folds: usize,
+    /// Fits that were finished.
+    finished: AtomicUsize,
 }
 
 /// The value of a setting on a fold.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// Index of the setting in its group.
     pub setting: usize,
@@ -53,6 +58,8 @@ pub struct Score {
     pub fold: usize,
     /// The mean of the metric over the held-out queries; `None` if it is defined for none.
     pub value: Option<f64>,
+    /// Value and weight of each query that counts.
+    queries: Vec<(f64, f64)>,
     /// Seconds of the fit and the evaluation. Settings that are computed together have equal parts.
     pub seconds: f64,
 }
@@ -109,6 +116,8 @@ impl Search {
             metric: metric(options)?,
             undefined: options.choice("undefined")?.unwrap_or_default(),
             prior: None,
+            folds: folds::number(options),
+            finished: AtomicUsize::new(0),
         };
         let first = search.input();
         for group in &search.groups {
@@ -189,6 +198,32 @@ impl Search {
         Ok(scores)
     }
 
+    /// An error during the search. One of the time limit tells how many fits were finished.
+    pub fn error(&self, problem: Error) -> Error {
+        let Error::TimeLimit { seconds, .. } = problem else { return problem };
+        let settings: usize = self.groups.iter().map(|group| group.settings.len()).sum();
+        let (finished, all) = (self.finished.load(Ordering::Relaxed), settings * self.folds);
+        let progress = format!("; {finished} of {all} fits of the cross-validation were finished");
+        Error::TimeLimit { seconds, progress }
+    }
+
+    /// The score of a setting on a fold, given the value and the grades of each query.
+    fn score<'a>(
+        &self,
+        (setting, fold): (usize, usize),
+        values: impl Iterator<Item = (Option<f64>, &'a [f64])>,
+        seconds: f64,
+    ) -> Score {
+        let mut mean = Mean::new(self.metric.def(), self.undefined);
+        let mut queries = Vec::new();
+        for (value, labels) in values {
+            mean.add(value, labels);
+            queries.extend(mean.weighted(value, labels));
+        }
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        Score { setting, fold, value: mean.value(), queries, seconds }
+    }
+
     /// The two parts of a fold.
     fn parts(rows: &SearchRows, fold: usize) -> (Dataset, Dataset) {
         let (training, held_out) = rows.folds.rows(&rows.data, fold);
@@ -211,13 +246,13 @@ impl Search {
             (0..held_out.n_queries()).map(|query| held_out.labels(query).to_vec()).collect();
         let values = path.values(training, held_out, candidates, control)?;
         let count = candidates.len().max(1);
-        let mut means = vec![Mean::new(self.metric.def(), self.undefined); count];
-        for (values, labels) in values.iter().zip(&labels) {
-            means.iter_mut().zip(values).for_each(|(mean, value)| mean.add(*value, labels));
-        }
         let seconds = started.elapsed().as_secs_f64() / count as f64;
-        let score = |(setting, mean): (usize, &Mean)| Score { setting, fold, value: mean.value(), seconds };
-        Ok(means.iter().enumerate().map(score).collect())
+        let score = |setting: usize| {
+            let values =
+                values.iter().zip(&labels).map(|(values, labels)| (values[setting], labels.as_slice()));
+            self.score((setting, fold), values, seconds)
+        };
+        Ok((0..count).map(score).collect())
     }
 
     /// The value of one setting on a fold, by a model.
@@ -240,8 +275,9 @@ impl Search {
             &*own
         };
         let model = self.model(spec, training, &rows.summaries, control)?;
-        let value = self.value(&model, spec, &held_out, control)?;
-        Ok(Score { setting, fold, value, seconds: started.elapsed().as_secs_f64() })
+        let values = self.values(&model, spec, &held_out, control)?;
+        let values = values.iter().enumerate().map(|(query, values)| (values[0], held_out.labels(query)));
+        Ok(self.score((setting, fold), values, started.elapsed().as_secs_f64()))
     }
 
     fn model(
@@ -260,13 +296,14 @@ impl Search {
         Ok(Model::new(card, trained.scaling, trained.ranker))
     }
 
-    fn value(
+    /// The metric of each held-out query.
+    fn values(
         &self,
         model: &Model,
         spec: &dyn TrainingSpec,
         held_out: &Dataset,
         control: &Control,
-    ) -> Result<Option<f64>> {
+    ) -> Result<Vec<Vec<Option<f64>>>> {
         let cache = FitCache::new(0);
         let mut step = ScoringJob::start(model, Key::default(), held_out, &cache, control)?;
         let scored = loop {
@@ -278,7 +315,7 @@ impl Search {
         let scores = constrained_scores(held_out, scored.scores, spec.input().constraint, 1)?;
         let metrics = std::slice::from_ref(&self.metric);
         let evaluation = evaluate(held_out, &scores, metrics, self.undefined, control)?;
-        Ok(evaluation.means[0])
+        Ok(evaluation.values)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::param::{Params, stored_model};
 const MOST_SETTINGS: usize = 10_000;
 
 /// Options whose arrays name candidates of lambda, or of what takes its place.
-const PATHS: &[&str] = &["lambda", "components", "radius"];
+pub(super) const PATHS: &[&str] = &["lambda", "components", "radius"];
 
 /// Options of the folds.
 const FOLDS: &[&str] = &["folds", "split_by"];

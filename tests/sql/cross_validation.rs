@@ -1,5 +1,5 @@
 //! Values of `ltr_cross_validate` are those of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part; the
-//! chosen setting is the best of the table, and the model is that of `ltr_fit` with this setting.
+//! chosen setting is the best of the table, and the function is that of `ltr_fit` with this setting.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -259,7 +259,13 @@ fn assert_best_is_trained(algorithm: &str, source: &str, options: &Value) {
     let model: Vec<u8> = value(&connection, "SELECT model FROM ltr_models", ());
     let fitted: Vec<u8> =
         value(&connection, "SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, plain.to_string()));
-    assert!(model == fitted, "{algorithm} {plain}");
+    // The value of the cross-validation is in the model, so that its bytes are others.
+    let scores = |model: &Vec<u8>| -> String {
+        let sql = "SELECT json_group_array(json_array(query_id, doc_id, score))
+                     FROM (SELECT * FROM ltr_rank(?1, ?2) ORDER BY query_id, doc_id)";
+        value(&connection, sql, (model, source))
+    };
+    assert!(scores(&model) == scores(&fitted), "{algorithm} {plain}");
     let threads = [1, 3].map(|threads| {
         let mut options = options.clone();
         options["threads"] = json!(threads);
@@ -301,4 +307,149 @@ fn the_best_setting_is_trained() {
         &json!({ "lambda": [1, 0.01], "split_by": "day", "folds": 3 }),
     );
     assert_best_is_trained("cofi_rank", "SELECT * FROM r", &json!({ "factors": [2, 3], "lambda": [10, 1] }));
+}
+
+/// Values of the queries in the folds, in separate calls.
+fn values_of_queries(connection: &Connection, algorithm: &str, folds: usize, options: &Value) -> Vec<f64> {
+    let sql = "SELECT value FROM ltr_evaluate((SELECT ltr_fit(?1, ?2, ?3)), ?4) WHERE query_id IS NOT NULL";
+    let mut statement = connection.prepare(sql).unwrap();
+    let mut values = Vec::new();
+    for fold in 1..=folds {
+        let part = |how: &str| {
+            format!("SELECT {COLUMNS} FROM j JOIN folds USING (query_id) WHERE fold {how} {fold}")
+        };
+        let of_fold = (algorithm, part("<>"), options.to_string(), part("="));
+        let rows = statement.query_map(of_fold, |row| row.get::<_, Option<f64>>(0)).unwrap();
+        values.extend(rows.filter_map(Result::unwrap));
+    }
+    values
+}
+
+/// The report, the model itself, its plot and the monitor know the value of the chosen setting and its standard error.
+#[test]
+fn a_tuned_model_has_the_validation_of_its_setting() {
+    let connection = data();
+    query_folds(&connection, 5, 0);
+    let options = json!({ "lambda": [10, 1, 0.1, 0.01], "scale": ["none", "standard"] });
+    let source = format!("SELECT {COLUMNS} FROM j");
+    let report = report(&connection, "regression", &source, &options);
+    let (search, validation) = (&report["search"], &report["validation"]);
+    // 1. The value is that of the table, the error that of a mean over the queries.
+    let values = values_of_queries(&connection, "regression", 5, &with_setting(&options, &search["setting"]));
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    assert_eq!(validation["best"], search["value"]);
+    let error = (variance / n).sqrt();
+    // Later values are those of a function of other queries: the factor is sqrt(1 + 5 / 4) for five folds.
+    assert!((validation["error"].as_f64().unwrap() - 1.5 * error).abs() < 1e-12, "{validation}");
+    assert_eq!(validation["queries"], values.len());
+    let of_setting = |line: &&Value| line["setting"] == search["setting"];
+    let line = search["settings"].as_array().unwrap().iter().find(of_setting).unwrap();
+    assert!((line["error"].as_f64().unwrap() - error).abs() < 1e-12, "{line}");
+    // 2. The curve has the lambdas of the chosen scaling.
+    let stored: String = value(&connection, "SELECT report FROM ltr_models", ());
+    let stored: Value = serde_json::from_str(&stored).unwrap();
+    let curve = stored["validation"]["curve"].as_array().unwrap();
+    let lambdas: Vec<f64> = curve.iter().map(|point| point[0].as_f64().unwrap()).collect();
+    assert_eq!(lambdas, [10.0, 1.0, 0.1, 0.01]);
+    let best = |point: &Value| point[0] == search["setting"]["lambda"] && point[1] == search["value"];
+    assert!(curve.iter().any(best), "{curve:?}");
+    let plot: String = value(&connection, "SELECT ltr_plot('validation', 'regression')", ());
+    assert!(plot.contains("for each lambda that was tried") && plot.contains("chosen: lambda"));
+    // 3. The reference of the monitor.
+    let sql = "SELECT reference FROM ltr_monitor('regression', ?1) WHERE kind = 'metric'";
+    assert_eq!(json!(value::<f64>(&connection, sql, [&source])), validation["best"]);
+}
+
+/// Whether the warnings name an end of the array of an option; and whether the table says so.
+fn ends(report: &Value, option: &str) -> [bool; 2] {
+    let (chosen, settings) = (&report["search"]["setting"], report["search"]["settings"].as_array().unwrap());
+    let without = |setting: &Value| {
+        let mut setting = setting.clone();
+        setting.as_object_mut().unwrap().remove(option);
+        setting
+    };
+    let along = settings.iter().filter(|line| without(&line["setting"]) == without(chosen));
+    let number = |line: &Value| (line["setting"][option].as_f64().unwrap(), line["value"].as_f64().unwrap());
+    let mut curve: Vec<(f64, f64)> = along.map(number).collect();
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = curve
+        .iter()
+        .position(|(value, _)| chosen[option] == json!(*value) || chosen[option] == json!(*value as i64));
+    let (at, last) = (at.unwrap(), curve.len() - 1);
+    let beside = if at == 0 { 1 } else { last - 1 };
+    let is_end = (at == 0 || at == last) && curve[at].1 > curve[beside].1;
+    let named = |warning: &Value| {
+        let warning = warning.as_str().unwrap();
+        warning.starts_with(&format!("{option} "))
+            && warning.contains(&format!("of {} candidates", curve.len()))
+    };
+    [report["warnings"].as_array().unwrap().iter().any(named), is_end]
+}
+
+#[test]
+fn a_chosen_value_at_the_end_of_its_array_is_a_warning() {
+    let connection = data();
+    let source = format!("SELECT {COLUMNS} FROM j");
+    let mut found = Vec::new();
+    for (algorithm, options, keys) in [
+        ("regression", json!({ "lambda": [1e4, 3e3, 1e3], "scale": ["none", "standard"] }), vec!["lambda"]),
+        (
+            "perceptron",
+            json!({ "learning_rate": [1e-6, 1e-3, 1], "epochs": [2, 3, 9] }),
+            vec!["learning_rate", "epochs"],
+        ),
+        ("q_svm", json!({ "neighbors": [2, 4, 20], "lambda": 0.1 }), vec!["neighbors"]),
+        ("q_svm", json!({ "neighbors": [2, 38], "lambda": [1, 0.1, 0.01] }), vec!["neighbors", "lambda"]),
+    ] {
+        let report = report(&connection, algorithm, &source, &options);
+        for key in keys {
+            let [warned, is_end] = ends(&report, key);
+            assert_eq!(warned, is_end, "{algorithm} {key}: {report}");
+            found.push(warned);
+        }
+    }
+    assert!(found.contains(&true) && found.contains(&false), "{found:?}");
+}
+
+#[test]
+fn a_time_limit_tells_how_many_fits_were_finished() {
+    let connection = data();
+    let source = format!("SELECT {COLUMNS} FROM j");
+    let neighbors: Vec<i64> = (1..=38).collect();
+    let options = json!({ "neighbors": neighbors, "tolerance": 1e-9, "time_limit": 0.4 }).to_string();
+    for sql in
+        ["SELECT ltr_train('q_svm', ?1, ?2)", "SELECT count(*) FROM ltr_cross_validate('q_svm', ?1, ?2)"]
+    {
+        let problem = connection.query_row(sql, (&source, &options), |_| Ok(())).unwrap_err().to_string();
+        let (_, progress) = problem.split_once("time limit of 0.4 seconds reached; ").expect(&problem);
+        let words: Vec<&str> = progress.split(' ').collect();
+        let numbers = [words[0], words[2]].map(|word| word.parse::<usize>().unwrap());
+        assert!(numbers[0] < numbers[1] && numbers[1] % (38 * 5) == 0, "{problem}");
+        assert!(progress.ends_with("fits of the cross-validation were finished"), "{problem}");
+    }
+}
+
+/// Values after the options are bound to the statement, a BLOB too.
+#[test]
+fn values_after_the_options_are_bound_to_the_statement() {
+    let connection = data();
+    let bound = format!("SELECT {COLUMNS} FROM j WHERE query_id < ? AND typeof(?) = 'blob'");
+    let plain = format!("SELECT {COLUMNS} FROM j WHERE query_id < 30");
+    let model: Vec<u8> = value(&connection, "SELECT ltr_fit('regression', ?1, NULL, 30, x'01')", [&bound]);
+    let fitted: Vec<u8> = value(&connection, "SELECT ltr_fit('regression', ?1)", [&plain]);
+    assert!(model == fitted);
+    let queries = "SELECT ltr_train('regression', ?1, '{\"lambda\": 1}', 30, x'01') ->> '$.queries'";
+    assert_eq!(value::<i64>(&connection, queries, [&bound]), 30);
+    let sum = "SELECT sum(value) FROM ltr_cross_validate('regression', ?1";
+    let values = value::<f64>(&connection, &format!("{sum}, NULL, 30, x'01')"), [&bound]);
+    assert_eq!(values.to_bits(), value::<f64>(&connection, &format!("{sum})"), [&plain]).to_bits());
+    let problem =
+        connection.query_row("SELECT ltr_fit('regression', ?1, NULL, 30)", [&bound], |_| Ok(())).unwrap_err();
+    assert!(
+        problem
+            .to_string()
+            .contains("number of values: got 0 in the option 'params' and 1 after the options")
+    );
 }

@@ -11,14 +11,15 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::train::{algorithm_and_source, read_judged, stored_prior};
+use super::ranking_call::given_values;
+use super::train::{PARAMETERS, algorithm_and_source, read_judged, stored_prior};
 use crate::error::Result;
 use crate::memory::Reservation;
 use crate::options::{self, Use};
 use crate::sqlite::glue::probe::Database;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::SourceRows;
 use crate::tuning::{Score, Search, SearchRows};
@@ -27,7 +28,7 @@ use crate::tuning::{Score, Search, SearchRows};
 pub const CROSS_VALIDATE: TableFunction = TableFunction::new(
     "ltr_cross_validate",
     &["setting", "fold", "metric", "value", "seconds"],
-    &[Parameter::required("algorithm"), Parameter::required("source"), Parameter::optional("options")],
+    PARAMETERS,
     cross_validate,
 );
 
@@ -35,6 +36,7 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     let (algorithm, source) = algorithm_and_source(call.arguments[0], call.arguments[1])?;
     let options = optional_text("argument 'options'", call.arguments[2])?;
     let options = options::parse(options.as_deref(), Use::CrossValidate)?;
+    let values = given_values(call, 3);
     let limits = RunLimits::new(&options);
     let mut search = Search::of_validation(algorithm, &options)?;
     // The source must not start a training. Nothing is read later.
@@ -45,7 +47,7 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
         }
         let source = Source::resolve(call.connection, &source, &limits)?;
         let SourceRows { data, read_report, .. } =
-            read_judged(call.connection, &source, search.input(), &options, &limits)?;
+            read_judged(call.connection, &source, search.input(), (&options, &values), &limits)?;
         let folds = search.folds(&data, read_report.split.as_deref(), &options)?;
         Ok((SearchRows { data, folds, summaries: read_report.summaries }, read_report.memory))
     })?;
@@ -69,7 +71,8 @@ impl Batches {
     /// Computes the next group.
     fn advance(&mut self) -> Result<()> {
         let Self { search, rows, next, .. } = self;
-        let scores = self.limits.run_for(self.database, |control| search.scores(rows, *next, control))?;
+        let scores = self.limits.run_for(self.database, |control| search.scores(rows, *next, control));
+        let scores = scores.map_err(|problem| search.error(problem))?;
         let settings = &search.groups()[*next].settings;
         let metric = search.metric.name();
         let row = |score: Score| {

@@ -79,6 +79,13 @@ fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String
     [text, filtered, &columns, diversify_by, &format!("{model:x}")].join("\0")
 }
 
+/// The arguments of a call from number `first` on, up to the last one that is given.
+pub fn given_values<'a>(call: &Call<'a>, first: usize) -> Vec<ValueRef<'a>> {
+    let values = call.arguments.get(first..).unwrap_or_default();
+    let given = values.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    values[..given].iter().map(|value| value.unwrap_or(ValueRef::Null)).collect()
+}
+
 impl RankingCall {
     /// Checks the arguments of a call.
     ///
@@ -124,9 +131,7 @@ impl RankingCall {
 
     /// The arguments after the options (rule 1.4).
     fn values<'a>(&self, call: &Call<'a>) -> Vec<ValueRef<'a>> {
-        let values = call.arguments.get(self.first_value..).unwrap_or_default();
-        let given = values.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        values[..given].iter().map(|value| value.unwrap_or(ValueRef::Null)).collect()
+        given_values(call, self.first_value)
     }
 
     /// The constraint of the model (slots) or of the option `diversify_by`.

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
 use crate::algorithm::short_report::{ReportLength, short_report};
-use crate::algorithm::{self, AlgorithmDef, Columns, Input, TrainingSet, TrainingSpec};
+use crate::algorithm::{self, AlgorithmDef, Columns, Input, SelectionReport, TrainingSet, TrainingSpec};
 use crate::column_advice::{ColumnAdvice, Origin};
 use crate::data::{Dataset, Fingerprint, ReadReport, RowOrder};
 use crate::error::{Error, Result, shorten};
@@ -29,20 +29,26 @@ use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::Parameter;
+use crate::sqlite::glue::vtab::{Parameter, with_values};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
 use crate::tuning::{Choice, Search, SearchRows};
 
-/// The parameters of both functions.
-const PARAMETERS: &[Parameter] =
-    &[Parameter::required("algorithm"), Parameter::required("source"), Parameter::optional("options")];
+/// The parameters of both functions, and of `ltr_cross_validate`.
+pub(super) const PARAMETERS: &[Parameter] = &with_values::<3, 11>([
+    Parameter::required("algorithm"),
+    Parameter::required("source"),
+    Parameter::optional("options"),
+]);
+
+/// The numbers of arguments: up to eight values after the options.
+const ARITIES: &[i32] = &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
 /// The definition of `ltr_train`.
 pub const TRAIN: ScalarFunction = ScalarFunction {
     name: "ltr_train",
-    arities: &[2, 3],
+    arities: ARITIES,
     parameters: PARAMETERS,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: train,
@@ -51,18 +57,20 @@ pub const TRAIN: ScalarFunction = ScalarFunction {
 /// The definition of `ltr_fit`.
 pub const FIT: ScalarFunction = ScalarFunction {
     name: "ltr_fit",
-    arities: &[2, 3],
+    arities: ARITIES,
     parameters: PARAMETERS,
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: fit,
 };
 
 /// The checked arguments of a training.
-struct Request {
+struct Request<'a> {
     algorithm: &'static AlgorithmDef,
     plan: Plan,
     source: String,
     options: Params,
+    /// Values for the statement of the source.
+    values: Vec<ValueRef<'a>>,
     limits: RunLimits,
     /// The prior, if it is a stored model.
     prior: Option<StoredPrior>,
@@ -91,6 +99,9 @@ impl Plan {
         }
     }
 }
+
+/// The table of all settings, the value of the chosen one, and warnings.
+type Chosen = (Value, SelectionReport, Vec<String>);
 
 /// The stored model that a penalty shrinks to.
 pub(super) struct StoredPrior {
@@ -256,8 +267,8 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-impl Request {
-    fn new(call: &ScalarCall<'_>, used: Use) -> Result<Self> {
+impl<'a> Request<'a> {
+    fn new(call: &'a ScalarCall<'_>, used: Use) -> Result<Self> {
         let (algorithm, source) = algorithm_and_source(call.argument(0), call.argument(1))?;
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), used)?;
@@ -265,8 +276,9 @@ impl Request {
             Some(search) => Plan::Best(search),
             None => Plan::One(algorithm.spec(&options)?),
         };
+        let values = (3..).map_while(|index| call.argument(index)).collect();
         let limits = RunLimits::new(&options);
-        Ok(Self { algorithm, plan, source, options, limits, prior: None })
+        Ok(Self { algorithm, plan, source, options, values, limits, prior: None })
     }
 
     /// Reads the stored model that is the prior, if one is named.
@@ -281,15 +293,26 @@ impl Request {
     /// Reads, fits and encodes: the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
         let source = Source::resolve(connection, &self.source, &self.limits)?;
-        let rows = read_judged(connection, &source, self.plan.input(), &self.options, &self.limits)?;
+        let rows = self.rows(connection, &source)?;
         let read_seconds = self.limits.seconds();
         match &self.plan {
             Plan::One(spec) => self.fit(connection, rows, (&**spec, None), read_seconds),
             Plan::Best(search) => {
-                let (rows, Choice { spec, report, warnings }) = self.best(connection, search, rows)?;
-                self.fit(connection, rows, (&*spec, Some((report, warnings))), read_seconds)
+                let (rows, choice) = self.best(connection, search, rows)?;
+                let spec = &*choice.spec;
+                self.fit(
+                    connection,
+                    rows,
+                    (spec, Some((choice.report, choice.validation, choice.warnings))),
+                    read_seconds,
+                )
             }
         }
+    }
+
+    /// The judged rows of the source.
+    fn rows(&self, connection: &Connection, source: &Source) -> Result<SourceRows> {
+        read_judged(connection, source, self.plan.input(), (&self.options, &self.values), &self.limits)
     }
 
     /// Chooses a setting by cross-validation.
@@ -302,7 +325,8 @@ impl Request {
         let SourceRows { data, roles, mut read_report } = rows;
         let folds = search.folds(&data, read_report.split.take().as_deref(), &self.options)?;
         let rows = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
-        let choice = self.limits.run(connection, |control| search.best(&rows, control))?;
+        let choice = self.limits.run(connection, |control| search.best(&rows, control));
+        let choice = choice.map_err(|problem| search.error(problem))?;
         let SearchRows { data, summaries, .. } = rows;
         let read_report = ReadReport { summaries, ..read_report };
         Ok((SourceRows { data, roles, read_report }, choice))
@@ -313,7 +337,7 @@ impl Request {
         &self,
         connection: &Connection,
         rows: SourceRows,
-        (training, chosen): (&dyn TrainingSpec, Option<(Value, Vec<String>)>),
+        (training, chosen): (&dyn TrainingSpec, Option<Chosen>),
         read_seconds: f64,
     ) -> Result<(Encoded, TrainingReport)> {
         // 1. What is needed besides the rows.
@@ -339,7 +363,11 @@ impl Request {
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
         let trained = self.limits.run(connection, |control| training.fit(set, control))?;
         // 3. The report and the model.
-        let summary = Summary::new(facts, &trained);
+        let mut summary = Summary::new(facts, &trained);
+        let (table, found) = chosen.map_or((None, Vec::new()), |(table, validation, found)| {
+            summary.validation = Some(validation);
+            (Some(table), found)
+        });
         let columns = roles.training_columns(&read_report.ignored);
         let card = card(self.algorithm, training, (features, read_report.means), &summary, &trained)?;
         let card = Card { columns, ..card };
@@ -357,10 +385,8 @@ impl Request {
             let model = json!({ "name": prior.name, "version": prior.version });
             volatile.insert("prior_model".to_owned(), model);
         }
-        if let Some((table, found)) = chosen {
-            volatile.insert("search".to_owned(), table);
-            warnings.extend(found);
-        }
+        volatile.extend(table.map(|table| ("search".to_owned(), table)));
+        warnings.extend(found);
         let report = TrainingReport {
             algorithm: self.algorithm.name,
             source: self.source.clone(),
@@ -429,10 +455,11 @@ pub(super) fn read_judged(
     connection: &Connection,
     source: &Source,
     input: Input<'_>,
-    options: &Params,
+    (options, values): (&Params, &[ValueRef<'_>]),
     limits: &RunLimits,
 ) -> Result<SourceRows> {
-    let rows = read(connection, source, read_spec(input, input.order), options, limits)?;
+    let spec = ReadSpec { values, ..read_spec(input, input.order) };
+    let rows = read(connection, source, spec, options, limits)?;
     if rows.data.n_docs() == 0 {
         return Err(source.error("0 rows; training needs judged documents"));
     }

@@ -72,7 +72,7 @@ impl RunLimits {
     /// [`Error::TimeLimit`].
     pub fn check_time(&self) -> Result<()> {
         match self.time_limit {
-            Some(limit) if self.started.elapsed().as_secs_f64() >= limit => Err(Error::TimeLimit(limit)),
+            Some(limit) if self.started.elapsed().as_secs_f64() >= limit => Err(Error::time_limit(limit)),
             _ => Ok(()),
         }
     }

@@ -37,16 +37,21 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
     }
     let metric = validation["metric"].as_str().unwrap_or("metric");
     let held_out = validation["held_out"].as_str().unwrap_or_default();
-    let chosen = card.summary["lambda"].as_f64().zip(validation["best"].as_f64());
-    let chosen = chosen.filter(|(lambda, _)| points.iter().any(|point| compare(point.0, *lambda).is_eq()));
+    let (option, best) = (validation["option"].as_str().unwrap_or("lambda"), validation["best"].as_f64());
+    // Of another option than lambda the largest of the best values is chosen.
+    let largest =
+        || points.iter().rev().find(|point| best.is_some_and(|best| compare(point.1, best).is_eq()));
+    let lambda = card.summary["lambda"].as_f64().filter(|_| option == "lambda");
+    let chosen = lambda.or_else(|| largest().map(|point| point.0)).zip(best);
+    let chosen = chosen.filter(|(value, _)| points.iter().any(|point| compare(point.0, *value).is_eq()));
     let curve = Curve {
         title: format!("Validation of {name}"),
-        subtitle: format!("Mean {metric} of {held_out}, for each lambda that was tried"),
-        axes: ["lambda".to_owned(), metric.to_owned()],
+        subtitle: format!("Mean {metric} of {held_out}, for each {option} that was tried"),
+        axes: [option.to_owned(), metric.to_owned()],
         scale: Scale::Logarithmic,
         series: vec![Series { name: String::new(), points, joined: Joined::Line, intervals: Vec::new() }],
-        chosen: chosen.map(|(lambda, best)| {
-            ((lambda, best), format!("chosen: lambda {}, {metric} {}", number(lambda), number(best)))
+        chosen: chosen.map(|(value, best)| {
+            ((value, best), format!("chosen: {option} {}, {metric} {}", number(value), number(best)))
         }),
     };
     curve.draw()

@@ -185,7 +185,9 @@ fn model_plots(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Resul
 /// Errors that end the call.
 fn text_of(error: Error) -> Result<String> {
     match error {
-        Error::Interrupted | Error::TimeLimit(_) | Error::Memory { .. } | Error::Internal(_) => Err(error),
+        Error::Interrupted | Error::TimeLimit { .. } | Error::Memory { .. } | Error::Internal(_) => {
+            Err(error)
+        }
         other => Ok(other.to_string()),
     }
 }
