@@ -275,15 +275,15 @@ pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
+    let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
-        if COLUMN_KEYS.contains(&key) {
+        if COLUMN_KEYS.contains(&key) && accepted.clone().any(|def| def.key == "columns") {
             let value = if matches!(key, "features" | "ignore") { json!(["..."]) } else { json!("...") };
             let columns = columns_text(None, Some((key, value)), &[]);
             return Err(Error::Unsupported(format!(
                 "option '{key}': write it under \"columns\", as in {columns}"
             )));
         }
-        let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
         return Err(Error::unknown("option", key, accepted.map(|def| def.key)));
     };
     if def.used_by.contains(&used) {
@@ -319,6 +319,16 @@ mod tests {
         assert_eq!(
             message(r#"{"query": "session_id"}"#),
             r#"option 'query': write it under "columns", as in '{"columns": {"query": "..."}}'"#
+        );
+    }
+
+    #[test]
+    fn a_call_without_the_option_columns_names_its_own_options() {
+        let problem =
+            parse(Some(r#"{"features": 46}"#), Use::Letor).expect_err("must be refused").to_string();
+        assert!(
+            problem.starts_with("unknown option 'features'") && problem.contains("feature_count"),
+            "{problem}"
         );
     }
 
