@@ -210,7 +210,8 @@ impl fmt::Display for Split {
         match self {
             Self::Nothing => f.write_str("nothing"),
             Self::Queries { held_out, all, folds } => {
-                write!(f, "{held_out} of {all} queries, in {folds} folds")
+                let plural = if *folds == 1 { "" } else { "s" };
+                write!(f, "{held_out} of {all} queries, in {folds} fold{plural}")
             }
             Self::RepeatedQueries { held_out, all, times, folds } => {
                 write!(f, "each of {held_out} of {all} queries {times} times, in {folds} folds")

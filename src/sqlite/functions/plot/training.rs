@@ -30,9 +30,8 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
     points.reverse();
     if points.is_empty() {
         return Err(Error::Unsupported(format!(
-            "the model of '{}' has no validation curve, because its lambda was given, was chosen with other options, or \
-             does not exist; train with \"lambda\": \"auto\" or an array of values",
-            card.algorithm
+            "{name} has no validation curve: its training compared no values of lambda or of another number; train it with \
+             \"lambda\": \"auto\", or give a number as an array of values",
         )));
     }
     let metric = validation["metric"].as_str().unwrap_or("metric");
