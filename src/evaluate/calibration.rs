@@ -13,7 +13,7 @@ use crate::math::order::{compare, sort_indices};
 /// Number of bins.
 const BINS: usize = 10;
 
-/// Scores closer than this part of their range stay in one bin.
+/// Scores closer than this part of their range to the smallest score of a bin stay in the bin.
 const NEAR: f64 = 1.0 / 500.0;
 
 /// Probability that an interval does not cover.
@@ -42,13 +42,18 @@ pub fn calibration(offsets: &[usize], scores: &[f64], grades: &[f64]) -> Vec<Cal
     let mut order: Vec<usize> = (0..scores.len()).collect();
     sort_indices(&mut order, &|a, b| compare(scores[a], scores[b]));
     let size = order.len().div_ceil(BINS);
-    let score_at = |place: usize| order.get(place).map_or(0.0, |row| scores[*row]);
+    let score_at = |position: usize| order.get(position).map_or(0.0, |row| scores[*row]);
     let near = (score_at(order.len().saturating_sub(1)) - score_at(0)) * NEAR;
     let (mut bin_of, mut bins) = (vec![0; order.len()], Vec::new());
     let mut start = 0;
     while start < order.len() {
         let mut end = (start + size).min(order.len());
-        while end < order.len() && score_at(end) <= score_at(start) + near {
+        // Equal scores are never split: the order of their rows can depend on their grades.
+        let stays = |position: usize| {
+            let score = score_at(position);
+            score <= score_at(start) + near || compare(score, score_at(position - 1)).is_eq()
+        };
+        while end < order.len() && stays(end) {
             end += 1;
         }
         let rows = &order[start..end];
@@ -142,6 +147,26 @@ mod tests {
             assert_eq!((bin.documents, bin.queries), (4, 4));
             assert!((bin.grade - mean).abs() < 1e-12);
             assert!((low - mean + half).abs() < 1e-9 && (high - mean - half).abs() < 1e-9);
+        }
+    }
+
+    /// Rows 2 to 7 have one score and different grades; with 40 rows a bin has 4 rows.
+    #[test]
+    fn equal_scores_at_the_end_of_a_bin_stay_together_in_any_order_of_rows() {
+        let offsets: Vec<usize> = (0..=40).collect();
+        let rows: Vec<(f64, f64)> = (0..40_i32)
+            .map(|row| (f64::from(if row < 8 { row.min(2) } else { row }), f64::from(row % 3)))
+            .collect();
+        let bins_of = |rows: &[(f64, f64)]| {
+            let (scores, grades): (Vec<f64>, Vec<f64>) = rows.iter().copied().unzip();
+            calibration(&offsets, &scores, &grades)
+        };
+        let found = bins_of(&rows);
+        assert_eq!((found[0].documents, found[0].range, found[1].range.0), (8, (0.0, 2.0), 8.0));
+        let reversed: Vec<(f64, f64)> = rows.into_iter().rev().collect();
+        for (a, b) in found.iter().zip(bins_of(&reversed)) {
+            assert_eq!((a.documents, a.range), (b.documents, b.range));
+            assert!((a.grade - b.grade).abs() < 1e-12);
         }
     }
 
