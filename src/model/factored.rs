@@ -123,7 +123,8 @@ pub struct Factored {
 const ORDERED: usize = 2;
 
 impl User {
-    /// Whether only the biases of items rank for this user: one without an index in the training and without ratings.
+    /// Whether only the biases of items rank for this user: one without an index in the training
+    /// and with fewer than two ratings of items of the model.
     pub fn is_new(&self, index: Option<usize>) -> bool {
         index.is_none() && self.rated.len() < ORDERED
     }
