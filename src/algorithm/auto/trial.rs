@@ -213,11 +213,13 @@ pub(super) fn cross_validate(
     let mut values = vec![(0.0, 0.0); data.n_queries()];
     let mut times = vec![0.0; data.n_queries()];
     let counted = Mean::new(metric.def(), spec.validation.undefined);
-    for (held_out, of_lambda) in chosen.map_or(&[][..], |_| &folds[..]) {
-        for (query, value) in held_out.iter().zip(&of_lambda[chosen.unwrap_or(0)]) {
-            if let Some((value, weight)) = counted.weighted(*value, data.labels(*query)) {
-                values[*query] = (values[*query].0 + value, weight);
-                times[*query] += 1.0;
+    if let Some(chosen) = chosen {
+        for (held_out, of_lambda) in &folds {
+            for (query, value) in held_out.iter().zip(&of_lambda[chosen]) {
+                if let Some((value, weight)) = counted.weighted(*value, data.labels(*query)) {
+                    values[*query] = (values[*query].0 + value, weight);
+                    times[*query] += 1.0;
+                }
             }
         }
     }
