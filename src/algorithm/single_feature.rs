@@ -20,19 +20,30 @@ pub struct Judge<'a> {
     pub queries: &'a [usize],
 }
 
-/// A ranking by one feature.
-pub struct Baseline {
+/// A feature that ranks.
+#[derive(Clone, Copy)]
+struct SingleFeature {
     feature: usize,
     direction: Direction,
-    /// The mean of the metric.
-    pub value: f64,
 }
 
-impl Baseline {
-    /// The ranking in SQL.
-    pub fn order_by(&self, names: &[String]) -> String {
-        format!("ORDER BY \"{}\"{}", names[self.feature], self.direction.sql())
+impl SingleFeature {
+    /// The feature and its direction in SQL.
+    fn name(self, names: &[String]) -> String {
+        format!("\"{}\"{}", names[self.feature], self.direction.sql())
     }
+}
+
+/// The words of SQL before the name of a ranking by one feature.
+pub fn order_by(name: &str) -> String {
+    format!("ORDER BY {name}")
+}
+
+/// A ranking by one feature and its value.
+struct Baseline {
+    ranking: SingleFeature,
+    /// The mean of the metric.
+    value: f64,
 }
 
 /// Which values of a feature rank first.
@@ -78,7 +89,7 @@ pub(super) fn warning(
          or try another algorithm",
         selection.metric,
         best.value,
-        best.order_by(names)
+        order_by(&best.ranking.name(names))
     )))
 }
 
@@ -95,10 +106,8 @@ fn best(
 ) -> Result<Option<Baseline>> {
     let measured = measured(judges, features, (metric, undefined), constraint, (1, &|_| 0), control)?;
     let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.parts[0].value()).collect();
-    Ok(argmax(&values, metric.def().better).and_then(|index| {
-        let Ranking { feature, direction, .. } = measured[index];
-        Some(Baseline { feature, direction, value: values[index]? })
-    }))
+    Ok(argmax(&values, metric.def().better)
+        .and_then(|index| Some(Baseline { ranking: measured[index].by, value: values[index]? })))
 }
 
 /// The best single feature, measured on queries that did not choose it.
@@ -106,7 +115,7 @@ fn best(
 pub struct CrossFitted {
     /// The mean of the metric.
     pub value: f64,
-    /// The rankings that were chosen and in how many folds, the most frequent first.
+    /// The names of the rankings that were chosen and in how many folds, the most frequent first.
     pub chosen: Vec<(String, usize)>,
 }
 
@@ -140,8 +149,7 @@ pub fn cross_fitted(
         let values: Vec<Option<f64>> = measured.iter().map(elsewhere).collect();
         let Some(index) = argmax(&values, metric.def().better) else { continue };
         all.merge(&measured[index].parts[fold]);
-        let Ranking { feature, direction, .. } = measured[index];
-        let name = Baseline { feature, direction, value: 0.0 }.order_by(&data.names);
+        let name = measured[index].by.name(&data.names);
         match chosen.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => chosen.push((name, 1)),
@@ -154,8 +162,7 @@ pub fn cross_fitted(
 
 /// A ranking by one feature and its metric on each part of the queries.
 struct Ranking {
-    feature: usize,
-    direction: Direction,
+    by: SingleFeature,
     parts: Vec<Mean>,
 }
 
@@ -170,16 +177,13 @@ fn measured(
 ) -> Result<Vec<Ranking>> {
     let of_feature = |feature: usize| -> Result<[Ranking; 2]> {
         let none = || vec![Mean::new(metric.def(), undefined); parts];
-        let mut rankings = [Direction::Descending, Direction::Ascending].map(|direction| Ranking {
-            feature,
-            direction,
-            parts: none(),
-        });
-        for Ranking { direction, parts, .. } in &mut rankings {
+        let mut rankings = [Direction::Descending, Direction::Ascending]
+            .map(|direction| Ranking { by: SingleFeature { feature, direction }, parts: none() });
+        for Ranking { by, parts } in &mut rankings {
             for Judge { data, queries } in judges {
                 for &query in *queries {
                     control.check()?;
-                    let score = |row: usize| direction.sign() * data.features.at(row, feature);
+                    let score = |row: usize| by.direction.sign() * data.features.at(row, feature);
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
                     let scores = push_down_unselected(constraint, data.row_groups(query), scores)
                         .map_err(Error::Data)?;
@@ -265,7 +269,7 @@ mod tests {
             for fold in 0..FOLDS {
                 let (inside, outside): (Vec<usize>, Vec<usize>) =
                     (0..QUERIES).partition(|query| query % FOLDS == fold);
-                let chosen = best_on(&data, &metric, &outside);
+                let chosen = best_on(&data, &metric, &outside).ranking;
                 for query in inside {
                     let score = |row| chosen.direction.sign() * data.features.at(row, chosen.feature);
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
@@ -277,7 +281,7 @@ mod tests {
             assert!((found.value - expected).abs() < 1e-12, "{} {expected}", found.value);
             assert_eq!(found.chosen.iter().map(|(_, count)| count).sum::<usize>(), FOLDS);
             if signal > 1.0 {
-                assert_eq!(found.chosen, [("ORDER BY \"f3\"".to_owned(), FOLDS)]);
+                assert_eq!(found.chosen, [("\"f3\"".to_owned(), FOLDS)]);
             }
         }
     }

@@ -3,7 +3,7 @@
 use rusqlite::types::ValueRef;
 
 use super::{Measured, Subject, measured, text_of};
-use crate::algorithm::single_feature::{CrossFitted, cross_fitted};
+use crate::algorithm::single_feature::{CrossFitted, cross_fitted, order_by};
 use crate::control::Control;
 use crate::error::Result;
 use crate::evaluate::{METRIC_COST, evaluate};
@@ -54,9 +54,9 @@ pub fn compare(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Resul
         let CrossFitted { value, chosen } = found;
         let name =
             if let [(only, _)] = &chosen[..] { only.clone() } else { "best single feature".to_owned() };
-        bars.push(bar(name.replacen("ORDER BY ", "", 1), Some(value)));
+        bars.push(bar(name, Some(value)));
         let folds = |(name, count): &(String, usize)| {
-            format!("{} in {}", shortened(name, 30), counted(*count, "fold", "folds"))
+            format!("{} in {}", shortened(&order_by(name), 30), counted(*count, "fold", "folds"))
         };
         let chosen: Vec<String> = chosen.iter().map(folds).collect();
         notes.push(format!(
