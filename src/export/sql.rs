@@ -178,10 +178,11 @@ impl Sql {
         self.check_length(MOST_REPEATED.saturating_mul(x.len() + columns.window.len()))?;
         let centered = term.space.form() == Form::Ranking;
         // Text from a file counts as a number in arithmetic, but not in comparisons.
-        let number = format!("({x} + 0.0)");
+        let number = format!("{x} + 0.0");
         if summand.index >= n || matches!(term.scaling, Scaling::QueryMinmax) {
-            return self.minmax(columns, &number[1..number.len() - 1], centered);
+            return self.minmax(columns, &number, centered);
         }
+        let number = format!("({number})");
         match term.scaling {
             Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
                 let lines: Vec<Line> = quantiles[summand.index].lines().map(Line::from).collect();
