@@ -28,23 +28,29 @@ fn reorders(c: char) -> bool {
 /// At most `most` characters of medium width: the middle of a longer text becomes an ellipsis, since names often differ at
 /// their ends.
 pub fn shortened(text: &str, most: usize) -> String {
-    let fits = |room: usize, letters: &mut dyn Iterator<Item = char>| {
-        let used = |used: &mut usize, c: char| {
-            *used += width(c);
-            Some((*used, c))
-        };
-        letters.scan(0, used).take_while(|(used, _)| *used <= room).map(|(_, c)| c).collect::<Vec<char>>()
-    };
     let room = most.saturating_mul(MEDIUM);
-    let all = fits(room, &mut text.chars());
+    let all = fitting(room, &mut text.chars());
     if all.len() == text.chars().take(all.len() + 1).count() {
         return text.to_owned();
     }
     let tail = most.saturating_sub(1) * 2 / 5;
-    let mut end = fits(tail * MEDIUM, &mut text.chars().rev());
+    let mut end = fitting(tail * MEDIUM, &mut text.chars().rev());
     end.reverse();
-    let head = fits(most.saturating_sub(1 + tail) * MEDIUM, &mut text.chars());
+    let head = fitting(most.saturating_sub(1 + tail) * MEDIUM, &mut text.chars());
     head.into_iter().chain(['…']).chain(end).collect()
+}
+
+/// The first letters whose widths have at most this sum.
+fn fitting(room: usize, letters: &mut dyn Iterator<Item = char>) -> Vec<char> {
+    let (mut used, mut fitting) = (0, Vec::new());
+    for c in letters {
+        used += width(c);
+        if used > room {
+            break;
+        }
+        fitting.push(c);
+    }
+    fitting
 }
 
 /// The width of a letter of medium width.
@@ -60,7 +66,8 @@ fn width(c: char) -> usize {
     }
 }
 
-/// Names of at most `most` characters. If one is longer, what all have at their start is left out.
+/// Names of at most `most` characters. What all names have at their start is left out of the longer ones, then the middle of
+/// those that are still too long: names that differ only there become equal.
 pub fn short_names(names: &[&str], most: usize) -> Vec<String> {
     let [first, others @ ..] = names else { return Vec::new() };
     let common = |name: &&str| first.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
@@ -166,5 +173,11 @@ mod tests {
             ["feature_number_1_of_the_document", "feature_number_2_of_the_document", "feature_number_3"];
         assert_eq!(short_names(&names, 20), ["…1_of_the_document", "…2_of_the_document", "feature_number_3"]);
         assert_eq!(short_names(&["a long name of a feature"], 12), ["a long …ture"]);
+        // Names that differ only in the middle become equal.
+        let names = ["clicks_of_the_first_month_2026", "visits_of_the_first_month_2026"];
+        assert_eq!(short_names(&names, 12), ["clicks_…2026", "visits_…2026"]);
+        let names =
+            ["visits_in_may_per_shop_2026", "orders_in_may_per_shop_2026", "orders_in_june_per_shop_2026"];
+        assert_eq!(short_names(&names, 12), ["visits_…2026", "orders_…2026", "orders_…2026"]);
     }
 }
