@@ -435,12 +435,12 @@ fn summarize_columns<T: Element>(
     let mut ticks = Ticks::default();
     let mut summaries = previous.to_vec();
     summaries.resize(array.ncols(), ColumnSummary::default());
-    for (place, &row) in order.iter().enumerate() {
+    for (position, &row) in order.iter().enumerate() {
         ticks.add(array.ncols());
         for (column, (summary, value)) in summaries.iter_mut().zip(array.row(row)).enumerate() {
             let value = value.to_f64();
             if value.is_nan() {
-                missing.add(column, place);
+                missing.add(column, position);
             } else {
                 summary.sum += value;
                 summary.count = summary.count.saturating_add(1);

@@ -36,11 +36,11 @@ pub(super) fn check_numbers(model: &Model, term: &Term<'_>) -> Result<(), String
         return Err("all its weights are 0".to_owned());
     }
     let fits = |number: f64| (number as f32).is_finite();
-    let is_sound = |feature: &&Weighted<'_>| {
+    let is_representable = |feature: &&Weighted<'_>| {
         let (mean, deviation) = feature.moments.unwrap_or((0.0, 1.0));
         fits(feature.weight) && fits(mean) && (deviation as f32).is_normal()
     };
-    match features.iter().find(|feature| !is_sound(feature)) {
+    match features.iter().find(|feature| !is_representable(feature)) {
         None => Ok(()),
         Some(feature) => {
             let name = shorten(feature.name);

@@ -50,16 +50,16 @@ pub fn sort_indices(indices: &mut [usize], compare: &dyn Fn(usize, usize) -> Ord
 pub fn sort_items<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     let mut order: Vec<usize> = (0..items.len()).collect();
     sort_indices(&mut order, &|a, b| compare(&items[a], &items[b]));
-    // Each cycle of the permutation, from its first place on. A place that is done refers to itself.
+    // Each cycle of the permutation, from its first position on. A position that is done refers to itself.
     for start in 0..order.len() {
-        let mut place = start;
+        let mut position = start;
         loop {
-            let source = std::mem::replace(&mut order[place], place);
+            let source = std::mem::replace(&mut order[position], position);
             if source == start {
                 break;
             }
-            items.swap(place, source);
-            place = source;
+            items.swap(position, source);
+            position = source;
         }
     }
 }
