@@ -110,7 +110,9 @@ def measure_serving() -> None:
         "`ltr_rank` of a table, columns `doc_id, score`": (
             "SELECT doc_id, score FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank"
         ),
-        "the same with all columns": "SELECT * FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank",
+        "the same with all columns": (
+            "SELECT * FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank"
+        ),
         "the same, 10 best documents": (
             "SELECT doc_id, score FROM ltr_rank('rank_svm', 'candidates') WHERE query_id = ? ORDER BY rank LIMIT 10"
         ),
@@ -132,7 +134,9 @@ def measure_serving() -> None:
                 connection.execute(statement, (call % 100,)).fetchall()
                 times[name].append(1000 * (time.perf_counter() - start))
         connection.close()
-    figures = {name: (statistics.median(values), statistics.quantiles(values, n=20)[-1]) for name, values in times.items()}
+    figures = {
+        name: (statistics.median(values), statistics.quantiles(values, n=20)[-1]) for name, values in times.items()
+    }
     plain = next(iter(figures.values()))
     print("| call | median | 95th percentile |\n|---|---|---|")
     for name, (median, high) in figures.items():
