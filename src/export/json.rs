@@ -148,7 +148,7 @@ pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), Stri
 /// The model as JSON.
 ///
 /// # Errors
-/// Those of the writer.
+/// A text that [`read`] would refuse as too long; those of the writer.
 pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
     let card = &model.card;
     let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
@@ -170,7 +170,16 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
         log: card.log.clone(),
         fingerprint: model.fingerprint.clone(),
     };
-    serde_json::to_string(&document).map_err(|problem| Error::Internal(format!("a model as JSON: {problem}")))
+    let text = serde_json::to_string(&document)
+        .map_err(|problem| Error::Internal(format!("a model as JSON: {problem}")))?;
+    // The estimate of `check_length` leaves out the smaller parts.
+    if text.len() > LONGEST {
+        return Err(Error::Unsupported(format!(
+            "the model has no form 'json': its text has {} bytes, more than {LONGEST}; copy its row of ltr_models",
+            text.len()
+        )));
+    }
+    Ok(text)
 }
 
 impl TermText {
