@@ -12,10 +12,11 @@ pub struct RecommendOptions {
     pub k: usize,
     /// Whether items that the user has rated are recommended, too; false by default.
     pub include_seen: bool,
-    /// The items to choose from; all items of the model by default. Items that are not in the model are left out.
+    /// The items to choose from; all items of the model by default. Items that are not in the model are left out;
+    /// `ltr_recommend` in SQL warns of their number.
     pub candidates: Option<Vec<Id>>,
     /// Ratings of the user, in place of those of the training. The user is fitted to them; items that are not in the model are
-    /// left out.
+    /// left out, as candidates are.
     pub ratings: Option<Vec<(Id, f64)>>,
 }
 
