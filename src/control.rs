@@ -171,8 +171,17 @@ pub fn stoppable<T>(check: Check, work: impl FnOnce() -> Result<T>) -> Result<T>
     stopped(work)
 }
 
-/// Runs `work`. The reason of an unwinding that [`checkpoint`] or [`Control::reserve_or_unwind`] began becomes the result.
-fn stopped<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Ends the work of [`stopped`] by unwinding: for functions that return no error, in programs whose panics unwind.
+pub fn unwind(reason: Error) -> ! {
+    resume_unwind(Box::new(Stopped(reason)))
+}
+
+/// Runs `work`. The reason of an unwinding that [`checkpoint`], [`Control::reserve_or_unwind`] or [`unwind`] began becomes
+/// the result.
+///
+/// # Errors
+/// Those of `work`.
+pub fn stopped<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| match stop_reason(payload) {
         Ok(reason) => Err(reason),
         Err(panic) => resume_unwind(panic),

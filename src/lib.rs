@@ -79,6 +79,8 @@
 mod algorithm;
 mod api;
 mod arrange;
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+mod buckets;
 mod cache;
 mod column_advice;
 mod control;
@@ -99,6 +101,8 @@ mod parallel;
 mod param;
 #[cfg(feature = "plots")]
 mod plot;
+#[cfg(feature = "sqlite")]
+mod rounds;
 mod run;
 mod select;
 mod smoothing;

@@ -20,12 +20,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::arrange::ListConstraint;
+use crate::buckets::{Replay, Sums};
 use crate::control::Control;
 use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::memory::Reservation;
 use crate::model::{LinearPrior, Ranker};
 use crate::param::{Defaults, Params};
+
+use report::DataFacts;
 
 pub use grid::Weighting;
 pub use selection::{Curve, LambdaSelection, Searched, SelectionReport, Split, metric};
@@ -110,6 +113,12 @@ pub trait TrainingSpec: Send + Sync {
         None
     }
 
+    /// How it trains in buckets.
+    ///
+    /// # Errors
+    /// The reason why it does not.
+    fn in_buckets(&self) -> Result<&dyn BucketTraining>;
+
     /// Bytes that a model is known to take before it is trained.
     fn bytes_kept(&self, _data: &Dataset) -> u64 {
         0
@@ -121,6 +130,38 @@ impl fmt::Debug for dyn TrainingSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("TrainingSpec")
     }
+}
+
+/// A training that asks buckets for sums, round by round.
+pub trait BucketTraining {
+    /// Runs the training over the recorded answers. The result, or `None` if there are questions.
+    ///
+    /// # Errors
+    /// Data that it cannot learn from, a limit, an interruption.
+    fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<TrainedInBuckets>>;
+
+    /// The answers of a bucket to the questions of the round. Missing features are NaN.
+    ///
+    /// # Errors
+    /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interruption.
+    fn answer(
+        &self,
+        replay: &Replay,
+        bucket: u32,
+        data: Dataset,
+        control: &Control,
+    ) -> Result<Vec<Sums>>;
+}
+
+/// The result of a training in buckets.
+#[derive(Debug)]
+pub struct TrainedInBuckets {
+    /// The result of the fits.
+    pub trained: Trained,
+    /// Counts of all rows.
+    pub facts: DataFacts,
+    /// Mean of each feature over the rows that have it.
+    pub means: Vec<f64>,
 }
 
 /// Measures several candidates of one training on held-out queries.

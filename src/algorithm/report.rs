@@ -38,6 +38,12 @@ impl DataFacts {
         }
     }
 
+    /// Counts of queries, documents and pairs.
+    pub fn of_counts(counts: [f64; 3], features: usize, is_double: bool) -> Self {
+        let [queries, documents, pairs] = counts.map(|count| count as u64);
+        Self { queries, documents, pairs, features, feature_type: if is_double { DOUBLE } else { "f32" } }
+    }
+
     /// The counts of these rows and of those in the summary of an earlier training.
     #[must_use]
     pub fn added_to(&self, earlier: &Value) -> Self {

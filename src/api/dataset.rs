@@ -435,6 +435,7 @@ impl Dataset {
         let builder = self.builder(needs)?;
         let options = FinishOptions {
             missing: needs.missing,
+            keep_missing: false,
             text_columns: TextColumns::Refuse,
             means: needs.model.map(|model| &model.card.means[..]),
             order: needs.order,

@@ -23,7 +23,7 @@ use crate::tuning::{Choice, Search, SearchRows};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] =
-    &["name", "schema", "keep_versions", "activate", "params", "columns", "split_by", "progress", "report"];
+    &["name", "schema", "keep_versions", "activate", "params", "columns", "split_by", "progress", "report", "buckets"];
 
 /// The option that [`Trainer::prior`] sets.
 const PRIOR: &str = "prior";

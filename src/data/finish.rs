@@ -75,6 +75,8 @@ pub struct FinishOptions<'a> {
     pub missing: Missing,
     /// What happens to columns of text.
     pub text_columns: TextColumns,
+    /// Whether missing features stay missing, as NaN.
+    pub keep_missing: bool,
     /// Replacements of missing values under [`Missing::Mean`]; by default the means of these rows.
     pub means: Option<&'a [f64]>,
     /// The order of the data set.
@@ -180,7 +182,9 @@ impl DatasetBuilder {
         };
         report.means = report.summaries.iter().map(ColumnSummary::mean).collect();
         // 4. Missing values.
+        let kept = vec![f64::NAN; if options.keep_missing { matrix.columns() } else { 0 }];
         let means = match options.missing {
+            _ if options.keep_missing => Some(&kept[..]),
             Missing::Mean => Some(options.means.unwrap_or(&report.means)),
             _ => None,
         };

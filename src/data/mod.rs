@@ -30,4 +30,4 @@ pub use quantiles::Quantiles;
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use query_value::{QueryValue, text_number};
 pub use ratings::Ratings;
-pub use scaling::{Scaling, ScalingKind, VALUE_COST};
+pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};

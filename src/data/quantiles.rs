@@ -69,16 +69,25 @@ impl Quantiles {
     /// The quantiles of at least one training value.
     pub fn fit(mut values: Vec<f64>) -> Self {
         sort_ascending(&mut values);
-        let n = values.len() as f64;
+        let ties = values.chunk_by(|a, b| compare(*a, *b).is_eq());
+        Self::of_ties(values.len() as f64, ties.map(|tie| (tie[0], tie.len() as f64)))
+    }
+
+    /// The quantiles of values in ascending order with their counts, at least one.
+    pub fn of_counts(counts: &[(f64, f64)]) -> Self {
+        let ties = counts.chunk_by(|a, b| a.0 >= b.0);
+        let n = counts.iter().map(|(_, count)| count).sum();
+        Self::of_ties(n, ties.map(|tie| (tie[0].0, tie.iter().map(|(_, count)| count).sum())))
+    }
+
+    fn of_ties(n: f64, ties: impl Iterator<Item = (f64, f64)>) -> Self {
         let (mut below, mut ticks) = (0.0, Ticks::default());
-        let all: Vec<(f64, f64)> = values
-            .chunk_by(|a, b| compare(*a, *b).is_eq())
-            .map(|tie| {
-                let count = tie.len() as f64;
+        let all: Vec<(f64, f64)> = ties
+            .map(|(value, count)| {
                 ticks.add(NORMAL_COST);
                 let fraction = (below + 0.5 * count) / n;
                 below += count;
-                (tie[0], normal::quantile(fraction))
+                (value, normal::quantile(fraction))
             })
             .collect();
         thin(all).into()

@@ -357,7 +357,11 @@ fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
 fn mean_and_factor(values: &[f64]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+    mean_and_factor_of(mean, values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n)
+}
+
+/// Mean, and 1 / standard deviation or 0.
+pub fn mean_and_factor_of(mean: f64, variance: f64) -> (f64, f64) {
     let spread = variance.sqrt();
     // If all values are equal, rounding leaves a spread of a few units in the last place.
     let constant = spread <= 1e-14 * mean.abs();

@@ -110,6 +110,12 @@ impl TrainingBlocks {
     pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
         // Losses of scores pull equal labels together. That is no judgment if no query has different ones.
         let differ = (0..data.n_queries()).any(|query| loss::pair_count(data.labels(query)) > 0);
+        Self::of_rows(space, data, loss, differ)
+    }
+
+    /// The judgments of a part of a training set with scaled features. `differ`: whether a query of the training set has
+    /// documents of different relevance.
+    pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss, differ: bool) -> Self {
         let size = |query: usize| {
             let labels = data.labels(query);
             if differ && loss.is_informative(labels, data.doc_weights(query)) {

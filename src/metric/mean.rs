@@ -70,6 +70,11 @@ impl Mean {
         self.sum_of_weights += other.sum_of_weights;
     }
 
+    /// The sum of the weighted values, and that of the weights.
+    pub fn sums(&self) -> [f64; 2] {
+        [self.weighted_sum, self.sum_of_weights]
+    }
+
     /// The mean so far; `None` if no query counted.
     pub fn value(&self) -> Option<f64> {
         (self.sum_of_weights > 0.0).then(|| self.weighted_sum / self.sum_of_weights)

@@ -16,7 +16,7 @@ pub use crate::optim::{Solution, SolveReport, Step, Stop, StopRule};
 pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather, kept_planes};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, ball_path, eigenpairs, l1_path, largest_l1_lambda,
-    path as list_path, spectral_path, sphere_path,
+    least_squares_of_sums, path as list_path, spectral_of_sums, spectral_path, sphere_path,
 };
 pub use workspace::{l1_bytes, least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};
 

@@ -55,5 +55,6 @@ pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<
         usage::answer_table(connection, table)?;
     }
     aggregate::register(connection)?;
+    functions::buckets::register(connection)?;
     functions::paired_test::register(connection)
 }

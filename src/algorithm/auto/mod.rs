@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::selection::{Searched, ValidationSpec};
 use super::single_feature::{self, Judge};
 use super::{
-    AlgorithmDef, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec,
     entries, grid,
 };
 use crate::arrange::ListConstraint;
@@ -172,6 +172,10 @@ impl TrainingSpec for AutoSpec {
     }
 
     /// Candidates have their own scaling and kernel; see `candidates` in the report.
+    fn in_buckets(&self) -> Result<&dyn BucketTraining> {
+        Err(Error::Unsupported("'auto' needs all rows for its kernels, so it does not train in buckets yet; use 'rank_svm' or 'regression', or train on rows".to_owned()))
+    }
+
     fn settings(&self) -> Result<Map<String, Value>> {
         let settings = json!({
             "smoothing": "uniform",

@@ -17,7 +17,7 @@ use self::factors::{Fit, Purpose};
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
-    AlgorithmDef, Columns, DocWeights, FoldUnit, Input, LambdaSelection, Trained, TrainingSet, TrainingSpec,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, FoldUnit, Input, LambdaSelection, Trained, TrainingSet, TrainingSpec,
     entries,
 };
 use crate::arrange::ListConstraint;
@@ -219,6 +219,10 @@ impl TrainingSpec for CofiRankSpec {
             LambdaChoice::Among(lambdas) => Some(("lambda", lambdas)),
             LambdaChoice::Fixed(_) | LambdaChoice::Rate | LambdaChoice::Fractions(_) => None,
         }
+    }
+
+    fn in_buckets(&self) -> Result<&dyn BucketTraining> {
+        Err(Error::Unsupported("'cofi_rank' learns from ids of users and items, so it does not train in buckets of queries; train it on rows".to_owned()))
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {

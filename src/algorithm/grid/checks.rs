@@ -63,13 +63,17 @@ fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
     if any(&|query| loss.is_informative(data.labels(query), data.doc_weights(query))) {
         return Ok(());
     }
-    let weights = if data.doc_weights.is_empty() { "" } else { ", and documents of weight 0 hardly count" };
-    Err(Error::Data(format!(
-        "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({} queries read; most \
-         losses treat relevance below 0 as 0{weights})",
-        loss.def().name,
-        data.n_queries()
-    )))
+    Err(not_told_apart(loss, data.n_queries(), !data.doc_weights.is_empty()))
+}
+
+/// The error for training sets in which no query is informative.
+pub(super) fn not_told_apart(loss: &Loss, queries: usize, has_weights: bool) -> Error {
+    let weights = if has_weights { ", and documents of weight 0 hardly count" } else { "" };
+    Error::Data(format!(
+        "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({queries} queries read; \
+         most losses treat relevance below 0 as 0{weights})",
+        loss.def().name
+    ))
 }
 
 /// The error for training sets in which no query has documents of different relevance.

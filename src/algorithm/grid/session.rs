@@ -155,15 +155,22 @@ pub(super) fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) ->
 
 /// The weight of each query: its weight in the data times its relative size.
 fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
-    let size = |query: usize| {
-        let documents = data.rows(query).len() as f64;
-        match weighting {
-            Weighting::Queries => 1.0,
-            Weighting::Documents => documents,
-            Weighting::Pairs => documents * (documents - 1.0),
-        }
-    };
+    let size = |query: usize| size(data, query, weighting);
     let mean = (0..data.n_queries()).map(size).sum::<f64>() / data.n_queries() as f64;
-    let weight = |(query, weight): (usize, &f64)| weight * size(query) / mean.max(f64::MIN_POSITIVE);
-    data.weights.iter().enumerate().map(weight).collect()
+    let mean = mean.max(f64::MIN_POSITIVE);
+    (0..data.n_queries()).map(|query| relative_weight(data, query, weighting, mean)).collect()
+}
+
+/// The weight of a query in the data times its size, relative to the mean size.
+pub(super) fn relative_weight(data: &Dataset, query: usize, weighting: Weighting, mean_size: f64) -> f64 {
+    data.weights[query] * size(data, query, weighting) / mean_size
+}
+
+fn size(data: &Dataset, query: usize, weighting: Weighting) -> f64 {
+    let documents = data.rows(query).len() as f64;
+    match weighting {
+        Weighting::Queries => 1.0,
+        Weighting::Documents => documents,
+        Weighting::Pairs => documents * (documents - 1.0),
+    }
 }

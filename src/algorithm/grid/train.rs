@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use super::buckets;
 use super::checks;
 use super::choose::Chosen;
 use super::generalization::{self, Generalization};
@@ -21,7 +22,7 @@ use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{
-    CandidatePath, Columns, DocWeights, FoldUnit, Input, LambdaSelection, LogStep, Trained, TrainingSet,
+    BucketTraining, CandidatePath, Columns, DocWeights, FoldUnit, Input, LambdaSelection, LogStep, Trained, TrainingSet,
     TrainingSpec, entries,
 };
 use crate::control::{Control, each_in_memory};
@@ -111,6 +112,10 @@ impl TrainingSpec for GridSpec {
         })
     }
 
+    fn in_buckets(&self) -> Result<&dyn BucketTraining> {
+        buckets::check(self).map(|()| self as &dyn BucketTraining)
+    }
+
     fn settings(&self) -> Result<Map<String, Value>> {
         Ok(self.settings())
     }
@@ -142,7 +147,7 @@ const GAP_SLACK: f64 = 10.0;
 impl GridSpec {
     /// Whether a fit ended as its solver promises. Solvers stop too when an objective is tiny beside the weights of its
     /// queries, so the gap of a convex loss must be small in itself.
-    fn has_converged(&self, report: &SolveReport) -> bool {
+    pub(super) fn has_converged(&self, report: &SolveReport) -> bool {
         match report.stop {
             Stop::Converged if self.loss.shape().is_convex() => {
                 report.gap <= GAP_SLACK * self.tolerance * report.objective.abs()
@@ -193,7 +198,7 @@ impl Lambdas {
 }
 
 /// The steps of the solver if one fit took any, otherwise one line per fit.
-fn log(fits: &[Fit]) -> Vec<LogStep> {
+pub(super) fn log(fits: &[Fit]) -> Vec<LogStep> {
     let last =
         |fit: &Fit| LogStep { objective: fit.function.objective, gap: fit.function.gap, seconds: fit.ended };
     let [fit] = fits else { return fits.iter().map(last).collect() };
@@ -437,7 +442,7 @@ impl Session<'_> {
 }
 
 /// The relative gap of fits that only serve the choice of lambda.
-fn selection_tolerance(loss: &Loss) -> f64 {
+pub(super) fn selection_tolerance(loss: &Loss) -> f64 {
     match (loss, loss.shape()) {
         // Cutting planes that stop early rank like their start point, and would validate that.
         (Loss::Pair(..), _) | (_, Shape::Convex) => 1e-4,

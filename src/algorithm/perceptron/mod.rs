@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
 };
 use crate::arrange::ListConstraint;
 use crate::column_advice::columns_text;
@@ -189,6 +189,10 @@ impl TrainingSpec for PerceptronSpec {
         // 3. Bounds of the losses.
         let bounds = bounds::report(&perceptron, &start, &data, &counted, control)?;
         trained(perceptron, scaling, &bounds)
+    }
+
+    fn in_buckets(&self) -> Result<&dyn BucketTraining> {
+        Err(Error::Unsupported("'perceptron' reads the documents one query after the other, so it does not train in buckets; train it on rows".to_owned()))
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {

@@ -15,9 +15,11 @@ use crate::control::checkpoint;
 use crate::data::Slice;
 use crate::error::{Error, Result};
 use crate::loss::{Quadratic, QueryLoss};
-use crate::math::dense::Element;
+use crate::math::dense::{Element, dot};
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::{cholesky, gram};
+use crate::optim::Objective;
+use crate::optim::vector::difference;
 use crate::parallel;
 
 /// Rows of a slab. Two panels of a slab fit into the first-level cache.
@@ -69,12 +71,22 @@ impl Outer {
         }
     }
 
+    /// The tile of an entry on or above the diagonal.
+    fn tile(&self, i: usize, j: usize) -> usize {
+        let (row, column) = (i / LANES, j / LANES);
+        row * self.width() - row * (row + 1) / 2 + column
+    }
+
     /// An entry.
     pub(super) fn get(&self, i: usize, j: usize) -> f64 {
         let (i, j) = (i.min(j), i.max(j));
-        let (row, column) = (i / LANES, j / LANES);
-        let tile = row * self.width() - row * (row + 1) / 2 + column;
-        self.tiles[tile][i % LANES].0[j % LANES]
+        self.tiles[self.tile(i, j)][i % LANES].0[j % LANES]
+    }
+
+    /// An entry on or above the diagonal.
+    fn get_mut(&mut self, i: usize, j: usize) -> &mut f64 {
+        let tile = self.tile(i, j);
+        &mut self.tiles[tile][i % LANES].0[j % LANES]
     }
 
     /// The solution of (M + ridge I) x = right for the leading matrix M of this size; `None` if it is not positive
@@ -192,6 +204,36 @@ impl Gram {
         self.outer.get(self.dim, self.dim)
     }
 
+    /// The same sums times a factor.
+    #[must_use]
+    pub fn times(mut self, factor: f64) -> Self {
+        let own = self.outer.tiles.iter_mut().flatten().flat_map(|lanes| &mut lanes.0);
+        own.for_each(|value| *value *= factor);
+        self
+    }
+
+    /// The entries of [Z t]'[Z t] on and above the diagonal, row after row.
+    pub fn numbers(&self) -> Vec<f64> {
+        (0..=self.dim).flat_map(|i| (i..=self.dim).map(move |j| self.outer.get(i, j))).collect()
+    }
+
+    /// The sums with these numbers; `None` if their count is another one.
+    pub fn of_numbers(dim: usize, numbers: &[f64]) -> Option<Self> {
+        let mut gram = Self::zero(dim);
+        let mut rest = numbers.iter();
+        for i in 0..=dim {
+            for j in i..=dim {
+                *gram.outer.get_mut(i, j) = *rest.next()?;
+            }
+        }
+        rest.next().is_none().then_some(gram)
+    }
+
+    /// A v.
+    fn times_vector(&self, v: &[f64]) -> Vec<f64> {
+        (0..self.dim).map(|i| v.iter().enumerate().map(|(j, v)| self.outer.get(i, j) * v).sum()).collect()
+    }
+
     /// The minimum of R(w) + lambda |w - w0|^2; `None` if A + 2 lambda I is not positive definite in double precision.
     pub fn solve(&self, lambda: f64, center: Option<&[f64]>) -> Option<Vec<f64>> {
         let mut right = self.right();
@@ -204,6 +246,35 @@ impl Gram {
     /// (A + 2 lambda I)^-1 g; `None` as for [`Self::solve`].
     pub(super) fn inverse_times(&self, lambda: f64, g: &[f64]) -> Option<Vec<f64>> {
         self.outer.solve(2.0 * lambda, g)
+    }
+}
+
+/// R(w) = (w'A w - 2 b.w + t't) / 2. An image of w is w.
+impl Objective for Gram {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn image(&self, w: &[f64]) -> Vec<f64> {
+        w.to_vec()
+    }
+
+    fn linear_image(&self, v: &[f64]) -> Vec<f64> {
+        v.to_vec()
+    }
+
+    fn transposed(&self, h: &[f64]) -> Vec<f64> {
+        h.to_vec()
+    }
+
+    fn value_at(&self, w: &[f64], slopes: &mut [f64]) -> f64 {
+        let (product, right) = (self.times_vector(w), self.right());
+        slopes.copy_from_slice(&difference(&product, &right));
+        (0.5 * (dot(w, slopes) - dot(w, &right) + self.square())).max(0.0)
+    }
+
+    fn hessian_times(&self, _w: &[f64], v: &[f64]) -> Vec<f64> {
+        self.times_vector(v)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::loss::Shape;
 use crate::math::dense::dot;
 use crate::optim::vector::{axpy, difference};
-use crate::optim::{Best, Method, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path};
+use crate::optim::{Best, Method, Objective, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path};
 use crate::solve::{ListMethod, SolverDef};
 
 const MOST_CORRECTIONS: usize = 5;
@@ -29,14 +29,29 @@ pub const LEAST_SQUARES: SolverDef = SolverDef {
 };
 
 fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
-    let mut system = System::new(problem);
-    let mut start = problem.start();
+    solve_all((problem, problem.center()), System::new(problem), problem.start(), (lambdas, rule), control)
+}
+
+/// As [`path`], from the sums over documents, without a center.
+pub fn path_of_sums(gram: &Gram, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
+    let system = System::Features(gram.clone());
+    solve_all((gram, None), Some(system), vec![0.0; gram.dim()], (lambdas, rule), control)
+}
+
+fn solve_all(
+    (risk, center): (&dyn Objective, Option<&[f64]>),
+    mut system: Option<System>,
+    mut start: Vec<f64>,
+    (lambdas, rule): (&[f64], &StopRule),
+    control: &Control,
+) -> Vec<Solution> {
     solve_path(lambdas, |lambda, _| {
-        let direct = system.as_ref().and_then(|system| solve(problem, system, lambda, rule, control));
+        let ridge = Ridge { risk, lambda, center };
+        let direct = system.as_ref().and_then(|system| solve(ridge, system, &start, rule, control));
         direct.unwrap_or_else(|| {
             // Smaller lambdas would have no factor either.
             system = None;
-            let solution = lbfgs::minimize(&problem.ridge(lambda), start.clone(), rule, control);
+            let solution = lbfgs::minimize(&ridge, start.clone(), rule, control);
             start.clone_from(&solution.w);
             solution
         })
@@ -73,10 +88,10 @@ impl System {
     }
 
     /// The first solution.
-    fn first(&self, problem: &ListProblem<'_>, lambda: f64) -> Option<Vec<f64>> {
+    fn first(&self, ridge: &Ridge<'_>, start: &[f64]) -> Option<Vec<f64>> {
         match self {
-            Self::Features(gram) => gram.solve(lambda, problem.center()),
-            Self::Documents(..) => Some(problem.start()),
+            Self::Features(gram) => gram.solve(ridge.lambda, ridge.center),
+            Self::Documents(..) => Some(start.to_vec()),
         }
     }
 
@@ -99,13 +114,13 @@ impl System {
 
 /// Solves for one lambda. `None` if the matrix has no factor.
 fn solve(
-    problem: &ListProblem<'_>,
+    objective: Ridge<'_>,
     system: &System,
-    lambda: f64,
+    start: &[f64],
     rule: &StopRule,
     control: &Control,
 ) -> Option<Solution> {
-    let (first, objective) = (system.first(problem, lambda)?, problem.ridge(lambda));
+    let first = system.first(&objective, start)?;
     let mut factor_exists = true;
     let solution = iterate(rule, control, || Refinement {
         objective,

@@ -47,8 +47,15 @@ pub fn path(
     parameters: &[f64],
     control: &Control,
 ) -> Result<Vec<Solution>> {
+    path_of_sums(&Gram::of(problem.dim(), problem.blocks())?, cut, parameters, control)
+}
+
+/// As [`path`], from the sums over documents.
+///
+/// # Errors
+/// An interruption.
+pub fn path_of_sums(gram: &Gram, cut: Cut, parameters: &[f64], control: &Control) -> Result<Vec<Solution>> {
     let began = Instant::now();
-    let gram = Gram::of(problem.dim(), problem.blocks())?;
     let pairs = eigen::symmetric(gram.matrix(), gram.dim(), control)?;
     let b = gram.right();
     let projections: Vec<f64> = pairs.vectors.chunks_exact(gram.dim()).map(|u| dot(u, &b)).collect();

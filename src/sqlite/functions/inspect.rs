@@ -6,6 +6,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
+use super::buckets;
 use crate::data::QueryValue;
 use crate::error::{Error, Result};
 use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights};
@@ -31,6 +32,9 @@ pub const INFO: ScalarFunction = ScalarFunction {
 };
 
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
+    if let Some(state) = buckets::info(call.context.get_raw(0))? {
+        return Ok(state);
+    }
     call.with_connection(|connection| {
         let (argument, limits) = (call.context.get_raw(0), RunLimits::default());
         let ModelHandle { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state, &limits)?;

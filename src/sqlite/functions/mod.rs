@@ -5,6 +5,7 @@
 
 mod about;
 pub mod aggregate;
+pub mod buckets;
 mod compare;
 mod cross_validate;
 mod evaluate;
@@ -43,6 +44,11 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &vector::VEC,
     &vector::VEC_TO_JSON,
     &inspect::INFO,
+    &buckets::BUCKET,
+    &buckets::BEGIN,
+    &buckets::PARTIAL,
+    &buckets::STEP,
+    &buckets::FINISH,
     #[cfg(feature = "plots")]
     &plot::PLOT,
     #[cfg(feature = "plots")]

@@ -14,6 +14,7 @@ use rusqlite::types::ValueRef;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::buckets;
 use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
 use crate::algorithm::short_report::{ReportLength, short_report};
@@ -293,6 +294,10 @@ impl<'a> Request<'a> {
     /// Reads, fits and encodes: the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
         let source = Source::resolve(connection, &self.source, &self.limits)?;
+        let in_buckets = buckets::train(connection, self.algorithm, (&source, &self.source), &self.options, &self.limits)?;
+        if let Some(trained) = in_buckets {
+            return Ok(trained);
+        }
         let rows = self.rows(connection, &source)?;
         let read_seconds = self.limits.seconds();
         match &self.plan {
@@ -504,7 +509,7 @@ fn repeated_documents(training: &Dataset, validation: &Dataset) -> Option<String
     })
 }
 
-fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
+pub(super) fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
     let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
     ReadSpec { doc_weights: input.doc_weights, ..judged }
 }

@@ -74,6 +74,8 @@ pub struct ReadSpec<'a> {
     pub doc_weights: DocWeights,
     /// What missing features count as if they are not allowed: an error, or a value where rows are only counted.
     pub not_allowed: Missing,
+    /// Whether missing features stay missing, as NaN.
+    pub keep_missing: bool,
     /// The order of the data set.
     pub order: RowOrder,
     /// Summaries of the features in the rows of earlier calls; may be empty.
@@ -94,6 +96,7 @@ impl<'a> ReadSpec<'a> {
             constraint,
             doc_weights: DocWeights::Taken,
             not_allowed: Missing::Error,
+            keep_missing: false,
             order,
             previous: &[],
         }
@@ -202,6 +205,7 @@ pub fn read_prepared(
     let (builder, split) = within_time(limits, connection, read_all)?;
     let finish = FinishOptions {
         missing: missing(options, spec)?,
+        keep_missing: spec.keep_missing,
         text_columns: match spec.model {
             None if !Roles::lists_features(options) => TextColumns::Ignore,
             _ => TextColumns::Refuse,

@@ -1,0 +1,126 @@
+//! The answers of a bucket.
+
+use std::sync::Arc;
+
+use super::FACTS_TASK;
+use super::facts::{self, FACTS, Prepared, VARIANCES, wrong_length};
+use crate::algorithm::grid::session::relative_weight;
+use crate::algorithm::grid::spec::GridSpec;
+use crate::algorithm::scale;
+use crate::buckets::{Question, Replay, Sums};
+use crate::control::Control;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::fit::TrainingBlocks;
+use crate::loss::Loss;
+use crate::metric::Mean;
+use crate::optim::Objective;
+use crate::parallel;
+use crate::solve::{Gram, ListBlock, ListProblem, QueryBlock};
+use crate::space::{Form, Space};
+
+/// Kinds of questions, besides those of [`facts`].
+pub(super) const GRAM: u64 = 2;
+pub(super) const VALUES: u64 = 3;
+pub(super) const NEWTON: u64 = 4;
+
+/// The answers to the questions of a round.
+pub(super) fn answer(
+    spec: &GridSpec,
+    replay: &Replay,
+    bucket: u32,
+    mut data: Dataset,
+    control: &Control,
+) -> Result<Vec<Sums>> {
+    let questions = replay.questions();
+    let takes_part = |question: &Question| question.part.has(bucket);
+    if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions {
+        let (_, question) = &questions[0];
+        let sums = if question.kind == FACTS {
+            facts::answer(spec, bucket, &data)
+        } else {
+            facts::squares(&mut data, &question.numbers)
+        };
+        return sums.map(|sums| vec![sums]);
+    }
+    if !questions.iter().any(|(_, question)| takes_part(question)) {
+        return Ok(vec![Sums::default(); questions.len()]);
+    }
+    // 1. Documents as in the fit.
+    let prepared = replay.result(FACTS_TASK).ok_or_else(wrong_length)?;
+    let prepared = Prepared::from_bytes(prepared)?;
+    let dim = prepared.facts.dim();
+    if data.features.columns() != dim {
+        return Err(Error::Data(format!("bucket {bucket}: {} features, {dim} in the first round", data.features.columns())));
+    }
+    facts::fill(&mut data, &prepared.facts.fills(spec.missing));
+    let _memory = scale(&prepared.scaling, spec.scale, &mut data, control)?;
+    let data = Arc::new(data);
+    let space = Arc::new(Space::linear(dim, Form::Scoring));
+    let blocks = TrainingBlocks::of_rows(space, Arc::clone(&data), spec.loss.clone(), true);
+    let mean_size = prepared.facts.mean_size(spec.weighting);
+    // 2. Queries with their weights, once for all questions.
+    let informative: Vec<usize> = (0..data.n_queries()).filter(|query| blocks.is_informative(*query)).collect();
+    let weighted = |number: usize| {
+        let query = informative[number];
+        let weight = relative_weight(&data, query, spec.weighting, mean_size) * blocks.normalizer(query);
+        Ok((blocks.prepare(query, control)?, weight))
+    };
+    let queries: Vec<(Arc<QueryBlock>, f64)> = parallel::try_map(informative.len(), weighted)?;
+    let of_question = |(_, question): &(usize, Question)| {
+        control.check()?;
+        let numbers = match question {
+            question if !takes_part(question) => Vec::new(),
+            Question { kind: GRAM, .. } => Gram::of(dim, &lists(&queries))?.numbers(),
+            Question { kind: VALUES, numbers, .. } => values(spec, &data, &informative, numbers)?,
+            Question { kind: NEWTON, numbers, .. } => newton(spec, dim, &queries, numbers)?,
+            _ => return Err(wrong_length()),
+        };
+        Ok(Sums { numbers, counts: Vec::new() })
+    };
+    questions.iter().map(of_question).collect()
+}
+
+fn lists(queries: &[(Arc<QueryBlock>, f64)]) -> Vec<(&ListBlock, f64)> {
+    let mut lists = Vec::with_capacity(queries.len());
+    for (block, weight) in queries {
+        if let QueryBlock::List(block) = &**block {
+            lists.push((block, *weight));
+        }
+    }
+    lists
+}
+
+/// For each function the sum of the weighted values of the metric on these queries, and the sum of their weights.
+fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64]) -> Result<Vec<f64>> {
+    let (dim, validation) = (data.features.columns(), &spec.validation);
+    if functions.is_empty() || !functions.len().is_multiple_of(dim) {
+        return Err(wrong_length());
+    }
+    let of_function = |number: usize| {
+        let w = &functions[number * dim..(number + 1) * dim];
+        let mut mean = Mean::new(validation.metric.def(), validation.undefined);
+        for &query in queries {
+            let scores: Vec<f64> = data.rows(query).map(|row| data.features.row_dot(row, w)).collect();
+            mean.add(validation.metric.finite_value(data.labels(query), &scores)?, data.labels(query));
+        }
+        Ok(mean.sums())
+    };
+    Ok(parallel::try_map(functions.len() / dim, of_function)?.concat())
+}
+
+/// Value and gradient of the risk at w, and the entries of its Hessian on and above the diagonal.
+fn newton(spec: &GridSpec, dim: usize, queries: &[(Arc<QueryBlock>, f64)], w: &[f64]) -> Result<Vec<f64>> {
+    let (Loss::List(loss), true) = (&spec.loss, w.len() == dim) else { return Err(wrong_length()) };
+    let problem = ListProblem::new(dim, loss, lists(queries))?;
+    let mut gradient = vec![0.0; dim];
+    let value = problem.value(w, &mut gradient);
+    let image = problem.image(w);
+    let mut numbers = [vec![value], gradient].concat();
+    for row in 0..dim {
+        let mut unit = vec![0.0; dim];
+        unit[row] = 1.0;
+        numbers.extend(&problem.hessian_times(&image, &unit)[row..]);
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,314 @@
+//! What a training learns from the first rounds: counts, means of features, the scaling.
+//!
+//! The scaling `quantile` counts the values of each feature by the first 16 bits of their single-precision number (sign,
+//! exponent and 7 bits): the values of a bin count as its end toward 0. So small whole numbers are exact, and others differ
+//! by less than 0.8%.
+
+use crate::algorithm::grid::checks;
+use crate::algorithm::grid::spec::{GridSpec, Weighting};
+use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sums, Writer};
+use crate::control::Ticks;
+use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
+use crate::error::{Error, Result};
+use crate::loss::{self, Loss};
+use crate::model::{decode_header, encode_header};
+use crate::algorithm::report::DataFacts;
+use crate::data::mean_and_factor_of;
+
+/// Kinds of questions.
+pub(super) const FACTS: u64 = 0;
+pub(super) const VARIANCES: u64 = 1;
+
+/// Numbers before those of features.
+const HEAD: usize = 3 * FOLDS as usize + 3;
+
+/// Counts of all rows, and for each feature count and sum of the values that are not missing.
+#[derive(Debug, Clone)]
+pub(super) struct Facts(Vec<f64>);
+
+/// A per-fold count.
+#[derive(Clone, Copy)]
+pub(super) enum Count {
+    Queries,
+    Informative,
+    Pairs,
+}
+
+impl Facts {
+    /// # Errors
+    /// Sums of something else.
+    fn new(numbers: Vec<f64>) -> Result<Self> {
+        let is_valid = numbers.len() > HEAD && (numbers.len() - HEAD).is_multiple_of(2);
+        if is_valid && numbers.iter().all(|number| number.is_finite()) && numbers[3 * FOLDS as usize] >= 1.0 {
+            return Ok(Self(numbers));
+        }
+        Err(Error::Data("features are so large that their sum is not finite".to_owned()))
+    }
+
+    pub fn dim(&self) -> usize {
+        (self.0.len() - HEAD) / 2
+    }
+
+    /// A count over the buckets of a part.
+    pub fn count(&self, count: Count, part: Part) -> f64 {
+        part.folds().map(|fold| self.0[count as usize * FOLDS as usize + fold as usize]).sum()
+    }
+
+    pub fn documents(&self) -> f64 {
+        self.0[3 * FOLDS as usize]
+    }
+
+    /// The mean of N (N - 1) or N over queries, by which weights of queries are divided.
+    pub fn mean_size(&self, weighting: Weighting) -> f64 {
+        let queries = self.count(Count::Queries, Part::All);
+        match weighting {
+            Weighting::Queries => 1.0,
+            Weighting::Documents => self.documents() / queries,
+            Weighting::Pairs => (self.0[3 * FOLDS as usize + 1] / queries).max(f64::MIN_POSITIVE),
+        }
+    }
+
+    /// Means of the values that are not missing.
+    pub fn means(&self) -> Vec<f64> {
+        let (counts, sums) = self.0[HEAD..].split_at(self.dim());
+        counts.iter().zip(sums).map(|(count, sum)| if *count > 0.0 { sum / count } else { 0.0 }).collect()
+    }
+
+    fn missing(&self, feature: usize) -> f64 {
+        self.documents() - self.0[HEAD + feature]
+    }
+
+    /// What stands for missing values.
+    pub fn fills(&self, missing: Missing) -> Vec<f64> {
+        if missing == Missing::Mean { self.means() } else { vec![0.0; self.dim()] }
+    }
+
+    /// The counts of a report.
+    pub fn report(&self) -> DataFacts {
+        let counts = [Count::Queries, Count::Pairs].map(|count| self.count(count, Part::All));
+        let is_double = self.0[3 * FOLDS as usize + 2] > 0.0;
+        DataFacts::of_counts([counts[0], self.documents(), counts[1]], self.dim(), is_double)
+    }
+}
+
+/// What is fixed before anything is fitted.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub facts: Facts,
+    pub scaling: Scaling,
+}
+
+impl Prepared {
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut writer = Writer::default();
+        writer.numbers(&self.facts.0);
+        writer.bytes(&encode_header(&self.scaling)?);
+        Ok(writer.into_bytes())
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::of_state(bytes);
+        let facts = Facts::new(reader.numbers()?)?;
+        let scaling: Scaling = decode_header(reader.bytes()?)?;
+        scaling.validate(facts.dim())?;
+        Ok(Self { facts, scaling })
+    }
+
+    /// Asks for it.
+    pub fn ask(spec: &GridSpec, asking: &Asking<'_>) -> Result<Self> {
+        let question = |kind, numbers| Question { kind, part: Part::All, numbers };
+        let Sums { numbers, counts } = asking.ask(question(FACTS, Vec::new()));
+        let facts = Facts::new(numbers)?;
+        check(spec, &facts)?;
+        let fills = facts.fills(spec.missing);
+        let scaling = match spec.scale {
+            ScalingKind::Standard => {
+                let filled = |(feature, mean): (usize, f64)| {
+                    let missing = facts.missing(feature);
+                    (mean * (facts.documents() - missing) + fills[feature] * missing) / facts.documents()
+                };
+                let centers: Vec<f64> = facts.means().into_iter().enumerate().map(filled).collect();
+                let squares = asking.ask(question(VARIANCES, [&fills[..], &centers].concat())).numbers;
+                if squares.len() != centers.len() {
+                    return Err(wrong_length());
+                }
+                let moments = centers.iter().zip(squares);
+                Scaling::Standard(
+                    moments.map(|(mean, square)| mean_and_factor_of(*mean, square / facts.documents())).collect(),
+                )
+            }
+            ScalingKind::Quantile => {
+                let of_feature = |feature: usize| {
+                    let of = |key: &u32| (*key >> 16) as usize;
+                    let range = counts.partition_point(|(key, _)| of(key) < feature)
+                        ..counts.partition_point(|(key, _)| of(key) <= feature);
+                    let mut ties: Vec<(f64, f64)> =
+                        counts[range].iter().map(|(key, count)| (bin_value(*key), *count as f64)).collect();
+                    let missing = facts.missing(feature);
+                    if missing > 0.0 {
+                        let at = ties.partition_point(|(value, _)| *value < fills[feature]);
+                        ties.insert(at, (fills[feature], missing));
+                    }
+                    Quantiles::of_counts(&ties)
+                };
+                Scaling::Quantile((0..facts.dim()).map(of_feature).collect())
+            }
+            _ => Scaling::None,
+        };
+        Ok(Self { facts, scaling })
+    }
+}
+
+/// The error about sums of another length than the question has.
+pub(super) fn wrong_length() -> Error {
+    Error::Data("an answer of another training: it has another number of numbers".to_owned())
+}
+
+/// Refuses data from which nothing can be learned.
+fn check(spec: &GridSpec, facts: &Facts) -> Result<()> {
+    let queries = facts.count(Count::Queries, Part::All) as usize;
+    if facts.count(Count::Pairs, Part::All) < 1.0 {
+        return Err(checks::nothing_to_learn(queries));
+    }
+    if facts.count(Count::Informative, Part::All) < 1.0 {
+        return Err(checks::not_told_apart(&spec.loss, queries, false));
+    }
+    Ok(())
+}
+
+/// The bin of a value: the first 16 bits of the single-precision number, in the order of numbers.
+fn bin(value: f64) -> u32 {
+    let bits = ((value as f32).clamp(f32::MIN, f32::MAX) + 0.0).to_bits();
+    (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }) >> 16
+}
+
+/// The end of a bin toward 0; the upper bits of the key are a feature.
+fn bin_value(key: u32) -> f64 {
+    let key = key & 0xffff;
+    let bits = if key >> 15 == 1 { (key << 16) ^ 1 << 31 } else { (!key & 0xffff) << 16 };
+    f64::from(f32::from_bits(bits))
+}
+
+/// The answer of a bucket to [`FACTS`].
+pub(super) fn answer(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
+    if matches!(spec.loss, Loss::Pair(..)) {
+        checks::pairs(data, ["query", "documents"])?;
+    }
+    let (dim, folds) = (data.features.columns(), FOLDS as usize);
+    if dim > usize::from(u16::MAX) {
+        return Err(Error::Unsupported(format!("{dim} features; training in buckets takes at most {}", u16::MAX)));
+    }
+    let mut numbers = vec![0.0; HEAD + 2 * dim];
+    let fold = (bucket % FOLDS) as usize;
+    for query in 0..data.n_queries() {
+        let labels = data.labels(query);
+        let size = labels.len() as f64;
+        numbers[fold] += 1.0;
+        numbers[folds + fold] += f64::from(spec.loss.is_informative(labels, data.doc_weights(query)));
+        numbers[2 * folds + fold] += loss::pair_count(labels) as f64;
+        numbers[3 * folds] += size;
+        numbers[3 * folds + 1] += size * (size - 1.0);
+    }
+    if matches!(data.features, Matrix::F64(_)) {
+        numbers[3 * folds + 2] = data.n_docs() as f64;
+    }
+    let mut ticks = Ticks::default();
+    for row in 0..data.n_docs() {
+        ticks.add(4 * dim);
+        for column in 0..dim {
+            let value = data.features.at(row, column);
+            if value.is_nan() {
+                if spec.missing == Missing::Error {
+                    return Err(missing(data, bucket, (row, column)));
+                }
+                continue;
+            }
+            numbers[HEAD + column] += 1.0;
+            numbers[HEAD + dim + column] += value;
+        }
+    }
+    let counts = if spec.scale == ScalingKind::Quantile { bin_counts(data) } else { Vec::new() };
+    Ok(Sums { numbers, counts })
+}
+
+/// The number of values in each bin of each feature.
+fn bin_counts(data: &Dataset) -> Vec<(u32, u64)> {
+    let (mut all, mut ticks) = (Vec::new(), Ticks::default());
+    let mut counts = vec![0u64; 1 << 16];
+    for column in 0..data.features.columns() {
+        for row in 0..data.n_docs() {
+            ticks.add(4);
+            let value = data.features.at(row, column);
+            if !value.is_nan() {
+                counts[bin(value) as usize] += 1;
+            }
+        }
+        for (bin, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+            all.push(((column << 16 | bin) as u32, std::mem::take(count)));
+        }
+    }
+    all
+}
+
+fn missing(data: &Dataset, bucket: u32, (row, column): (usize, usize)) -> Error {
+    let query = data.offsets.partition_point(|offset| *offset <= row) - 1;
+    let name = data.names.get(column).map_or_else(|| (column + 1).to_string(), Clone::clone);
+    Error::Data(format!(
+        "bucket {bucket}, query {}: the feature \"{name}\" of a document is NULL; use the option \"missing\": \"zero\" or \
+         \"mean\" to allow missing features",
+        data.query_ids[query]
+    ))
+}
+
+/// Replaces missing features.
+pub(super) fn fill(data: &mut Dataset, fills: &[f64]) {
+    let Matrix::F64(features) = &mut data.features else { return };
+    let mut ticks = Ticks::default();
+    for mut row in features.rows_mut() {
+        ticks.add(row.len());
+        for (value, fill) in row.iter_mut().zip(fills) {
+            if value.is_nan() {
+                *value = *fill;
+            }
+        }
+    }
+}
+
+/// The answer of a bucket to [`VARIANCES`]: for each feature the sum of (x - center)^2.
+pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<Sums> {
+    let dim = data.features.columns();
+    if numbers.len() != 2 * dim {
+        return Err(wrong_length());
+    }
+    let (fills, centers) = numbers.split_at(dim);
+    fill(data, fills);
+    let mut squares = vec![0.0; dim];
+    let mut ticks = Ticks::default();
+    for row in 0..data.n_docs() {
+        ticks.add(dim);
+        for (column, (square, center)) in squares.iter_mut().zip(centers).enumerate() {
+            let difference = data.features.at(row, column) - center;
+            *square += difference * difference;
+        }
+    }
+    Ok(Sums { numbers: squares, counts: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_in_the_order_of_values_and_small_whole_numbers_are_exact() {
+        let values = [f64::MIN, -1e9, -3.0, -1.0, -0.3, -1e-40, 0.0, 1e-40, 0.3, 1.0, 200.0, 1e9, f64::MAX];
+        assert!(values.windows(2).all(|pair| bin(pair[0]) <= bin(pair[1])));
+        for whole in -256..=256 {
+            let value = f64::from(whole);
+            assert_eq!(bin_value(bin(value) | 7 << 16).to_bits(), (value + 0.0).to_bits());
+        }
+        for value in [0.3, -0.3, 12.34, -1e9] {
+            let found = bin_value(bin(value)) / value;
+            assert!((0.992..=1.0).contains(&found), "{value}: {found}");
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Training in buckets: one linear function of all queries, from sums over buckets.
+//!
+//! | task | questions | result |
+//! |---|---|---|
+//! | facts | counts and sums of features; of the scaling | means, scaling |
+//! | Gram matrices, of quadratic losses | the sums of least squares, of each fold if validation chooses lambda | those sums |
+//! | fits, of other losses | value, gradient and Hessian at a point, for each fold and lambda | a solution |
+//! | values | the metric of the held-out queries of a fold with every lambda | its sums |
+//!
+//! Folds are the buckets with the same number modulo 5.
+
+mod answers;
+mod facts;
+mod risk;
+
+use serde_json::Map;
+
+use super::checks;
+use super::penalty;
+use super::spec::GridSpec;
+use super::train::{FALLBACK_LAMBDA, Fit, log, selection_tolerance};
+use crate::algorithm::selection::{Curve, LambdaChoice, Searched, Validation};
+use crate::algorithm::{BucketTraining, LambdaSelection, Split, Trained, TrainedInBuckets};
+use crate::arrange::ListConstraint;
+use crate::buckets::{FOLDS, Part, Question, Reader, Replay, Sums, Writer};
+use crate::control::Control;
+use crate::data::{Dataset, ScalingKind};
+use crate::error::{Error, Result};
+use crate::fit::{Penalty, Prior};
+use crate::loss::{Loss, Shape};
+use crate::model::{Linear, Ranker};
+use crate::optim::{Ridge, newton_cg};
+use crate::select::argmax_smoothed;
+use crate::smoothing::{SmoothingKind, lambda_rate};
+use crate::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
+use crate::space::{Form, Function, Space};
+use answers::{GRAM, VALUES};
+use facts::{Count, Prepared, wrong_length};
+use risk::AskedRisk;
+
+/// Numbers of tasks. Fits of folds come after the last.
+const FACTS_TASK: usize = 0;
+const GRAM_TASKS: usize = 1;
+const VALUE_TASKS: usize = GRAM_TASKS + FOLDS as usize;
+const LAST_FIT: usize = VALUE_TASKS + FOLDS as usize;
+
+/// Refuses choices that need more than sums over buckets.
+pub(super) fn check(spec: &GridSpec) -> Result<()> {
+    let name = spec.loss.def().name;
+    let problem = if spec.smoothing.kind != SmoothingKind::Uniform {
+        "a query-dependent model keeps the documents of all training queries; train it with ltr_fit on rows and \"fit_at\": \
+         \"query_time\", and rank with it on every worker"
+            .to_owned()
+    } else if !spec.kernel.is_linear() || spec.form != Form::Scoring {
+        "kernels and the form \"ranking\" need pairs of documents of different buckets; use the kernel \"linear\", or train on \
+         rows"
+            .to_owned()
+    } else if spec.prior != Prior::Zero {
+        format!("the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows", spec.prior.name())
+    } else if !matches!(spec.loss.shape(), Shape::Quadratic | Shape::Smooth) || matches!(spec.loss, Loss::Pair(..)) {
+        format!("the loss '{name}' has no sums of a fixed size; use 'regression' or 'list_net', or train on rows")
+    } else if !(spec.penalty == Penalty::Ridge
+        || matches!(spec.penalty, Penalty::Threshold | Penalty::Components)
+            && spec.loss.shape() == Shape::Quadratic)
+    {
+        "this penalty is not supported; use \"penalty\": \"ridge\", or train on rows".to_owned()
+    } else if spec.solver.name != solve::NAMES[0] {
+        format!("the solver '{}' is not supported; leave out the option 'solver'", spec.solver.name)
+    } else if !matches!(spec.scale, ScalingKind::None | ScalingKind::Standard | ScalingKind::Quantile) {
+        format!(
+            "\"scale\": \"{}\" is not supported; use \"quantile\", \"standard\" or \"none\"",
+            spec.scale.name()
+        )
+    } else if spec.loss.constraint() != ListConstraint::None {
+        "lists with a constraint are not supported; train on rows".to_owned()
+    } else if spec.lambda.is_validated() && !matches!(spec.validation.data, Validation::Queries(_)) {
+        "validation holds out the buckets with the same number modulo 5; leave out the option 'validation'".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unsupported(format!("training in buckets: {problem}")))
+}
+
+impl BucketTraining for GridSpec {
+    fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<TrainedInBuckets>> {
+        // 1. Counts and scaling.
+        let facts = replay.task(FACTS_TASK, |asking| Prepared::ask(self, asking)?.to_bytes())?;
+        let Some(facts) = facts else { return Ok(None) };
+        let prepared = Prepared::from_bytes(&facts)?;
+        let mut fits = Fits { spec: self, prepared: &prepared, replay, control };
+        // 2. Lambda, then the function.
+        let Some(Choice { lambda, selection, mut warnings }) = fits.choose()? else { return Ok(None) };
+        let plan = Plan { part: Part::All, first: LAST_FIT, tolerance: self.tolerance };
+        let Some(mut solutions) = fits.path(plan, &[lambda])? else { return Ok(None) };
+        let Some(Solution { w, report }) = solutions.pop() else {
+            return Err(Error::Internal("a solver without an answer".to_owned()));
+        };
+        // 3. The report.
+        let function = Function { weights: w, objective: report.objective, gap: report.gap };
+        let fits = [Fit { function: function.clone(), report, began: 0.0, ended: 0.0 }];
+        let unconverged = usize::from(!self.has_converged(&fits[0].report));
+        if unconverged == 0 {
+            warnings.extend(checks::collapse(self, lambda, &fits));
+        }
+        warnings.extend(penalty::warning(self, lambda, &fits));
+        let (reported, details) = penalty::report(self, lambda, &fits);
+        let space = Space::linear(prepared.facts.dim(), Form::Scoring);
+        let trained = Trained {
+            lambda: reported,
+            selection,
+            log: log(&fits),
+            unconverged,
+            warnings,
+            details,
+            volatile: Map::new(),
+            ..Trained::new(Ranker::Linear(Linear::new(space, function)), prepared.scaling.clone())
+        };
+        let (facts, means) = (prepared.facts.report(), prepared.facts.means());
+        Ok(Some(TrainedInBuckets { trained, facts, means }))
+    }
+
+    fn answer(
+        &self,
+        replay: &Replay,
+        bucket: u32,
+        data: Dataset,
+        control: &Control,
+    ) -> Result<Vec<Sums>> {
+        answers::answer(self, replay, bucket, data, control)
+    }
+}
+
+/// The lambda to fit with.
+struct Choice {
+    lambda: f64,
+    selection: Option<LambdaSelection>,
+    warnings: Vec<String>,
+}
+
+/// Fits on some of the buckets.
+#[derive(Clone, Copy)]
+struct Plan {
+    part: Part,
+    /// The task of the first lambda, where each lambda has its own.
+    first: usize,
+    tolerance: f64,
+}
+
+/// The fits of a training.
+struct Fits<'a> {
+    spec: &'a GridSpec,
+    prepared: &'a Prepared,
+    replay: &'a mut Replay,
+    control: &'a Control,
+}
+
+impl Fits<'_> {
+    /// The lambda to fit with; `None` if there are questions.
+    fn choose(&mut self) -> Result<Option<Choice>> {
+        let spec = self.spec;
+        let given = |lambda| Ok(Some(Choice { lambda, selection: None, warnings: Vec::new() }));
+        let facts = &self.prepared.facts;
+        let lambdas = match &spec.lambda {
+            LambdaChoice::Fixed(lambda) => return given(*lambda),
+            LambdaChoice::Rate => {
+                return given(lambda_rate(facts.count(Count::Queries, Part::All) as usize, 0));
+            }
+            LambdaChoice::Among(lambdas) | LambdaChoice::Fractions(lambdas) => lambdas,
+        };
+        // 1. A path for each fold. All of them ask in the same rounds.
+        let informative = |part: Part| facts.count(Count::Informative, part);
+        let can_judge =
+            |fold: &u32| informative(Part::Only(*fold)) > 0.0 && informative(Part::Without(*fold)) > 0.0;
+        let folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
+        let mut paths = Vec::new();
+        for &fold in &folds {
+            let first = LAST_FIT + 1 + fold as usize * lambdas.len();
+            let plan = Plan { part: Part::Without(fold), first, tolerance: selection_tolerance(&spec.loss) };
+            paths.extend(self.path(plan, lambdas)?);
+        }
+        if paths.len() < folds.len() {
+            return Ok(None);
+        }
+        // 2. The metric on the held-out queries.
+        let mut sums = vec![[0.0; 2]; lambdas.len()];
+        let mut answered = 0;
+        for (&fold, path) in folds.iter().zip(&paths) {
+            let found = self.replay.task(VALUE_TASKS + fold as usize, |asking| {
+                let numbers = path.iter().flat_map(|solution| solution.w.iter().copied()).collect();
+                Ok(numbers_to_bytes(&asking.ask(Question { kind: VALUES, part: Part::Only(fold), numbers }).numbers))
+            })?;
+            let Some(found) = found else { continue };
+            let found = Reader::of_state(&found).numbers()?;
+            if found.len() != 2 * lambdas.len() {
+                return Err(wrong_length());
+            }
+            answered += 1;
+            for (sum, found) in sums.iter_mut().zip(found.chunks_exact(2)) {
+                *sum = [sum[0] + found[0], sum[1] + found[1]];
+            }
+        }
+        if answered < folds.len() {
+            return Ok(None);
+        }
+        // 3. The best.
+        let mean = |[sum, weights]: [f64; 2]| (weights > 0.0).then(|| sum / weights);
+        let curve: Curve = lambdas.iter().copied().zip(sums.into_iter().map(mean)).collect();
+        let metric = &spec.validation.metric;
+        let chosen = argmax_smoothed(&curve, metric.def().better);
+        let lambda = chosen.map_or(FALLBACK_LAMBDA, |chosen| curve[chosen].0);
+        let held_out: f64 = folds.iter().map(|fold| informative(Part::Only(*fold))).sum();
+        let split = match folds.len() {
+            0 => Split::Nothing,
+            folds => {
+                let all = facts.count(Count::Queries, Part::All) as usize;
+                Split::Queries { held_out: held_out as usize, all, folds }
+            }
+        };
+        let selection = LambdaSelection { metric: metric.name(), split, curve, chosen };
+        let searched = match spec.penalty {
+            Penalty::Components => Searched {
+                limits: (1.0, facts.dim() as f64),
+                ..Searched::new("components", lambda)
+            },
+            _ => Searched::new("lambda", lambda),
+        };
+        let warnings = selection.warning(&searched).into_iter().collect();
+        Ok(Some(Choice { lambda, selection: Some(selection), warnings }))
+    }
+
+    /// The solutions for these lambdas, largest first; `None` if there are questions.
+    fn path(&mut self, plan: Plan, lambdas: &[f64]) -> Result<Option<Vec<Solution>>> {
+        let spec = self.spec;
+        let rule = SolveOptions { tolerance: plan.tolerance, ..SolveOptions::default() }.rule();
+        let ridge = |lambda: &f64| spec.loss.penalty_factor() * lambda;
+        if spec.loss.shape() != Shape::Quadratic {
+            return self.newton_path(plan, &lambdas.iter().map(ridge).collect::<Vec<f64>>(), &rule);
+        }
+        let Some(gram) = self.gram(plan.part)? else { return Ok(None) };
+        let solutions = match spec.penalty {
+            Penalty::Threshold => solve::spectral_of_sums(&gram, Cut::Threshold, lambdas, self.control)?,
+            Penalty::Components => solve::spectral_of_sums(&gram, Cut::Components, lambdas, self.control)?,
+            _ => {
+                let lambdas: Vec<f64> = lambdas.iter().map(ridge).collect();
+                solve::least_squares_of_sums(&gram, &lambdas, &rule, self.control)
+            }
+        };
+        self.control.check()?;
+        Ok(Some(solutions))
+    }
+
+    /// The sums of least squares over a part, each query with its weight in the mean.
+    fn gram(&mut self, part: Part) -> Result<Option<Gram>> {
+        let facts = &self.prepared.facts;
+        let parts: Vec<Part> = match self.spec.lambda.is_validated() {
+            true => (0..FOLDS).map(Part::Only).filter(|part| facts.count(Count::Informative, *part) > 0.0).collect(),
+            false => vec![Part::All],
+        };
+        let (mut sum, mut all) = (Gram::zero(facts.dim()), true);
+        for (task, asked) in parts.into_iter().enumerate() {
+            let found = self.replay.task(GRAM_TASKS + task, |asking| {
+                let question = Question { kind: GRAM, part: asked, numbers: Vec::new() };
+                Ok(numbers_to_bytes(&asking.ask(question).numbers))
+            })?;
+            let Some(found) = found else {
+                all = false;
+                continue;
+            };
+            let found = Reader::of_state(&found).numbers()?;
+            let found = Gram::of_numbers(facts.dim(), &found).ok_or_else(wrong_length)?;
+            if asked == Part::All || matches!(asked, Part::Only(fold) if part.has(fold)) {
+                sum.add(&found);
+            }
+        }
+        Ok(all.then(|| sum.times(1.0 / facts.count(Count::Queries, part))))
+    }
+
+    /// Newton's method for each lambda, from the previous solution.
+    fn newton_path(&mut self, plan: Plan, lambdas: &[f64], rule: &StopRule) -> Result<Option<Vec<Solution>>> {
+        let Prepared { facts, .. } = self.prepared;
+        let (dim, control) = (facts.dim(), self.control);
+        let queries = facts.count(Count::Queries, plan.part);
+        let mut solutions: Vec<Solution> = Vec::with_capacity(lambdas.len());
+        for (number, &lambda) in lambdas.iter().enumerate() {
+            let start = solutions.last().map_or_else(|| vec![0.0; dim], |last| last.w.clone());
+            let found = self.replay.task(plan.first + number, |asking| {
+                let risk = AskedRisk::new(asking, plan.part, (dim, queries), lambda);
+                let ridge = Ridge { risk: &risk, lambda, center: None };
+                let solution = newton_cg::minimize(&ridge, start, rule, control);
+                control.check()?;
+                Ok(solution_to_bytes(&solution))
+            })?;
+            let Some(found) = found else { return Ok(None) };
+            solutions.push(solution_of_bytes(&found, dim)?);
+        }
+        Ok(Some(solutions))
+    }
+}
+
+fn numbers_to_bytes(numbers: &[f64]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.numbers(numbers);
+    writer.into_bytes()
+}
+
+/// The reasons to stop that a solution may have.
+const STOPS: [Stop; 4] = [Stop::Converged, Stop::Stationary, Stop::IterationLimit, Stop::Stalled];
+
+fn solution_to_bytes(solution: &Solution) -> Vec<u8> {
+    let SolveReport { stop, iterations, objective, gap, steps, .. } = &solution.report;
+    let mut writer = Writer::default();
+    writer.count(STOPS.iter().position(|known| known == stop).unwrap_or(0) as u64);
+    writer.count(u64::from(*iterations));
+    let steps = steps.iter().flat_map(|step| [step.objective, step.gap]);
+    writer.numbers(&[*objective, *gap].into_iter().chain(steps).collect::<Vec<f64>>());
+    writer.numbers(&solution.w);
+    writer.into_bytes()
+}
+
+fn solution_of_bytes(bytes: &[u8], dim: usize) -> Result<Solution> {
+    let mut reader = Reader::of_state(bytes);
+    let stop = STOPS[reader.count_to(STOPS.len() as u64 - 1)?];
+    let iterations = reader.count_to(u64::from(u32::MAX))? as u32;
+    let (numbers, w) = (reader.numbers()?, reader.numbers()?);
+    let [objective, gap, steps @ ..] = &numbers[..] else { return Err(reader.forged("an objective")) };
+    if w.len() != dim {
+        return Err(reader.forged("a weight for each feature"));
+    }
+    let step = |step: &[f64]| Step { objective: step[0], gap: step[1], seconds: 0.0 };
+    let steps = steps.chunks_exact(2).map(step).collect();
+    Ok(Solution { w, report: SolveReport::new(stop, iterations, *objective, *gap, steps) })
+}

@@ -1,0 +1,284 @@
+//! The bytes of packs, answers and states: a kind, a format version, a length, a checksum and a body.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | the kind |
+//! | 8..16 | format version, little-endian like every number here |
+//! | 16..24 | length of the body |
+//! | 24..32 | XXH3-64 of the body |
+//! | 32.. | the body: counts of 7 bits a byte, lowest first; numbers of 4 or 8 bytes; bytes |
+//!
+//! BLOBs are untrusted: a reader allocates no more than the bytes that are left can fill.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::control::Ticks;
+use crate::data::Id;
+use crate::error::{Error, Result};
+
+const VERSION: u64 = 1;
+const BODY: usize = 32;
+/// No more than 64 bits: 9 groups of 7 and one of 1.
+const LONGEST_COUNT: u32 = 63;
+
+/// What a BLOB holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The rows of a bucket.
+    Pack,
+    /// Sums over buckets.
+    Answer,
+    /// A training between two rounds.
+    State,
+}
+
+impl Kind {
+    fn magic(self) -> &'static [u8; 8] {
+        match self {
+            Self::Pack => b"ltr_pack",
+            Self::Answer => b"ltranswe",
+            Self::State => b"ltrstate",
+        }
+    }
+
+    /// The name in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pack => "rows of ltr_pack",
+            Self::Answer => "an answer of ltr_partial",
+            Self::State => "a state of ltr_begin",
+        }
+    }
+
+    /// Whether these bytes begin like a BLOB of this kind.
+    pub fn begins(self, bytes: &[u8]) -> bool {
+        bytes.starts_with(self.magic())
+    }
+}
+
+/// Bytes that grow.
+#[derive(Debug, Default)]
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Adds a whole number from 0.
+    pub fn count(&mut self, mut count: u64) {
+        while count >= 1 << 7 {
+            self.0.push(count as u8 | 1 << 7);
+            count >>= 7;
+        }
+        self.0.push(count as u8);
+    }
+
+    /// Adds bytes with their length.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    /// Adds numbers with their count.
+    pub fn numbers(&mut self, numbers: &[f64]) {
+        self.count(numbers.len() as u64);
+        self.0.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    }
+
+    /// Adds numbers without their count, in single precision if it holds all of them exactly.
+    pub fn series(&mut self, numbers: impl Iterator<Item = f64> + Clone) {
+        let mut ticks = Ticks::default();
+        let is_single = numbers.clone().all(|number| {
+            ticks.add(1);
+            f64::from(number as f32).to_bits() == number.to_bits() || number.is_nan()
+        });
+        self.count(u64::from(is_single));
+        numbers.for_each(|number| {
+            ticks.add(1);
+            if is_single {
+                self.0.extend((number as f32).to_le_bytes());
+            } else {
+                self.0.extend(number.to_le_bytes());
+            }
+        });
+    }
+
+    /// Adds an identifier.
+    pub fn id(&mut self, id: &Id) {
+        match id {
+            Id::Null => self.count(0),
+            Id::Integer(value) => {
+                self.count(1);
+                self.count(*value as u64);
+            }
+            Id::Real(value) => {
+                self.count(2);
+                self.count(value.to_bits());
+            }
+            Id::Text(text) => {
+                self.count(3);
+                self.bytes(text);
+            }
+            Id::Blob(bytes) => {
+                self.count(4);
+                self.bytes(bytes);
+            }
+        }
+    }
+
+    /// The bytes, as a part of a state.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// The BLOB with these bytes as its body.
+    pub fn seal(self, kind: Kind) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(BODY + self.0.len());
+        bytes.extend(kind.magic());
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((self.0.len() as u64).to_le_bytes());
+        bytes.extend(xxh3_64(&self.0).to_le_bytes());
+        bytes.extend(self.0);
+        bytes
+    }
+}
+
+/// A body that is read.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    kind: Kind,
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// The body of a BLOB of this kind.
+    ///
+    /// # Errors
+    /// Bytes that are not such a BLOB, or of another version.
+    pub fn open(kind: Kind, bytes: &'a [u8]) -> Result<Self> {
+        let refuse = |problem: String| Err(Error::Data(format!("not {}: {problem}", kind.name())));
+        let (start, body) = match bytes.split_at_checked(BODY) {
+            Some(parts) if kind.begins(bytes) => parts,
+            _ => return refuse(format!("{} bytes that begin otherwise", bytes.len())),
+        };
+        let number = |at: usize| start[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        if number(8) != VERSION {
+            return refuse(format!("format version {}, this library reads {VERSION}", number(8)));
+        }
+        if number(16) != body.len() as u64 || number(24) != xxh3_64(body) {
+            return refuse("it is damaged (its length or checksum does not match)".to_owned());
+        }
+        Ok(Self { kind, rest: body })
+    }
+
+    /// A part of a state.
+    pub fn of_state(bytes: &'a [u8]) -> Self {
+        Self { kind: Kind::State, rest: bytes }
+    }
+
+    /// The error about a body whose checksum matches, but which no function of this crate wrote.
+    pub fn forged(&self, needed: &str) -> Error {
+        Error::Data(format!("not {}: its contents need {needed}", self.kind.name()))
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8]> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some((taken, rest)) = self.rest.split_at_checked(length) else {
+            return Err(self.forged("more bytes"));
+        };
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// The next whole number.
+    ///
+    /// # Errors
+    /// Too few bytes.
+    pub fn count(&mut self) -> Result<u64> {
+        let (mut count, mut shift) = (0, 0);
+        loop {
+            let byte = self.take(1)?[0];
+            count |= u64::from(byte & 0x7f) << shift;
+            if byte < 1 << 7 {
+                return Ok(count);
+            }
+            shift += 7;
+            if shift > LONGEST_COUNT {
+                return Err(self.forged("whole numbers of 64 bits"));
+            }
+        }
+    }
+
+    /// The next whole number, at most `most`.
+    ///
+    /// # Errors
+    /// A larger number.
+    pub fn count_to(&mut self, most: u64) -> Result<usize> {
+        let count = self.count()?;
+        if count <= most { Ok(count as usize) } else { Err(self.forged(&format!("numbers up to {most}"))) }
+    }
+
+    /// A count of things of at least one byte each.
+    ///
+    /// # Errors
+    /// More than the bytes that are left.
+    pub fn length(&mut self) -> Result<usize> {
+        let length = self.count()?;
+        if length <= self.rest.len() as u64 { Ok(length as usize) } else { Err(self.forged("more bytes")) }
+    }
+
+    /// The next bytes.
+    ///
+    /// # Errors
+    /// Too few bytes.
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.count()?;
+        self.take(length)
+    }
+
+    /// The next numbers.
+    ///
+    /// # Errors
+    /// Too few bytes.
+    pub fn numbers(&mut self) -> Result<Vec<f64>> {
+        let count = self.count()?;
+        let bytes = self.take(count.saturating_mul(8))?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|number| f64::from_le_bytes(*number)).collect())
+    }
+
+    /// So many numbers of [`Writer::series`].
+    ///
+    /// # Errors
+    /// Too few bytes.
+    pub fn series<T>(&mut self, count: usize, from: (impl Fn(f32) -> T, impl Fn(f64) -> T)) -> Result<Vec<T>> {
+        let is_single = self.count_to(1)? == 1;
+        let bytes = self.take((count as u64).saturating_mul(if is_single { 4 } else { 8 }))?;
+        Ok(if is_single {
+            bytes.as_chunks::<4>().0.iter().map(|number| (from.0)(f32::from_le_bytes(*number))).collect()
+        } else {
+            bytes.as_chunks::<8>().0.iter().map(|number| (from.1)(f64::from_le_bytes(*number))).collect()
+        })
+    }
+
+    /// The next identifier.
+    ///
+    /// # Errors
+    /// Too few bytes; an unknown class.
+    pub fn id(&mut self) -> Result<Id> {
+        Ok(match self.count_to(4)? {
+            0 => Id::Null,
+            1 => Id::Integer(self.count()? as i64),
+            2 => match f64::from_bits(self.count()?) {
+                value if value.is_nan() => return Err(self.forged("ids that are numbers")),
+                value => Id::Real(value),
+            },
+            3 => Id::Text(self.bytes()?.into()),
+            _ => Id::Blob(self.bytes()?.into()),
+        })
+    }
+
+    /// Refuses further bytes.
+    ///
+    /// # Errors
+    /// Bytes that are left.
+    pub fn end(&self) -> Result<()> {
+        if self.rest.is_empty() { Ok(()) } else { Err(self.forged("no further bytes")) }
+    }
+}

@@ -1,0 +1,259 @@
+//! Trainings as replays. A training is an ordinary function that asks questions. Between two rounds its state keeps the
+//! answers. In the next round the function runs again: it reads the recorded answers, and ends early where one is lacking.
+//!
+//! Work that can run side by side, such as one fit per fold, is divided into tasks. A round has the question of each
+//! unfinished task, so one pass over the buckets serves all of them. A finished task keeps its result instead of its
+//! answers.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::bytes::{Reader, Writer};
+use super::sums::Sums;
+use crate::control::{stopped, unwind};
+use crate::error::{Error, Result};
+
+/// Largest number of bytes of a state.
+const MOST_BYTES: usize = 128 << 20;
+
+/// Number of folds.
+pub const FOLDS: u32 = 5;
+
+/// The buckets that take part in an answer. Bucket b is in fold b modulo [`FOLDS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All.
+    All,
+    /// Those of a fold.
+    Only(u32),
+    /// Those of the other folds.
+    Without(u32),
+}
+
+impl Part {
+    /// Whether a bucket takes part.
+    pub fn has(self, bucket: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(fold) => bucket % FOLDS == fold,
+            Self::Without(fold) => bucket % FOLDS != fold,
+        }
+    }
+
+    /// The folds that take part.
+    pub fn folds(self) -> impl Iterator<Item = u32> {
+        (0..FOLDS).filter(move |fold| self.has(*fold))
+    }
+
+    fn code(self) -> u64 {
+        match self {
+            Self::All => 0,
+            Self::Only(fold) => u64::from(1 + 2 * fold),
+            Self::Without(fold) => u64::from(2 + 2 * fold),
+        }
+    }
+
+    fn from_code(code: u32) -> Self {
+        match (code, code % 2) {
+            (0, _) => Self::All,
+            (_, 1) => Self::Only(code / 2),
+            _ => Self::Without(code / 2 - 1),
+        }
+    }
+}
+
+/// What each bucket is asked. Its meaning is that of the trainer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What is asked.
+    pub kind: u64,
+    /// The buckets that take part.
+    pub part: Part,
+    /// Points and parameters.
+    pub numbers: Vec<f64>,
+}
+
+/// What is known of a task.
+#[derive(Debug, Clone, PartialEq)]
+enum Record {
+    /// The answers to its questions so far.
+    Open(Vec<Sums>),
+    /// Its result.
+    Done(Vec<u8>),
+}
+
+/// The tasks of a training.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Replay {
+    records: Vec<Record>,
+    /// The task and the question of each unfinished task.
+    questions: Vec<(usize, Question)>,
+    /// Objective and gap of the last solution or point.
+    progress: Option<(f64, f64)>,
+}
+
+/// The recorded answers of a task.
+#[derive(Debug)]
+pub struct Asking<'a> {
+    answers: &'a [Sums],
+    used: AtomicUsize,
+    lacking: Mutex<Option<Question>>,
+    progress: Mutex<Option<(f64, f64)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Asking<'_> {
+    /// The answer to the next question. Without one the work of the task ends, by unwinding. So a solver asks through the
+    /// objective that it minimizes.
+    pub fn ask(&self, question: Question) -> Sums {
+        match self.answers.get(self.used.fetch_add(1, Ordering::Relaxed)) {
+            Some(sums) => sums.clone(),
+            None => {
+                *lock(&self.lacking) = Some(question);
+                unwind(Error::Internal("an answer is lacking".to_owned()))
+            }
+        }
+    }
+
+    /// Tells the objective and the gap of a point.
+    pub fn show(&self, objective: f64, gap: f64) {
+        *lock(&self.progress) = Some((objective, gap));
+    }
+}
+
+impl Replay {
+    /// The result of task number `number`: the recorded one, otherwise that of `work`; `None` if it lacks an answer.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn task(
+        &mut self,
+        number: usize,
+        work: impl FnOnce(&Asking<'_>) -> Result<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        if self.records.len() <= number {
+            self.records.resize(number + 1, Record::Open(Vec::new()));
+        }
+        let answers = match &self.records[number] {
+            Record::Done(result) => return Ok(Some(result.clone())),
+            Record::Open(answers) => answers,
+        };
+        let (used, lacking, progress) = (AtomicUsize::new(0), Mutex::new(None), Mutex::new(None));
+        let asking = Asking { answers, used, lacking, progress };
+        let result = stopped(|| work(&asking));
+        let shown = lock(&asking.progress).take();
+        self.progress = shown.or(self.progress);
+        match lock(&asking.lacking).take() {
+            Some(question) => self.questions.push((number, question)),
+            None => {
+                let result = result?;
+                self.records[number] = Record::Done(result.clone());
+                return Ok(Some(result));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The result of a finished task.
+    pub fn result(&self, number: usize) -> Option<&[u8]> {
+        match self.records.get(number) {
+            Some(Record::Done(result)) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// The questions of this round; none once the training is done.
+    pub fn questions(&self) -> &[(usize, Question)] {
+        &self.questions
+    }
+
+    /// Objective and gap of the last solution or point.
+    pub fn progress(&self) -> Option<(f64, f64)> {
+        self.progress
+    }
+
+    /// Records the answers to the questions of this round.
+    ///
+    /// # Errors
+    /// Another number of answers; too many bytes.
+    pub fn record(&mut self, answers: Vec<Sums>) -> Result<()> {
+        let questions = std::mem::take(&mut self.questions);
+        if answers.len() != questions.len() {
+            return Err(Error::Data("an answer of another training: it has another number of sums".to_owned()));
+        }
+        for ((number, _), sums) in questions.into_iter().zip(answers) {
+            if let Record::Open(answers) = &mut self.records[number] {
+                answers.push(sums);
+            }
+        }
+        let of_sums = |sums: &Sums| 8 * sums.numbers.len() + 12 * sums.counts.len();
+        let bytes = |record: &Record| match record {
+            Record::Open(answers) => answers.iter().map(of_sums).sum(),
+            Record::Done(result) => result.len(),
+        };
+        let bytes: usize = self.records.iter().map(bytes).sum();
+        if bytes > MOST_BYTES {
+            return Err(Error::Unsupported(format!(
+                "the state of the training would take {bytes} bytes, more than {MOST_BYTES}; use fewer features, or fewer \
+                 values of lambda"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Adds the bytes.
+    pub fn write(&self, writer: &mut Writer) {
+        writer.count(self.records.len() as u64);
+        for record in &self.records {
+            match record {
+                Record::Open(answers) => {
+                    writer.count(0);
+                    writer.count(answers.len() as u64);
+                    answers.iter().for_each(|sums| sums.write(writer));
+                }
+                Record::Done(result) => {
+                    writer.count(1);
+                    writer.bytes(result);
+                }
+            }
+        }
+        writer.count(self.questions.len() as u64);
+        for (number, Question { kind, part, numbers }) in &self.questions {
+            writer.count(*number as u64);
+            writer.count(*kind);
+            writer.count(part.code());
+            writer.numbers(numbers);
+        }
+        writer.numbers(&self.progress.map_or_else(Vec::new, |(objective, gap)| vec![objective, gap]));
+    }
+
+    /// Reads the bytes.
+    ///
+    /// # Errors
+    /// Bytes that [`Self::write`] does not write.
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let record = |reader: &mut Reader<'_>| match reader.count_to(1)? {
+            0 => (0..reader.length()?).map(|_| Sums::read(reader)).collect::<Result<_>>().map(Record::Open),
+            _ => Ok(Record::Done(reader.bytes()?.to_vec())),
+        };
+        let records: Vec<Record> = (0..reader.length()?).map(|_| record(reader)).collect::<Result<_>>()?;
+        let mut questions = Vec::new();
+        for _ in 0..reader.length()? {
+            let (number, kind) = (reader.count()?, reader.count()?);
+            let part = Part::from_code(reader.count_to(u64::from(2 * FOLDS))? as u32);
+            if !matches!(records.get(number as usize), Some(Record::Open(_))) {
+                return Err(reader.forged("questions of unfinished tasks"));
+            }
+            questions.push((number as usize, Question { kind, part, numbers: reader.numbers()? }));
+        }
+        let progress = match reader.numbers()?[..] {
+            [objective, gap] => Some((objective, gap)),
+            _ => None,
+        };
+        Ok(Self { records, questions, progress })
+    }
+}

@@ -1,0 +1,195 @@
+//! Training in rounds: a state asks, buckets answer, the next state has the sums of their answers.
+//!
+//! The state is the only thing that rounds share. SQL functions, engines and `ltr_fit` run the same functions, so they give
+//! the same bytes.
+
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::algorithm::report::{Summary, card};
+use crate::algorithm::{self, AlgorithmDef, TrainedInBuckets, TrainingSpec};
+use crate::buckets::{Answer, Kind, Reader, Replay, Round, Writer, pack};
+use crate::control::Control;
+use crate::data::position_names;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::options::{self, Use};
+use crate::param::Params;
+
+/// A training between two rounds.
+#[derive(Debug)]
+pub struct State {
+    algorithm: &'static AlgorithmDef,
+    options: Params,
+    spec: Box<dyn TrainingSpec>,
+    /// Names of the features; empty if they are numbered.
+    names: Vec<String>,
+    round: Round,
+    replay: Replay,
+}
+
+/// The result of a training.
+#[derive(Debug)]
+pub struct Finished {
+    /// The model.
+    pub model: Model,
+    /// Its results, for a report.
+    pub summary: Summary,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+}
+
+impl State {
+    /// A training with options that were checked, before its first round. `names`: those of the features; may be empty.
+    ///
+    /// # Errors
+    /// Choices that do not train in buckets.
+    pub fn new(
+        algorithm: &'static AlgorithmDef,
+        options: &Params,
+        buckets: u32,
+        names: Vec<String>,
+        control: &Control,
+    ) -> Result<Self> {
+        let spec = algorithm.spec(options)?;
+        spec.in_buckets()?;
+        let mut writer = Writer::default();
+        writer.bytes(algorithm.name.as_bytes());
+        writer.bytes(Value::Object(options.given().clone()).to_string().as_bytes());
+        writer.count(u64::from(buckets));
+        let training = xxh3_64(&writer.into_bytes());
+        let round = Round { training, number: 1, buckets, present: None };
+        let replay = Replay::default();
+        let mut state = Self { algorithm, options: options.clone(), spec, names, round, replay };
+        state.run(control)?;
+        Ok(state)
+    }
+
+    /// Runs the training over the recorded answers.
+    fn run(&mut self, control: &Control) -> Result<Option<TrainedInBuckets>> {
+        if !cfg!(panic = "unwind") {
+            let problem = "training in buckets needs a program whose panics unwind";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        self.spec.in_buckets()?.run(&mut self.replay, control)
+    }
+
+    /// Whether no round is left.
+    pub fn is_done(&self) -> bool {
+        self.replay.questions().is_empty()
+    }
+
+    /// Number of the round that asks now, from 1; of the rounds that were, once the training is done.
+    pub fn round(&self) -> u64 {
+        self.round.number - u64::from(self.is_done())
+    }
+
+    /// What is known, as JSON.
+    pub fn to_json(&self) -> Value {
+        let (objective, gap) = self.replay.progress().unzip();
+        json!({
+            "algorithm": self.algorithm.name,
+            "buckets": self.round.buckets,
+            "done": self.is_done(),
+            "round": self.round(),
+            "objective": objective,
+            "gap": gap,
+        })
+    }
+
+    /// The answer of one bucket, from its pack.
+    ///
+    /// # Errors
+    /// A training that is done; a pack of another bucket; rows that it cannot learn from; an interruption.
+    pub fn answer(&self, bucket: u32, pack: &[u8], control: &Control) -> Result<Answer> {
+        if self.is_done() {
+            return Err(Error::Unsupported("the training is done; call ltr_finish(state)".to_owned()));
+        }
+        let Round { buckets, .. } = self.round;
+        if bucket >= buckets {
+            let allowed = format!("a whole number from 0 to {}", buckets - 1);
+            return Err(Error::value("argument 'bucket'", bucket.to_string(), allowed));
+        }
+        let mut data = pack::read(pack, bucket, buckets)?;
+        let refused = self.spec.input().doc_weights.problem();
+        if let Some(problem) = refused.filter(|_| !data.doc_weights.is_empty()) {
+            return Err(Error::Unsupported(format!("bucket {bucket} has weights of documents: {problem}")));
+        }
+        let features = data.features.columns();
+        if !self.names.is_empty() && self.names.len() != features {
+            return Err(Error::Data(format!(
+                "bucket {bucket} has {features} features, but \"columns\": {{\"features\": [...]}} has {} names",
+                self.names.len()
+            )));
+        }
+        data.names.clone_from(&self.names);
+        let sums = self.spec.in_buckets()?.answer(&self.replay, bucket, data, control)?;
+        Ok(Answer::of_bucket(self.round.clone(), bucket, sums))
+    }
+
+    /// Goes on to the next round with the answers of all buckets.
+    ///
+    /// # Errors
+    /// A bucket that is missing; answers of another round or training; data that the training cannot learn from.
+    pub fn step(&mut self, answer: Answer, control: &Control) -> Result<()> {
+        let digest = answer.digest();
+        let (sums, present) = answer.total(&self.round)?;
+        self.round.training = xxh3_64(&[self.round.training.to_le_bytes(), digest.to_le_bytes()].concat());
+        self.round.number += 1;
+        self.round.present = Some(present);
+        self.replay.record(sums)?;
+        self.run(control).map(drop)
+    }
+
+    /// The model.
+    ///
+    /// # Errors
+    /// A training that is not done.
+    pub fn finish(mut self, control: &Control) -> Result<Finished> {
+        let Some(TrainedInBuckets { trained, facts, means }) = self.run(control)? else {
+            let problem = format!("round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'", self.round());
+            return Err(Error::Unsupported(problem));
+        };
+        let summary = Summary::new(facts, &trained);
+        let names = if self.names.is_empty() { position_names(means.len()) } else { self.names };
+        let mut card = card(self.algorithm, &*self.spec, (names, means), &summary, &trained)?;
+        card.settings["buckets"] = json!(self.round.buckets);
+        let model = Model::new(card, trained.scaling, trained.ranker);
+        Ok(Finished { model, summary, warnings: trained.warnings })
+    }
+
+    /// The BLOB.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.bytes(self.algorithm.name.as_bytes());
+        writer.bytes(Value::Object(self.options.given().clone()).to_string().as_bytes());
+        writer.count(self.names.len() as u64);
+        self.names.iter().for_each(|name| writer.bytes(name.as_bytes()));
+        self.round.write(&mut writer);
+        self.replay.write(&mut writer);
+        writer.seal(Kind::State)
+    }
+
+    /// The state of a BLOB.
+    ///
+    /// # Errors
+    /// Bytes that [`Self::to_bytes`] does not write.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::open(Kind::State, bytes)?;
+        let text = |reader: &mut Reader<'_>| {
+            let bytes = reader.bytes()?;
+            String::from_utf8(bytes.to_vec()).map_err(|_| reader.forged("text in UTF-8"))
+        };
+        let algorithm = algorithm::find(&text(&mut reader)?)?;
+        let options = options::parse(Some(&text(&mut reader)?), Use::Fit)?;
+        let names = (0..reader.length()?).map(|_| text(&mut reader)).collect::<Result<_>>()?;
+        let (round, replay) = (Round::read(&mut reader)?, Replay::read(&mut reader)?);
+        reader.end()?;
+        let spec = algorithm.spec(&options)?;
+        spec.in_buckets()?;
+        if round.number == 0 {
+            return Err(reader.forged("rounds from 1"));
+        }
+        Ok(Self { algorithm, options, spec, names, round, replay })
+    }
+}

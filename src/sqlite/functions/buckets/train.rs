@@ -1,0 +1,214 @@
+//! `ltr_train` and `ltr_fit` on packs, and on rows with the option `buckets`.
+
+use rusqlite::{Connection, Row, Statement};
+use serde_json::{Map, Value};
+
+use super::{blob, names, refuse_search, whole};
+use crate::algorithm::{AlgorithmDef, TrainingSpec};
+use crate::buckets::{Answer, check_buckets, pack};
+use crate::control::Control;
+use crate::data::{RowOrder, position_names};
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::param::Params;
+use crate::rounds::{Finished, State};
+use crate::run::cores;
+use crate::sqlite::functions::train::{Encoded, Seconds, TrainingReport, read_spec};
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::source::Source;
+use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
+
+/// What to do about packs that take too much memory.
+const SMALLER: &str = "use more buckets or fewer threads";
+
+/// A pack takes about so many times its bytes while it answers: its rows, scaled and as a solver needs them.
+const PACK_FACTOR: u64 = 6;
+
+/// Trains in buckets if the source has packs or the option `buckets` is given; otherwise `None`.
+///
+/// # Errors
+/// Those of the training.
+pub fn train(
+    connection: &Connection,
+    algorithm: &'static AlgorithmDef,
+    (source, text): (&Source, &str),
+    options: &Params,
+    limits: &RunLimits,
+) -> Result<Option<(Encoded, TrainingReport)>> {
+    let columns = source.columns(connection, limits)?;
+    let is = |index: usize, name: &str| columns[index].eq_ignore_ascii_case(name);
+    let has_packs = columns.len() == 2 && (is(0, "bucket") && is(1, "rows") || is(0, "rows") && is(1, "bucket"));
+    let buckets = options.count("buckets").map(|count| check_buckets("option 'buckets'", count as u64));
+    let buckets = buckets.transpose()?;
+    if !has_packs && buckets.is_none() {
+        return Ok(None);
+    }
+    refuse_search(algorithm, options)?;
+    let spec = algorithm.spec(options)?;
+    spec.in_buckets()?;
+    let finished = if has_packs {
+        let columns = if is(0, "bucket") { [0, 1] } else { [1, 0] };
+        let threads = options.count("threads").unwrap_or_else(cores);
+        let packs = Packs { connection, source, limits, columns, threads };
+        packs.train(algorithm, options, buckets)?
+    } else {
+        train_rows(connection, (algorithm, &*spec), source, options, (buckets.unwrap_or(1), limits))?
+    };
+    let Finished { model, summary, warnings } = finished;
+    let settings = model.card.settings.clone();
+    let report = TrainingReport {
+        algorithm: algorithm.name,
+        source: text.to_owned(),
+        roles: Value::Null,
+        settings,
+        added: None,
+        summary,
+        volatile: Map::new(),
+        missing_filled: 0,
+        warnings,
+        seconds: Seconds { reading: 0.0, all: limits.seconds() },
+        log_seconds: None,
+    };
+    let encoded = Encoded::new(model, limits.memory())?;
+    Ok(Some((encoded, report)))
+}
+
+/// Trains on rows that fit into memory: they are packed first.
+fn train_rows(
+    connection: &Connection,
+    (algorithm, spec): (&'static AlgorithmDef, &dyn TrainingSpec),
+    source: &Source,
+    options: &Params,
+    (buckets, limits): (u32, &RunLimits),
+) -> Result<Finished> {
+    let read_spec = ReadSpec { keep_missing: true, ..read_spec(spec.input(), RowOrder::Canonical) };
+    let SourceRows { data, read_report, .. } = read(connection, source, read_spec, options, limits)?;
+    if data.n_docs() == 0 {
+        return Err(source.error("0 rows; training needs judged documents"));
+    }
+    let names = if data.names == position_names(data.names.len()) { Vec::new() } else { data.names.clone() };
+    let what = format_args!("packing {} documents", data.n_docs());
+    let _packs = limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
+    let options = options.clone().without(&["columns", "params"]);
+    let train = |control: &Control| {
+        let packs = pack::split(&data, buckets);
+        let mut state = State::new(algorithm, &options, buckets, names, control)?;
+        while !state.is_done() {
+            let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
+            let mut merged: Option<Answer> = None;
+            for packs in packs.chunks(parallel::threads().max(1)) {
+                merge(&mut merged, answers(packs)?)?;
+            }
+            state.step(merged.ok_or_else(no_packs)?, control)?;
+        }
+        state.finish(control)
+    };
+    let finished = limits.run(connection, train)?;
+    drop(read_report);
+    Ok(finished)
+}
+
+fn no_packs() -> Error {
+    Error::Data("0 packs; training needs judged documents".to_owned())
+}
+
+/// The answers of these packs, in parallel.
+fn answers(state: &State, packs: &[(u32, Vec<u8>)], control: &Control) -> Result<Vec<Answer>> {
+    parallel::try_map(packs.len(), |number| {
+        let (bucket, rows) = &packs[number];
+        state.answer(*bucket, rows, control)
+    })
+}
+
+fn merge(merged: &mut Option<Answer>, answers: Vec<Answer>) -> Result<()> {
+    for answer in answers {
+        match merged {
+            Some(merged) => merged.merge(answer)?,
+            None => *merged = Some(answer),
+        }
+    }
+    Ok(())
+}
+
+/// A source of packs, which is read once in each round.
+struct Packs<'a> {
+    connection: &'a Connection,
+    source: &'a Source,
+    limits: &'a RunLimits,
+    /// The columns of the bucket and of its rows.
+    columns: [usize; 2],
+    threads: usize,
+}
+
+impl Packs<'_> {
+    fn train(
+        &self,
+        algorithm: &'static AlgorithmDef,
+        options: &Params,
+        buckets: Option<u32>,
+    ) -> Result<Finished> {
+        if options.has("params") {
+            let problem = "option 'params' does not work with packs; put the values into the SELECT of the source";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        let buckets = match buckets {
+            Some(buckets) => buckets,
+            None => self.least_buckets()?,
+        };
+        let names = names(options);
+        let new = |control: &Control| State::new(algorithm, options, buckets, names, control);
+        let mut state = self.limits.run(self.connection, new)?;
+        while !state.is_done() {
+            let answer = self.pass(&state)?;
+            self.limits.run(self.connection, |control| state.step(answer, control))?;
+        }
+        self.limits.run(self.connection, |control| state.finish(control))
+    }
+
+    fn prepare(&self) -> Result<Statement<'_>> {
+        self.connection.prepare(&self.source.select).map_err(|error| self.source.host_error(&error))
+    }
+
+    /// The number of a bucket.
+    fn bucket(&self, row: &Row<'_>) -> Result<u32> {
+        let value = row.get_ref(self.columns[0]).map_err(|error| self.source.host_error(&error))?;
+        whole("column \"bucket\"", value)
+    }
+
+    /// The smallest number of buckets that the packs can have.
+    fn least_buckets(&self) -> Result<u32> {
+        let mut statement = self.prepare()?;
+        let mut rows = statement.raw_query();
+        let mut largest = None;
+        while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
+            largest = largest.max(Some(self.bucket(row)?));
+        }
+        let buckets = (u64::from(largest.ok_or_else(no_packs)?) + 1).next_power_of_two();
+        check_buckets("column \"bucket\": the number of buckets", buckets)
+    }
+
+    /// The answer of all packs, a few of which are in memory at a time.
+    fn pass(&self, state: &State) -> Result<Answer> {
+        let mut statement = self.prepare()?;
+        let mut rows = statement.raw_query();
+        let mut merged = None;
+        loop {
+            let (mut packs, mut needed) = (Vec::with_capacity(self.threads), 0);
+            let mut memory = self.limits.memory().nothing();
+            while packs.len() < self.threads {
+                let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? else { break };
+                let bucket = self.bucket(row)?;
+                let value = row.get_ref(self.columns[1]).map_err(|error| self.source.host_error(&error))?;
+                let bytes = blob("column \"rows\"", value, "ltr_pack")?;
+                needed += PACK_FACTOR * bytes.len() as u64;
+                memory.resize(needed, format_args!("{} packs", packs.len() + 1), SMALLER)?;
+                packs.push((bucket, bytes.to_vec()));
+            }
+            if packs.is_empty() {
+                return merged.ok_or_else(no_packs);
+            }
+            let answers = self.limits.run(self.connection, |control| answers(state, &packs, control))?;
+            merge(&mut merged, answers)?;
+        }
+    }
+}
