@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod ball;
+mod buckets;
 mod calls;
 mod cross_validation;
 mod direct;

@@ -16,13 +16,14 @@ use crate::loss::Loss;
 use crate::metric::Mean;
 use crate::optim::Objective;
 use crate::parallel;
-use crate::solve::{Gram, ListBlock, ListProblem, QueryBlock};
+use crate::solve::{Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_sums};
 use crate::space::{Form, Space};
 
 /// Kinds of questions, besides those of [`facts`].
 pub(super) const GRAM: u64 = 2;
 pub(super) const VALUES: u64 = 3;
 pub(super) const NEWTON: u64 = 4;
+pub(super) const HINGE: u64 = 5;
 
 /// The answers to the questions of a round.
 pub(super) fn answer(
@@ -74,6 +75,7 @@ pub(super) fn answer(
             Question { kind: GRAM, .. } => Gram::of(dim, &lists(&queries))?.numbers(),
             Question { kind: VALUES, numbers, .. } => values(spec, &data, &informative, numbers)?,
             Question { kind: NEWTON, numbers, .. } => newton(spec, dim, &queries, numbers)?,
+            Question { kind: HINGE, numbers, .. } => hinge(dim, &queries, numbers, control)?,
             _ => return Err(wrong_length()),
         };
         Ok(Sums { numbers, counts: Vec::new() })
@@ -107,6 +109,28 @@ fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64])
         Ok(mean.sums())
     };
     Ok(parallel::try_map(functions.len() / dim, of_function)?.concat())
+}
+
+/// The sums of the smoothed hinge: the first number is its width, then comes w.
+fn hinge(
+    dim: usize,
+    queries: &[(Arc<QueryBlock>, f64)],
+    numbers: &[f64],
+    control: &Control,
+) -> Result<Vec<f64>> {
+    let [width, w @ ..] = numbers else { return Err(wrong_length()) };
+    if w.len() != dim || !(*width > 0.0) {
+        return Err(wrong_length());
+    }
+    let mut pairs = Vec::with_capacity(queries.len());
+    for (block, weight) in queries {
+        if let QueryBlock::Pair(block) = &**block {
+            pairs.push((block, *weight));
+        }
+    }
+    let sums = hinge_sums(&PairProblem::new(dim, pairs, 1.0)?, w, *width, control);
+    control.check()?;
+    Ok(sums)
 }
 
 /// Value and gradient of the risk at w, and the entries of its Hessian on and above the diagonal.

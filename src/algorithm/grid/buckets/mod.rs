@@ -27,7 +27,7 @@ use crate::control::Control;
 use crate::data::{Dataset, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{Penalty, Prior};
-use crate::loss::{Loss, Shape};
+use crate::loss::{Loss, PairLoss, Shape};
 use crate::model::{Linear, Ranker};
 use crate::optim::{Ridge, newton_cg};
 use crate::select::argmax_smoothed;
@@ -42,7 +42,8 @@ use risk::AskedRisk;
 const FACTS_TASK: usize = 0;
 const GRAM_TASKS: usize = 1;
 const VALUE_TASKS: usize = GRAM_TASKS + FOLDS as usize;
-const LAST_FIT: usize = VALUE_TASKS + FOLDS as usize;
+const ORIGIN_TASKS: usize = VALUE_TASKS + FOLDS as usize;
+const LAST_FIT: usize = ORIGIN_TASKS + FOLDS as usize + 1;
 
 /// Refuses choices that need more than sums over buckets.
 pub(super) fn check(spec: &GridSpec) -> Result<()> {
@@ -57,8 +58,11 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
             .to_owned()
     } else if spec.prior != Prior::Zero {
         format!("the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows", spec.prior.name())
-    } else if !matches!(spec.loss.shape(), Shape::Quadratic | Shape::Smooth) || matches!(spec.loss, Loss::Pair(..)) {
-        format!("the loss '{name}' has no sums of a fixed size; use 'regression' or 'list_net', or train on rows")
+    } else if !match spec.loss {
+        Loss::Pair(loss, _) => loss == PairLoss::Hinge,
+        Loss::List(_) => matches!(spec.loss.shape(), Shape::Quadratic | Shape::Smooth),
+    } {
+        format!("the loss '{name}' has no solver that asks for sums; use 'rank_svm', 'regression' or 'list_net', or train on rows")
     } else if !(spec.penalty == Penalty::Ridge
         || matches!(spec.penalty, Penalty::Threshold | Penalty::Components)
             && spec.loss.shape() == Shape::Quadratic)
@@ -234,7 +238,7 @@ impl Fits<'_> {
         let rule = SolveOptions { tolerance: plan.tolerance, ..SolveOptions::default() }.rule();
         let ridge = |lambda: &f64| spec.loss.penalty_factor() * lambda;
         if spec.loss.shape() != Shape::Quadratic {
-            return self.newton_path(plan, &lambdas.iter().map(ridge).collect::<Vec<f64>>(), &rule);
+            return self.asked_path(plan, &lambdas.iter().map(ridge).collect::<Vec<f64>>(), &rule);
         }
         let Some(gram) = self.gram(plan.part)? else { return Ok(None) };
         let solutions = match spec.penalty {
@@ -276,17 +280,46 @@ impl Fits<'_> {
     }
 
     /// Newton's method for each lambda, from the previous solution.
-    fn newton_path(&mut self, plan: Plan, lambdas: &[f64], rule: &StopRule) -> Result<Option<Vec<Solution>>> {
+    fn asked_path(&mut self, plan: Plan, lambdas: &[f64], rule: &StopRule) -> Result<Option<Vec<Solution>>> {
         let Prepared { facts, .. } = self.prepared;
         let (dim, control) = (facts.dim(), self.control);
-        let queries = facts.count(Count::Queries, plan.part);
+        let (queries, pairs) = (facts.count(Count::Queries, plan.part), facts.count(Count::Pairs, plan.part));
+        let is_hinge = matches!(self.spec.loss, Loss::Pair(..));
+        let origin = if is_hinge {
+            let number = match plan.part {
+                Part::Without(fold) | Part::Only(fold) => fold,
+                Part::All => FOLDS,
+            };
+            let found = self.replay.task(ORIGIN_TASKS + number as usize, |asking| {
+                let ask = |w: &[f64], width: f64| risk::hinge(asking, plan.part, (dim, queries), (w, width));
+                Ok(numbers_to_bytes(&solve::hinge_origin(dim, &ask)))
+            })?;
+            let Some(found) = found else { return Ok(None) };
+            let found = Reader::of_state(&found).numbers()?;
+            if found.len() != solve::hinge_sums_len(dim) {
+                return Err(wrong_length());
+            }
+            found
+        } else {
+            Vec::new()
+        };
         let mut solutions: Vec<Solution> = Vec::with_capacity(lambdas.len());
         for (number, &lambda) in lambdas.iter().enumerate() {
-            let start = solutions.last().map_or_else(|| vec![0.0; dim], |last| last.w.clone());
+            let start = solutions.last().map(|last| last.w.clone());
             let found = self.replay.task(plan.first + number, |asking| {
-                let risk = AskedRisk::new(asking, plan.part, (dim, queries), lambda);
-                let ridge = Ridge { risk: &risk, lambda, center: None };
-                let solution = newton_cg::minimize(&ridge, start, rule, control);
+                let solution = if is_hinge {
+                    let ask = |w: &[f64], width: f64| {
+                        let sums = risk::hinge(asking, plan.part, (dim, queries), (w, width));
+                        risk::show_hinge(asking, &sums, w, lambda);
+                        sums
+                    };
+                    let from = (lambda, start.as_deref());
+                    solve::solve_hinge((&origin, pairs as u64), from, rule, control, (dim, &ask))?
+                } else {
+                    let risk = AskedRisk::new(asking, plan.part, (dim, queries), lambda);
+                    let ridge = Ridge { risk: &risk, lambda, center: None };
+                    newton_cg::minimize(&ridge, start.unwrap_or_else(|| vec![0.0; dim]), rule, control)
+                };
                 control.check()?;
                 Ok(solution_to_bytes(&solution))
             })?;

@@ -2,13 +2,43 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::answers::NEWTON;
+use super::answers::{HINGE, NEWTON};
 use super::facts::wrong_length;
 use crate::buckets::{Asking, Part, Question};
 use crate::control::unwind;
 use crate::math::dense::dot;
 use crate::optim::vector::axpy;
 use crate::optim::Objective;
+use crate::solve::hinge_sums_len;
+
+/// The sums of the smoothed hinge at a point with a width, as means over queries.
+pub(super) fn hinge(
+    asking: &Asking<'_>,
+    part: Part,
+    (dim, queries): (usize, f64),
+    (w, width): (&[f64], f64),
+) -> Vec<f64> {
+    let numbers = [&[width], w].concat();
+    let mut numbers = asking.ask(Question { kind: HINGE, part, numbers }).numbers;
+    if numbers.len() != hinge_sums_len(dim) {
+        unwind(wrong_length());
+    }
+    for (index, number) in numbers.iter_mut().enumerate() {
+        // The number of pairs is a count.
+        *number /= if index == HINGE_PAIRS { 1.0 } else { queries };
+    }
+    numbers
+}
+
+/// The place of the number of pairs in the zone.
+const HINGE_PAIRS: usize = 3;
+
+/// Shows objective and gap of a point from its sums.
+pub(super) fn show_hinge(asking: &Asking<'_>, sums: &[f64], w: &[f64], lambda: f64) {
+    let alpha_z = &sums[HINGE_PAIRS + 1..=HINGE_PAIRS + w.len()];
+    let objective = sums[0] + lambda * dot(w, w);
+    asking.show(objective, objective - (sums[1] - dot(alpha_z, alpha_z) / (4.0 * lambda)));
+}
 
 /// A mean over queries of a smooth loss.
 pub(super) struct AskedRisk<'a> {

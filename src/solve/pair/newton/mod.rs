@@ -3,6 +3,7 @@
 //! A query costs a pass over its pairs, which reads scores only (`pass`, `curve`), and products with its feature
 //! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`).
 
+mod asked;
 mod chunk;
 mod curve;
 mod hessian;
@@ -15,6 +16,7 @@ mod space;
 mod start;
 mod state;
 
+pub use asked::{AskHinge, hinge_origin, hinge_sums, hinge_sums_len, solve_hinge};
 pub use space::largest_chunk_count;
 
 use self::curve::{Curve, Logistic, SquaredHinge};

@@ -4,6 +4,7 @@
 //! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
 //! bit. A small problem is one chunk and runs on the calling thread.
 
+use super::asked::Asked;
 use super::chunk::{self, Chunk, Sums};
 use super::curve::{self, Curve};
 use crate::control::Control;
@@ -21,7 +22,10 @@ const HESSIAN_BYTES: u64 = 1 << 26;
 
 /// Score space of a problem.
 pub(super) struct Space<'a> {
+    /// The rows in memory; none if they are asked.
     chunks: Vec<Chunk<'a>>,
+    /// Rows elsewhere.
+    asked: Option<Asked<'a>>,
     /// The bytes of the centers, if there are any.
     center_memory: Option<Reservation>,
     /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
@@ -78,26 +82,50 @@ impl<'a> Space<'a> {
         if !parts.is_empty() {
             chunks.push(Chunk::new(parts));
         }
-        Self { chunks, center_memory: None, control, width, dim, total_weight, pairs, pair_sum }
+        Self { chunks, asked: None, center_memory: None, control, width, dim, total_weight, pairs, pair_sum }
     }
 
-    /// Bytes that one center per pair would take.
+    /// The space of rows elsewhere. Sums over all pairs: of c, of 1, and of c z.
+    pub(super) fn asked(
+        asked: Asked<'a>,
+        (total_weight, pairs, pair_sum): (f64, u64, Vec<Lanes>),
+        control: &'a Control,
+    ) -> Self {
+        let (chunks, dim) = (Vec::new(), asked.dim());
+        let width = lanes::blocks_for(dim);
+        let asked = Some(asked);
+        Self { chunks, asked, center_memory: None, control, width, dim, total_weight, pairs, pair_sum }
+    }
+
+    /// Bytes that one center per pair would take; rows elsewhere can have none.
     pub(super) fn center_bytes(&self) -> usize {
+        if self.asked.is_some() {
+            return usize::MAX;
+        }
         self.chunks.iter().map(|chunk| chunk.pair_blocks * size_of::<Lanes>()).sum()
     }
 
     /// Computes the scores of w from the features and accepts them.
     pub(super) fn set_point(&mut self, w: &[Lanes]) {
+        if let Some(asked) = &mut self.asked {
+            asked.set_point(w);
+        }
         self.each(|chunk| chunk::write_scores(&chunk.parts, w, &mut chunk.accepted));
     }
 
     /// Makes Xd the direction of the next passes.
     pub(super) fn set_direction(&mut self, d: &[Lanes]) {
+        if let Some(asked) = &mut self.asked {
+            asked.set_direction(d);
+        }
         self.each(|chunk| chunk::write_scores(&chunk.parts, d, &mut chunk.direction_scores));
     }
 
     /// Pass at (accepted scores) + step * Xd with the given width of the zone.
     pub(super) fn pass(&mut self, step: f64, delta: f64) -> Sums {
+        if let Some(asked) = &mut self.asked {
+            return asked.pass(step, delta);
+        }
         Sums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
     }
 
@@ -113,23 +141,35 @@ impl<'a> Space<'a> {
 
     /// Accepts the point of the last pass.
     pub(super) fn accept(&mut self) {
+        if let Some(asked) = &mut self.asked {
+            asked.accept();
+        }
         self.chunks.iter_mut().for_each(Chunk::accept);
     }
 
     /// X'g of the last pass.
     pub(super) fn transpose_times(&mut self) -> Vec<Lanes> {
+        if let Some(asked) = &self.asked {
+            return asked.transpose_times();
+        }
         self.folded(self.width, |chunk, out| chunk::transpose_times(chunk, out))
     }
 
     /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
     /// of pairs in the zone.
     pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
+        if let Some(asked) = &mut self.asked {
+            return asked.hessian_at(delta);
+        }
         let matrix = self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, out));
         (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs).sum())
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.
     pub(super) fn moment(&mut self) -> Vec<Lanes> {
+        if let Some(asked) = &self.asked {
+            return asked.moment.clone();
+        }
         self.folded(self.matrix_size(), |chunk, out| chunk::add_moment(chunk, out))
     }
 
@@ -149,8 +189,11 @@ impl<'a> Space<'a> {
         self.center_memory = None;
     }
 
-    /// Largest margin of a pair at the accepted point.
+    /// Largest margin of a pair at the accepted point; rows elsewhere do not tell it.
     pub(super) fn largest_margin(&mut self) -> f64 {
+        if self.asked.is_some() {
+            return f64::INFINITY;
+        }
         self.each(|chunk| chunk.largest_margin()).into_iter().fold(f64::NEG_INFINITY, f64::max)
     }
 

@@ -51,7 +51,16 @@ pub(super) struct Move {
 
 impl<'a> State<'a> {
     pub(super) fn new(problem: &'a PairProblem<'a>, rule: StopRule, control: &'a Control) -> Self {
-        let space = Space::new(problem, control);
+        Self::in_space(problem, rule, Space::new(problem, control), control)
+    }
+
+    /// The state of a problem with its score space.
+    pub(super) fn in_space(
+        problem: &'a PairProblem<'a>,
+        rule: StopRule,
+        space: Space<'a>,
+        control: &'a Control,
+    ) -> Self {
         let zero = vec![Lanes::ZERO; space.width];
         Self {
             control,
