@@ -70,6 +70,12 @@ impl Writer {
         self.0.push(count as u8);
     }
 
+    /// Adds a byte.
+    #[cfg(test)]
+    pub fn raw(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
     /// Adds bytes with their length.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len() as u64);

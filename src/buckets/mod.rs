@@ -14,3 +14,6 @@ pub use bytes::{Kind, Reader, Writer};
 pub use number::{bucket_of, check_buckets};
 pub use replay::{Asking, FOLDS, Part, Question, Replay};
 pub use sums::{Answer, Round, Sums};
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
 //! Training in buckets: `ltr_bucket`, `ltr_pack`, `ltr_begin`, `ltr_partial`, `ltr_merge`, `ltr_step` and `ltr_finish`.
 //!
-//! Rules (docs/reference/rules.md, 16):
-//! * 16.1: The bucket of a query is a hash of its id. A pack has the rows of one bucket, in canonical order.
-//! * 16.2: Sums over buckets follow the binary tree of bucket numbers. Order, grouping and repetition of merges change no bit.
-//! * 16.3: The first round finds the buckets with rows. Later a missing bucket is an error; so are in each round a bucket that
+//! Rules (docs/reference/rules.md, 15):
+//! * 15.1: The bucket of a query is a hash of its id. A pack has the rows of one bucket, in canonical order.
+//! * 15.2: Sums over buckets follow the binary tree of bucket numbers. Order, grouping and repetition of merges change no bit.
+//! * 15.3: The first round finds the buckets with rows. Later a missing bucket is an error; so are in each round a bucket that
 //!   appears twice, answers of another round or training, and damaged bytes.
-//! * 16.4: These functions, `ltr_fit` with packs, and `ltr_fit` with rows and the option `buckets` return the same model.
+//! * 15.4: These functions, `ltr_fit` with packs, and `ltr_fit` with rows and the option `buckets` return the same model.
 
 mod aggregates;
 mod train;
