@@ -193,3 +193,6 @@ impl State {
         Ok(Self { algorithm, options, spec, names, round, replay })
     }
 }
+
+#[cfg(test)]
+mod tests;

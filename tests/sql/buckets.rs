@@ -128,3 +128,78 @@ fn features_in_blobs_train_every_algorithm() {
         assert!(ndcg > 0.9, "{algorithm}: {ndcg}");
     }
 }
+
+/// Partitions of several sizes merge their own answers first, in random orders.
+#[test]
+fn partitions_and_orders_change_no_bit() {
+    let connection = judged(40);
+    let answer = |sql: &str| -> Vec<u8> {
+        let state = "ltr_begin('regression', '{\"buckets\": 8, \"missing\": \"zero\"}')";
+        value(&connection, &sql.replace("STATE", state), ())
+    };
+    let all = answer("SELECT ltr_merge(ltr_partial(STATE, bucket, rows)) FROM packs");
+    for partitions in [1, 3, 7, 64] {
+        let parts = format!(
+            "SELECT ltr_merge(part) FROM (SELECT ltr_merge(ltr_partial(STATE, bucket, rows)) AS part
+               FROM (SELECT * FROM packs ORDER BY random()) GROUP BY (bucket * 5) % {partitions})"
+        );
+        assert!(all == answer(&parts), "{partitions}");
+    }
+}
+
+/// The problem that a statement reports.
+fn problem(connection: &Connection, sql: &str) -> String {
+    let outcome = connection.query_row(sql, [], |_| Ok(()));
+    outcome.expect_err(sql).to_string()
+}
+
+#[test]
+fn wrong_calls_say_what_is_wrong() {
+    let connection = judged(40);
+    for (sql, expected) in [
+        ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, allowed is a power of two from 1 to 65536"),
+        ("SELECT ltr_begin('regression')", "option 'buckets': give the number of buckets that ltr_bucket had"),
+        ("SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"query\": \"q\"}}')", "option 'columns': ltr_begin takes the names"),
+        ("SELECT ltr_begin('regression', '{\"buckets\": 8, \"scale\": [\"none\", \"standard\"]}')", "training in buckets takes one value"),
+        ("SELECT ltr_begin('q_svm', '{\"buckets\": 8}')", "training in buckets: a query-dependent model keeps the documents"),
+        ("SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')", "training in buckets: kernels"),
+        ("SELECT ltr_begin('slam', '{\"buckets\": 8}')", "training in buckets: the prior \"regression\""),
+        ("SELECT ltr_begin('matching', '{\"buckets\": 8}')", "training in buckets: the loss 'matching' has no solver"),
+        ("SELECT ltr_begin('perceptron', '{\"buckets\": 8}')", "'perceptron' reads the documents one query after the other"),
+        ("SELECT ltr_begin('cofi_rank', '{\"buckets\": 8}')", "'cofi_rank' learns from ids"),
+        ("SELECT ltr_begin('auto', '{\"buckets\": 8}')", "'auto' needs all rows"),
+        ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
+        ("SELECT ltr_fit('regression', 'packs')", "bucket 0, query"),
+        ("SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments", "argument 'query_features' in row 1 of the group"),
+        ("SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments", "argument 'relevance' in row 1 of the group: got NULL"),
+        ("SELECT ltr_partial(x'00', 0, x'00')", "not a state of ltr_begin"),
+        ("SELECT ltr_partial(ltr_begin('regression', '{\"buckets\": 8}'), 9, (SELECT rows FROM packs))", "argument 'bucket': got 9"),
+        ("SELECT ltr_step(ltr_begin('regression', '{\"buckets\": 8}'), NULL)", "round 1 has no answer"),
+        ("SELECT ltr_finish(ltr_begin('regression', '{\"buckets\": 8}'))", "round 1 is not answered yet"),
+        ("SELECT ltr_fit('list_mle', 'packs', '{\"missing\": \"zero\", \"lambda\": 1}')", "bucket 0 has weights of documents"),
+        ("SELECT ltr_fit('regression', 'SELECT bucket + 1 AS bucket, rows FROM packs WHERE bucket < 7')", "belongs to bucket"),
+        ("SELECT ltr_fit('regression', 'SELECT * FROM packs UNION ALL SELECT * FROM packs', '{\"missing\": \"zero\"}')", "appears twice in round 1"),
+        ("SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE 0')", "0 packs; training needs judged documents"),
+    ] {
+        let found = problem(&connection, sql);
+        assert!(found.contains(expected), "{sql}: {found}");
+    }
+}
+
+/// A stored model from packs ranks, and `ltr_info` tells the round of a state.
+#[test]
+fn a_model_from_packs_is_stored_and_ranks() {
+    let connection = judged(40);
+    let report: String = value(
+        &connection,
+        "SELECT ltr_train('rank_svm', 'packs', '{\"missing\": \"zero\", \"lambda\": 0.1, \"name\": \"m\"}')",
+        (),
+    );
+    assert!(report.contains("\"buckets\":8") && report.contains("\"documents\":"), "{report}");
+    let ranked: i64 = value(&connection, "SELECT count(*) FROM ltr_rank('m', 'judgments', '{\"missing\": \"zero\"}')", ());
+    assert_eq!(ranked, value::<i64>(&connection, "SELECT count(*) FROM judgments", ()));
+    let info: String = value(&connection, "SELECT ltr_info(ltr_begin('rank_svm', '{\"buckets\": 8}'))", ());
+    assert_eq!(info, r#"{"algorithm":"rank_svm","buckets":8,"done":false,"round":1,"objective":null,"gap":null}"#);
+    assert_eq!(value::<Option<Vec<u8>>>(&connection, "SELECT ltr_merge(NULL)", ()), None);
+    assert_eq!(value::<Option<Vec<u8>>>(&connection, "SELECT ltr_partial(x'00', 0, NULL)", ()), None);
+}

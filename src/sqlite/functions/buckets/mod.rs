@@ -21,7 +21,7 @@ use crate::model::Model;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::rounds::State;
-use crate::search::Search;
+use crate::tuning::Search;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, text_argument};

@@ -1,0 +1,117 @@
+use super::*;
+use crate::data::{Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns};
+use crate::math::random::Random;
+
+/// Random judged documents of 40 queries, three features.
+fn data() -> Dataset {
+    let mut builder = DatasetBuilder::new("rows", None, Vec::new());
+    let mut random = Random::new(1);
+    for row in 0..160 {
+        let x = [(); 3].map(|()| random.symmetric());
+        let (query, doc) = (Id::Integer(row / 4), Some(Id::Integer(row)));
+        let relevance = Some(f64::from(x[0] > 0.1) + f64::from(x[0] + x[1] > 0.9));
+        let query_values = QueryValues::default();
+        builder.begin(NewRow { query, doc, relevance, doc_weight: None, group: None, query_values }).unwrap();
+        builder.json(&format!("{x:?}")).unwrap();
+    }
+    let options = FinishOptions {
+        missing: Missing::Mean,
+        keep_missing: true,
+        text_columns: TextColumns::Refuse,
+        means: None,
+        order: RowOrder::Canonical,
+        constraint: crate::arrange::ListConstraint::None,
+        previous: &[],
+    };
+    builder.finish(options).unwrap().0
+}
+
+fn begin(algorithm: &str, options: &str) -> State {
+    let options = options::parse(Some(options), Use::Fit).unwrap();
+    State::new(algorithm::find(algorithm).unwrap(), &options, 8, Vec::new(), &Control::default()).unwrap()
+}
+
+/// The merged answer of all packs; an error of the first that has one.
+fn answer(state: &State, packs: &[(u32, Vec<u8>)]) -> Result<Answer> {
+    let control = Control::default();
+    let mut merged: Option<Answer> = None;
+    for (bucket, pack) in packs {
+        let next = state.answer(*bucket, pack, &control)?;
+        match &mut merged {
+            Some(merged) => merged.merge(next)?,
+            None => merged = Some(next),
+        }
+    }
+    merged.ok_or_else(|| Error::Data("no packs".to_owned()))
+}
+
+/// States with any of their bytes changed, and a checksum that matches, are errors or trainings, never panics.
+#[test]
+fn forged_states_never_panic() {
+    let packs = pack::split(&data(), 8);
+    let control = Control::default();
+    let mut random = Random::new(2);
+    for (algorithm, options) in [
+        ("regression", r#"{"scale": "quantile"}"#),
+        ("rank_svm", r#"{"lambda": 0.1, "scale": "standard"}"#),
+        ("list_net", r#"{"lambda": [0.1, 0.01], "scale": "none"}"#),
+    ] {
+        let mut state = begin(algorithm, options);
+        for _ in 0..6 {
+            let body = state.to_bytes()[32..].to_vec();
+            for _ in 0..if std::env::var_os("LTR_LONG").is_some() { 2000 } else { 40 } {
+                let mut forged = body.clone();
+                let at = (random.unit() * forged.len() as f64) as usize;
+                forged[at] = (random.unit() * 256.0) as u8;
+                let mut writer = Writer::default();
+                forged.iter().for_each(|byte| writer.raw(*byte));
+                let Ok(mut forged) = State::from_bytes(&writer.seal(Kind::State)) else { continue };
+                let _ = forged.to_json();
+                if let Ok(answer) = answer(&forged, &packs) {
+                    let _ = forged.step(answer, &control);
+                }
+                let _ = forged.finish(&control);
+            }
+            if state.is_done() {
+                break;
+            }
+            state.step(answer(&state, &packs).unwrap(), &control).unwrap();
+        }
+    }
+}
+
+/// The state is the checkpoint: a training that continues from its bytes in each round gives the same model.
+#[test]
+fn a_training_continues_from_the_bytes_of_its_state() {
+    let packs = pack::split(&data(), 8);
+    let control = Control::default();
+    let run = |from_bytes: bool| {
+        let mut state = begin("rank_svm", r#"{"lambda": [0.1, 0.01]}"#);
+        while !state.is_done() {
+            if from_bytes {
+                state = State::from_bytes(&state.to_bytes()).unwrap();
+            }
+            state.step(answer(&state, &packs).unwrap(), &control).unwrap();
+        }
+        state.finish(&control).unwrap().model.to_bytes().unwrap()
+    };
+    assert!(run(true) == run(false));
+}
+
+#[test]
+fn answers_of_other_data_are_refused() {
+    let packs = pack::split(&data(), 8);
+    let control = Control::default();
+    let mut states = [begin("regression", "{}"), begin("regression", "{}")];
+    let some: Vec<(u32, Vec<u8>)> = packs[1..].to_vec();
+    let answers = [answer(&states[0], &packs).unwrap(), answer(&states[1], &some).unwrap()];
+    for (state, answer) in states.iter_mut().zip(answers) {
+        state.step(answer, &control).unwrap();
+    }
+    let problem = states[0].step(answer(&states[1], &some).unwrap(), &control).unwrap_err().to_string();
+    assert!(problem.starts_with("an answer of another training"), "{problem}");
+    let missing = states[0].step(answer(&states[0], &some).unwrap(), &control).unwrap_err().to_string();
+    assert!(missing.starts_with(&format!("bucket {} is missing", packs[0].0)), "{missing}");
+    let problem = begin("regression", "{}").finish(&control).unwrap_err().to_string();
+    assert!(problem.starts_with("round 1 is not answered yet"), "{problem}");
+}
