@@ -176,6 +176,11 @@ impl Replay {
         self.progress
     }
 
+    /// Tells the objective and the gap of the solution.
+    pub fn show(&mut self, objective: f64, gap: f64) {
+        self.progress = Some((objective, gap));
+    }
+
     /// Records the answers to the questions of this round.
     ///
     /// # Errors

@@ -99,6 +99,7 @@ impl BucketTraining for GridSpec {
         let Some(Solution { w, report }) = solutions.pop() else {
             return Err(Error::Internal("a solver without an answer".to_owned()));
         };
+        replay.show(report.objective, report.gap);
         // 3. The report.
         let function = Function { weights: w, objective: report.objective, gap: report.gap };
         let fits = [Fit { function: function.clone(), report, began: 0.0, ended: 0.0 }];
