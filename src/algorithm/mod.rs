@@ -144,13 +144,7 @@ pub trait BucketTraining {
     ///
     /// # Errors
     /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interruption.
-    fn answer(
-        &self,
-        replay: &Replay,
-        bucket: u32,
-        data: Dataset,
-        control: &Control,
-    ) -> Result<Vec<Sums>>;
+    fn answer(&self, replay: &Replay, bucket: u32, data: Dataset, control: &Control) -> Result<Vec<Sums>>;
 }
 
 /// The result of a training in buckets.

@@ -22,8 +22,18 @@ use crate::run::{cores, on_pool};
 use crate::tuning::{Choice, Search, SearchRows};
 
 /// Options that concern tables or the terminal.
-const SQL_ONLY: &[&str] =
-    &["name", "schema", "keep_versions", "activate", "params", "columns", "split_by", "progress", "report", "buckets"];
+const SQL_ONLY: &[&str] = &[
+    "name",
+    "schema",
+    "keep_versions",
+    "activate",
+    "params",
+    "columns",
+    "split_by",
+    "progress",
+    "report",
+    "buckets",
+];
 
 /// The option that [`Trainer::prior`] sets.
 const PRIOR: &str = "prior";

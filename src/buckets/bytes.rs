@@ -164,7 +164,8 @@ impl<'a> Reader<'a> {
             Some(parts) if kind.begins(bytes) => parts,
             _ => return refuse(format!("{} bytes that begin otherwise", bytes.len())),
         };
-        let number = |at: usize| start[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let number =
+            |at: usize| start[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
         if number(8) != VERSION {
             return refuse(format!("format version {}, this library reads {VERSION}", number(8)));
         }
@@ -253,7 +254,11 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Too few bytes.
-    pub fn series<T>(&mut self, count: usize, from: (impl Fn(f32) -> T, impl Fn(f64) -> T)) -> Result<Vec<T>> {
+    pub fn series<T>(
+        &mut self,
+        count: usize,
+        from: (impl Fn(f32) -> T, impl Fn(f64) -> T),
+    ) -> Result<Vec<T>> {
         let is_single = self.count_to(1)? == 1;
         let bytes = self.take((count as u64).saturating_mul(if is_single { 4 } else { 8 }))?;
         Ok(if is_single {

@@ -97,8 +97,7 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
     let weights = |reader: &mut Reader<'_>, count: usize| {
         if reader.count_to(1)? == 1 { reader.series(count, double) } else { Ok(Vec::new()) }
     };
-    let (mut query_weights, doc_weights) =
-        (weights(&mut reader, queries)?, weights(&mut reader, documents)?);
+    let (mut query_weights, doc_weights) = (weights(&mut reader, queries)?, weights(&mut reader, documents)?);
     if query_weights.is_empty() {
         query_weights = vec![1.0; queries];
     }
@@ -123,7 +122,8 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
     if !is_valid {
         return Err(reader.forged("finite numbers, and weights from 0 to 1e100"));
     }
-    let doc_ids = offsets.windows(2).flat_map(|rows| (1..=(rows[1] - rows[0]) as i64).map(Id::Integer)).collect();
+    let doc_ids =
+        offsets.windows(2).flat_map(|rows| (1..=(rows[1] - rows[0]) as i64).map(Id::Integer)).collect();
     Ok(Dataset {
         names: Vec::new(),
         features,

@@ -34,7 +34,8 @@ impl Sums {
                 self.numbers.iter_mut().zip(other.numbers).for_each(|(sum, number)| *sum += number);
             }
             _ => {
-                let problem = "packs with different numbers of features; every document needs the same features";
+                let problem =
+                    "packs with different numbers of features; every document needs the same features";
                 return Err(Error::Data(problem.to_owned()));
             }
         }
@@ -104,7 +105,9 @@ impl Round {
         } else {
             return Ok(());
         };
-        Err(Error::Data(format!("{problem}; compute answers with ltr_partial of the state that ltr_step gets")))
+        Err(Error::Data(format!(
+            "{problem}; compute answers with ltr_partial of the state that ltr_step gets"
+        )))
     }
 
     /// Adds the bytes.
@@ -241,7 +244,8 @@ impl Answer {
             node.is_some_and(|(start, node)| *bucket < start + node.width)
         };
         if let Some(bucket) = present.iter().find(|bucket| !has(bucket)) {
-            let problem = "is missing; every bucket with rows in the first round needs an answer in each round";
+            let problem =
+                "is missing; every bucket with rows in the first round needs an answer in each round";
             return Err(Error::Data(format!("bucket {bucket} {problem}")));
         }
         match self.nodes.into_values().next() {

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::{Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns};
+use crate::data::{
+    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
+};
 use crate::error::Error;
 
 fn round(number: u64, present: Option<Vec<u32>>) -> Round {
@@ -87,19 +89,28 @@ proptest! {
 
 #[test]
 fn an_answer_that_does_not_belong_is_named() {
-    let all = |round: &Round, buckets: std::ops::Range<u32>| merged(buckets.map(|b| leaf(round, b)).collect());
+    let all =
+        |round: &Round, buckets: std::ops::Range<u32>| merged(buckets.map(|b| leaf(round, b)).collect());
     let (first, second) = (round(1, None), round(2, Some(vec![0, 1, 2, 5])));
     let problem = |result: Result<Answer, Error>| result.unwrap_err().to_string();
     // 1. Twice, also inside of a finished subtree.
     let mut twice = all(&first, 0..4).unwrap();
     assert!(twice.merge(leaf(&first, 2)).unwrap_err().to_string().starts_with("bucket 2 appears twice"));
     let mut again = leaf(&first, 3);
-    assert!(again.merge(all(&first, 2..4).unwrap()).unwrap_err().to_string().starts_with("bucket 3 appears twice"));
+    assert!(
+        again
+            .merge(all(&first, 2..4).unwrap())
+            .unwrap_err()
+            .to_string()
+            .starts_with("bucket 3 appears twice")
+    );
     // 2. Another round, another training.
     let mixed = merged(vec![leaf(&first, 0), leaf(&second, 1)]);
     assert!(problem(mixed).starts_with("an answer of round 2, in round 1"));
     let other = Round { training: 8, ..first.clone() };
-    assert!(problem(merged(vec![leaf(&first, 0), leaf(&other, 1)])).starts_with("an answer of another training"));
+    assert!(
+        problem(merged(vec![leaf(&first, 0), leaf(&other, 1)])).starts_with("an answer of another training")
+    );
     // 3. A bucket that is missing, and one that had no rows.
     let missing = merged([0, 1, 5].map(|bucket| leaf(&second, bucket)).to_vec()).unwrap();
     let problem = missing.total(&second).unwrap_err().to_string();
@@ -116,7 +127,14 @@ fn data() -> Dataset {
     {
         let query_values = QueryValues { weight: 2.5, features: Vec::new() };
         let (query, doc) = (Id::text(query), Some(Id::Integer(doc)));
-        let row = NewRow { query, doc, relevance: Some(relevance), doc_weight: Some(1.0), group: None, query_values };
+        let row = NewRow {
+            query,
+            doc,
+            relevance: Some(relevance),
+            doc_weight: Some(1.0),
+            group: None,
+            query_values,
+        };
         builder.begin(row).unwrap();
         builder.json(features).unwrap();
     }

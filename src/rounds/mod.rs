@@ -147,7 +147,10 @@ impl State {
     /// A training that is not done.
     pub fn finish(mut self, control: &Control) -> Result<Finished> {
         let Some(TrainedInBuckets { trained, facts, means }) = self.run(control)? else {
-            let problem = format!("round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'", self.round());
+            let problem = format!(
+                "round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'",
+                self.round()
+            );
             return Err(Error::Unsupported(problem));
         };
         let summary = Summary::new(facts, &trained);

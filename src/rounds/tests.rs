@@ -1,5 +1,7 @@
 use super::*;
-use crate::data::{Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns};
+use crate::data::{
+    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
+};
 use crate::math::random::Random;
 
 /// Random judged documents of 40 queries, three features.

@@ -20,7 +20,7 @@ fn judged(queries: usize) -> Connection {
     for query in 0..queries {
         let id = format!("query {query}");
         let weight = 0.5 + (query % 3) as f64;
-        for doc in 0..(2 + query % 7) {
+        for doc in 0..(2 + query as i64 % 7) {
             let x: Vec<f64> = (0..4).map(|_| random.symmetric()).collect();
             let score = x[0] - 0.5 * x[1] + 0.2 * random.symmetric();
             let grade = i64::from(score > -0.3) + i64::from(score > 0.4);
@@ -83,7 +83,11 @@ fn compare_weights(connection: &Connection, model: &[u8], other: &[u8], toleranc
 const TRAININGS: &[(&str, &str, f64)] = &[
     ("regression", r#"{"lambda": 0.01, "scale": "none", "missing": "zero"}"#, 1e-12),
     ("regression", r#"{"lambda": 0.01, "scale": "standard", "missing": "mean"}"#, 1e-12),
-    ("regression", r#"{"lambda": 0.01, "scale": "standard", "missing": "zero", "weighting": "pairs"}"#, 1e-12),
+    (
+        "regression",
+        r#"{"lambda": 0.01, "scale": "standard", "missing": "zero", "weighting": "pairs"}"#,
+        1e-12,
+    ),
     ("regression", r#"{"lambda": 0.1, "scale": "quantile", "missing": "mean"}"#, 0.02),
     ("list_net", r#"{"lambda": 0.01, "scale": "standard", "missing": "mean", "tolerance": 1e-8}"#, 1e-4),
     ("rank_svm", r#"{"lambda": 0.01, "scale": "standard", "missing": "mean"}"#, 0.01),
@@ -96,7 +100,10 @@ fn one_model_from_a_statement_from_packs_and_from_rows() {
         let in_buckets = with(options, r#""buckets": 8"#);
         let model = recursive(&connection, algorithm, "packs", &in_buckets);
         assert!(model == fit(&connection, algorithm, "packs", &in_buckets), "{algorithm} {options}: packs");
-        assert!(model == fit(&connection, algorithm, "judgments", &in_buckets), "{algorithm} {options}: rows");
+        assert!(
+            model == fit(&connection, algorithm, "judgments", &in_buckets),
+            "{algorithm} {options}: rows"
+        );
         let one_thread = with(&in_buckets, r#""threads": 1"#);
         assert!(model == fit(&connection, algorithm, "packs", &one_thread), "{algorithm} {options}: threads");
         let rows = fit(&connection, algorithm, "judgments", options);
@@ -122,7 +129,7 @@ fn features_in_blobs_train_every_algorithm() {
         assert!(model == fit(&connection, algorithm, "complete", options), "{algorithm}: rows");
         let ndcg: f64 = value(
             &connection,
-            "SELECT value FROM ltr_evaluate(?1, 'complete', '{\"metric\": \"ndcg@10\"}')",
+            "SELECT value FROM ltr_evaluate(?1, 'complete') WHERE query_id IS NULL",
             [&model],
         );
         assert!(ndcg > 0.9, "{algorithm}: {ndcg}");
@@ -158,28 +165,70 @@ fn wrong_calls_say_what_is_wrong() {
     let connection = judged(40);
     for (sql, expected) in [
         ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, allowed is a power of two from 1 to 65536"),
-        ("SELECT ltr_begin('regression')", "option 'buckets': give the number of buckets that ltr_bucket had"),
-        ("SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"query\": \"q\"}}')", "option 'columns': ltr_begin takes the names"),
-        ("SELECT ltr_begin('regression', '{\"buckets\": 8, \"scale\": [\"none\", \"standard\"]}')", "training in buckets takes one value"),
-        ("SELECT ltr_begin('q_svm', '{\"buckets\": 8}')", "training in buckets: a query-dependent model keeps the documents"),
-        ("SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')", "training in buckets: kernels"),
+        (
+            "SELECT ltr_begin('regression')",
+            "option 'buckets': give the number of buckets that ltr_bucket had",
+        ),
+        (
+            "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"query\": \"q\"}}')",
+            "option 'columns': ltr_begin takes the names",
+        ),
+        (
+            "SELECT ltr_begin('regression', '{\"buckets\": 8, \"scale\": [\"none\", \"standard\"]}')",
+            "training in buckets takes one value",
+        ),
+        (
+            "SELECT ltr_begin('q_svm', '{\"buckets\": 8}')",
+            "training in buckets: a query-dependent model keeps the documents",
+        ),
+        (
+            "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')",
+            "training in buckets: kernels",
+        ),
         ("SELECT ltr_begin('slam', '{\"buckets\": 8}')", "training in buckets: the prior \"regression\""),
-        ("SELECT ltr_begin('matching', '{\"buckets\": 8}')", "training in buckets: the loss 'matching' has no solver"),
-        ("SELECT ltr_begin('perceptron', '{\"buckets\": 8}')", "'perceptron' reads the documents one query after the other"),
+        (
+            "SELECT ltr_begin('matching', '{\"buckets\": 8}')",
+            "training in buckets: the loss 'matching' has no solver",
+        ),
+        (
+            "SELECT ltr_begin('perceptron', '{\"buckets\": 8}')",
+            "'perceptron' reads the documents one query after the other",
+        ),
         ("SELECT ltr_begin('cofi_rank', '{\"buckets\": 8}')", "'cofi_rank' learns from ids"),
         ("SELECT ltr_begin('auto', '{\"buckets\": 8}')", "'auto' needs all rows"),
         ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
-        ("SELECT ltr_fit('regression', 'packs')", ", query query "),
-        ("SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments", "argument 'query_features' in row 1 of the group"),
-        ("SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments", "argument 'relevance' in row 1 of the group: got NULL"),
+        ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
+        (
+            "SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments",
+            "argument 'query_features' in row 1 of the group",
+        ),
+        (
+            "SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments",
+            "argument 'relevance' in row 1 of the group: got NULL",
+        ),
         ("SELECT ltr_partial(x'00', 0, x'00')", "not a state of ltr_begin"),
-        ("SELECT ltr_partial(ltr_begin('regression', '{\"buckets\": 8}'), 9, (SELECT rows FROM packs))", "argument 'bucket': got 9"),
+        (
+            "SELECT ltr_partial(ltr_begin('regression', '{\"buckets\": 8}'), 9, (SELECT rows FROM packs))",
+            "argument 'bucket': got 9",
+        ),
         ("SELECT ltr_step(ltr_begin('regression', '{\"buckets\": 8}'), NULL)", "round 1 has no answer"),
         ("SELECT ltr_finish(ltr_begin('regression', '{\"buckets\": 8}'))", "round 1 is not answered yet"),
-        ("SELECT ltr_fit('list_mle', 'packs', '{\"missing\": \"zero\", \"lambda\": 1}')", "bucket 0 has weights of documents"),
-        ("SELECT ltr_fit('regression', 'SELECT bucket + 1 AS bucket, rows FROM packs WHERE bucket < 7')", "belongs to bucket"),
-        ("SELECT ltr_fit('regression', 'SELECT * FROM packs UNION ALL SELECT * FROM packs', '{\"missing\": \"zero\"}')", "appears twice in round 1"),
-        ("SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE 0')", "0 packs; training needs judged documents"),
+        (
+            "SELECT ltr_fit('list_mle', 'packs', '{\"missing\": \"zero\", \"lambda\": 1}')",
+            "bucket 0 has weights of documents",
+        ),
+        (
+            "SELECT ltr_fit('regression', 'SELECT bucket + 1 AS bucket, rows FROM packs WHERE bucket < 7')",
+            "belongs to bucket",
+        ),
+        (
+            "SELECT ltr_fit('regression', 'SELECT * FROM packs UNION ALL SELECT * FROM packs', '{\"missing\": \"zero\"}')",
+            "appears twice in round 1",
+        ),
+        (
+            "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE 0')",
+            "0 packs; training needs judged documents",
+        ),
     ] {
         let found = problem(&connection, sql);
         assert!(found.contains(expected), "{sql}: {found}");
@@ -196,10 +245,14 @@ fn a_model_from_packs_is_stored_and_ranks() {
         (),
     );
     assert!(report.contains("\"buckets\":8") && report.contains("\"documents\":"), "{report}");
-    let ranked: i64 = value(&connection, "SELECT count(*) FROM ltr_rank('m', 'judgments', '{\"missing\": \"zero\"}')", ());
+    let ranked: i64 =
+        value(&connection, "SELECT count(*) FROM ltr_rank('m', 'judgments', '{\"missing\": \"zero\"}')", ());
     assert_eq!(ranked, value::<i64>(&connection, "SELECT count(*) FROM judgments", ()));
     let info: String = value(&connection, "SELECT ltr_info(ltr_begin('rank_svm', '{\"buckets\": 8}'))", ());
-    assert_eq!(info, r#"{"algorithm":"rank_svm","buckets":8,"done":false,"round":1,"objective":null,"gap":null}"#);
+    assert_eq!(
+        info,
+        r#"{"algorithm":"rank_svm","buckets":8,"done":false,"round":1,"objective":null,"gap":null}"#
+    );
     assert_eq!(value::<Option<Vec<u8>>>(&connection, "SELECT ltr_merge(NULL)", ()), None);
     assert_eq!(value::<Option<Vec<u8>>>(&connection, "SELECT ltr_partial(x'00', 0, NULL)", ()), None);
 }

@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 use super::selection::{Searched, ValidationSpec};
 use super::single_feature::{self, Judge};
 use super::{
-    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet, TrainingSpec,
-    entries, grid,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet,
+    TrainingSpec, entries, grid,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;

@@ -17,8 +17,8 @@ use self::factors::{Fit, Purpose};
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
-    AlgorithmDef, BucketTraining, Columns, DocWeights, FoldUnit, Input, LambdaSelection, Trained, TrainingSet, TrainingSpec,
-    entries,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, FoldUnit, Input, LambdaSelection, Trained,
+    TrainingSet, TrainingSpec, entries,
 };
 use crate::arrange::ListConstraint;
 use crate::column_advice::columns_text;

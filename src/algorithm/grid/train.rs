@@ -22,8 +22,8 @@ use super::validation_rounds::Round;
 use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{
-    BucketTraining, CandidatePath, Columns, DocWeights, FoldUnit, Input, LambdaSelection, LogStep, Trained, TrainingSet,
-    TrainingSpec, entries,
+    BucketTraining, CandidatePath, Columns, DocWeights, FoldUnit, Input, LambdaSelection, LogStep, Trained,
+    TrainingSet, TrainingSpec, entries,
 };
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};

@@ -18,7 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet,
+    TrainingSpec, entries, scale,
 };
 use crate::arrange::ListConstraint;
 use crate::column_advice::columns_text;

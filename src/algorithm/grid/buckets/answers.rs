@@ -52,7 +52,10 @@ pub(super) fn answer(
     let prepared = Prepared::from_bytes(prepared)?;
     let dim = prepared.facts.dim();
     if data.features.columns() != dim {
-        return Err(Error::Data(format!("bucket {bucket}: {} features, {dim} in the first round", data.features.columns())));
+        return Err(Error::Data(format!(
+            "bucket {bucket}: {} features, {dim} in the first round",
+            data.features.columns()
+        )));
     }
     facts::fill(&mut data, &prepared.facts.fills(spec.missing));
     let _memory = scale(&prepared.scaling, spec.scale, &mut data, control)?;
@@ -61,7 +64,8 @@ pub(super) fn answer(
     let blocks = TrainingBlocks::of_rows(space, Arc::clone(&data), spec.loss.clone(), true);
     let mean_size = prepared.facts.mean_size(spec.weighting);
     // 2. Queries with their weights, once for all questions.
-    let informative: Vec<usize> = (0..data.n_queries()).filter(|query| blocks.is_informative(*query)).collect();
+    let informative: Vec<usize> =
+        (0..data.n_queries()).filter(|query| blocks.is_informative(*query)).collect();
     let weighted = |number: usize| {
         let query = informative[number];
         let weight = relative_weight(&data, query, spec.weighting, mean_size) * blocks.normalizer(query);

@@ -6,14 +6,14 @@
 
 use crate::algorithm::grid::checks;
 use crate::algorithm::grid::spec::{GridSpec, Weighting};
+use crate::algorithm::report::DataFacts;
 use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sums, Writer};
 use crate::control::Ticks;
+use crate::data::mean_and_factor_of;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss};
 use crate::model::{decode_header, encode_header};
-use crate::algorithm::report::DataFacts;
-use crate::data::mean_and_factor_of;
 
 /// Kinds of questions.
 pub(super) const FACTS: u64 = 0;
@@ -134,7 +134,9 @@ impl Prepared {
                 }
                 let moments = centers.iter().zip(squares);
                 Scaling::Standard(
-                    moments.map(|(mean, square)| mean_and_factor_of(*mean, square / facts.documents())).collect(),
+                    moments
+                        .map(|(mean, square)| mean_and_factor_of(*mean, square / facts.documents()))
+                        .collect(),
                 )
             }
             ScalingKind::Quantile => {
@@ -196,7 +198,10 @@ pub(super) fn answer(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sum
     }
     let (dim, folds) = (data.features.columns(), FOLDS as usize);
     if dim > usize::from(u16::MAX) {
-        return Err(Error::Unsupported(format!("{dim} features; training in buckets takes at most {}", u16::MAX)));
+        return Err(Error::Unsupported(format!(
+            "{dim} features; training in buckets takes at most {}",
+            u16::MAX
+        )));
     }
     let mut numbers = vec![0.0; HEAD + 2 * dim];
     let fold = (bucket % FOLDS) as usize;

@@ -57,12 +57,17 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
          rows"
             .to_owned()
     } else if spec.prior != Prior::Zero {
-        format!("the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows", spec.prior.name())
+        format!(
+            "the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows",
+            spec.prior.name()
+        )
     } else if !match spec.loss {
         Loss::Pair(loss, _) => loss == PairLoss::Hinge,
         Loss::List(_) => matches!(spec.loss.shape(), Shape::Quadratic | Shape::Smooth),
     } {
-        format!("the loss '{name}' has no solver that asks for sums; use 'rank_svm', 'regression' or 'list_net', or train on rows")
+        format!(
+            "the loss '{name}' has no solver that asks for sums; use 'rank_svm', 'regression' or 'list_net', or train on rows"
+        )
     } else if !(spec.penalty == Penalty::Ridge
         || matches!(spec.penalty, Penalty::Threshold | Penalty::Components)
             && spec.loss.shape() == Shape::Quadratic)
@@ -78,7 +83,8 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
     } else if spec.loss.constraint() != ListConstraint::None {
         "lists with a constraint are not supported; train on rows".to_owned()
     } else if spec.lambda.is_validated() && !matches!(spec.validation.data, Validation::Queries(_)) {
-        "validation holds out the buckets with the same number modulo 5; leave out the option 'validation'".to_owned()
+        "validation holds out the buckets with the same number modulo 5; leave out the option 'validation'"
+            .to_owned()
     } else {
         return Ok(());
     };
@@ -124,13 +130,7 @@ impl BucketTraining for GridSpec {
         Ok(Some(TrainedInBuckets { trained, facts, means }))
     }
 
-    fn answer(
-        &self,
-        replay: &Replay,
-        bucket: u32,
-        data: Dataset,
-        control: &Control,
-    ) -> Result<Vec<Sums>> {
+    fn answer(&self, replay: &Replay, bucket: u32, data: Dataset, control: &Control) -> Result<Vec<Sums>> {
         answers::answer(self, replay, bucket, data, control)
     }
 }
@@ -192,7 +192,9 @@ impl Fits<'_> {
         for (&fold, path) in folds.iter().zip(&paths) {
             let found = self.replay.task(VALUE_TASKS + fold as usize, |asking| {
                 let numbers = path.iter().flat_map(|solution| solution.w.iter().copied()).collect();
-                Ok(numbers_to_bytes(&asking.ask(Question { kind: VALUES, part: Part::Only(fold), numbers }).numbers))
+                Ok(numbers_to_bytes(
+                    &asking.ask(Question { kind: VALUES, part: Part::Only(fold), numbers }).numbers,
+                ))
             })?;
             let Some(found) = found else { continue };
             let found = Reader::of_state(&found).numbers()?;
@@ -223,10 +225,9 @@ impl Fits<'_> {
         };
         let selection = LambdaSelection { metric: metric.name(), split, curve, chosen };
         let searched = match spec.penalty {
-            Penalty::Components => Searched {
-                limits: (1.0, facts.dim() as f64),
-                ..Searched::new("components", lambda)
-            },
+            Penalty::Components => {
+                Searched { limits: (1.0, facts.dim() as f64), ..Searched::new("components", lambda) }
+            }
             _ => Searched::new("lambda", lambda),
         };
         let warnings = selection.warning(&searched).into_iter().collect();
@@ -258,7 +259,10 @@ impl Fits<'_> {
     fn gram(&mut self, part: Part) -> Result<Option<Gram>> {
         let facts = &self.prepared.facts;
         let parts: Vec<Part> = match self.spec.lambda.is_validated() {
-            true => (0..FOLDS).map(Part::Only).filter(|part| facts.count(Count::Informative, *part) > 0.0).collect(),
+            true => (0..FOLDS)
+                .map(Part::Only)
+                .filter(|part| facts.count(Count::Informative, *part) > 0.0)
+                .collect(),
             false => vec![Part::All],
         };
         let (mut sum, mut all) = (Gram::zero(facts.dim()), true);

@@ -7,8 +7,8 @@ use super::facts::wrong_length;
 use crate::buckets::{Asking, Part, Question};
 use crate::control::unwind;
 use crate::math::dense::dot;
-use crate::optim::vector::axpy;
 use crate::optim::Objective;
+use crate::optim::vector::axpy;
 use crate::solve::hinge_sums_len;
 
 /// The sums of the smoothed hinge at a point with a width, as means over queries.
@@ -61,9 +61,8 @@ impl<'a> AskedRisk<'a> {
     /// A result of value, gradient and Hessian at w.
     fn at<T>(&self, w: &[f64], read: impl FnOnce(&[f64]) -> T) -> T {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |(point, _): &(Vec<f64>, Vec<f64>)| {
-            point.iter().zip(w).all(|(a, b)| a.to_bits() == b.to_bits())
-        };
+        let is_same =
+            |(point, _): &(Vec<f64>, Vec<f64>)| point.iter().zip(w).all(|(a, b)| a.to_bits() == b.to_bits());
         if let Some((_, numbers)) = last.as_ref().filter(|last| is_same(last)) {
             return read(numbers);
         }

@@ -61,8 +61,7 @@ pub fn solve_hinge(
 ) -> Result<Solution> {
     let problem = PairProblem::new(dim, Vec::new(), lambda)?;
     let asked = Asked::new(dim, ask);
-    let (total_weight, alpha_z, hessian) =
-        (origin[0], &origin[HEAD..HEAD + dim], asked.hessian(origin));
+    let (total_weight, alpha_z, hessian) = (origin[0], &origin[HEAD..HEAD + dim], asked.hessian(origin));
     let pair_sum = lanes::scaled(&lanes::from_slice(alpha_z), 1.0 / ORIGIN_P);
     let moment = lanes::scaled(&hessian, ORIGIN_WIDTH);
     let space = Space::asked(Asked { moment, ..asked }, (total_weight, pairs, pair_sum), control);
@@ -134,7 +133,8 @@ impl<'a> Asked<'a> {
             lanes::axpy(step, &self.direction, &mut point);
         }
         self.move_to(point, width);
-        let products: Vec<f64> = self.alpha_z().iter().zip(lanes::to_vec(&self.direction, self.dim)).map(|(z, d)| z * d).collect();
+        let products: Vec<f64> =
+            self.alpha_z().iter().zip(lanes::to_vec(&self.direction, self.dim)).map(|(z, d)| z * d).collect();
         Sums {
             loss: self.answer[0],
             alpha: self.answer[1],

@@ -56,7 +56,8 @@ impl Rows {
     fn push(&mut self, context: &Context<'_>) -> Result<()> {
         // 1. Every value is checked before the row is added.
         let row = self.builder.n_rows() + 1;
-        let value = |index: usize| if index < context.len() { context.get_raw(index) } else { ValueRef::Null };
+        let value =
+            |index: usize| if index < context.len() { context.get_raw(index) } else { ValueRef::Null };
         let refuse = |index: usize, allowed: &str| {
             let what = format!("argument '{}' in row {row} of the group", PACK_PARAMETERS[index].name);
             Error::value(what, describe(value(index)), allowed)
@@ -153,8 +154,6 @@ impl Aggregate<Option<Answer>, Value> for Merge {
     }
 
     fn finalize(&self, _: &mut Context<'_>, merged: Option<Option<Answer>>) -> rusqlite::Result<Value> {
-        guard(MERGE, || {
-            Ok(merged.flatten().map_or(Value::Null, |merged| Value::Blob(merged.to_bytes())))
-        })
+        guard(MERGE, || Ok(merged.flatten().map_or(Value::Null, |merged| Value::Blob(merged.to_bytes()))))
     }
 }

@@ -21,11 +21,11 @@ use crate::model::Model;
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::rounds::State;
-use crate::tuning::Search;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
+use crate::tuning::Search;
 
 pub use aggregates::register;
 pub(super) use train::train;
@@ -109,11 +109,13 @@ fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let columns = options.get("columns").and_then(|columns| columns.as_object());
     let other = columns.and_then(|columns| columns.keys().find(|key| *key != "features"));
     if let Some(key) = other {
-        let problem = format!("option 'columns': ltr_begin takes the names of \"features\" only, not '{key}'");
+        let problem =
+            format!("option 'columns': ltr_begin takes the names of \"features\" only, not '{key}'");
         return Err(Error::Unsupported(problem));
     }
     let Some(buckets) = options.count("buckets") else {
-        let missing = "option 'buckets': give the number of buckets that ltr_bucket had, such as {\"buckets\": 256}";
+        let missing =
+            "option 'buckets': give the number of buckets that ltr_bucket had, such as {\"buckets\": 256}";
         return Err(Error::Unsupported(missing.to_owned()));
     };
     let buckets = check_buckets("option 'buckets'", buckets as u64)?;
@@ -149,7 +151,8 @@ fn partial(call: &ScalarCall<'_>) -> Result<Output> {
         return Ok(Output::Null);
     }
     here(call, |control| {
-        let (bucket, rows) = (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
+        let (bucket, rows) =
+            (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
         Ok(Output::Blob(state(state_value)?.answer(bucket, rows, control)?.to_bytes()))
     })
 }
@@ -159,7 +162,8 @@ fn step(call: &ScalarCall<'_>) -> Result<Output> {
     here(call, |control| {
         let mut state = state(state_value)?;
         if answer == ValueRef::Null {
-            let problem = format!("round {} has no answer: there are no packs, or all are NULL", state.round());
+            let problem =
+                format!("round {} has no answer: there are no packs, or all are NULL", state.round());
             return Err(Error::Data(problem));
         }
         state.step(Answer::from_bytes(blob("argument 'answer'", answer, "ltr_merge")?)?, control)?;

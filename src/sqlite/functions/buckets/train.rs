@@ -37,7 +37,8 @@ pub fn train(
 ) -> Result<Option<(Encoded, TrainingReport)>> {
     let columns = source.columns(connection, limits)?;
     let is = |index: usize, name: &str| columns[index].eq_ignore_ascii_case(name);
-    let has_packs = columns.len() == 2 && (is(0, "bucket") && is(1, "rows") || is(0, "rows") && is(1, "bucket"));
+    let has_packs =
+        columns.len() == 2 && (is(0, "bucket") && is(1, "rows") || is(0, "rows") && is(1, "bucket"));
     let buckets = options.count("buckets").map(|count| check_buckets("option 'buckets'", count as u64));
     let buckets = buckets.transpose()?;
     if !has_packs && buckets.is_none() {
@@ -88,7 +89,8 @@ fn train_rows(
     }
     let names = if data.names == position_names(data.names.len()) { Vec::new() } else { data.names.clone() };
     let what = format_args!("packing {} documents", data.n_docs());
-    let _packs = limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
+    let _packs =
+        limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
     let options = options.clone().without(&["columns", "params"]);
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
@@ -148,7 +150,8 @@ impl Packs<'_> {
         buckets: Option<u32>,
     ) -> Result<Finished> {
         if options.has("params") {
-            let problem = "option 'params' does not work with packs; put the values into the SELECT of the source";
+            let problem =
+                "option 'params' does not work with packs; put the values into the SELECT of the source";
             return Err(Error::Unsupported(problem.to_owned()));
         }
         let buckets = match buckets {
