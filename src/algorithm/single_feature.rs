@@ -232,6 +232,7 @@ mod tests {
             }
         }
         let options = FinishOptions {
+            keep_missing: false,
             missing: Missing::Error,
             text_columns: TextColumns::Refuse,
             means: None,
