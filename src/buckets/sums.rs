@@ -39,12 +39,16 @@ impl Sums {
                 return Err(Error::Data(problem.to_owned()));
             }
         }
-        let mut counts = BTreeMap::from_iter(std::mem::take(&mut self.counts));
-        for (key, count) in other.counts {
-            let sum: &mut u64 = counts.entry(key).or_default();
-            *sum = sum.saturating_add(count);
-        }
-        self.counts = counts.into_iter().collect();
+        // Both are sorted, so the sort merges two runs.
+        self.counts.extend(other.counts);
+        self.counts.sort_by_key(|(key, _)| *key);
+        self.counts.dedup_by(|(key, count), (last, sum)| {
+            let is_same = key == last;
+            if is_same {
+                *sum = sum.saturating_add(*count);
+            }
+            is_same
+        });
         Ok(())
     }
 
