@@ -136,7 +136,7 @@ fn data() -> Dataset {
             query_values,
         };
         builder.begin(row).unwrap();
-        builder.json(features).unwrap();
+        builder.json(features.as_bytes()).unwrap();
     }
     let options = FinishOptions {
         missing: Missing::Mean,

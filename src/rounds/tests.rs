@@ -14,7 +14,7 @@ fn data() -> Dataset {
         let relevance = Some(f64::from(x[0] > 0.1) + f64::from(x[0] + x[1] > 0.9));
         let query_values = QueryValues::default();
         builder.begin(NewRow { query, doc, relevance, doc_weight: None, group: None, query_values }).unwrap();
-        builder.json(&format!("{x:?}")).unwrap();
+        builder.json(format!("{x:?}").as_bytes()).unwrap();
     }
     let options = FinishOptions {
         missing: Missing::Mean,

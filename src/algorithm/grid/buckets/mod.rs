@@ -223,7 +223,7 @@ impl Fits<'_> {
                 Split::Queries { held_out: held_out as usize, all, folds }
             }
         };
-        let selection = LambdaSelection { metric: metric.name(), split, curve, chosen };
+        let selection = LambdaSelection { metric: metric.name(), split, curve, chosen, error: None };
         let searched = match spec.penalty {
             Penalty::Components => {
                 Searched { limits: (1.0, facts.dim() as f64), ..Searched::new("components", lambda) }

@@ -95,7 +95,7 @@ impl Rows {
         })?;
         match value(3) {
             ValueRef::Blob(bytes) => self.builder.blob(bytes),
-            ValueRef::Text(bytes) => self.builder.json(&String::from_utf8_lossy(bytes)),
+            ValueRef::Text(bytes) => self.builder.json(bytes),
             _ => Err(refuse(3, "a BLOB of ltr_vec or a JSON array")),
         }
     }
