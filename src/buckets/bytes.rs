@@ -254,17 +254,30 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Too few bytes.
-    pub fn series<T>(
+    pub fn doubles(&mut self, count: usize) -> Result<Vec<f64>> {
+        self.series(count, f64::from, |number| number)
+    }
+
+    /// So many numbers of [`Writer::series`], in single precision.
+    ///
+    /// # Errors
+    /// Too few bytes.
+    pub fn singles(&mut self, count: usize) -> Result<Vec<f32>> {
+        self.series(count, |number| number, |number| number as f32)
+    }
+
+    fn series<T>(
         &mut self,
         count: usize,
-        from: (impl Fn(f32) -> T, impl Fn(f64) -> T),
+        from_single: impl Fn(f32) -> T,
+        from_double: impl Fn(f64) -> T,
     ) -> Result<Vec<T>> {
         let is_single = self.count_to(1)? == 1;
         let bytes = self.take((count as u64).saturating_mul(if is_single { 4 } else { 8 }))?;
         Ok(if is_single {
-            bytes.as_chunks::<4>().0.iter().map(|number| (from.0)(f32::from_le_bytes(*number))).collect()
+            bytes.as_chunks::<4>().0.iter().map(|number| from_single(f32::from_le_bytes(*number))).collect()
         } else {
-            bytes.as_chunks::<8>().0.iter().map(|number| (from.1)(f64::from_le_bytes(*number))).collect()
+            bytes.as_chunks::<8>().0.iter().map(|number| from_double(f64::from_le_bytes(*number))).collect()
         })
     }
 

@@ -93,21 +93,19 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
         return Err(reader.forged("documents with features"));
     }
     // 2. Numbers.
-    let double = (|number: f32| f64::from(number), |number: f64| number);
     let weights = |reader: &mut Reader<'_>, count: usize| {
-        if reader.count_to(1)? == 1 { reader.series(count, double) } else { Ok(Vec::new()) }
+        if reader.count_to(1)? == 1 { reader.doubles(count) } else { Ok(Vec::new()) }
     };
     let (mut query_weights, doc_weights) = (weights(&mut reader, queries)?, weights(&mut reader, documents)?);
     if query_weights.is_empty() {
         query_weights = vec![1.0; queries];
     }
-    let relevance = reader.series(documents, double)?;
+    let relevance = reader.doubles(documents)?;
     let count = documents.saturating_mul(columns);
     let features = if is_double {
-        Matrix::F64(shaped(documents, columns, reader.series(count, double)?))
+        Matrix::F64(shaped(documents, columns, reader.doubles(count)?))
     } else {
-        let single = (|number: f32| number, |number: f64| number as f32);
-        Matrix::F32(shaped(documents, columns, reader.series(count, single)?))
+        Matrix::F32(shaped(documents, columns, reader.singles(count)?))
     };
     reader.end()?;
     // 3. Their values. BLOBs of features have no missing ones.

@@ -110,12 +110,11 @@ impl Asking<'_> {
     /// The answer to the next question. Without one the work of the task ends, by unwinding. So a solver asks through the
     /// objective that it minimizes.
     pub fn ask(&self, question: Question) -> Sums {
-        match self.answers.get(self.used.fetch_add(1, Ordering::Relaxed)) {
-            Some(sums) => sums.clone(),
-            None => {
-                *lock(&self.lacking) = Some(question);
-                unwind(Error::Internal("an answer is lacking".to_owned()))
-            }
+        if let Some(sums) = self.answers.get(self.used.fetch_add(1, Ordering::Relaxed)) {
+            sums.clone()
+        } else {
+            *lock(&self.lacking) = Some(question);
+            unwind(Error::Internal("an answer is lacking".to_owned()))
         }
     }
 
@@ -147,13 +146,12 @@ impl Replay {
         let result = stopped(|| work(&asking));
         let shown = lock(&asking.progress).take();
         self.progress = shown.or(self.progress);
-        match lock(&asking.lacking).take() {
-            Some(question) => self.questions.push((number, question)),
-            None => {
-                let result = result?;
-                self.records[number] = Record::Done(result.clone());
-                return Ok(Some(result));
-            }
+        if let Some(question) = lock(&asking.lacking).take() {
+            self.questions.push((number, question));
+        } else {
+            let result = result?;
+            self.records[number] = Record::Done(result.clone());
+            return Ok(Some(result));
         }
         Ok(None)
     }

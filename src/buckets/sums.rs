@@ -137,16 +137,15 @@ impl Round {
         if !buckets.is_power_of_two() {
             return Err(reader.forged("a power of two as the number of buckets"));
         }
-        let present = match reader.count_to(1)? {
-            0 => None,
-            _ => {
-                let bits = reader.bytes()?;
-                if bits.len() != (buckets as usize).div_ceil(8) {
-                    return Err(reader.forged("a bit for each bucket"));
-                }
-                let is_present = |bucket: &u32| bits[*bucket as usize / 8] >> (bucket % 8) & 1 == 1;
-                Some((0..buckets).filter(is_present).collect())
+        let present = if reader.count_to(1)? == 0 {
+            None
+        } else {
+            let bits = reader.bytes()?;
+            if bits.len() != (buckets as usize).div_ceil(8) {
+                return Err(reader.forged("a bit for each bucket"));
             }
+            let is_present = |bucket: &u32| bits[*bucket as usize / 8] >> (bucket % 8) & 1 == 1;
+            Some((0..buckets).filter(is_present).collect())
         };
         Ok(Self { training, number, buckets, present })
     }
@@ -211,7 +210,7 @@ impl Answer {
         }
         // 2. Up the tree, as long as the sibling is finished or has no rows.
         while node.width < self.round.buckets {
-            let is_left = start / node.width % 2 == 0;
+            let is_left = (start / node.width).is_multiple_of(2);
             let sibling = if is_left { start + node.width } else { start - node.width };
             match self.nodes.get(&sibling) {
                 Some(other) if other.width == node.width => {

@@ -123,7 +123,7 @@ fn hinge(
     control: &Control,
 ) -> Result<Vec<f64>> {
     let [width, w @ ..] = numbers else { return Err(wrong_length()) };
-    if w.len() != dim || !(*width > 0.0) {
+    if w.len() != dim || width.is_nan() || *width <= 0.0 {
         return Err(wrong_length());
     }
     let mut pairs = Vec::with_capacity(queries.len());

@@ -258,12 +258,10 @@ impl Fits<'_> {
     /// The sums of least squares over a part, each query with its weight in the mean.
     fn gram(&mut self, part: Part) -> Result<Option<Gram>> {
         let facts = &self.prepared.facts;
-        let parts: Vec<Part> = match self.spec.lambda.is_validated() {
-            true => (0..FOLDS)
-                .map(Part::Only)
-                .filter(|part| facts.count(Count::Informative, *part) > 0.0)
-                .collect(),
-            false => vec![Part::All],
+        let parts: Vec<Part> = if self.spec.lambda.is_validated() {
+            (0..FOLDS).map(Part::Only).filter(|part| facts.count(Count::Informative, *part) > 0.0).collect()
+        } else {
+            vec![Part::All]
         };
         let (mut sum, mut all) = (Gram::zero(facts.dim()), true);
         for (task, asked) in parts.into_iter().enumerate() {

@@ -143,12 +143,11 @@ impl Aggregate<Option<Answer>, Value> for Merge {
                 return Ok(());
             }
             let next = Answer::from_bytes(blob("argument 'answer'", value, "ltr_partial or ltr_merge")?)?;
-            match merged {
-                Some(merged) => merged.merge(next),
-                None => {
-                    *merged = Some(next);
-                    Ok(())
-                }
+            if let Some(merged) = merged {
+                merged.merge(next)
+            } else {
+                *merged = Some(next);
+                Ok(())
             }
         })
     }

@@ -176,11 +176,11 @@ fn finish(call: &ScalarCall<'_>) -> Result<Output> {
     here(call, |control| {
         let finished = state(value)?.finish(control)?;
         call.state.set_warnings(finished.warnings);
-        encoded(finished.model)
+        encoded(&finished.model)
     })
 }
 
-fn encoded(model: Model) -> Result<Output> {
+fn encoded(model: &Model) -> Result<Output> {
     Ok(Output::Blob(model.to_bytes()?))
 }
 
