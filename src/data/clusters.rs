@@ -15,14 +15,14 @@
 
 /// Counts of categories, and sums of their products within queries.
 pub(super) struct Clusters {
-    /// Number of values in each category.
+    /// Number of values in each category, in the queries that have ended.
     pub counts: Vec<u64>,
     /// Number of queries with a value.
     pub queries: u64,
     /// sum_i c_ik c_il.
     products: Vec<f64>,
     /// The counts of the current query.
-    current: Vec<f64>,
+    current: Vec<u64>,
 }
 
 /// A design effect.
@@ -40,31 +40,32 @@ impl Clusters {
             counts: vec![0; categories],
             queries: 0,
             products: vec![0.0; categories * categories],
-            current: vec![0.0; categories],
+            current: vec![0; categories],
         }
     }
 
-    /// Adds values of a category to the current query.
+    /// Adds a value of a category to the current query.
     #[inline]
-    pub fn add(&mut self, category: usize, n: usize) {
-        self.counts[category] += n as u64;
-        self.current[category] += n as f64;
+    pub fn add(&mut self, category: usize) {
+        self.current[category] += 1;
     }
 
     /// Ends the current query.
     pub fn end(&mut self) {
         let categories = self.current.len();
-        let mut sum = 0.0;
+        let mut sum = 0;
         for k in 0..categories {
             let count = self.current[k];
-            if count > 0.0 {
+            if count > 0 {
                 sum += count;
+                self.counts[k] += count;
                 let products = &mut self.products[k * categories..(k + 1) * categories];
-                products.iter_mut().zip(&self.current).for_each(|(sum, other)| *sum += count * other);
+                let add = |(sum, other): (&mut f64, &u64)| *sum += (count * other) as f64;
+                products.iter_mut().zip(&self.current).for_each(add);
             }
         }
-        self.queries += u64::from(sum > 0.0);
-        self.current.fill(0.0);
+        self.queries += u64::from(sum > 0);
+        self.current.fill(0);
     }
 
     /// The design effect; `expected`: shares of the categories, by default those that were found. One query is one value.
@@ -104,7 +105,9 @@ mod tests {
     fn clusters(counts: &[&[usize]]) -> Clusters {
         let mut clusters = Clusters::new(counts[0].len());
         for query in counts {
-            query.iter().enumerate().for_each(|(category, n)| clusters.add(category, *n));
+            for (category, n) in query.iter().enumerate() {
+                (0..*n).for_each(|_| clusters.add(category));
+            }
             clusters.end();
         }
         clusters

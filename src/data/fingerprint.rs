@@ -12,7 +12,6 @@ use super::missing::MissingValues;
 use super::query_value::QueryValue;
 use crate::control::{Control, Ticks};
 use crate::error::{Result, require};
-use crate::math::order::sort_ascending;
 use crate::parallel;
 use crate::param::list;
 
@@ -75,7 +74,7 @@ pub struct Observed {
     /// Number of values in each bin.
     pub counts: Vec<u64>,
     /// Numbers of values outside of the earlier range in the queries that have any, the largest first.
-    pub outside: Vec<f64>,
+    pub outside: Vec<u64>,
     /// Number of missing values.
     pub missing: u64,
     /// Number of queries with a value.
@@ -163,16 +162,25 @@ impl Fingerprint {
 struct Tally {
     bins: Clusters,
     missing: Clusters,
-    /// Values outside of a range, for each query that has any.
-    outside: Vec<f64>,
+    /// Smallest value.
+    low: f32,
+    /// Largest value.
+    high: f32,
+    /// Numbers of values outside of a range in the queries that have any.
+    outside: Vec<u64>,
 }
 
 impl Tally {
-    /// `is_outside`: whether a value is outside of a range.
-    fn of(values: Values<'_>, edges: &[f32], is_outside: &mut dyn FnMut(f32) -> bool) -> Self {
-        let mut tally =
-            Self { bins: Clusters::new(edges.len() + 1), missing: Clusters::new(2), outside: Vec::new() };
-        let (mut current, mut outside) = (None, 0.0);
+    /// `range`: smallest and largest value that are not outside.
+    fn of(values: Values<'_>, edges: &[f32], range: (f32, f32)) -> Self {
+        let mut tally = Self {
+            bins: Clusters::new(edges.len() + 1),
+            missing: Clusters::new(2),
+            low: f32::INFINITY,
+            high: f32::NEG_INFINITY,
+            outside: Vec::new(),
+        };
+        let (mut current, mut outside) = (None, 0);
         let mut ticks = Ticks::default();
         for (query, x) in values {
             if current != Some(query) {
@@ -180,20 +188,21 @@ impl Tally {
                 current = Some(query);
             }
             ticks.add(MAX_BINS);
-            tally.missing.add(usize::from(x.is_nan()), 1);
+            tally.missing.add(usize::from(x.is_nan()));
             if !x.is_nan() {
-                tally.bins.add(bin(edges, x), 1);
-                outside += f64::from(u8::from(is_outside(x)));
+                tally.bins.add(bin(edges, x));
+                (tally.low, tally.high) = (tally.low.min(x), tally.high.max(x));
+                outside += u64::from(x < range.0 || x > range.1);
             }
         }
         tally.end(&mut outside);
         tally
     }
 
-    fn end(&mut self, outside: &mut f64) {
+    fn end(&mut self, outside: &mut u64) {
         self.bins.end();
         self.missing.end();
-        if *outside > 0.0 {
+        if *outside > 0 {
             self.outside.push(std::mem::take(outside));
         }
     }
@@ -209,11 +218,8 @@ impl Profile {
         sample.sort_unstable_by(f32::total_cmp);
         let edges = edges(&sample);
         // 2. Range and counts, from all values.
-        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
-        let Tally { mut bins, missing, .. } = Tally::of(values(), &edges, &mut |x| {
-            (low, high) = (low.min(x), high.max(x));
-            false
-        });
+        let all = (f32::NEG_INFINITY, f32::INFINITY);
+        let Tally { mut bins, missing, mut low, mut high, .. } = Tally::of(values(), &edges, all);
         let DesignEffect { factor, degrees } = bins.effect(None);
         if sample.is_empty() {
             (low, high) = (0.0, 0.0);
@@ -234,10 +240,8 @@ impl Profile {
 
     /// Other values in the bins of these.
     fn observe(&self, values: Values<'_>) -> Observed {
-        let mut is_outside = |x: f32| x < self.low || x > self.high;
-        let Tally { bins, missing, mut outside } = Tally::of(values, &self.edges, &mut is_outside);
-        sort_ascending(&mut outside);
-        outside.reverse();
+        let Tally { bins, missing, mut outside, .. } = Tally::of(values, &self.edges, (self.low, self.high));
+        outside.sort_unstable_by_key(|values| std::cmp::Reverse(*values));
         let missing_effect = missing.effect(None).factor;
         Observed {
             outside,
@@ -299,8 +303,7 @@ impl Observed {
 
     /// Part of the values outside of the earlier range; 0 without values.
     pub fn outside_share(&self) -> f64 {
-        let outside: f64 = self.outside.iter().sum();
-        if outside > 0.0 { outside / self.count() as f64 } else { 0.0 }
+        share(self.outside.iter().sum(), self.count())
     }
 
     /// The share of each bin for a design effect, as [`Profile::shares`].

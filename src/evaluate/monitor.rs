@@ -59,7 +59,7 @@ pub struct Finding {
     pub value: Option<f64>,
     /// The value in the training.
     pub reference: Option<f64>,
-    /// The value from which the status is a warning at least.
+    /// The limit of a warning: beyond it the status is not `ok`.
     pub threshold: Option<f64>,
     /// What it calls for.
     pub status: Status,
@@ -67,6 +67,17 @@ pub struct Finding {
 
 /// Limits of a warning and of an alert.
 type Limits = (f64, f64);
+
+/// The status of a value; `is_beyond`: whether it is beyond a limit.
+fn status((warning, alert): Limits, is_beyond: impl Fn(f64) -> bool) -> Status {
+    if is_beyond(alert) {
+        Status::Alert
+    } else if is_beyond(warning) {
+        Status::Warning
+    } else {
+        Status::Ok
+    }
+}
 
 impl Finding {
     /// A fact without a limit.
@@ -92,13 +103,8 @@ impl Finding {
         reference: f64,
         limits: Limits,
     ) -> Self {
-        let (warning, alert) = limits;
-        let status = match value {
-            value if value > alert => Status::Alert,
-            value if value > warning => Status::Warning,
-            _ => Status::Ok,
-        };
-        Self { threshold: Some(warning), status, ..Self::fact(kind, name, Some(value), Some(reference)) }
+        let status = status(limits, |limit| value > limit);
+        Self { threshold: Some(limits.0), status, ..Self::fact(kind, name, Some(value), Some(reference)) }
     }
 
     /// The mean of a metric over these values of queries, with their weights.
@@ -118,12 +124,7 @@ impl Finding {
         let error = parts[0].0 + parts[1].0;
         let worse = |tail: f64| best - better.sign() * t_quantile(2.0 * tail, degrees(parts)) * error.sqrt();
         let limits = (worse(STANDARD_ERRORS.0), worse(STANDARD_ERRORS.1));
-        let is_worse = |limit: f64| better.sign() * (mean - limit) < 0.0;
-        let status = match () {
-            () if is_worse(limits.1) => Status::Alert,
-            () if is_worse(limits.0) => Status::Warning,
-            () => Status::Ok,
-        };
+        let status = status(limits, |limit| better.sign() * (mean - limit) < 0.0);
         Self { threshold: Some(limits.0), status, ..fact }
     }
 }
@@ -132,7 +133,8 @@ impl Finding {
 /// `may_miss`: whether the model ranks documents without the feature.
 pub fn feature_findings(
     name: &str,
-    (training, queries): (&Profile, u64),
+    training: &Profile,
+    queries: u64,
     later: &Observed,
     may_miss: bool,
 ) -> Vec<Finding> {
@@ -171,10 +173,18 @@ pub fn drift(kind: &'static str, name: Option<String>, training: &Profile, later
 }
 
 /// The design effect of n values in their queries if m values in theirs have this one: it is 1 + (k - 1) r for queries of k
-/// values with the correlation r (Kish 1965).
+/// values with the correlation r (Kish 1965). k is the mean of n_i weighted by n_i. If r were above 1 with the mean of n_i
+/// itself, r is 1 and k is larger than this mean by the same factor in both. Queries of one value do not tell r: then 1.
 fn expected_effect(effect: f64, later: (f64, u64), training: (f64, u64)) -> f64 {
     let size = |(values, queries): (f64, u64)| values / queries.max(1) as f64;
-    1.0 + (effect - 1.0) * size(later) / size(training)
+    let (now, then) = (size(later), size(training));
+    if then <= 1.0 {
+        1.0
+    } else if effect > then {
+        effect * now / then
+    } else {
+        1.0 + (effect - 1.0) * (now - 1.0) / (then - 1.0)
+    }
 }
 
 /// The degrees of freedom of a sum of two variances of means, each with its number of queries (Satterthwaite 1946).
@@ -192,17 +202,17 @@ fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     let (n, m) = (later.queries as f64, m as f64);
     // The probability of 0, 1, ... queries, until the sum is close to 1.
     let mut probability = m * (m - 1.0) / ((n + m) * (n + m - 1.0));
-    let (mut sum, mut outside) = (probability, 0.0);
+    let (mut sum, mut outside) = (probability, 0);
     for (k, values) in later.outside.iter().enumerate() {
         if sum >= 1.0 - RARE {
             break;
         }
-        outside += values;
+        outside += *values;
         let k = k as f64;
         probability *= (n - k) / (k + 1.0) * (k + 2.0) / (n - k + m - 2.0);
         sum += probability;
     }
-    outside / later.count() as f64
+    outside as f64 / later.count() as f64
 }
 
 /// The difference of shares of missing values that is exceeded by chance.

@@ -77,18 +77,19 @@ fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> 
     let data = &rows.data;
     columns.extend(new_columns(&model, fingerprint, &rows));
     let count = |kind, now: usize, then: u64| Finding::fact(kind, None, Some(now as f64), Some(then as f64));
+    let is_empty = data.n_docs() == 0;
+    let status = if is_empty { Status::Alert } else { Status::Ok };
     let mut findings = vec![
-        count("rows", data.n_docs(), fingerprint.rows),
+        Finding { status, ..count("rows", data.n_docs(), fingerprint.rows) },
         count("queries", data.n_queries(), fingerprint.queries),
     ];
     findings.extend(columns);
-    if data.n_docs() == 0 {
-        findings[0].status = Status::Alert;
+    if is_empty {
         return Ok(findings);
     }
     // 3. Features, or users and items.
     let missing = request.options.choice("missing")?.unwrap_or(model.card.missing);
-    findings.extend(feature_rows(call, request, (&model, fingerprint), &rows, missing)?);
+    findings.extend(feature_rows(call, request, &model, fingerprint, &rows, missing)?);
     if let Ranker::Factored(factored) = &model.ranker {
         findings.extend(new_ids(factored, data));
     }
@@ -148,7 +149,8 @@ fn new_columns(model: &Model, fingerprint: &Fingerprint, rows: &SourceRows) -> V
 fn feature_rows(
     call: &Call<'_>,
     request: &RankingCall,
-    (model, fingerprint): (&Model, &Fingerprint),
+    model: &Model,
+    fingerprint: &Fingerprint,
     rows: &SourceRows,
     missing: Missing,
 ) -> Result<Vec<Finding>> {
@@ -160,12 +162,12 @@ fn feature_rows(
     let features = model.card.features.iter().zip(fingerprint.features.iter().zip(&observed));
     let mut findings: Vec<Finding> = features
         .flat_map(|(name, (profile, later))| {
-            feature_findings(name, (profile, fingerprint.queries), later, may_miss)
+            feature_findings(name, profile, fingerprint.queries, later, may_miss)
         })
         .collect();
     for name in model.ranker.named_query_features() {
         if let Some((profile, later)) = fingerprint.query_feature_of(name, data) {
-            findings.extend(feature_findings(name, (profile, fingerprint.queries), &later, may_miss));
+            findings.extend(feature_findings(name, profile, fingerprint.queries, &later, may_miss));
         }
     }
     Ok(findings)
