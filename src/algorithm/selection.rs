@@ -253,6 +253,9 @@ pub struct SelectionReport {
     /// The standard error of `best` over `queries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<f64>,
+    /// The factor in `error` for training queries that folds share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_factor: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     queries: Option<usize>,
     /// Left out of the report of `ltr_train`; the stored report has it.
@@ -269,8 +272,24 @@ impl SelectionReport {
         error: Option<StandardError>,
         curve: Option<Curve>,
     ) -> Self {
-        let (error, queries) = error.map(|error| (error.error, error.queries)).unzip();
-        Self { metric, held_out, best, option: None, error, queries, curve }
+        Self {
+            metric,
+            held_out,
+            best,
+            option: None,
+            error: error.map(|error| error.factor * error.error),
+            error_factor: error.map(|error| error.factor),
+            queries: error.map(|error| error.queries),
+            curve,
+        }
+    }
+
+    /// The value and its standard error in a report that a model keeps; `None` without an error.
+    pub fn reference(report: &Value) -> Option<(f64, StandardError)> {
+        let factor = report["error_factor"].as_f64().filter(|factor| *factor >= 1.0).unwrap_or(1.0);
+        let error = report["error"].as_f64().filter(|error| *error >= 0.0)? / factor;
+        let queries = report["queries"].as_u64().filter(|queries| *queries >= 2)? as usize;
+        Some((report["best"].as_f64()?, StandardError { error, factor, queries }))
     }
 }
 
@@ -281,7 +300,7 @@ impl LambdaSelection {
         let chosen = self.chosen.filter(|_| self.split.is_of_queries());
         let error = chosen.and_then(|chosen| StandardError::of(&values(chosen)));
         let factor = self.split.error_factor();
-        self.error = error.map(|error| StandardError { error: factor * error.error, ..error });
+        self.error = error.map(|error| StandardError { factor, ..error });
         self
     }
 
@@ -427,6 +446,29 @@ mod tests {
         let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });
         let curve = curve.iter().map(|(candidate, value)| (*candidate, Some(*value))).collect();
         LambdaSelection { metric, split, curve, chosen: Some(chosen), error: None }
+    }
+
+    #[test]
+    fn the_factor_of_an_error_is_that_of_its_split() {
+        let factor = |held_out, all, folds| Split::Queries { held_out, all, folds }.error_factor();
+        // 1 + n_held_out / n_trained: 1 + 1 / 4 of five folds is without sharing; all five together count as 1 + 5 / 4.
+        assert!((factor(40, 40, 5) - 1.5).abs() < 1e-15);
+        assert!((factor(40, 40, 2) - 3.0_f64.sqrt()).abs() < 1e-15);
+        // One part: 1 + 10 / 30 = 40 / 30.
+        assert!((factor(10, 40, 1) - (4.0_f64 / 3.0).sqrt()).abs() < 1e-15);
+        let repeated = Split::RepeatedQueries { held_out: 40, all: 40, times: 3, folds: 5 };
+        assert!((repeated.error_factor() - 1.5).abs() < 1e-15);
+        assert!((Split::SourceQueries(9).error_factor() - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_reference_is_read_as_it_was_written() {
+        let error = StandardError { error: 0.25, factor: 1.5, queries: 8 };
+        let report = |best, error| SelectionReport::new("map".into(), "all".into(), best, error, None);
+        let read = |report| SelectionReport::reference(&serde_json::to_value(report).unwrap());
+        assert_eq!(read(report(Some(0.5), Some(error))), Some((0.5, error)));
+        assert_eq!(read(report(Some(0.5), None)), None);
+        assert_eq!(read(report(None, Some(error))), None);
     }
 
     #[test]

@@ -23,7 +23,8 @@
 //!   parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that so many queries contribute.
 //! * The limit of `missing` is a difference of shares in their standard errors, by the t distribution.
 //! * The standard error of `metric` is that of the difference of two means over queries. The variance of later queries is at
-//!   least that of the validation: equal values of few queries tell little.
+//!   least that of queries of the validation: equal values of few queries tell little. Only the mean of the validation has
+//!   the factor for shared training queries, because one function ranks the later ones.
 
 use super::paired::{f_quantile, t_quantile};
 use crate::data::{Observed, Profile};
@@ -119,8 +120,8 @@ impl Finding {
         let Some(((best, then), now)) = reference.zip(StandardError::of(values)) else { return fact };
         let variance = |of: StandardError| of.error * of.error;
         let expected = variance(then) * then.queries as f64 / now.queries as f64;
-        let parts =
-            [(variance(now).max(expected), now.queries as u64), (variance(then), then.queries as u64)];
+        let validated = variance(then) * then.factor * then.factor;
+        let parts = [(variance(now).max(expected), now.queries as u64), (validated, then.queries as u64)];
         let error = parts[0].0 + parts[1].0;
         let worse = |tail: f64| best - better.sign() * t_quantile(2.0 * tail, degrees(parts)) * error.sqrt();
         let limits = (worse(STANDARD_ERRORS.0), worse(STANDARD_ERRORS.1));
@@ -224,4 +225,46 @@ fn missing_by_chance(training: &Profile, later: &Observed, queries: u64) -> f64 
     let effect = later.missing_effect.max(expected_effect(then, (n, later.all_queries), (m, queries)));
     let parts = [(variance * effect / n, later.all_queries), (variance * then / m, queries)];
     t_quantile(2.0 * RARE, degrees(parts)) * (parts[0].0 + parts[1].0).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_factor_of_the_validation_is_not_that_of_later_queries() {
+        let then = StandardError { error: 0.1, factor: 1.5, queries: 1_000_000 };
+        // The variance of a query is .01 * 10^6; a quarter as many later ones have 4 times the variance of the mean.
+        let values = vec![(0.5, 1.0); 250_000];
+        let limit = |best: f64, better: Better| {
+            let found = Finding::metric("m".into(), &values, 0.5, Some((best, then)), better);
+            (found.threshold.unwrap(), found.status)
+        };
+        // sqrt(.04 + .0225) = .25: with so many queries t is normal, and the limits are 2 and 3 times that.
+        let (threshold, status) = limit(0.9, Better::Higher);
+        assert!((threshold - 0.4).abs() < 1e-4 && status == Status::Ok, "{threshold}");
+        assert_eq!(limit(0.99, Better::Higher).1, Status::Ok);
+        assert_eq!(limit(1.01, Better::Higher).1, Status::Warning);
+        assert_eq!(limit(1.24, Better::Higher).1, Status::Warning);
+        assert_eq!(limit(1.26, Better::Higher).1, Status::Alert);
+        let (threshold, status) = limit(0.1, Better::Lower);
+        assert!((threshold - 0.6).abs() < 1e-4 && status == Status::Ok, "{threshold}");
+        assert_eq!(limit(-0.01, Better::Lower).1, Status::Warning);
+        assert_eq!(limit(-0.26, Better::Lower).1, Status::Alert);
+    }
+
+    #[test]
+    fn an_effect_is_expected_by_the_correlation_in_queries() {
+        let effect = |effect, later, training| expected_effect(effect, (later, 10), (training, 10));
+        // 5.5 = 1 + 9 * .5, and 1 + 2 * .5 = 2.
+        assert!((effect(5.5, 30.0, 100.0) - 2.0).abs() < 1e-12);
+        assert!((effect(5.5, 100.0, 100.0) - 5.5).abs() < 1e-12);
+        assert!((effect(5.5, 10.0, 100.0) - 1.0).abs() < 1e-12);
+        // Equal values: queries of 3 and of 10 values.
+        assert!((effect(10.0, 30.0, 100.0) - 3.0).abs() < 1e-12);
+        // Equal values in queries of 2 and 18: sum of squares 328 / 20 = 16.4. Of 1 and 9 it is 82 / 10 = 8.2.
+        assert!((effect(16.4, 50.0, 100.0) - 8.2).abs() < 1e-12);
+        // One value per query.
+        assert!((effect(1.1, 100.0, 10.0) - 1.0).abs() < 1e-12);
+    }
 }

@@ -84,8 +84,10 @@ impl Mean {
 /// The standard error of the mean of a metric over queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StandardError {
-    /// The error.
+    /// The error, of queries that are independent.
     pub error: f64,
+    /// By which factor it is larger, because functions share training queries; 1 for one function.
+    pub factor: f64,
     /// Number of queries, at least 2.
     pub queries: usize,
 }
@@ -101,7 +103,7 @@ impl StandardError {
         }
         let mean = values.iter().map(|(value, weight)| value * weight).sum::<f64>() / weights;
         let squares: f64 = values.iter().map(|(value, weight)| (weight * (value - mean)).powi(2)).sum();
-        Some(Self { error: (n / (n - 1.0) * squares).sqrt() / weights, queries: values.len() })
+        Some(Self { error: (n / (n - 1.0) * squares).sqrt() / weights, factor: 1.0, queries: values.len() })
     }
 }
 

@@ -64,7 +64,7 @@ impl Search {
         let (option, curve) = curves.into_iter().next().unzip();
         // Later values are those of a function that was fitted on other queries.
         let split = Split::Queries { held_out: 0, all: 0, folds: rows.folds.count() };
-        let error = best.error.map(|one| StandardError { error: split.error_factor() * one.error, ..one });
+        let error = best.error.map(|one| StandardError { factor: split.error_factor(), ..one });
         let mut validation = SelectionReport::new(metric.clone(), held_out.clone(), best.mean, error, curve);
         validation.option = option;
         Ok(Choice {

@@ -101,9 +101,11 @@ fn psi(card: &Value, later: &[(i64, f64)], training_queries: f64) -> f64 {
     };
     let then = f64::from(card["design_effect"].as_f64().unwrap() as f32);
     let q = shares(&trained, then);
-    let sizes =
-        (now.iter().sum::<f64>() / found.len() as f64, trained.iter().sum::<f64>() / training_queries);
-    let effect = design_effect(&found, &q).max(1.0 + (then - 1.0) * sizes.0 / sizes.1);
+    // Kish: d = 1 + (k - 1) r for queries of k values.
+    let r = (then - 1.0) / (trained.iter().sum::<f64>() / training_queries - 1.0);
+    assert!((0.0..=1.0).contains(&r), "{r}");
+    let expected = 1.0 + (now.iter().sum::<f64>() / found.len() as f64 - 1.0) * r;
+    let effect = design_effect(&found, &q).max(expected);
     shares(&now, effect).iter().zip(&q).map(|(p, q)| (p - q) * (p / q).ln()).sum()
 }
 
@@ -121,6 +123,10 @@ fn the_index_is_that_of_its_definition() {
     let mut random = Random(1);
     fill(&connection, "trained", 200, 0.0, &mut random);
     fill(&connection, "later", 50, 0.1, &mut random);
+    // Queries of another size than in the training: of ten queries 40, 40, 10 and 10 documents.
+    let sizes = "UPDATE later SET doc_id = doc_id + query_id % 10 * 10,
+        query_id = query_id / 10 * 4 + CASE query_id % 10 WHEN 9 THEN 3 ELSE query_id % 10 / 4 END";
+    connection.execute_batch(sizes).unwrap();
     let model = fit(&connection, "trained", &options());
     let card: String = connection.query_row("SELECT ltr_info(?)", [&model], |row| row.get(0)).unwrap();
     let card: Value = serde_json::from_str(&card).unwrap();
@@ -151,8 +157,15 @@ fn the_index_is_that_of_its_definition() {
 
 /// A table of judged documents in queries of very different size. Features: independent documents (`free`), one value per
 /// query (`fixed`), both (`mixed`), a scale per query (`scaled`), 0 except in a tenth of the queries (`rare`), missing
-/// documents (`gap`) and missing queries (`hole`). `shift` is added to the first three, and bad documents become good.
-fn fill_clustered(connection: &Connection, table: &str, queries: i64, shift: f64, random: &mut Random) {
+/// documents (`gap`) and missing queries (`hole`). `shift` is added to the first three, and bad documents become good. Queries
+/// have `length` times as many documents as in the training.
+fn fill_clustered(
+    connection: &Connection,
+    table: &str,
+    (queries, length): (i64, f64),
+    shift: f64,
+    random: &mut Random,
+) {
     let columns = "query_id, doc_id, relevance, free, fixed, mixed, scaled, rare, gap, hole";
     let create = format!("DROP TABLE IF EXISTS {table}; CREATE TABLE {table}({columns}); BEGIN");
     connection.execute_batch(&create).unwrap();
@@ -160,7 +173,7 @@ fn fill_clustered(connection: &Connection, table: &str, queries: i64, shift: f64
     let mut insert = connection.prepare(&sql).unwrap();
     for query in 0..queries {
         let long = if random.next() < 0.1 { 4.0 } else { 1.0 };
-        let size = (1.0 - 12.0 * long * random.next().ln()).min(200.0) as i64;
+        let size = (1.0 - 12.0 * length * long * random.next().ln()).min(200.0) as i64;
         let (fixed, scale) = (random.next(), (2.0 * random.next()).exp());
         let (is_rare, is_hole, ease) = (random.next() < 0.1, random.next() < 0.1, random.next());
         for doc in 0..size {
@@ -180,8 +193,9 @@ fn fill_clustered(connection: &Connection, table: &str, queries: i64, shift: f64
     connection.execute_batch("COMMIT").unwrap();
 }
 
-/// Data without a change are seldom reported, whether documents of a query are alike or not, and a change is. The
-/// probability of an alert is about .001 for a row. With `LTR_LONG=1` at most .01 of each kind of row, for several sizes.
+/// Data without a change are seldom reported, whether documents of a query are alike or not and however long queries are, and
+/// a change is. The probability is about .001 for a row: that it is not `ok`, of `metric` that it is an alert. At most .01 of
+/// the rows are allowed, and with `LTR_LONG=1` .01 and three standard errors for each number of queries, kind and feature.
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures of docs/guide/monitoring.md")]
 fn queries_are_the_units_of_sampling() {
@@ -195,24 +209,28 @@ fn queries_are_the_units_of_sampling() {
     let options = json!({ "lambda": [1, 0.1], "missing": "zero", "scale": "standard" });
     let mut random = Random(2);
     for (trained, later) in sizes {
-        let mut alerts = std::collections::BTreeMap::<(i64, bool, String, String), (u32, u32)>::new();
-        for _ in 0..if long { 300 } else { 8 } {
-            fill_clustered(&connection, "trained", *trained, 0.0, &mut random);
+        // Number of rows, and of those that are found.
+        let mut reported = std::collections::BTreeMap::<(i64, bool, String, String), (u32, u32)>::new();
+        for run in 0..if long { 300 } else { 9 } {
+            let length = [0.3, 1.0, 2.0][run % 3];
+            fill_clustered(&connection, "trained", (*trained, 1.0), 0.0, &mut random);
             let model = fit(&connection, "trained", &options);
             for (queries, shift) in later.iter().flat_map(|queries| [(*queries, 0.0), (*queries, 0.7)]) {
-                fill_clustered(&connection, "later", queries, shift, &mut random);
+                fill_clustered(&connection, "later", (queries, length), shift, &mut random);
                 for (kind, name, _, status) in monitored(&connection, &model, "later") {
-                    let key = (queries, shift > 0.0, kind, name);
-                    let (rows, found) = alerts.entry(key).or_default();
-                    (*rows, *found) = (*rows + 1, *found + u32::from(status == "alert"));
+                    // A change must be an alert. Of `metric`, warnings have a probability of .02.
+                    let is_alert = shift > 0.0 || kind == "metric";
+                    let is_found = if is_alert { status == "alert" } else { status != "ok" };
+                    let (rows, found) = reported.entry((queries, shift > 0.0, kind, name)).or_default();
+                    (*rows, *found) = (*rows + 1, *found + u32::from(is_found));
                 }
             }
         }
-        let unchanged = alerts.iter().filter(|((_, changed, ..), _)| !changed);
+        let unchanged = reported.iter().filter(|((_, changed, ..), _)| !changed);
         let (rows, found) = unchanged.clone().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1));
-        println!("{trained} training queries: {found} alerts in {rows} rows without a change");
-        assert!(f64::from(found) <= 0.01 * f64::from(rows), "{found} of {rows}: {alerts:?}");
-        for ((queries, changed, kind, name), (rows, found)) in &alerts {
+        println!("{trained} training queries: {found} of {rows} rows without a change are reported");
+        assert!(f64::from(found) <= 0.01 * f64::from(rows), "{found} of {rows}: {reported:?}");
+        for ((queries, changed, kind, name), (rows, found)) in &reported {
             if *found > 0 && !changed {
                 println!("  {queries} later queries: {kind} {name} {found} of {rows}");
                 // .01 and three standard errors of a share.

@@ -10,10 +10,11 @@ use std::rc::Rc;
 use super::aggregate::metric_options;
 use super::evaluate::{evaluate_judged, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
+use crate::algorithm::SelectionReport;
 use crate::data::{Dataset, Fingerprint, Missing};
 use crate::error::{Error, Result};
 use crate::evaluate::{Finding, Status, drift, feature_findings};
-use crate::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric, StandardError};
+use crate::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
 use crate::model::{Card, Factored, Model, Ranker};
 use crate::options::{self, Use};
 use crate::sqlite::glue::value::Output;
@@ -193,10 +194,7 @@ fn metric(
     let validation = &model.card.summary["validation"];
     let name = validation["metric"].as_str();
     // Without an error the values are not those of whole queries.
-    let error = validation["error"].as_f64().filter(|error| *error >= 0.0);
-    let queries = validation["queries"].as_u64().filter(|queries| *queries >= 2);
-    let error = error.zip(queries).map(|(error, queries)| StandardError { error, queries: queries as usize });
-    let reference = validation["best"].as_f64().filter(|_| name.is_some()).zip(error);
+    let reference = SelectionReport::reference(validation).filter(|_| name.is_some());
     let arguments = METRIC_ARGUMENTS.iter().filter_map(|key| Some((*key, model.card.settings.get(key)?)));
     let arguments = arguments.map(|(key, value)| (key, value.clone())).collect::<serde_json::Value>();
     let arguments = options::parse(Some(&arguments.to_string()), Use::Evaluate)?;
