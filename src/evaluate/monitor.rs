@@ -21,12 +21,14 @@
 //! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely to have
 //!   the smallest or the largest value. So the number of later queries beyond M training queries is beta-binomial with the
 //!   parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that so many queries contribute.
-//! * The limit of `missing` is a difference of shares in their standard errors, by the t distribution.
+//! * The limit of `missing` is a difference of shares in their standard errors, by the t distribution. It is at most half way
+//!   from the share in the training to 1.
 //! * The standard error of `metric` is that of the difference of two means over queries. The variance of later queries is at
 //!   least that of queries of the validation: equal values of few queries tell little. Only the mean of the validation has
 //!   the factor for shared training queries, because one function ranks the later ones.
 
 use super::paired::{f_quantile, t_quantile};
+use crate::control::checkpoint;
 use crate::data::{Observed, Profile};
 use crate::metric::{Better, StandardError};
 use crate::param::named;
@@ -139,6 +141,7 @@ pub fn feature_findings(
     later: &Observed,
     may_miss: bool,
 ) -> Vec<Finding> {
+    checkpoint();
     let name = || Some(name.to_owned());
     let mut findings = Vec::with_capacity(3);
     if training.count() > 0 && later.count() > 0 {
@@ -149,8 +152,9 @@ pub fn feature_findings(
     }
     let (share, reference) = (later.missing_share(), training.missing_share());
     let chance = missing_by_chance(training, later, queries);
-    let limits =
-        if may_miss { (reference + chance.max(0.05), reference + chance.max(0.2)) } else { (0.0, 0.0) };
+    // A column without any value is never chance, however few the queries are.
+    let limit = |least: f64| (reference + chance.max(least)).min(0.5 * (reference + 1.0));
+    let limits = if may_miss { (limit(0.05), limit(0.2)) } else { (0.0, 0.0) };
     findings.push(Finding::share("missing", name(), share, reference, limits));
     findings
 }

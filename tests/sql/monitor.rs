@@ -346,3 +346,16 @@ fn a_fingerprint_depends_on_the_rows_alone() {
         assert_eq!(fit(&connection, source, &options), model, "{source}");
     }
 }
+
+#[test]
+fn a_column_without_values_is_an_alert_beside_a_single_query() {
+    let connection = database();
+    fill(&connection, "training", 40, 0.0, &mut Random(5));
+    fill(&connection, "later", 1, 0.0, &mut Random(6));
+    let model = fit(&connection, "training", &options());
+    let source = "SELECT query_id, doc_id, NULL AS x, skewed, rare, gap FROM later";
+    let rows = monitored(&connection, &model, source);
+    let of = |feature: &str| rows.iter().find(|row| row.0 == "missing" && row.1 == feature).unwrap();
+    assert_eq!(of("x").3, "alert", "{rows:?}");
+    assert_eq!(of("gap").3, "ok", "{rows:?}");
+}
