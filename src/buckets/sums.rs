@@ -101,6 +101,13 @@ impl Round {
         }
     }
 
+    /// Refuses a subtree without rows.
+    fn check_rows(&self, start: u32, width: u32) -> Result<()> {
+        let first = self.first_in(start, start + width);
+        let problem = || format!("bucket {start} has no rows in the first round, but an answer later");
+        first.map(drop).ok_or_else(|| Error::Data(problem()))
+    }
+
     fn check_same(&self, other: &Self) -> Result<()> {
         let problem = if self.number != other.number {
             format!("an answer of round {}, in round {}", other.number, self.number)
@@ -177,10 +184,14 @@ fn join(left: Vec<Sums>, right: Vec<Sums>) -> Result<Vec<Sums>> {
 
 impl Answer {
     /// The answer of one bucket.
-    pub fn of_bucket(round: Round, bucket: u32, sums: Vec<Sums>) -> Self {
+    ///
+    /// # Errors
+    /// A bucket that had no rows in the first round.
+    pub fn of_bucket(round: Round, bucket: u32, sums: Vec<Sums>) -> Result<Self> {
+        round.check_rows(bucket, 1)?;
         let mut answer = Self { round, nodes: BTreeMap::new() };
-        answer.nodes.insert(bucket, Node { width: 1, sums });
-        answer
+        answer.insert(bucket, Node { width: 1, sums })?;
+        Ok(answer)
     }
 
     /// Adds the answers of other buckets.
@@ -290,10 +301,7 @@ impl Answer {
             if !width.is_power_of_two() || start % width != 0 || start + width > buckets {
                 return Err(reader.forged("subtrees of the tree of buckets"));
             }
-            if answer.round.first_in(start, start + width).is_none() {
-                let problem = format!("bucket {start} has no rows in the first round, but an answer later");
-                return Err(Error::Data(problem));
-            }
+            answer.round.check_rows(start, width)?;
             let sums = (0..reader.length()?).map(|_| Sums::read(&mut reader)).collect::<Result<_>>()?;
             answer.insert(start, Node { width, sums })?;
         }

@@ -124,7 +124,7 @@ impl State {
         }
         data.names.clone_from(&self.names);
         let sums = self.spec.in_buckets()?.answer(&self.replay, bucket, data, control)?;
-        Ok(Answer::of_bucket(self.round.clone(), bucket, sums))
+        Answer::of_bucket(self.round.clone(), bucket, sums)
     }
 
     /// Goes on to the next round with the answers of all buckets.

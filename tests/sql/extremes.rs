@@ -138,8 +138,9 @@ fn extreme_options_of_every_algorithm_are_refused_or_give_finite_scores() {
     let mut untried: Vec<&str> = Vec::new();
     for option in numbers.filter(|option| !extremes(option.rule).is_empty()) {
         let mut models = 0;
-        // The seed is an option of every training.
-        let reads = |algorithm: &&&AlgorithmDef| option.key == "seed" || (algorithm.reads)(option.key);
+        // These are options of every training.
+        let of_all = ["seed", "buckets"].contains(&option.key);
+        let reads = |algorithm: &&&AlgorithmDef| of_all || (algorithm.reads)(option.key);
         for algorithm in ALGORITHMS.iter().filter(reads) {
             for value in extremes(option.rule) {
                 let mut options = base(algorithm, option.key);
