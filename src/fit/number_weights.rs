@@ -232,18 +232,6 @@ impl Objective for HeldOutError {
         self.p
     }
 
-    fn image(&self, v: &[f64]) -> Vec<f64> {
-        v.to_vec()
-    }
-
-    fn linear_image(&self, v: &[f64]) -> Vec<f64> {
-        v.to_vec()
-    }
-
-    fn transposed(&self, slopes: &[f64]) -> Vec<f64> {
-        slopes.to_vec()
-    }
-
     fn value_at(&self, v: &[f64], slopes: &mut [f64]) -> f64 {
         slopes.fill(0.0);
         let mut value = 0.0;

@@ -18,14 +18,20 @@ pub trait Objective: Sync {
     /// Length of w.
     fn dim(&self) -> usize;
 
-    /// X w + b.
-    fn image(&self, w: &[f64]) -> Vec<f64>;
+    /// X w + b; w by default.
+    fn image(&self, w: &[f64]) -> Vec<f64> {
+        w.to_vec()
+    }
 
-    /// X v.
-    fn linear_image(&self, v: &[f64]) -> Vec<f64>;
+    /// X v; v by default.
+    fn linear_image(&self, v: &[f64]) -> Vec<f64> {
+        v.to_vec()
+    }
 
-    /// X' h.
-    fn transposed(&self, h: &[f64]) -> Vec<f64>;
+    /// X' h; h by default.
+    fn transposed(&self, h: &[f64]) -> Vec<f64> {
+        h.to_vec()
+    }
 
     /// F at an image; writes a subgradient of F into `slopes`.
     fn value_at(&self, image: &[f64], slopes: &mut [f64]) -> f64;

@@ -255,18 +255,6 @@ impl Objective for Gram {
         self.dim
     }
 
-    fn image(&self, w: &[f64]) -> Vec<f64> {
-        w.to_vec()
-    }
-
-    fn linear_image(&self, v: &[f64]) -> Vec<f64> {
-        v.to_vec()
-    }
-
-    fn transposed(&self, h: &[f64]) -> Vec<f64> {
-        h.to_vec()
-    }
-
     fn value_at(&self, w: &[f64], slopes: &mut [f64]) -> f64 {
         let (product, right) = (self.times_vector(w), self.right());
         slopes.copy_from_slice(&difference(&product, &right));
