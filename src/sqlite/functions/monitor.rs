@@ -110,6 +110,8 @@ fn fingerprint(model: &Model) -> Result<&Fingerprint> {
         let reason = if matches!(model.ranker, Ranker::Online(_)) {
             "models of 'perceptron' keep none, because updates add rows; monitor a model of another algorithm that was \
              trained on the same rows"
+        } else if model.card.settings.get("buckets").is_some() {
+            "models that were trained in buckets keep none; monitor a model that was trained on rows"
         } else {
             "an older library has trained or exported it; train it again"
         };

@@ -56,17 +56,17 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
         "kernels and the form \"ranking\" need pairs of documents of different buckets; use the kernel \"linear\", or train on \
          rows"
             .to_owned()
-    } else if spec.prior != Prior::Zero {
-        format!(
-            "the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows",
-            spec.prior.name()
-        )
     } else if !match spec.loss {
         Loss::Pair(loss, _) => loss == PairLoss::Hinge,
         Loss::List(_) => matches!(spec.loss.shape(), Shape::Quadratic | Shape::Smooth),
     } {
         format!(
             "the loss '{name}' has no solver that asks for sums; use 'rank_svm', 'regression' or 'list_net', or train on rows"
+        )
+    } else if spec.prior != Prior::Zero {
+        format!(
+            "the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows",
+            spec.prior.name()
         )
     } else if !(spec.penalty == Penalty::Ridge
         || matches!(spec.penalty, Penalty::Threshold | Penalty::Components)
