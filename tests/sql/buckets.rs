@@ -186,7 +186,10 @@ fn wrong_calls_say_what_is_wrong() {
             "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')",
             "training in buckets: kernels",
         ),
-        ("SELECT ltr_begin('slam', '{\"buckets\": 8}')", "training in buckets: the prior \"regression\""),
+        (
+            "SELECT ltr_begin('slam', '{\"buckets\": 8}')",
+            "training in buckets: the loss 'slam' has no solver",
+        ),
         (
             "SELECT ltr_begin('matching', '{\"buckets\": 8}')",
             "training in buckets: the loss 'matching' has no solver",
