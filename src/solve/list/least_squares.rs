@@ -32,7 +32,7 @@ fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &C
     solve_all((problem, problem.center()), System::new(problem), problem.start(), (lambdas, rule), control)
 }
 
-/// As [`path`], from the sums over documents, without a center.
+/// The solutions for each lambda, from the sums over documents, without a center.
 pub fn path_of_sums(gram: &Gram, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
     let system = System::Features(gram.clone());
     solve_all((gram, None), Some(system), vec![0.0; gram.dim()], (lambdas, rule), control)
