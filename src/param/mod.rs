@@ -13,7 +13,9 @@ use serde_json::{Map, Value};
 use self::json::Entries;
 use crate::error::{Error, Result, shorten};
 
-pub(crate) use json::{LONGEST_VECTOR, Strict, json_problem, numbers};
+#[cfg(feature = "sqlite")]
+pub(crate) use json::LONGEST_VECTOR;
+pub(crate) use json::{Strict, json_problem, numbers};
 pub use named::Named;
 pub(crate) use named::named;
 pub use rule::{Rule, stored_model};
