@@ -64,6 +64,13 @@ fn numbers(svg: &str, mark: &str, key: &str) -> Vec<f64> {
     marks.filter_map(|node| node.attribute(key)).map(|value| value.parse().unwrap()).collect()
 }
 
+/// A table of judged documents with these columns as features.
+fn table_with(connection: &Connection, name: &str, columns: &[String], from: &str) {
+    let columns = columns.join(", ");
+    let sql = format!("CREATE TABLE {name} AS SELECT query_id, doc_id, relevance, {columns} FROM {from}");
+    connection.execute_batch(&sql).unwrap();
+}
+
 /// The first column of a query.
 fn column(connection: &Connection, sql: &str) -> Vec<f64> {
     let mut statement = connection.prepare(sql).unwrap();
@@ -138,11 +145,7 @@ fn of_many_features_the_largest_weights_are_drawn() {
             format!("abs(price * {n} * 7919 % 101 + stars * {n} % 7) AS feature_number_{n}_of_the_document")
         })
         .collect();
-    let sql = format!(
-        "CREATE TABLE wide AS SELECT query_id, doc_id, relevance, {} FROM judgments WHERE query_id < 20",
-        columns.join(", ")
-    );
-    connection.execute_batch(&sql).unwrap();
+    table_with(&connection, "wide", &columns, "judgments WHERE query_id < 20");
     text(&connection, "SELECT ltr_train('rank_svm', 'wide', '{\"lambda\": 0.01, \"name\": \"wide\"}')");
     let svg = plot(&connection, "'weights', 'wide'");
     let sql = "SELECT weight FROM ltr_weights('wide') ORDER BY abs(weight) DESC LIMIT 20";
@@ -393,11 +396,7 @@ fn the_best_single_feature_is_not_chosen_on_its_rows() {
                 .replace('x', &format!("((query_id * 7919 + doc_id * 104729 + {n} * 1299709) % 65537)"))
         })
         .collect();
-    let sql = format!(
-        "CREATE TABLE noise AS SELECT query_id, doc_id, relevance, {} FROM candidates",
-        columns.join(", ")
-    );
-    connection.execute_batch(&sql).unwrap();
+    table_with(&connection, "noise", &columns, "candidates");
     text(&connection, "SELECT ltr_train('rank_svm', 'noise', '{\"lambda\": 1, \"name\": \"noise\"}')");
     let ndcg = |by: String| {
         let sql = format!(

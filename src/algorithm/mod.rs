@@ -156,6 +156,8 @@ pub struct TrainedInBuckets {
     pub facts: DataFacts,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
+    /// Number of missing features that were replaced.
+    pub missing_filled: usize,
 }
 
 /// Measures several candidates of one training on held-out queries.

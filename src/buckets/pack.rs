@@ -10,12 +10,32 @@ use super::bytes::{Kind, Reader, Writer};
 use super::number::bucket_of;
 use crate::arrange::ListConstraint;
 use crate::control::Ticks;
-use crate::data::{Dataset, Id, Matrix, Missing, QueryValue, is_weight, shaped};
+use crate::data::{
+    Dataset, DatasetBuilder, FinishOptions, Id, Matrix, Missing, QueryValue, RowOrder, TextColumns,
+    is_weight, shaped,
+};
 use crate::error::{Error, Result};
 use crate::math::order::compare;
 
 /// Operations, for [`Ticks`], of a query.
 const QUERY_COST: usize = 64;
+
+/// The data set of rows, as [`write`] needs it.
+///
+/// # Errors
+/// Those of the builder.
+pub fn rows(builder: DatasetBuilder) -> Result<Dataset> {
+    let options = FinishOptions {
+        missing: Missing::Mean,
+        keep_missing: true,
+        text_columns: TextColumns::Refuse,
+        means: None,
+        order: RowOrder::Canonical,
+        constraint: ListConstraint::None,
+        previous: &[],
+    };
+    Ok(builder.finish(options)?.0)
+}
 
 /// The pack of a data set in canonical order whose missing features are NaN.
 pub fn write(data: &Dataset) -> Vec<u8> {

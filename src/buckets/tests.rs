@@ -1,9 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
-};
+use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};
 use crate::error::Error;
 
 fn round(number: u64, present: Option<Vec<u32>>) -> Round {
@@ -138,16 +136,7 @@ fn data() -> Dataset {
         builder.begin(row).unwrap();
         builder.json(features.as_bytes()).unwrap();
     }
-    let options = FinishOptions {
-        missing: Missing::Mean,
-        keep_missing: true,
-        text_columns: TextColumns::Refuse,
-        means: None,
-        order: RowOrder::Canonical,
-        constraint: crate::arrange::ListConstraint::None,
-        previous: &[],
-    };
-    builder.finish(options).unwrap().0
+    pack::rows(builder).unwrap()
 }
 
 #[test]

@@ -65,12 +65,8 @@ fn add_tiles(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::lanes::{from_slice, get};
-
-    fn matrix(n: usize, width: usize, factor: f64) -> Vec<Lanes> {
-        let values: Vec<f64> = (0..n * width * LANES).map(|i| (i as f64 * factor).sin()).collect();
-        from_slice(&values)
-    }
+    use crate::math::lanes::get;
+    use crate::math::lanes::tests::matrix;
 
     #[test]
     fn a_gram_matrix_holds_all_products_above_the_diagonal() {

@@ -137,10 +137,10 @@ pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn matrix(n: usize, width: usize, factor: f64) -> Vec<Lanes> {
+    pub fn matrix(n: usize, width: usize, factor: f64) -> Vec<Lanes> {
         let values: Vec<f64> = (0..n * width * LANES).map(|i| (i as f64 * factor).sin()).collect();
         from_slice(&values)
     }

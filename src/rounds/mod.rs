@@ -35,6 +35,8 @@ pub struct Finished {
     pub model: Model,
     /// Its results, for a report.
     pub summary: Summary,
+    /// Number of missing features that were replaced.
+    pub missing_filled: usize,
     /// What the caller should know.
     pub warnings: Vec<String>,
 }
@@ -146,7 +148,7 @@ impl State {
     /// # Errors
     /// A training that is not done.
     pub fn finish(mut self, control: &Control) -> Result<Finished> {
-        let Some(TrainedInBuckets { trained, facts, means }) = self.run(control)? else {
+        let Some(TrainedInBuckets { trained, facts, means, missing_filled }) = self.run(control)? else {
             let problem = format!(
                 "round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'",
                 self.round()
@@ -158,7 +160,7 @@ impl State {
         let mut card = card(self.algorithm, &*self.spec, (names, means), &summary, &trained)?;
         card.settings["buckets"] = json!(self.round.buckets);
         let model = Model::new(card, trained.scaling, trained.ranker);
-        Ok(Finished { model, summary, warnings: trained.warnings })
+        Ok(Finished { model, summary, missing_filled, warnings: trained.warnings })
     }
 
     /// The BLOB.

@@ -1,7 +1,5 @@
 use super::*;
-use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
-};
+use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};
 use crate::math::random::Random;
 
 /// Random judged documents of 40 queries, three features.
@@ -16,16 +14,7 @@ fn data() -> Dataset {
         builder.begin(NewRow { query, doc, relevance, doc_weight: None, group: None, query_values }).unwrap();
         builder.json(format!("{x:?}").as_bytes()).unwrap();
     }
-    let options = FinishOptions {
-        missing: Missing::Mean,
-        keep_missing: true,
-        text_columns: TextColumns::Refuse,
-        means: None,
-        order: RowOrder::Canonical,
-        constraint: crate::arrange::ListConstraint::None,
-        previous: &[],
-    };
-    builder.finish(options).unwrap().0
+    pack::rows(builder).unwrap()
 }
 
 fn begin(algorithm: &str, options: &str) -> State {

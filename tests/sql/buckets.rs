@@ -161,81 +161,151 @@ fn problem(connection: &Connection, sql: &str) -> String {
     outcome.expect_err(sql).to_string()
 }
 
+/// Wrong calls, with what their messages contain.
+const WRONG: &[(&str, &str)] = &[
+    ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, allowed is a power of two from 1 to 65536"),
+    ("SELECT ltr_begin('regression')", "option 'buckets': give the number of buckets that ltr_bucket had"),
+    (
+        "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"query\": \"q\"}}')",
+        "option 'columns': packs take the names",
+    ),
+    (
+        "SELECT ltr_begin('regression', '{\"buckets\": 8, \"scale\": [\"none\", \"standard\"]}')",
+        "training in buckets takes one value",
+    ),
+    (
+        "SELECT ltr_begin('q_svm', '{\"buckets\": 8}')",
+        "training in buckets: a query-dependent model keeps the documents",
+    ),
+    (
+        "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')",
+        "training in buckets: kernels",
+    ),
+    ("SELECT ltr_begin('slam', '{\"buckets\": 8}')", "training in buckets: the loss 'slam' has no solver"),
+    (
+        "SELECT ltr_begin('matching', '{\"buckets\": 8}')",
+        "training in buckets: the loss 'matching' has no solver",
+    ),
+    (
+        "SELECT ltr_begin('perceptron', '{\"buckets\": 8}')",
+        "'perceptron' reads the documents one query after the other",
+    ),
+    ("SELECT ltr_begin('cofi_rank', '{\"buckets\": 8}')", "'cofi_rank' learns from ids"),
+    ("SELECT ltr_begin('auto', '{\"buckets\": 8}')", "'auto' needs all rows"),
+    ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
+    ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
+    (
+        "SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments",
+        "argument 'query_features' in row 1 of the group",
+    ),
+    (
+        "SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments",
+        "argument 'relevance' in row 1 of the group: got NULL",
+    ),
+    ("SELECT ltr_partial(x'00', 0, x'00')", "not a state of ltr_begin"),
+    (
+        "SELECT ltr_partial(ltr_begin('regression', '{\"buckets\": 8}'), 9, (SELECT rows FROM packs))",
+        "argument 'bucket': got 9",
+    ),
+    ("SELECT ltr_step(ltr_begin('regression', '{\"buckets\": 8}'), NULL)", "round 1 has no answer"),
+    (
+        "SELECT ltr_fit('regression', 'packs', '{\"columns\": {\"query\": \"q\"}}')",
+        "option 'columns': packs take the names",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE bucket <> ?')",
+        "the statement has parameters (1); give their values",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'SELECT * FROM judgments WHERE query_id <> ?', '{\"buckets\": 8}')",
+        "the statement has parameters (1); give their values",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE bucket <> ?', '{\"params\": [1]}', 2)",
+        "got 1 in the option 'params' and 1 after the options",
+    ),
+    ("SELECT ltr_finish(ltr_begin('regression', '{\"buckets\": 8}'))", "round 1 is not answered yet"),
+    (
+        "SELECT ltr_fit('list_mle', 'packs', '{\"missing\": \"zero\", \"lambda\": 1}')",
+        "bucket 0 has weights of documents",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'SELECT bucket + 1 AS bucket, rows FROM packs WHERE bucket < 7')",
+        "belongs to bucket",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'SELECT * FROM packs UNION ALL SELECT * FROM packs', '{\"missing\": \"zero\"}')",
+        "appears twice in round 1",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE 0')",
+        "0 packs; training needs judged documents",
+    ),
+];
+
 #[test]
 fn wrong_calls_say_what_is_wrong() {
     let connection = judged(40);
-    for (sql, expected) in [
-        ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, allowed is a power of two from 1 to 65536"),
-        (
-            "SELECT ltr_begin('regression')",
-            "option 'buckets': give the number of buckets that ltr_bucket had",
-        ),
-        (
-            "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"query\": \"q\"}}')",
-            "option 'columns': ltr_begin takes the names",
-        ),
-        (
-            "SELECT ltr_begin('regression', '{\"buckets\": 8, \"scale\": [\"none\", \"standard\"]}')",
-            "training in buckets takes one value",
-        ),
-        (
-            "SELECT ltr_begin('q_svm', '{\"buckets\": 8}')",
-            "training in buckets: a query-dependent model keeps the documents",
-        ),
-        (
-            "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')",
-            "training in buckets: kernels",
-        ),
-        (
-            "SELECT ltr_begin('slam', '{\"buckets\": 8}')",
-            "training in buckets: the loss 'slam' has no solver",
-        ),
-        (
-            "SELECT ltr_begin('matching', '{\"buckets\": 8}')",
-            "training in buckets: the loss 'matching' has no solver",
-        ),
-        (
-            "SELECT ltr_begin('perceptron', '{\"buckets\": 8}')",
-            "'perceptron' reads the documents one query after the other",
-        ),
-        ("SELECT ltr_begin('cofi_rank', '{\"buckets\": 8}')", "'cofi_rank' learns from ids"),
-        ("SELECT ltr_begin('auto', '{\"buckets\": 8}')", "'auto' needs all rows"),
-        ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
-        ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
-        (
-            "SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments",
-            "argument 'query_features' in row 1 of the group",
-        ),
-        (
-            "SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments",
-            "argument 'relevance' in row 1 of the group: got NULL",
-        ),
-        ("SELECT ltr_partial(x'00', 0, x'00')", "not a state of ltr_begin"),
-        (
-            "SELECT ltr_partial(ltr_begin('regression', '{\"buckets\": 8}'), 9, (SELECT rows FROM packs))",
-            "argument 'bucket': got 9",
-        ),
-        ("SELECT ltr_step(ltr_begin('regression', '{\"buckets\": 8}'), NULL)", "round 1 has no answer"),
-        ("SELECT ltr_finish(ltr_begin('regression', '{\"buckets\": 8}'))", "round 1 is not answered yet"),
-        (
-            "SELECT ltr_fit('list_mle', 'packs', '{\"missing\": \"zero\", \"lambda\": 1}')",
-            "bucket 0 has weights of documents",
-        ),
-        (
-            "SELECT ltr_fit('regression', 'SELECT bucket + 1 AS bucket, rows FROM packs WHERE bucket < 7')",
-            "belongs to bucket",
-        ),
-        (
-            "SELECT ltr_fit('regression', 'SELECT * FROM packs UNION ALL SELECT * FROM packs', '{\"missing\": \"zero\"}')",
-            "appears twice in round 1",
-        ),
-        (
-            "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE 0')",
-            "0 packs; training needs judged documents",
-        ),
-    ] {
+    for (sql, expected) in WRONG {
         let found = problem(&connection, sql);
         assert!(found.contains(expected), "{sql}: {found}");
+    }
+}
+
+/// Values for the parameters of the source: after the options, and in the option `params`.
+#[test]
+fn packs_and_rows_take_values_for_parameters() {
+    let connection = judged(40);
+    let options = r#"{"buckets": 8, "missing": "mean", "lambda": 0.01}"#;
+    for (source, literal) in [
+        (
+            "SELECT * FROM packs WHERE bucket NOT IN (?1, ?2)",
+            "SELECT * FROM packs WHERE bucket NOT IN (3, 5)",
+        ),
+        (
+            "SELECT * FROM judgments WHERE ltr_bucket(query_id, 8) NOT IN (?1, ?2)",
+            "SELECT * FROM judgments WHERE ltr_bucket(query_id, 8) NOT IN (3, 5)",
+        ),
+    ] {
+        let expected = fit(&connection, "regression", literal, options);
+        let sql = "SELECT ltr_fit('regression', ?1, ?2, 3, 5)";
+        assert!(expected == value::<Vec<u8>>(&connection, sql, (source, options)), "{source}: values");
+        let params = with(options, r#""params": [3, 5]"#);
+        assert!(expected == fit(&connection, "regression", source, &params), "{source}: params");
+        let sql = "SELECT ltr_fit('regression', ?1, ?2, 5)";
+        let params = with(options, r#""params": [3]"#);
+        assert!(expected == value::<Vec<u8>>(&connection, sql, (source, &params)), "{source}: both");
+    }
+}
+
+/// A source of packs without end stops at the time limit.
+#[test]
+fn the_time_limit_ends_a_source_of_packs() {
+    let connection = database();
+    let found = problem(
+        &connection,
+        "SELECT ltr_fit('regression', 'WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)
+           SELECT i AS bucket, NULL AS rows FROM n WHERE i < 0', '{\"time_limit\": 0.2}')",
+    );
+    assert!(found.contains("time limit"), "{found}");
+}
+
+/// The report counts missing features as that of a training without buckets does.
+#[test]
+fn the_report_counts_missing_features() {
+    let connection = judged(40);
+    let filled = |source: &str, options: &str| -> i64 {
+        let sql = "SELECT ltr_train('rank_svm', ?1, ?2) ->> 'missing_filled'";
+        value(&connection, sql, (source, options))
+    };
+    for missing in ["zero", "mean"] {
+        let options = format!(r#"{{"missing": "{missing}", "lambda": 0.1}}"#);
+        let expected = filled("judgments", &options);
+        let nulls = "SELECT sum(value IS NULL) FROM judgments, json_each(features)";
+        assert_eq!(expected, value::<i64>(&connection, nulls, ()));
+        assert!(expected > 0);
+        assert_eq!(filled("packs", &options), expected);
+        assert_eq!(filled("judgments", &with(&options, r#""buckets": 8"#)), expected);
     }
 }
 

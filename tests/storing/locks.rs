@@ -72,6 +72,9 @@ fn a_lock_that_drops_the_schema_does_not_end_a_call() {
 fn storing_waits_for_readers_and_readers_for_storing() {
     let folder = Folder::new("delete");
     let connection = folder.open();
+    let packs = "CREATE TABLE packs AS SELECT ltr_bucket(query_id, 4) AS bucket,
+       ltr_pack(query_id, doc_id, relevance, json_array(a, b)) AS rows FROM j GROUP BY 1";
+    connection.execute_batch(packs).expect("packs");
     let begin = "BEGIN; SELECT count(*) FROM j";
     let reader = folder.open();
     let (outcome, waited) = beside(reader, &format!("{begin}; SELECT 1"), || run(&connection, TRAIN));
@@ -83,6 +86,7 @@ fn storing_waits_for_readers_and_readers_for_storing() {
         "SELECT ltr_score('m', '[0.5, 0.5]') || ''",
         "SELECT ltr_info('m')",
         "SELECT hex(ltr_fit('rank_svm', 'j', '{\"lambda\": 0.1}'))",
+        "SELECT hex(ltr_fit('regression', 'packs', '{\"lambda\": 0.1}'))",
     ] {
         let (outcome, waited) = beside(folder.open(), "BEGIN EXCLUSIVE", || run(&connection, sql));
         outcome.unwrap_or_else(|problem| panic!("{sql}: {problem}"));

@@ -294,8 +294,8 @@ impl<'a> Request<'a> {
     /// Reads, fits and encodes: the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
         let source = Source::resolve(connection, &self.source, &self.limits)?;
-        let in_buckets =
-            buckets::train(connection, self.algorithm, (&source, &self.source), &self.options, &self.limits)?;
+        let (named, given) = ((&source, &*self.source), (&self.options, &*self.values));
+        let in_buckets = buckets::train(connection, self.algorithm, named, given, &self.limits)?;
         if let Some(trained) = in_buckets {
             return Ok(trained);
         }

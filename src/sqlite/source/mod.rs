@@ -6,7 +6,7 @@
 //! * 1.3: A statement is the only one in the text and read-only.
 
 mod column_choice;
-mod params;
+pub mod params;
 pub mod reader;
 pub mod roles;
 

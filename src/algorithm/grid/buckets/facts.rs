@@ -74,7 +74,8 @@ impl Facts {
         counts.iter().zip(sums).map(|(count, sum)| if *count > 0.0 { sum / count } else { 0.0 }).collect()
     }
 
-    fn missing(&self, feature: usize) -> f64 {
+    /// Number of documents without a feature.
+    pub fn missing(&self, feature: usize) -> f64 {
         self.documents() - self.0[HEAD + feature]
     }
 

@@ -126,8 +126,10 @@ impl BucketTraining for GridSpec {
             volatile: Map::new(),
             ..Trained::new(Ranker::Linear(Linear::new(space, function)), prepared.scaling.clone())
         };
-        let (facts, means) = (prepared.facts.report(), prepared.facts.means());
-        Ok(Some(TrainedInBuckets { trained, facts, means }))
+        let Prepared { facts, .. } = &prepared;
+        let missing_filled = (0..facts.dim()).map(|feature| facts.missing(feature)).sum::<f64>() as usize;
+        let (facts, means) = (facts.report(), facts.means());
+        Ok(Some(TrainedInBuckets { trained, facts, means, missing_filled }))
     }
 
     fn answer(&self, replay: &Replay, bucket: u32, data: Dataset, control: &Control) -> Result<Vec<Sums>> {

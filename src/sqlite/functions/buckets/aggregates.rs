@@ -5,11 +5,8 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 
 use super::{PURE, blob};
-use crate::arrange::ListConstraint;
 use crate::buckets::{Answer, pack};
-use crate::data::{
-    DatasetBuilder, FinishOptions, Missing, NewRow, QueryValues, RowOrder, TextColumns, is_weight,
-};
+use crate::data::{DatasetBuilder, NewRow, QueryValues, is_weight};
 use crate::error::{Error, Result};
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
@@ -101,16 +98,7 @@ impl Rows {
     }
 
     fn finish(self) -> Result<Vec<u8>> {
-        let options = FinishOptions {
-            missing: Missing::Mean,
-            keep_missing: true,
-            text_columns: TextColumns::Refuse,
-            means: None,
-            order: RowOrder::Canonical,
-            constraint: ListConstraint::None,
-            previous: &[],
-        };
-        interruptible(self.database, || Ok(pack::write(&self.builder.finish(options)?.0)))
+        interruptible(self.database, || Ok(pack::write(&pack::rows(self.builder)?)))
     }
 }
 

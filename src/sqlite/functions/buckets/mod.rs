@@ -106,13 +106,7 @@ fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let options = optional_text("argument 'options'", call.argument(1))?;
     let options = options::parse(options.as_deref(), Use::Fit)?;
     refuse_search(algorithm, &options)?;
-    let columns = options.get("columns").and_then(|columns| columns.as_object());
-    let other = columns.and_then(|columns| columns.keys().find(|key| *key != "features"));
-    if let Some(key) = other {
-        let problem =
-            format!("option 'columns': ltr_begin takes the names of \"features\" only, not '{key}'");
-        return Err(Error::Unsupported(problem));
-    }
+    let names = names(&options)?;
     let Some(buckets) = options.count("buckets") else {
         let missing =
             "option 'buckets': give the number of buckets that ltr_bucket had, such as {\"buckets\": 256}";
@@ -120,7 +114,7 @@ fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     };
     let buckets = check_buckets("option 'buckets'", buckets as u64)?;
     here(call, |control| {
-        let state = State::new(algorithm, &options, buckets, names(&options), control)?;
+        let state = State::new(algorithm, &options, buckets, names, control)?;
         Ok(Output::Blob(state.to_bytes()))
     })
 }
@@ -136,9 +130,17 @@ fn refuse_search(algorithm: &'static algorithm::AlgorithmDef, options: &Params) 
 }
 
 /// The names of the features in the option `columns`; empty if there are none.
-fn names(options: &Params) -> Vec<String> {
-    let names = options.get("columns").and_then(|columns| columns.get("features")?.as_array());
-    names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+///
+/// # Errors
+/// Names of other columns, which packs do not have.
+fn names(options: &Params) -> Result<Vec<String>> {
+    let columns = options.get("columns").and_then(|columns| columns.as_object());
+    if let Some(key) = columns.and_then(|columns| columns.keys().find(|key| *key != "features")) {
+        let problem = format!("option 'columns': packs take the names of \"features\" only, not '{key}'");
+        return Err(Error::Unsupported(problem));
+    }
+    let names = columns.and_then(|columns| columns.get("features")?.as_array());
+    Ok(names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect())
 }
 
 fn state(value: ValueRef<'_>) -> Result<State> {

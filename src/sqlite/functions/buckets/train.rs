@@ -1,6 +1,7 @@
 //! `ltr_train` and `ltr_fit` on packs, and on rows with the option `buckets`.
 
-use rusqlite::{Connection, Row, Statement};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Rows};
 use serde_json::{Map, Value};
 
 use super::{blob, names, refuse_search, whole};
@@ -14,8 +15,11 @@ use crate::param::Params;
 use crate::rounds::{Finished, State};
 use crate::run::cores;
 use crate::sqlite::functions::train::{Encoded, Seconds, TrainingReport, read_spec};
+use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::watchdog::within_time;
 use crate::sqlite::source::Source;
+use crate::sqlite::source::params::bind;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 
 /// What to do about packs that take too much memory.
@@ -32,7 +36,7 @@ pub fn train(
     connection: &Connection,
     algorithm: &'static AlgorithmDef,
     (source, text): (&Source, &str),
-    options: &Params,
+    (options, values): (&Params, &[ValueRef<'_>]),
     limits: &RunLimits,
 ) -> Result<Option<(Encoded, TrainingReport)>> {
     let columns = source.columns(connection, limits)?;
@@ -41,21 +45,26 @@ pub fn train(
         columns.len() == 2 && (is(0, "bucket") && is(1, "rows") || is(0, "rows") && is(1, "bucket"));
     let buckets = options.count("buckets").map(|count| check_buckets("option 'buckets'", count as u64));
     let buckets = buckets.transpose()?;
-    if !has_packs && buckets.is_none() {
-        return Ok(None);
-    }
-    refuse_search(algorithm, options)?;
-    let spec = algorithm.spec(options)?;
-    spec.in_buckets()?;
-    let finished = if has_packs {
-        let columns = if is(0, "bucket") { [0, 1] } else { [1, 0] };
-        let threads = options.count("threads").unwrap_or_else(cores);
-        let packs = Packs { connection, source, limits, columns, threads };
-        packs.train(algorithm, options, buckets)?
-    } else {
-        train_rows(connection, (algorithm, &*spec), source, options, (buckets.unwrap_or(1), limits))?
+    let spec = || {
+        refuse_search(algorithm, options)?;
+        let spec = algorithm.spec(options)?;
+        spec.in_buckets().map(drop)?;
+        Ok(spec)
     };
-    let Finished { model, summary, warnings } = finished;
+    let finished = match (has_packs, buckets) {
+        (true, _) => {
+            spec()?;
+            let columns = if is(0, "bucket") { [0, 1] } else { [1, 0] };
+            let threads = options.count("threads").unwrap_or_else(cores);
+            let packs = Packs { connection, source, options, values, limits, columns, threads };
+            packs.train(algorithm, buckets)?
+        }
+        (false, Some(buckets)) => {
+            train_rows(connection, (algorithm, &*spec()?), source, (options, values), (buckets, limits))?
+        }
+        (false, None) => return Ok(None),
+    };
+    let Finished { model, summary, missing_filled, warnings } = finished;
     let settings = model.card.settings.clone();
     let report = TrainingReport {
         algorithm: algorithm.name,
@@ -65,7 +74,7 @@ pub fn train(
         added: None,
         summary,
         volatile: Map::new(),
-        missing_filled: 0,
+        missing_filled,
         warnings,
         seconds: Seconds { reading: 0.0, all: limits.seconds() },
         log_seconds: None,
@@ -79,10 +88,10 @@ fn train_rows(
     connection: &Connection,
     (algorithm, spec): (&'static AlgorithmDef, &dyn TrainingSpec),
     source: &Source,
-    options: &Params,
+    (options, values): (&Params, &[ValueRef<'_>]),
     (buckets, limits): (u32, &RunLimits),
 ) -> Result<Finished> {
-    let read_spec = ReadSpec { keep_missing: true, ..read_spec(spec.input(), RowOrder::Canonical) };
+    let read_spec = ReadSpec { keep_missing: true, values, ..read_spec(spec.input(), RowOrder::Canonical) };
     let SourceRows { data, read_report, .. } = read(connection, source, read_spec, options, limits)?;
     if data.n_docs() == 0 {
         return Err(source.error("0 rows; training needs judged documents"));
@@ -91,7 +100,7 @@ fn train_rows(
     let what = format_args!("packing {} documents", data.n_docs());
     let _packs =
         limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
-    let options = options.clone().without(&["columns", "params"]);
+    let options = of_training(options);
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
         let mut state = State::new(algorithm, &options, buckets, names, control)?;
@@ -108,6 +117,11 @@ fn train_rows(
     let finished = limits.run(connection, train)?;
     drop(read_report);
     Ok(finished)
+}
+
+/// The options without those that are about the source.
+fn of_training(options: &Params) -> Params {
+    options.clone().without(&["columns", "params"])
 }
 
 fn no_packs() -> Error {
@@ -136,6 +150,9 @@ fn merge(merged: &mut Option<Answer>, answers: Vec<Answer>) -> Result<()> {
 struct Packs<'a> {
     connection: &'a Connection,
     source: &'a Source,
+    options: &'a Params,
+    /// Values for the parameters of the source.
+    values: &'a [ValueRef<'a>],
     limits: &'a RunLimits,
     /// The columns of the bucket and of its rows.
     columns: [usize; 2],
@@ -143,33 +160,29 @@ struct Packs<'a> {
 }
 
 impl Packs<'_> {
-    fn train(
-        &self,
-        algorithm: &'static AlgorithmDef,
-        options: &Params,
-        buckets: Option<u32>,
-    ) -> Result<Finished> {
-        if options.has("params") {
-            let problem =
-                "option 'params' does not work with packs; put the values into the SELECT of the source";
-            return Err(Error::Unsupported(problem.to_owned()));
-        }
+    fn train(&self, algorithm: &'static AlgorithmDef, buckets: Option<u32>) -> Result<Finished> {
+        let (names, options) = (names(self.options)?, of_training(self.options));
         let buckets = match buckets {
             Some(buckets) => buckets,
-            None => self.least_buckets()?,
+            None => self.read(|rows| self.least_buckets(rows))?,
         };
-        let names = names(options);
-        let new = |control: &Control| State::new(algorithm, options, buckets, names, control);
+        let new = |control: &Control| State::new(algorithm, &options, buckets, names, control);
         let mut state = self.limits.run(self.connection, new)?;
         while !state.is_done() {
-            let answer = self.pass(&state)?;
+            let answer = self.read(|rows| self.pass(rows, &state))?;
             self.limits.run(self.connection, |control| state.step(answer, control))?;
         }
         self.limits.run(self.connection, |control| state.finish(control))
     }
 
-    fn prepare(&self) -> Result<Statement<'_>> {
-        self.connection.prepare(&self.source.select).map_err(|error| self.source.host_error(&error))
+    /// Runs the statement of the source, again while another connection holds a lock.
+    fn read<T>(&self, work: impl Fn(&mut Rows<'_>) -> Result<T>) -> Result<T> {
+        let Self { connection, source, limits, .. } = *self;
+        let prepare = || connection.prepare(&source.select).map_err(|error| source.host_error(&error));
+        let mut statement = retry_busy(connection, limits, prepare)?;
+        bind(&mut statement, source, self.options, self.values, None)?;
+        let attempt = || work(&mut statement.raw_query());
+        within_time(limits, connection, || retry_busy(connection, limits, attempt))
     }
 
     /// The number of a bucket.
@@ -179,9 +192,7 @@ impl Packs<'_> {
     }
 
     /// The smallest number of buckets that the packs can have.
-    fn least_buckets(&self) -> Result<u32> {
-        let mut statement = self.prepare()?;
-        let mut rows = statement.raw_query();
+    fn least_buckets(&self, rows: &mut Rows<'_>) -> Result<u32> {
         let mut largest = None;
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
             largest = largest.max(Some(self.bucket(row)?));
@@ -191,9 +202,7 @@ impl Packs<'_> {
     }
 
     /// The answer of all packs, a few of which are in memory at a time.
-    fn pass(&self, state: &State) -> Result<Answer> {
-        let mut statement = self.prepare()?;
-        let mut rows = statement.raw_query();
+    fn pass(&self, rows: &mut Rows<'_>, state: &State) -> Result<Answer> {
         let mut merged = None;
         loop {
             let (mut packs, mut needed) = (Vec::with_capacity(self.threads), 0);
