@@ -47,7 +47,7 @@ fn judged(queries: usize) -> Connection {
 }
 
 /// The model of the recursive statement of the documentation.
-fn recursive(connection: &Connection, algorithm: &str, packs: &str, options: &str) -> Vec<u8> {
+pub fn recursive(connection: &Connection, algorithm: &str, packs: &str, options: &str) -> Vec<u8> {
     let sql = format!(
         "WITH RECURSIVE training(state) AS (
            SELECT ltr_begin(?1, ?2)
@@ -59,11 +59,11 @@ fn recursive(connection: &Connection, algorithm: &str, packs: &str, options: &st
     value(connection, &sql, (algorithm, options))
 }
 
-fn fit(connection: &Connection, algorithm: &str, source: &str, options: &str) -> Vec<u8> {
+pub fn fit(connection: &Connection, algorithm: &str, source: &str, options: &str) -> Vec<u8> {
     value(connection, "SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, options))
 }
 
-fn with(options: &str, more: &str) -> String {
+pub fn with(options: &str, more: &str) -> String {
     format!("{}, {more}}}", options.trim_end_matches('}'))
 }
 

@@ -4,6 +4,7 @@
 mod aggregates;
 mod ball;
 mod buckets;
+mod buckets_agree;
 mod calls;
 mod cross_validation;
 mod direct;

@@ -169,6 +169,11 @@ pub(super) fn wrong_length() -> Error {
 
 /// Refuses data from which nothing can be learned.
 fn check(spec: &GridSpec, facts: &Facts) -> Result<()> {
+    let double = facts.0[3 * FOLDS as usize + 2];
+    if double > 0.0 && double < facts.documents() {
+        let problem = "features are BLOBs in some packs and JSON in others; use one of the two";
+        return Err(Error::Data(problem.to_owned()));
+    }
     let queries = facts.count(Count::Queries, Part::All) as usize;
     if facts.count(Count::Pairs, Part::All) < 1.0 {
         return Err(checks::nothing_to_learn(queries));
