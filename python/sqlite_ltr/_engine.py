@@ -1,0 +1,231 @@
+"""What the adapters of Spark, Ray and Dask share: calls of SQL functions in databases in memory. Needs pyarrow.
+
+A bucket has all rows of its queries. Training, ranking and measuring are maps over buckets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow
+import pyarrow.compute
+
+from sqlite_ltr._frame import read
+from sqlite_ltr._rank import (
+    _QUERY_NAMES,
+    _apply,
+    _database,
+    _info,
+    _json,
+    _select,
+    _text_columns,
+    _warn,
+    _with_columns,
+    info,
+    rank,
+    warn,
+)
+
+# The number of buckets if the option `buckets` is not given.
+BUCKETS = 256
+# The column with the bucket of each row. It exists only between two maps.
+BUCKET = "_ltr_bucket"
+# The features of a row as JSON, beside the columns of the frame.
+_VECTOR = "features as JSON"
+# The names that SQL takes for the document and for the relevance.
+_DOC_NAMES = ("doc_id", "docid", "document_id", "document", "doc", "item_id", "item")
+_RELEVANCE_NAMES = ("relevance", "label", "rel", "grade", "rating")
+_ROLES = ("query", "doc", "relevance", "weight", "doc_weight")
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training in buckets. It travels to the workers, which pack rows."""
+
+    algorithm: str
+    options: Mapping[str, Any]
+    buckets: int
+    roles: Mapping[str, Any]
+
+    @property
+    def query(self) -> str:
+        """The column of the query."""
+        name: str = self.roles["query"]
+        return name
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the training reads."""
+        vector = self.roles["features"]
+        others = [self.roles.get(role) for role in _ROLES]
+        return [name for name in others if name] + ([vector] if isinstance(vector, str) else vector)
+
+    def packs(self, rows: pyarrow.Table) -> pyarrow.Table:
+        """Return the packs of complete buckets: the columns `bucket` and `rows`."""
+        buckets = rows[BUCKET].unique().to_pylist()
+        packs = [self._pack(rows.filter(pyarrow.compute.equal(rows[BUCKET], bucket))) for bucket in buckets]
+        return pyarrow.table({"bucket": pyarrow.array(buckets, "int32"), "rows": pyarrow.array(packs, "binary")})
+
+    def run(self, ask: Callable[[bytes], Any]) -> bytes:
+        """Train. `ask` returns the merged answers of all packs to a state."""
+        with _database(None) as connection:
+            state = _value(connection, "SELECT ltr_begin(?, ?)", self.algorithm, _json(self.options))
+            while not _value(connection, "SELECT ltr_info(?) ->> 'done'", state):
+                state = _value(connection, "SELECT ltr_step(?, ?)", state, ask(state))
+            model: bytes = _value(connection, "SELECT ltr_finish(?)", state)
+            _warn(connection)
+        return model
+
+    def _pack(self, rows: pyarrow.Table) -> bytes:
+        frame = read(rows)
+        vector = self.roles["features"]
+        if not isinstance(vector, str):
+            # JSON keeps the 64 bits of a number. NaN is a missing value: null.
+            values = zip(*map(frame.column, vector))
+            frame.add(_VECTOR, [json.dumps([None if x != x else x for x in row]) for row in values])
+            vector = _VECTOR
+        names = [self.roles.get(role) for role in _ROLES]
+        query, doc, relevance, *weights = ["NULL" if name is None else _quote(name) for name in names]
+        arguments = [query, doc, relevance, _quote(vector), "NULL", *weights]
+        with _database(frame) as connection:
+            pack: bytes = _value(connection, f"SELECT ltr_pack({', '.join(arguments)}) FROM frame")
+        return pack
+
+
+def begin(
+    schema: pyarrow.Schema,
+    roles: Mapping[str, str | None],
+    algorithm: str,
+    options: Mapping[str, Any] | None,
+) -> Training:
+    """Check the columns and the options of a training, and find the roles of the columns as `ltr_fit` does."""
+    settings = _with_columns(options, {role: name for role, name in roles.items() if name is not None})
+    columns = settings.pop("columns")
+    buckets = settings.setdefault("buckets", BUCKETS)
+    # A training of two rows has the roles, or the error. They differ in the relevance.
+    grades = {*_RELEVANCE_NAMES, str(columns.get("relevance")).lower()}
+    rows = {field.name: _examples(field.type, field.name.lower() in grades) for field in schema}
+    with _database(read(rows)) as connection:
+        # An error of the options comes first.
+        _value(connection, "SELECT ltr_begin(?, ?)", algorithm, _json(settings))
+        example = _json({"lambda": 1, "missing": "zero", "columns": columns})
+        known = _info(connection, _value(connection, "SELECT ltr_fit('rank_svm', 'frame', ?)", example))["roles"]
+    for text in _text_columns(known, columns):
+        warn(text)
+    if not isinstance(known["features"], str):
+        settings["columns"] = {"features": known["features"]}
+    return Training(algorithm, settings, buckets, known)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A model and its options, which travel to the workers, and the columns of the query and of the document."""
+
+    model: bytes
+    options: Mapping[str, Any] | None
+    query: str
+    doc: str | None
+
+    def rank(self, rows: pyarrow.Table) -> pyarrow.Table:
+        """Rank the rows of complete queries. Equal scores are ranked in the order of the documents, as in SQL."""
+        rows = rows.drop_columns(BUCKET)
+        if self.doc is not None:
+            rows = rows.sort_by(self.doc)
+        return rank(rows, self.model, options=self.options)
+
+    def measure(self, rows: pyarrow.Table) -> pyarrow.Table:
+        """Return the metrics of complete queries: the columns `query`, `metric` and `value`."""
+        sql = "SELECT query_id, metric, value FROM ltr_evaluate(?, 'frame', ?) WHERE query_id IS NOT NULL"
+        frame = read(rows.drop_columns(BUCKET))
+        values = _apply(frame, self.model, None, self.options, sql)[0] if frame.rows else []
+        kinds = {"query": rows.schema.field(self.query).type, "metric": pyarrow.string(), "value": pyarrow.float64()}
+        return pyarrow.Table.from_pylist([dict(zip(kinds, row)) for row in values], schema=pyarrow.schema(kinds))
+
+    def means(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+        """Return the means of `measure`, added in the order of the queries, as one process does."""
+        default = {"zero": 0.0, "one": 1.0}.get(str((self.options or {}).get("undefined")))
+        sums: dict[str, tuple[float, int]] = {}
+        for row in sorted(rows, key=lambda row: row["query"]):
+            metric, value = row["metric"], default if row["value"] is None else row["value"]
+            if metric == "mre_pooled":
+                raise ValueError("mre_pooled is no mean over queries; measure it in one process, or use mre")
+            total, count = sums.get(metric, (0.0, 0))
+            sums[metric] = (total, count) if value is None else (total + value, count + 1)
+        return {metric: total / count if count else float("nan") for metric, (total, count) in sums.items()}
+
+
+def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None) -> Applied:
+    """Find the columns of the query and of the document in a frame."""
+    trained, given = info(model)["roles"], _with_columns(options, {})["columns"]
+    lower = {name.lower(): name for name in names}
+
+    def find(role: str, defaults: Iterable[str]) -> str | None:
+        wanted = [name.lower() for name in (given.get(role), trained[role], *defaults) if name is not None]
+        return next((lower[name] for name in wanted if name in lower), None)
+
+    query = find("query", _QUERY_NAMES)
+    if query is None:
+        raise ValueError("no column of the query: name it query_id, or give it under options['columns']")
+    return Applied(model, options, query, find("doc", _DOC_NAMES))
+
+
+def bucket_numbers(ids: list[Any], buckets: int) -> pyarrow.Array:
+    """Return the bucket of each query."""
+    with _database(None) as connection:
+        numbers = {query: _value(connection, "SELECT ltr_bucket(?, ?)", query, buckets) for query in set(ids)}
+    return pyarrow.array([numbers[query] for query in ids], "int32")
+
+
+def partial(state: bytes, packs: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
+    """Yield the merged answer of packs; nothing if there are none."""
+    merged = None
+    sql = "SELECT ltr_merge(answer) FROM (SELECT ? AS answer UNION ALL SELECT ltr_partial(?, ?, ?))"
+    with _database(None) as connection:
+        for bucket, rows in packs:
+            merged = _value(connection, sql, merged, state, bucket, rows)
+    if merged is not None:
+        yield merged
+
+
+def answer(state: bytes, packs: pyarrow.Table) -> bytes | None:
+    """Return the merged answer of a table of packs; None if it is empty."""
+    return next(partial(state, zip(packs["bucket"].to_pylist(), packs["rows"].to_pylist())), None)
+
+
+def merge(*answers: bytes | None) -> bytes:
+    """Return answers as one. None is left out."""
+    sql = f"SELECT ltr_merge(column1) FROM (VALUES {', '.join(['(?)'] * len(answers))})"
+    with _database(None) as connection:
+        merged: bytes = _value(connection, sql, *answers)
+    return merged
+
+
+def tree(answers: list[Any], join: Callable[..., Any]) -> Any:
+    """Join answers of workers, eight at a time, until one is left."""
+    while len(answers) > 1:
+        answers = [join(*answers[i : i + 8]) for i in range(0, len(answers), 8)]
+    return answers[0]
+
+
+def _value(connection: Any, sql: str, *arguments: Any) -> Any:
+    """Return the value of a statement with one row of one column."""
+    ((value,),) = _select(connection, sql, *arguments)
+    return value
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _examples(kind: pyarrow.DataType, differ: bool) -> list[Any]:
+    """Return two values of a column."""
+    types = pyarrow.types
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return [[1.0], [1.0]]
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return [bytes(4), bytes(4)]
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+    return [1, 2 if differ else 1] if is_number else ["a", "a"]

@@ -1,0 +1,122 @@
+"""Training, ranking and measuring of data frames of Spark. Needs pyspark 4 and pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import functions
+from pyspark.sql.types import IntegralType, StringType
+
+from sqlite_ltr._engine import BUCKET, BUCKETS, apply, begin, merge, partial
+
+
+def train(
+    df: Any,
+    *,
+    query: str | None = None,
+    relevance: str | None = None,
+    doc: str | None = None,
+    algorithm: str = "rank_svm",
+    options: Mapping[str, Any] | None = None,
+    partitions: int | None = None,
+) -> bytes:
+    """Train a model on judged documents: one row for each query and document.
+
+    Each round is a map over the buckets of the option `buckets` (256). Partitions, retries and lost workers do not
+    change the model.
+
+    Args:
+        df: a data frame of Spark. Columns get their roles by name, as in `sqlite_ltr.train`.
+        query: name of the column with the query of each row: of type BIGINT, INT, SMALLINT, TINYINT or STRING.
+        relevance: name of the column with the relevance; higher is better.
+        doc: name of the column with the document.
+        algorithm: an algorithm that trains in buckets, such as "rank_svm" or "regression".
+        options: options of `ltr_fit`, such as {"lambda": 0.1, "buckets": 1024}.
+        partitions: number of tasks in each round; default: the parallelism of the Spark context.
+
+    Returns:
+        The model, with the bytes that `ltr_fit` returns for the same rows and options.
+
+    Raises:
+        ValueError, TypeError: the columns cannot be used; the message says why.
+        sqlite3.OperationalError: an error of SQL, as it is. Those of workers come as errors of Spark.
+    """
+    roles = {"query": query, "relevance": relevance, "doc": doc}
+    training = begin(df.limit(0).toArrow().schema, roles, algorithm, options)
+    count = min(partitions or df.sparkSession.sparkContext.defaultParallelism, training.buckets)
+    rows = _with_buckets(df.select(*map(_quote, training.columns)), training.query, training.buckets)
+    # Neighbors in the tree of buckets share a partition, so its answer consists of few sums.
+    packs = _map(rows.repartitionByRange(count, BUCKET), training.packs, "bucket int, rows binary").rdd
+    packs.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        return training.run(lambda state: packs.mapPartitions(lambda part: partial(state, part)).treeReduce(merge))
+    finally:
+        packs.unpersist()
+
+
+def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS) -> Any:
+    """Rank the documents of every query.
+
+    Args:
+        df: candidates, with the features of the training by name.
+        model: from `train` or `ltr_fit`.
+        options: options of `ltr_rank`, such as {"k": 10}.
+        buckets: number of groups of queries, a power of two. A group must fit into the memory of a worker.
+
+    Returns:
+        A data frame with two more columns, `score` and `rank` (1 is best). Equal scores are ranked in the order of the
+        documents. Spark ranks when it needs the rows.
+
+    Raises:
+        ValueError, TypeError: the columns cannot be used; the message says why.
+        Errors of `ltr_rank` come as errors of Spark.
+    """
+    applied = apply(df.columns, model, options)
+    schema = df.limit(0).withColumns({"score": functions.lit(0.0), "rank": functions.lit(0).cast("bigint")}).schema
+    return _map(_with_buckets(df, applied.query, buckets), applied.rank, schema)
+
+
+def evaluate(
+    df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS
+) -> dict[str, float]:
+    """Measure a model on judged documents. The driver collects one number for each query and metric.
+
+    Args:
+        df: as for `rank`, with the relevance in a column of the same name as in the training.
+        model: from `train` or `ltr_fit`.
+        options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}.
+        buckets: as for `rank`.
+
+    Returns:
+        The mean of each metric over the queries, by name; by default {"ndcg@10": ...}. Queries without a relevant
+        document are left out of the mean; if no query has one, the value is NaN.
+
+    Raises:
+        ValueError, TypeError: the columns cannot be used, or `mre_pooled`, which is no mean over queries.
+        Errors of `ltr_evaluate` come as errors of Spark.
+    """
+    applied = apply(df.columns, model, options)
+    schema = f"query {df.schema[applied.query].dataType.simpleString()}, metric string, value double"
+    rows = _map(_with_buckets(df, applied.query, buckets), applied.measure, schema)
+    return applied.means(row.asDict() for row in rows.toLocalIterator())
+
+
+def _with_buckets(df: Any, query: str, buckets: int) -> Any:
+    """Add the bucket of each row, as `ltr_bucket` does."""
+    kind, column = df.schema[query].dataType, functions.col(_quote(query))
+    if not isinstance(kind, (IntegralType, StringType)):
+        found = kind.simpleString()
+        raise TypeError(f'column "{query}": queries are integers or strings, not {found}; cast the column')
+    column = column if isinstance(kind, StringType) else column.cast("bigint")
+    return df.withColumn(BUCKET, functions.pmod(functions.xxhash64(column), functions.lit(buckets)))
+
+
+def _map(df: Any, function: Callable[[Any], Any], schema: Any) -> Any:
+    """Call a function with the rows of each bucket."""
+    return df.groupBy(BUCKET).applyInArrow(lambda rows: function(rows), schema)
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,179 @@
+"""Spark gives the bytes, scores and metrics of one process, also if a process is killed in the middle of a round."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from engines import BUCKETS, METRICS, OneProcess, judged, need, ranking
+
+pyspark = need("pyspark", java=True)
+
+from pyspark.sql import SparkSession  # noqa: E402
+
+from sqlite_ltr import _engine, spark  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore:Boto3")
+EXECUTOR = "CoarseGrainedExecutorBackend"
+DAEMON = "pyspark.daemon"
+
+
+# One session at a time: pytest runs the tests of each session together.
+LOCAL = pytest.mark.parametrize("session", ["local[2,4]"], indirect=True)
+CLUSTER = pytest.mark.parametrize("session", ["local-cluster[2,1,512]"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def session(request):
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "4", "spark.executor.memory": "512m"}
+    made = SparkSession.builder.master(request.param).config(map=settings).getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    yield made
+    made.stop()
+
+
+def frame(session, columns):
+    """Return columns as a data frame with several partitions, in which queries are divided."""
+    return session.createDataFrame(list(zip(*columns.values())), list(columns)).repartition(5)
+
+
+def processes(word):
+    """Return the processes below this one whose command has a word, with the same for their parents."""
+    parents, found = {}, set()
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            number = int(path.name)
+            parents[number] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if word in (path / "cmdline").read_text():
+                found.add(number)
+
+    def is_below(number):
+        return number == os.getpid() or (number in parents and is_below(parents[number]))
+
+    return {number: parents[number] in found for number in found if is_below(number)}
+
+
+class Killer(threading.Thread):
+    """Kills processes of workers while they compute."""
+
+    def __init__(self, context, victims):
+        super().__init__()
+        self.status, self.victims, self.failed = context.statusTracker(), victims, 0
+
+    def stages(self):
+        found = [self.status.getStageInfo(number) for number in self.status.getActiveStageIds()]
+        return [stage for stage in found if stage is not None]
+
+    def wait(self, condition):
+        """Wait until a condition holds for half a second."""
+        since, end = time.monotonic(), time.monotonic() + 60
+        while time.monotonic() < min(since + 0.5, end):
+            if not condition():
+                since = time.monotonic()
+            time.sleep(0.05)
+
+    def run(self):
+        # 1. Stopped processes hold the round.
+        for number in self.victims:
+            os.kill(number, signal.SIGSTOP)
+        self.wait(lambda: any(stage.numActiveTasks for stage in self.stages()))
+        # 2. Killed ones lose it.
+        for number in self.victims:
+            os.kill(number, signal.SIGKILL)
+        end = time.monotonic() + 60
+        while not self.failed and time.monotonic() < end:
+            self.failed = sum(stage.numFailedTasks for stage in self.stages())
+            time.sleep(0.02)
+
+
+def train_and_kill(monkeypatch, session, columns, algorithm, options, find):
+    """Train; kill the processes that `find` returns in the middle of round 2. Return the model and the rounds."""
+    run, rounds, killers = _engine.Training.run, [], []
+
+    def observed(training, ask):
+        def ask_and_kill(state):
+            rounds.append(len(state))
+            if len(rounds) == 2:
+                killers.append(Killer(session.sparkContext, find()))
+                assert killers[0].victims
+                killers[0].start()
+            return ask(state)
+
+        return run(training, ask_and_kill)
+
+    monkeypatch.setattr(_engine.Training, "run", observed)
+    model = spark.train(frame(session, columns), algorithm=algorithm, options=options)
+    killers[0].join()
+    assert killers[0].failed, "no task failed"
+    assert len(rounds) > 2
+    return model
+
+
+@LOCAL
+def test_a_killed_python_worker_changes_no_byte(session, monkeypatch):
+    columns, options = judged(), {"lambda": 0.01, "buckets": BUCKETS}
+
+    def workers():
+        return [number for number, has_daemon in processes(DAEMON).items() if has_daemon]
+
+    model = train_and_kill(monkeypatch, session, columns, "rank_svm", options, workers)
+    assert model == OneProcess(columns).train("rank_svm", options)
+
+
+@LOCAL
+def test_ranking_and_metrics_are_those_of_one_process(session):
+    columns = judged(identify=int)
+    alone, df = OneProcess(columns), frame(session, columns)
+    # Functions of queries are fitted on the workers.
+    for algorithm, options in [
+        ("rank_svm", {"lambda": 0.01}),
+        ("q_svm", {"lambda": 0.01, "fit_at": "query_time"}),
+    ]:
+        model = alone.train(algorithm, options)
+        rows = spark.rank(df, model, buckets=BUCKETS).collect()
+        assert ranking(row.asDict() for row in rows) == alone.rank(model)
+        assert spark.evaluate(df, model, options=METRICS, buckets=BUCKETS) == alone.evaluate(model)
+
+
+@LOCAL
+def test_any_partitions_and_missing_values(session):
+    columns, options = judged(missing=True), {"buckets": BUCKETS, "missing": "mean"}
+    model = OneProcess(columns).train("regression", options)
+    for partitions in (1, 7):
+        assert (
+            spark.train(frame(session, columns), algorithm="regression", options=options, partitions=partitions)
+            == model
+        )
+
+
+@LOCAL
+def test_errors_name_the_column_and_the_reason(session):
+    columns = judged(identify=float)
+    with pytest.raises(TypeError, match='column "query_id": queries are integers or strings, not double'):
+        spark.train(frame(session, columns))
+    with pytest.raises(ValueError, match="no column of the query"):
+        spark.rank(session.createDataFrame([(1, 0.5)], ["doc_id", "x"]), OneProcess(columns).train("rank_svm", {}))
+    df = frame(session, judged(missing=True))
+    with pytest.raises(Exception, match='"missing"'):
+        spark.train(df, options={"buckets": BUCKETS})
+    with pytest.raises(Exception, match="train it with ltr_fit on rows"):
+        spark.train(df, algorithm="q_svm")
+
+
+@CLUSTER
+def test_a_killed_executor_changes_no_byte(session, monkeypatch):
+    columns, options = judged(), {"buckets": BUCKETS}
+
+    def executor():
+        return list(processes(EXECUTOR))[:1]
+
+    model = train_and_kill(monkeypatch, session, columns, "regression", options, executor)
+    assert model == OneProcess(columns).train("regression", options)
