@@ -8,11 +8,13 @@ mod bytes;
 mod number;
 pub mod pack;
 mod replay;
+mod sample;
 mod sums;
 
 pub use bytes::{Kind, Reader, Writer};
 pub use number::{bucket_of, check_buckets};
 pub use replay::{Asking, FOLDS, Part, Question, Replay};
+pub use sample::{Sample, Unit};
 pub use sums::{Answer, Round, Sums};
 
 #[cfg(test)]

@@ -25,15 +25,19 @@ pub fn check_buckets(what: &str, buckets: u64) -> Result<u32> {
 /// The bucket of a query among `buckets`, a power of two: as `pmod(xxhash64(id), buckets)` in Spark for BIGINT and STRING.
 /// A whole number has the same bucket as an INTEGER and as a REAL.
 pub fn bucket_of(query: &Id, buckets: u32) -> u32 {
+    hash(query) as u32 & (buckets - 1)
+}
+
+/// The hash of a query.
+pub(super) fn hash(query: &Id) -> u64 {
     let integer = |value: i64| xxh64(&value.to_le_bytes(), SEED);
-    let hash = match query {
+    match query {
         Id::Null => SEED,
         Id::Integer(value) => integer(*value),
         Id::Real(value) if Id::Integer(*value as i64) == *query => integer(*value as i64),
         Id::Real(value) => xxh64(&value.to_bits().to_le_bytes(), SEED),
         Id::Text(bytes) | Id::Blob(bytes) => xxh64(bytes, SEED),
-    };
-    hash as u32 & (buckets - 1)
+    }
 }
 
 #[cfg(test)]

@@ -128,21 +128,30 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
         Matrix::F32(shaped(documents, columns, reader.singles(count)?))
     };
     reader.end()?;
-    // 3. Their values. BLOBs of features have no missing ones.
+    // 3. Their values.
+    let judgments = judged((query_ids, offsets), (relevance, features), (query_weights, doc_weights));
+    judgments.ok_or_else(|| reader.forged("finite numbers, and weights from 0 to 1e100"))
+}
+
+/// Judged documents in canonical order; `None` if a number is not one that rows can have. A missing feature is NaN.
+pub(super) fn judged(
+    (query_ids, offsets): (Vec<Id>, Vec<usize>),
+    (relevance, features): (Vec<f64>, Matrix),
+    (weights, doc_weights): (Vec<f64>, Vec<f64>),
+) -> Option<Dataset> {
     let is_feature = match &features {
+        // BLOBs of features have no missing ones.
         Matrix::F32(features) => features.iter().all(|value| value.is_finite()),
         Matrix::F64(features) => features.iter().all(|value| !value.is_infinite()),
     };
     let is_valid = is_feature
         && relevance.iter().all(|grade| grade.is_finite())
-        && query_weights.iter().all(|weight| *weight > 0.0 && is_weight(*weight))
+        && weights.iter().all(|weight| *weight > 0.0 && is_weight(*weight))
         && doc_weights.iter().all(|weight| is_weight(*weight));
-    if !is_valid {
-        return Err(reader.forged("finite numbers, and weights from 0 to 1e100"));
-    }
     let doc_ids =
         offsets.windows(2).flat_map(|rows| (1..=(rows[1] - rows[0]) as i64).map(Id::Integer)).collect();
-    Ok(Dataset {
+    let queries = query_ids.len();
+    is_valid.then(|| Dataset {
         names: Vec::new(),
         features,
         offsets,
@@ -153,7 +162,7 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
         groups: Vec::new(),
         row_groups: Vec::new(),
         constraint: ListConstraint::None,
-        weights: query_weights,
+        weights,
         query_names: Vec::new(),
         query_features: Array2::from_elem((queries, 0), QueryValue::Missing),
         missing: Missing::default(),

@@ -15,7 +15,15 @@ use crate::control::{stopped, unwind};
 use crate::error::{Error, Result};
 
 /// Largest number of bytes of a state.
-const MOST_BYTES: usize = 128 << 20;
+pub(super) const MOST_BYTES: usize = 128 << 20;
+
+/// The error about a state, or a sample for it, of so many bytes.
+pub(super) fn too_large(bytes: usize) -> Error {
+    Error::Unsupported(format!(
+        "the state of the training would take {bytes} bytes, more than {MOST_BYTES}; use fewer features, fewer landmarks, or \
+         fewer values of lambda"
+    ))
+}
 
 /// Number of folds.
 pub const FOLDS: u32 = 5;
@@ -195,17 +203,14 @@ impl Replay {
                 answers.push(sums);
             }
         }
-        let of_sums = |sums: &Sums| 8 * sums.numbers.len() + 12 * sums.counts.len();
+        let of_sums = |sums: &Sums| 8 * sums.numbers.len() + 12 * sums.counts.len() + sums.sample.bytes();
         let bytes = |record: &Record| match record {
             Record::Open(answers) => answers.iter().map(of_sums).sum(),
             Record::Done(result) => result.len(),
         };
         let bytes: usize = self.records.iter().map(bytes).sum();
         if bytes > MOST_BYTES {
-            return Err(Error::Unsupported(format!(
-                "the state of the training would take {bytes} bytes, more than {MOST_BYTES}; use fewer features, or fewer \
-                 values of lambda"
-            )));
+            return Err(too_large(bytes));
         }
         Ok(())
     }

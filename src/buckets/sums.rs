@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::{Kind, Reader, Writer};
 use super::number::MOST_BUCKETS;
+use super::sample::Sample;
 use crate::error::{Error, Result};
 
 /// The answer of some buckets to a question.
@@ -19,13 +20,15 @@ pub struct Sums {
     pub numbers: Vec<f64>,
     /// Keys in ascending order, with counts that are added.
     pub counts: Vec<(u32, u64)>,
+    /// Documents or queries, of which those with the smallest keys are kept.
+    pub sample: Sample,
 }
 
 impl Sums {
     /// Adds the sums of the buckets to the right.
     ///
     /// # Errors
-    /// Another number of numbers.
+    /// Another number of numbers; a sample of another size, or of too many bytes.
     fn add(&mut self, other: Self) -> Result<()> {
         match (self.numbers.len(), other.numbers.len()) {
             (_, 0) => {}
@@ -49,7 +52,7 @@ impl Sums {
             }
             is_same
         });
-        Ok(())
+        self.sample.add(other.sample)
     }
 
     pub(super) fn write(&self, writer: &mut Writer) {
@@ -59,6 +62,7 @@ impl Sums {
             writer.count(u64::from(*key));
             writer.count(*count);
         }
+        self.sample.write(writer);
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
@@ -72,7 +76,7 @@ impl Sums {
             }
             counts.push((key, reader.count()?));
         }
-        Ok(Self { numbers, counts })
+        Ok(Self { numbers, counts, sample: Sample::read(reader)? })
     }
 }
 

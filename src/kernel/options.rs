@@ -1,6 +1,7 @@
 //! Options and checks of both maps.
 
 use super::kernel::Kernel;
+use super::spread::MEDIAN_DOCUMENTS;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::pivoted::{Gram, Limits};
@@ -34,6 +35,11 @@ impl MapOptions {
     /// Most documents or pairs from which pivots are chosen.
     pub(super) fn candidates(&self) -> usize {
         self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
+    }
+
+    /// Documents in a sample of more documents than memory holds: candidates for pivots, and no fewer than a median needs.
+    pub fn sampled(&self) -> usize {
+        self.candidates().max(MEDIAN_DOCUMENTS)
     }
 
     pub(super) fn limits(&self) -> Limits {

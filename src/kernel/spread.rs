@@ -11,7 +11,7 @@ use crate::memory::matrix_bytes;
 use crate::parallel;
 
 /// Up to this many documents the median is that of all pairs; of more, that of a sample of so many.
-const MEDIAN_DOCUMENTS: usize = 2000;
+pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
 /// Rows summed at a time.
 const BLOCK: usize = 4096;
 

@@ -46,6 +46,7 @@ fn forged_states_never_panic() {
         ("regression", r#"{"scale": "quantile"}"#),
         ("rank_svm", r#"{"lambda": 0.1, "scale": "standard"}"#),
         ("list_net", r#"{"lambda": [0.1, 0.01], "scale": "none"}"#),
+        ("regression", r#"{"lambda": 0.1, "kernel": "gaussian", "landmarks": 5, "scale": "standard"}"#),
     ] {
         let mut state = begin(algorithm, options);
         for _ in 0..6 {

@@ -6,7 +6,7 @@ use sqlite_ltr::internals::math::random::Random;
 use crate::support::{database, value};
 
 /// Judged documents in text ids of queries, with some missing features and weights, and packs in 8 buckets.
-fn judged(queries: usize) -> Connection {
+pub fn judged(queries: usize) -> Connection {
     let connection = database();
     connection
         .execute_batch(
@@ -178,8 +178,8 @@ const WRONG: &[(&str, &str)] = &[
         "training in buckets: a query-dependent model keeps the documents",
     ),
     (
-        "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')",
-        "training in buckets: kernels",
+        "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"form\": \"ranking\", \"kernel\": \"gaussian\"}')",
+        "training in buckets: the form \"ranking\"",
     ),
     ("SELECT ltr_begin('slam', '{\"buckets\": 8}')", "training in buckets: the loss 'slam' has no solver"),
     (

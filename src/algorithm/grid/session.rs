@@ -115,9 +115,14 @@ fn scaling(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<(Scalin
     }
 }
 
+/// How landmarks are chosen.
+pub(super) fn map_options(spec: &GridSpec) -> MapOptions {
+    MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() }
+}
+
 /// The space of functions of scaled documents.
 fn space(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<Space> {
-    let map = MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() };
+    let map = map_options(spec);
     match spec.penalty {
         Penalty::Ball | Penalty::Sphere => Space::expansion(&spec.kernel, &data.features, &map, control),
         _ => Space::fit(&spec.kernel, spec.form, data, &map, control),

@@ -13,11 +13,12 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::fit::TrainingBlocks;
 use crate::loss::Loss;
+use crate::memory::matrix_bytes;
 use crate::metric::Mean;
 use crate::optim::Objective;
 use crate::parallel;
 use crate::solve::{Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_sums};
-use crate::space::{Form, Space};
+use crate::space::{Form, Scorer, Space};
 
 /// Kinds of questions, besides those of [`facts`].
 pub(super) const GRAM: u64 = 2;
@@ -50,15 +51,20 @@ pub(super) fn answer(
     // 1. Documents as in the fit.
     let prepared = replay.result(FACTS_TASK).ok_or_else(wrong_length)?;
     let prepared = Prepared::from_bytes(prepared)?;
-    let dim = prepared.facts.dim();
-    if data.features.columns() != dim {
-        return Err(Error::Data(format!(
-            "bucket {bucket}: {} features, {dim} in the first round",
-            data.features.columns()
-        )));
+    let (found, width) = (data.features.columns(), prepared.facts.dim());
+    if found != width {
+        return Err(Error::Data(format!("bucket {bucket}: {found} features, {width} in the first round")));
     }
     facts::fill(&mut data, &prepared.facts.fills(spec.missing));
     let _memory = scale(&prepared.scaling, spec.scale, &mut data, control)?;
+    // Functions are linear in the map of a kernel.
+    let (documents, dim) = (data.n_docs(), prepared.space.dim());
+    let mut _mapped = None;
+    if !prepared.space.is_linear() {
+        let what = format_args!("bucket {bucket} with {documents} documents and {dim} landmarks");
+        _mapped = Some(control.reserve(matrix_bytes(documents, dim), what, "use more buckets or fewer landmarks")?);
+        data.features = prepared.space.rows(&data.features, 0..documents, control)?;
+    }
     let data = Arc::new(data);
     let space = Arc::new(Space::linear(dim, Form::Scoring));
     let blocks = TrainingBlocks::of_rows(space, Arc::clone(&data), spec.loss.clone(), true);
@@ -82,7 +88,7 @@ pub(super) fn answer(
             Question { kind: HINGE, numbers, .. } => hinge(dim, &queries, numbers, control)?,
             _ => return Err(wrong_length()),
         };
-        Ok(Sums { numbers, counts: Vec::new() })
+        Ok(Sums { numbers, ..Sums::default() })
     };
     questions.iter().map(of_question).collect()
 }

@@ -6,14 +6,17 @@
 
 use crate::algorithm::grid::checks;
 use crate::algorithm::grid::spec::{GridSpec, Weighting};
+use crate::algorithm::grid::session::map_options;
 use crate::algorithm::report::DataFacts;
-use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sums, Writer};
-use crate::control::Ticks;
+use crate::algorithm::scale;
+use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer};
+use crate::control::{Control, Ticks};
 use crate::data::mean_and_factor_of;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss};
 use crate::model::{decode_header, encode_header};
+use crate::space::{Form, Scorer, Space};
 
 /// Kinds of questions.
 pub(super) const FACTS: u64 = 0;
@@ -84,11 +87,14 @@ impl Facts {
         if missing == Missing::Mean { self.means() } else { vec![0.0; self.dim()] }
     }
 
+    fn is_double(&self) -> bool {
+        self.0[3 * FOLDS as usize + 2] > 0.0
+    }
+
     /// The counts of a report.
     pub fn report(&self) -> DataFacts {
         let counts = [Count::Queries, Count::Pairs].map(|count| self.count(count, Part::All));
-        let is_double = self.0[3 * FOLDS as usize + 2] > 0.0;
-        DataFacts::of_counts([counts[0], self.documents(), counts[1]], self.dim(), is_double)
+        DataFacts::of_counts([counts[0], self.documents(), counts[1]], self.dim(), self.is_double())
     }
 }
 
@@ -97,28 +103,34 @@ impl Facts {
 pub(super) struct Prepared {
     pub facts: Facts,
     pub scaling: Scaling,
+    /// The space of functions of scaled documents.
+    pub space: Space,
 }
 
 impl Prepared {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
         writer.numbers(&self.facts.0);
-        writer.bytes(&encode_header(&self.scaling)?);
+        writer.bytes(&encode_header(&(&self.scaling, &self.space))?);
         Ok(writer.into_bytes())
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::of_state(bytes);
         let facts = Facts::new(reader.numbers()?)?;
-        let scaling: Scaling = decode_header(reader.bytes()?)?;
+        let (scaling, space): (Scaling, Space) = decode_header(reader.bytes()?)?;
         scaling.validate(facts.dim())?;
-        Ok(Self { facts, scaling })
+        space.validate()?;
+        if space.width() != facts.dim() || space.form() != Form::Scoring {
+            return Err(reader.forged("a space of the features"));
+        }
+        Ok(Self { facts, scaling, space })
     }
 
     /// Asks for it.
-    pub fn ask(spec: &GridSpec, asking: &Asking<'_>) -> Result<Self> {
+    pub fn ask(spec: &GridSpec, asking: &Asking<'_>, control: &Control) -> Result<Self> {
         let question = |kind, numbers| Question { kind, part: Part::All, numbers };
-        let Sums { numbers, counts } = asking.ask(question(FACTS, Vec::new()));
+        let Sums { numbers, counts, sample } = asking.ask(question(FACTS, Vec::new()));
         let facts = Facts::new(numbers)?;
         check(spec, &facts)?;
         let fills = facts.fills(spec.missing);
@@ -158,7 +170,15 @@ impl Prepared {
             }
             _ => Scaling::None,
         };
-        Ok(Self { facts, scaling })
+        let space = if spec.kernel.is_linear() {
+            Space::linear(facts.dim(), Form::Scoring)
+        } else {
+            let mut data = sample.dataset(facts.dim(), facts.is_double())?;
+            fill(&mut data, &fills);
+            let _memory = scale(&scaling, spec.scale, &mut data, control)?;
+            Space::fit(&spec.kernel, Form::Scoring, &data, &map_options(spec), control)?
+        };
+        Ok(Self { facts, scaling, space })
     }
 }
 
@@ -239,7 +259,12 @@ pub(super) fn answer(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sum
         }
     }
     let counts = if spec.scale == ScalingKind::Quantile { bin_counts(data) } else { Vec::new() };
-    Ok(Sums { numbers, counts })
+    let sample = if spec.kernel.is_linear() {
+        Sample::default()
+    } else {
+        Sample::of(data, Unit::Document, map_options(spec).sampled(), spec.seed)?
+    };
+    Ok(Sums { numbers, counts, sample })
 }
 
 /// The number of values in each bin of each feature.
@@ -302,7 +327,7 @@ pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<Sums> {
             *square += difference * difference;
         }
     }
-    Ok(Sums { numbers: squares, counts: Vec::new() })
+    Ok(Sums { numbers: squares, ..Sums::default() })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Training in buckets: one linear function of all queries, from sums over buckets.
+//! Training in buckets: one function of all queries, from sums over buckets. It is linear in the features, or in the map of
+//! a kernel whose landmarks are documents of a sample.
 //!
 //! | task | questions | result |
 //! |---|---|---|
-//! | facts | counts and sums of features; of the scaling | means, scaling |
+//! | facts | counts and sums of features, a sample for a kernel; of the scaling | means, scaling, the space of functions |
 //! | Gram matrices, of quadratic losses | the sums of least squares, of each fold if validation chooses lambda | those sums |
 //! | fits, of other losses | value, gradient and Hessian at a point, for each fold and lambda | a solution |
 //! | values | the metric of the held-out queries of a fold with every lambda | its sums |
@@ -33,7 +34,7 @@ use crate::optim::{Ridge, newton_cg};
 use crate::select::argmax_smoothed;
 use crate::smoothing::{SmoothingKind, lambda_rate};
 use crate::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
-use crate::space::{Form, Function, Space};
+use crate::space::{Form, Function, Scorer};
 use answers::{GRAM, VALUES};
 use facts::{Count, Prepared, wrong_length};
 use risk::AskedRisk;
@@ -45,6 +46,11 @@ const VALUE_TASKS: usize = GRAM_TASKS + FOLDS as usize;
 const ORIGIN_TASKS: usize = VALUE_TASKS + FOLDS as usize;
 const LAST_FIT: usize = ORIGIN_TASKS + FOLDS as usize + 1;
 
+/// About so many answers are kept until a lambda is solved, each with a Hessian.
+const ANSWERS: usize = 8;
+/// Bytes of answers above which further folds wait: a state has at most twice as many.
+const ANSWER_BYTES: usize = 64 << 20;
+
 /// Refuses choices that need more than sums over buckets.
 pub(super) fn check(spec: &GridSpec) -> Result<()> {
     let name = spec.loss.def().name;
@@ -52,9 +58,9 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
         "a query-dependent model keeps the documents of all training queries; train it with ltr_fit on rows and \"fit_at\": \
          \"query_time\", and rank with it on every worker"
             .to_owned()
-    } else if !spec.kernel.is_linear() || spec.form != Form::Scoring {
-        "kernels and the form \"ranking\" need pairs of documents of different buckets; use the kernel \"linear\", or train on \
-         rows"
+    } else if spec.form != Form::Scoring {
+        "the form \"ranking\" needs pairs of documents of different buckets; use \"form\": \"scoring\", with a kernel and \
+         \"landmarks\" if you need one, or train on rows"
             .to_owned()
     } else if !match spec.loss {
         Loss::Pair(loss, _) => loss == PairLoss::Hinge,
@@ -94,7 +100,7 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
 impl BucketTraining for GridSpec {
     fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<TrainedInBuckets>> {
         // 1. Counts and scaling.
-        let facts = replay.task(FACTS_TASK, |asking| Prepared::ask(self, asking)?.to_bytes())?;
+        let facts = replay.task(FACTS_TASK, |asking| Prepared::ask(self, asking, control)?.to_bytes())?;
         let Some(facts) = facts else { return Ok(None) };
         let prepared = Prepared::from_bytes(&facts)?;
         let mut fits = Fits { spec: self, prepared: &prepared, replay, control };
@@ -107,15 +113,16 @@ impl BucketTraining for GridSpec {
         };
         replay.show(report.objective, report.gap);
         // 3. The report.
-        let function = Function { weights: w, objective: report.objective, gap: report.gap };
+        let weights = prepared.space.function(w)?;
+        let function = Function { weights, objective: report.objective, gap: report.gap };
         let fits = [Fit { function: function.clone(), report, began: 0.0, ended: 0.0 }];
         let unconverged = usize::from(!self.has_converged(&fits[0].report));
         if unconverged == 0 {
             warnings.extend(checks::collapse(self, lambda, &fits));
         }
         warnings.extend(penalty::warning(self, lambda, &fits));
+        warnings.extend(prepared.space.warning());
         let (reported, details) = penalty::report(self, lambda, &fits);
-        let space = Space::linear(prepared.facts.dim(), Form::Scoring);
         let trained = Trained {
             lambda: reported,
             selection,
@@ -124,7 +131,7 @@ impl BucketTraining for GridSpec {
             warnings,
             details,
             volatile: Map::new(),
-            ..Trained::new(Ranker::Linear(Linear::new(space, function)), prepared.scaling.clone())
+            ..Trained::new(Ranker::Linear(Linear::new(prepared.space.fitted(), function)), prepared.scaling.clone())
         };
         let Prepared { facts, .. } = &prepared;
         let missing_filled = (0..facts.dim()).map(|feature| facts.missing(feature)).sum::<f64>() as usize;
@@ -174,7 +181,7 @@ impl Fits<'_> {
             }
             LambdaChoice::Among(lambdas) | LambdaChoice::Fractions(lambdas) => lambdas,
         };
-        // 1. A path for each fold. All of them ask in the same rounds.
+        // 1. A path for each fold. They ask in the same rounds, as long as their answers take little memory.
         let informative = |part: Part| facts.count(Count::Informative, part);
         let can_judge =
             |fold: &u32| informative(Part::Only(*fold)) > 0.0 && informative(Part::Without(*fold)) > 0.0;
@@ -184,6 +191,9 @@ impl Fits<'_> {
             let first = LAST_FIT + 1 + fold as usize * lambdas.len();
             let plan = Plan { part: Part::Without(fold), first, tolerance: selection_tolerance(&spec.loss) };
             paths.extend(self.path(plan, lambdas)?);
+            if self.replay.questions().len() >= self.at_once() {
+                break;
+            }
         }
         if paths.len() < folds.len() {
             return Ok(None);
@@ -228,12 +238,18 @@ impl Fits<'_> {
         let selection = LambdaSelection { metric: metric.name(), split, curve, chosen, error: None };
         let searched = match spec.penalty {
             Penalty::Components => {
-                Searched { limits: (1.0, facts.dim() as f64), ..Searched::new("components", lambda) }
+                Searched { limits: (1.0, self.prepared.space.dim() as f64), ..Searched::new("components", lambda) }
             }
             _ => Searched::new("lambda", lambda),
         };
         let warnings = selection.warning(&searched).into_iter().collect();
         Ok(Some(Choice { lambda, selection: Some(selection), warnings }))
+    }
+
+    /// How many folds are fitted at once.
+    fn at_once(&self) -> usize {
+        let dim = self.prepared.space.dim();
+        (ANSWER_BYTES / (ANSWERS * 4 * (dim + 1) * (dim + 2))).max(1)
     }
 
     /// The solutions for these lambdas, largest first; `None` if there are questions.
@@ -259,13 +275,13 @@ impl Fits<'_> {
 
     /// The sums of least squares over a part, each query with its weight in the mean.
     fn gram(&mut self, part: Part) -> Result<Option<Gram>> {
-        let facts = &self.prepared.facts;
+        let Prepared { facts, space, .. } = self.prepared;
         let parts: Vec<Part> = if self.spec.lambda.is_validated() {
             (0..FOLDS).map(Part::Only).filter(|part| facts.count(Count::Informative, *part) > 0.0).collect()
         } else {
             vec![Part::All]
         };
-        let (mut sum, mut all) = (Gram::zero(facts.dim()), true);
+        let (mut sum, mut all) = (Gram::zero(space.dim()), true);
         for (task, asked) in parts.into_iter().enumerate() {
             let found = self.replay.task(GRAM_TASKS + task, |asking| {
                 let question = Question { kind: GRAM, part: asked, numbers: Vec::new() };
@@ -276,7 +292,7 @@ impl Fits<'_> {
                 continue;
             };
             let found = Reader::of_state(&found).numbers()?;
-            let found = Gram::of_numbers(facts.dim(), &found).ok_or_else(wrong_length)?;
+            let found = Gram::of_numbers(space.dim(), &found).ok_or_else(wrong_length)?;
             if asked == Part::All || matches!(asked, Part::Only(fold) if part.has(fold)) {
                 sum.add(&found);
             }
@@ -286,8 +302,8 @@ impl Fits<'_> {
 
     /// Newton's method for each lambda, from the previous solution.
     fn asked_path(&mut self, plan: Plan, lambdas: &[f64], rule: &StopRule) -> Result<Option<Vec<Solution>>> {
-        let Prepared { facts, .. } = self.prepared;
-        let (dim, control) = (facts.dim(), self.control);
+        let Prepared { facts, space, .. } = self.prepared;
+        let (dim, control) = (space.dim(), self.control);
         let (queries, pairs) = (facts.count(Count::Queries, plan.part), facts.count(Count::Pairs, plan.part));
         let is_hinge = matches!(self.spec.loss, Loss::Pair(..));
         let origin = if is_hinge {
