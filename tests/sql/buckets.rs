@@ -64,7 +64,7 @@ pub fn fit(connection: &Connection, algorithm: &str, source: &str, options: &str
 }
 
 pub fn with(options: &str, more: &str) -> String {
-    format!("{}, {more}}}", options.trim_end_matches('}'))
+    format!("{}, {more}}}", &options[..options.len() - 1])
 }
 
 /// The weights of a model, and those of the same training without buckets.
