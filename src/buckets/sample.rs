@@ -125,7 +125,8 @@ impl Sample {
             items.push((id, position, relevance, features));
         }
         items.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-        let (mut ids, mut offsets, mut relevance, mut features) = (Vec::new(), vec![0], Vec::new(), Vec::new());
+        let (mut ids, mut offsets, mut relevance, mut features) =
+            (Vec::new(), vec![0], Vec::new(), Vec::new());
         for (id, _, labels, values) in items {
             if ids.last() != Some(&id) {
                 ids.push(id);
@@ -166,7 +167,10 @@ impl Sample {
             sample.items.push(Item { key, documents, bytes: reader.bytes()?.to_vec() });
         }
         let ordered = sample.items.is_sorted_by_key(|item| item.key);
-        if !ordered || sample.kept() < sample.items.len() || sample.items.iter().any(|item| item.documents == 0) {
+        if !ordered
+            || sample.kept() < sample.items.len()
+            || sample.items.iter().any(|item| item.documents == 0)
+        {
             return Err(reader.forged("a sample in the order of its keys"));
         }
         Ok(sample)
@@ -218,7 +222,10 @@ mod tests {
             for most in [1, 17, 400, 5000] {
                 let all = Sample::of(&data, unit, most, 3).unwrap();
                 for buckets in [1, 4, 64] {
-                    assert!(merged(&data, buckets, unit, most, &mut random) == all, "{unit:?} {most} {buckets}");
+                    assert!(
+                        merged(&data, buckets, unit, most, &mut random) == all,
+                        "{unit:?} {most} {buckets}"
+                    );
                 }
                 // Every other item has a larger key than those of the sample.
                 let keys = Sample::of(&data, unit, usize::MAX, 3).unwrap();
@@ -228,7 +235,9 @@ mod tests {
                 assert!(sum >= most.min(data.n_docs()) as u64 && sum - sizes[sizes.len() - 1] < most as u64);
             }
         }
-        assert!(Sample::of(&data, Unit::Query, 40, 3).unwrap() != Sample::of(&data, Unit::Query, 40, 4).unwrap());
+        assert!(
+            Sample::of(&data, Unit::Query, 40, 3).unwrap() != Sample::of(&data, Unit::Query, 40, 4).unwrap()
+        );
     }
 
     #[test]

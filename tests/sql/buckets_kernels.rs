@@ -26,14 +26,26 @@ fn difference(own: &[f64], other: &[f64]) -> f64 {
 /// rows, to the tolerance of the solver.
 #[test]
 fn a_kernel_in_buckets_is_that_of_rows() {
-    let connection = judged(60);
+    let connection = judged(24);
     for (algorithm, options, tolerance) in [
         ("regression", r#"{"lambda": 0.01, "scale": "none", "kernel": {"gaussian": {"gamma": 0.1}}}"#, 1e-7),
         ("regression", r#"{"lambda": 0.01, "scale": "standard", "kernel": "gaussian"}"#, 1e-7),
-        ("regression", r#"{"lambda": 0.1, "scale": "standard", "kernel": "laplace_l1", "landmarks": 40}"#, 1e-7),
+        (
+            "regression",
+            r#"{"lambda": 0.1, "scale": "standard", "kernel": "laplace_l1", "landmarks": 40}"#,
+            1e-7,
+        ),
         ("eigen_rank", r#"{"components": 3, "scale": "standard", "kernel": "polynomial"}"#, 1e-7),
-        ("list_net", r#"{"lambda": 0.1, "scale": "standard", "kernel": "gaussian", "tolerance": 1e-9}"#, 1e-3),
-        ("rank_svm", r#"{"lambda": 0.1, "scale": "standard", "kernel": {"gaussian": {"gamma": "median"}}}"#, 0.01),
+        (
+            "list_net",
+            r#"{"lambda": 0.1, "scale": "standard", "kernel": "gaussian", "tolerance": 1e-9}"#,
+            1e-3,
+        ),
+        (
+            "rank_svm",
+            r#"{"lambda": 0.1, "scale": "standard", "kernel": {"gaussian": {"gamma": "median"}}}"#,
+            0.01,
+        ),
     ] {
         let in_buckets = with(options, r#""buckets": 8"#);
         let model = recursive(&connection, algorithm, "complete_packs", &in_buckets);
@@ -65,5 +77,8 @@ fn landmarks_of_a_sample_rank_as_those_of_all_documents() {
     let (found, expected) = (ndcg(&model), ndcg(&alone));
     assert!((found - expected).abs() < 0.005, "{found}, on rows {expected}");
     let another_seed = with(&in_buckets, r#""seed": 1"#);
-    assert!(model != fit(&connection, "regression", "judgments", &another_seed), "the sample of another seed");
+    assert!(
+        model != fit(&connection, "regression", "judgments", &another_seed),
+        "the sample of another seed"
+    );
 }

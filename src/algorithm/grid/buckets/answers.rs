@@ -62,7 +62,11 @@ pub(super) fn answer(
     let mut _mapped = None;
     if !prepared.space.is_linear() {
         let what = format_args!("bucket {bucket} with {documents} documents and {dim} landmarks");
-        _mapped = Some(control.reserve(matrix_bytes(documents, dim), what, "use more buckets or fewer landmarks")?);
+        _mapped = Some(control.reserve(
+            matrix_bytes(documents, dim),
+            what,
+            "use more buckets or fewer landmarks",
+        )?);
         data.features = prepared.space.rows(&data.features, 0..documents, control)?;
     }
     let data = Arc::new(data);

@@ -5,8 +5,8 @@
 //! by less than 0.8%.
 
 use crate::algorithm::grid::checks;
-use crate::algorithm::grid::spec::{GridSpec, Weighting};
 use crate::algorithm::grid::session::map_options;
+use crate::algorithm::grid::spec::{GridSpec, Weighting};
 use crate::algorithm::report::DataFacts;
 use crate::algorithm::scale;
 use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer};

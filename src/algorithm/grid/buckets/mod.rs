@@ -131,7 +131,10 @@ impl BucketTraining for GridSpec {
             warnings,
             details,
             volatile: Map::new(),
-            ..Trained::new(Ranker::Linear(Linear::new(prepared.space.fitted(), function)), prepared.scaling.clone())
+            ..Trained::new(
+                Ranker::Linear(Linear::new(prepared.space.fitted(), function)),
+                prepared.scaling.clone(),
+            )
         };
         let Prepared { facts, .. } = &prepared;
         let missing_filled = (0..facts.dim()).map(|feature| facts.missing(feature)).sum::<f64>() as usize;
@@ -237,9 +240,10 @@ impl Fits<'_> {
         };
         let selection = LambdaSelection { metric: metric.name(), split, curve, chosen, error: None };
         let searched = match spec.penalty {
-            Penalty::Components => {
-                Searched { limits: (1.0, self.prepared.space.dim() as f64), ..Searched::new("components", lambda) }
-            }
+            Penalty::Components => Searched {
+                limits: (1.0, self.prepared.space.dim() as f64),
+                ..Searched::new("components", lambda)
+            },
             _ => Searched::new("lambda", lambda),
         };
         let warnings = selection.warning(&searched).into_iter().collect();
