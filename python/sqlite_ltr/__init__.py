@@ -7,7 +7,8 @@
     connection.execute("SELECT ltr_train('auto', 'judgments')")
 
 `train`, `rank` and `evaluate` do the same for data frames. `sqlite_ltr.sklearn` has an estimator of scikit-learn.
-`to_onnx` writes an exported model as ONNX.
+`sqlite_ltr.spark`, `sqlite_ltr.ray` and `sqlite_ltr.dask` work on the workers of an engine. `to_onnx` writes an
+exported model as ONNX.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow
 import pyarrow.compute
 
-from sqlite_ltr._frame import read
+from sqlite_ltr._frame import _storable, read
 from sqlite_ltr._rank import (
     _QUERY_NAMES,
     _apply,
@@ -174,6 +174,7 @@ def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None)
 
 def bucket_numbers(ids: list[Any], buckets: int) -> pyarrow.Array:
     """Return the bucket of each query."""
+    ids = _storable("query", ids)
     with _database(None) as connection:
         numbers = {query: _value(connection, "SELECT ltr_bucket(?, ?)", query, buckets) for query in set(ids)}
     return pyarrow.array([numbers[query] for query in ids], "int32")

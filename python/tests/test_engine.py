@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 
@@ -52,6 +53,12 @@ def test_roles_are_those_of_sql():
     assert train(columns, options={**OPTIONS, "columns": roles}) == model
     with pytest.raises(Exception, match='the column "session_id" is named like an id'):
         train({**columns, "session_id": [1] * rows}, roles)
+
+
+def test_dates_are_texts():
+    columns = judged(identify=lambda number: datetime.datetime(2026, 1, 1) + datetime.timedelta(seconds=number))
+    texts = {**columns, "query_id": [str(date) for date in columns["query_id"]]}
+    assert train(columns) == OneProcess(texts).train("rank_svm", OPTIONS)
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.binary()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from pyspark.sql import SparkSession  # noqa: E402
 from sqlite_ltr import _engine, spark  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore:Boto3")
+ROOT = Path(__file__).resolve().parents[2]
 EXECUTOR = "CoarseGrainedExecutorBackend"
 DAEMON = "pyspark.daemon"
 
@@ -177,3 +179,12 @@ def test_a_killed_executor_changes_no_byte(session, monkeypatch):
 
     model = train_and_kill(monkeypatch, session, columns, "regression", options, executor)
     assert model == OneProcess(columns).train("regression", options)
+
+
+def test_the_example_prints_what_one_process_has():
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-P", str(ROOT / "examples" / "spark.py")]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert run.returncode == 0, run.stderr
+    for line in ("the bytes of one process: True", "the ranking: True", "the metric: True", "[(1, 2), (2, 1)]"):
+        assert line in run.stdout.splitlines(), run.stdout
