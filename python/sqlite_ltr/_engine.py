@@ -95,12 +95,7 @@ class Training:
         return pack
 
 
-def begin(
-    schema: pyarrow.Schema,
-    roles: Mapping[str, str | None],
-    algorithm: str,
-    options: Mapping[str, Any] | None,
-) -> Training:
+def begin(schema: pyarrow.Schema, algorithm: str, options: Mapping[str, Any] | None, **roles: str | None) -> Training:
     """Check the columns and the options of a training, and find the roles of the columns as `ltr_fit` does."""
     settings = _with_columns(options, {role: name for role, name in roles.items() if name is not None})
     columns = settings.pop("columns")

@@ -22,8 +22,7 @@ def train(
     options: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Train a model on a data frame of judged documents. Arguments, result and errors are those of `spark.train`."""
-    roles = {"query": query, "relevance": relevance, "doc": doc}
-    training = begin(_table(df._meta).schema, roles, algorithm, options)
+    training = begin(_table(df._meta).schema, algorithm, options, query=query, relevance=relevance, doc=doc)
     rows = _by_bucket(df[training.columns], training.query, training.buckets)
     pack, ask_part, join = map(dask.delayed, (lambda part: training.packs(_table(part)), answer, merge))
     packs = dask.persist(*[pack(part) for part in rows.to_delayed()])

@@ -21,12 +21,10 @@ def train(
     options: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Train a model on a dataset of judged documents. Arguments, result and errors are those of `spark.train`."""
-    roles = {"query": query, "relevance": relevance, "doc": doc}
-    schema = ds.schema()
-    training = begin(pyarrow.schema(list(zip(schema.names, schema.types))), roles, algorithm, options)
+    schema = pyarrow.schema(list(zip(ds.schema().names, ds.schema().types)))
+    training = begin(schema, algorithm, options, query=query, relevance=relevance, doc=doc)
     rows = _by_bucket(ds.select_columns(training.columns), training.query, training.buckets)
     packs = rows.map_groups(training.packs, batch_format="pyarrow").to_arrow_refs()
-
     ask_block, join = ray.remote(answer), ray.remote(merge)
 
     def ask(state: bytes) -> Any:

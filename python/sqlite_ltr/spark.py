@@ -43,12 +43,10 @@ def train(
         ValueError, TypeError: the columns cannot be used; the message says why.
         sqlite3.OperationalError: an error of SQL, as it is. Those of workers come as errors of Spark.
     """
-    roles = {"query": query, "relevance": relevance, "doc": doc}
-    training = begin(df.limit(0).toArrow().schema, roles, algorithm, options)
+    training = begin(df.limit(0).toArrow().schema, algorithm, options, query=query, relevance=relevance, doc=doc)
     count = min(partitions or df.sparkSession.sparkContext.defaultParallelism, training.buckets)
-    rows = _with_buckets(df.select(*map(_quote, training.columns)), training.query, training.buckets)
-    # Neighbors in the tree of buckets share a partition, so its answer consists of few sums.
-    packs = _map(rows.repartitionByRange(count, BUCKET), training.packs, "bucket int, rows binary").rdd
+    rows = df.select(*map(_quote, training.columns))
+    packs = _map(rows, training.query, training.buckets, training.packs, "bucket int, rows binary", count).rdd
     packs.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         return training.run(lambda state: packs.mapPartitions(lambda part: partial(state, part)).treeReduce(merge))
@@ -75,7 +73,7 @@ def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
     """
     applied = apply(df.columns, model, options)
     schema = df.limit(0).withColumns({"score": functions.lit(0.0), "rank": functions.lit(0).cast("bigint")}).schema
-    return _map(_with_buckets(df, applied.query, buckets), applied.rank, schema)
+    return _map(df, applied.query, buckets, applied.rank, schema)
 
 
 def evaluate(
@@ -99,22 +97,20 @@ def evaluate(
     """
     applied = apply(df.columns, model, options)
     schema = f"query {df.schema[applied.query].dataType.simpleString()}, metric string, value double"
-    rows = _map(_with_buckets(df, applied.query, buckets), applied.measure, schema)
+    rows = _map(df, applied.query, buckets, applied.measure, schema)
     return applied.means(row.asDict() for row in rows.toLocalIterator())
 
 
-def _with_buckets(df: Any, query: str, buckets: int) -> Any:
-    """Add the bucket of each row, as `ltr_bucket` does."""
+def _map(df: Any, query: str, buckets: int, function: Callable[[Any], Any], schema: Any, partitions: int = 0) -> Any:
+    """Call a function with the rows of each bucket."""
     kind, column = df.schema[query].dataType, functions.col(_quote(query))
     if not isinstance(kind, (IntegralType, StringType)):
-        found = kind.simpleString()
-        raise TypeError(f'column "{query}": queries are integers or strings, not {found}; cast the column')
+        raise TypeError(f'column "{query}": queries are integers or strings; cast the {kind.simpleString()}')
     column = column if isinstance(kind, StringType) else column.cast("bigint")
-    return df.withColumn(BUCKET, functions.pmod(functions.xxhash64(column), functions.lit(buckets)))
-
-
-def _map(df: Any, function: Callable[[Any], Any], schema: Any) -> Any:
-    """Call a function with the rows of each bucket."""
+    df = df.withColumn(BUCKET, functions.pmod(functions.xxhash64(column), functions.lit(buckets)))
+    if partitions:
+        # Neighbors in the tree of buckets share a partition, so its answer consists of few sums.
+        df = df.repartitionByRange(partitions, BUCKET)
     return df.groupBy(BUCKET).applyInArrow(lambda rows: function(rows), schema)
 
 

@@ -27,7 +27,7 @@ def parts(columns, query, count):
 
 
 def train(columns, roles=(), options=OPTIONS, algorithm="rank_svm", count=5):
-    training = _engine.begin(pa.table(columns).schema, dict(roles), algorithm, options)
+    training = _engine.begin(pa.table(columns).schema, algorithm, options, **dict(roles))
     tables = parts({name: columns[name] for name in training.columns}, training.query, count)
     packs = [training.packs(rows) for rows in tables]
     return training.run(lambda state: _engine.tree([_engine.answer(state, part) for part in packs], _engine.merge))

@@ -16,11 +16,11 @@ from engines import BUCKETS, METRICS, OneProcess, judged, need, ranking
 
 pyspark = need("pyspark", java=True)
 
-from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql import SparkSession, functions  # noqa: E402
 
 from sqlite_ltr import _engine, spark  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore:Boto3")
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore:lambda ")
 ROOT = Path(__file__).resolve().parents[2]
 EXECUTOR = "CoarseGrainedExecutorBackend"
 DAEMON = "pyspark.daemon"
@@ -146,20 +146,20 @@ def test_ranking_and_metrics_are_those_of_one_process(session):
 
 
 @LOCAL
-def test_any_partitions_and_missing_values(session):
-    columns, options = judged(missing=True), {"buckets": BUCKETS, "missing": "mean"}
-    model = OneProcess(columns).train("regression", options)
-    for partitions in (1, 7):
-        assert (
-            spark.train(frame(session, columns), algorithm="regression", options=options, partitions=partitions)
-            == model
-        )
+def test_any_partitions_types_of_queries_and_missing_values(session):
+    options = {"buckets": BUCKETS, "missing": "mean"}
+    for kind, partitions in [("string", 1), ("bigint", 3), ("int", 7), ("smallint", None)]:
+        identify = str if kind == "string" else (lambda number: number // 7919 - 150)
+        columns = judged(identify, missing=True)
+        df = frame(session, columns).withColumn("query_id", functions.col("query_id").cast(kind))
+        model = OneProcess(columns).train("regression", options)
+        assert spark.train(df, algorithm="regression", options=options, partitions=partitions) == model
 
 
 @LOCAL
 def test_errors_name_the_column_and_the_reason(session):
     columns = judged(identify=float)
-    with pytest.raises(TypeError, match='column "query_id": queries are integers or strings, not double'):
+    with pytest.raises(TypeError, match='column "query_id": queries are integers or strings; cast the double'):
         spark.train(frame(session, columns))
     with pytest.raises(ValueError, match="no column of the query"):
         spark.rank(session.createDataFrame([(1, 0.5)], ["doc_id", "x"]), OneProcess(columns).train("rank_svm", {}))
