@@ -134,11 +134,17 @@ impl fmt::Debug for dyn TrainingSpec {
 
 /// A training that asks buckets for sums, round by round.
 pub trait BucketTraining {
-    /// Runs the training over the recorded answers. The result, or `None` if there are questions.
+    /// Runs the training over the recorded answers. The result, or `None` if there are questions. `names`: those of the
+    /// features; empty if they are numbered.
     ///
     /// # Errors
     /// Data that it cannot learn from, a limit, an interruption.
-    fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<TrainedInBuckets>>;
+    fn run(
+        &self,
+        replay: &mut Replay,
+        names: &[String],
+        control: &Control,
+    ) -> Result<Option<TrainedInBuckets>>;
 
     /// The answers of a bucket to the questions of the round. Missing features are NaN.
     ///

@@ -73,7 +73,7 @@ impl State {
             let problem = "training in buckets needs a program whose panics unwind";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        self.spec.in_buckets()?.run(&mut self.replay, control)
+        self.spec.in_buckets()?.run(&mut self.replay, &self.names, control)
     }
 
     /// Whether no round is left.

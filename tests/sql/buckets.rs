@@ -191,7 +191,10 @@ const WRONG: &[(&str, &str)] = &[
         "'perceptron' reads the documents one query after the other",
     ),
     ("SELECT ltr_begin('cofi_rank', '{\"buckets\": 8}')", "'cofi_rank' learns from ids"),
-    ("SELECT ltr_begin('auto', '{\"buckets\": 8}')", "'auto' needs all rows"),
+    (
+        "SELECT ltr_fit('auto', 'SELECT * FROM complete_packs WHERE bucket = 0', '{\"buckets\": 8}')",
+        "queries have documents of different relevance; 'auto' needs 10",
+    ),
     ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
     ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
     (

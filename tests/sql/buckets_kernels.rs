@@ -1,4 +1,4 @@
-//! Kernels in buckets: landmarks are chosen from a sample of the documents.
+//! Kernels and `auto` in buckets: landmarks and candidates are chosen from a sample.
 
 use rusqlite::Connection;
 
@@ -81,4 +81,69 @@ fn landmarks_of_a_sample_rank_as_those_of_all_documents() {
         model != fit(&connection, "regression", "judgments", &another_seed),
         "the sample of another seed"
     );
+}
+
+/// The report about the candidates of `auto`, and how it chose lambda.
+fn choice(connection: &Connection, model: &[u8]) -> String {
+    let keys = "'$.training.candidates', '$.training.lambda', '$.training.validation'";
+    value(connection, &format!("SELECT json_extract(ltr_info(?1), {keys})"), [model])
+}
+
+/// With few documents the sample is all of them, so candidates are tried as on rows, and the function is that of rows.
+#[test]
+fn auto_in_buckets_chooses_as_on_rows() {
+    let connection = judged(80);
+    connection
+        .execute_batch(
+            "CREATE TABLE gaps AS SELECT query_id, doc_id, relevance, features FROM judgments;
+             CREATE TABLE gaps_packs AS SELECT ltr_bucket(query_id, 8) AS bucket,
+               ltr_pack(query_id, doc_id, relevance, features) AS rows FROM gaps GROUP BY 1",
+        )
+        .unwrap();
+    for (rows, packs, options) in [
+        ("complete", "complete_packs", r#"{"landmarks": 20}"#),
+        ("complete", "complete_packs", r#"{"kernel": "linear", "scale": "standard", "metric": "map"}"#),
+        ("gaps", "gaps_packs", r#"{"landmarks": 12, "missing": "mean", "scale": "quantile_minmax"}"#),
+    ] {
+        let in_buckets = with(options, r#""buckets": 8"#);
+        let model = recursive(&connection, "auto", packs, &in_buckets);
+        assert!(model == fit(&connection, "auto", rows, &in_buckets), "{options}: rows");
+        let one_thread = with(&in_buckets, r#""threads": 1"#);
+        let shuffled = format!("SELECT * FROM {packs} ORDER BY random()");
+        assert!(model == fit(&connection, "auto", &shuffled, &one_thread), "{options}: shuffled, one thread");
+        let alone = fit(&connection, "auto", rows, options);
+        if rows == "complete" {
+            assert_eq!(choice(&connection, &model), choice(&connection, &alone), "{options}");
+            let found = difference(&scores(&connection, &model), &scores(&connection, &alone));
+            assert!(found < 1e-7, "{options}: {found}");
+        }
+    }
+}
+
+/// Of more documents than it tries candidates on, `auto` takes a part, and fits on all.
+#[test]
+fn auto_in_buckets_fits_on_more_rows_than_its_sample() {
+    let connection = crate::support::database();
+    connection
+        .execute_batch(
+            "CREATE TABLE many AS
+               WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 49999),
+               x AS (SELECT i, (i * 7919) % 10007 / 10007.0 AS a, (i * 104729) % 9973 / 9973.0 AS b FROM n)
+             SELECT i / 4 AS query_id, i AS doc_id, (a + 0.5 * b > 0.6) + (a > 0.8) AS relevance,
+               ltr_vec(a, b) AS features FROM x;
+             CREATE TABLE many_packs AS SELECT ltr_bucket(query_id, 4) AS bucket,
+               ltr_pack(query_id, doc_id, relevance, features) AS rows FROM many GROUP BY 1",
+        )
+        .unwrap();
+    let options = r#"{"kernel": "linear", "scale": "quantile"}"#;
+    let in_buckets = with(options, r#""buckets": 4"#);
+    let model = fit(&connection, "auto", "many_packs", &in_buckets);
+    assert!(model == recursive(&connection, "auto", "many_packs", &in_buckets), "statement");
+    let info: String = value(&connection, "SELECT ltr_info(?1)", [&model]);
+    assert!(info.contains("of 12500 queries"), "{info}");
+    let ndcg = |model: &[u8]| -> f64 {
+        value(&connection, "SELECT value FROM ltr_evaluate(?1, 'many') WHERE query_id IS NULL", [model])
+    };
+    let (found, expected) = (ndcg(&model), ndcg(&fit(&connection, "auto", "many", options)));
+    assert!((found - expected).abs() < 0.001, "{found}, on rows {expected}");
 }

@@ -7,6 +7,7 @@
 //!
 //! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
 
+mod buckets;
 mod candidate;
 mod refit;
 mod trial;
@@ -34,6 +35,7 @@ use crate::param::Params;
 use crate::select::fold_numbers;
 use crate::space::{Function, SumSpace};
 
+use refit::Fitted;
 use trial::{Cells, Trial};
 
 /// The definition.
@@ -117,65 +119,27 @@ impl TrainingSpec for AutoSpec {
         let started = Instant::now();
         let data = set.data;
         // 1. Every candidate, cross-validated on some of the rows.
-        let candidates = candidate::candidates(self, count_judged(&data)?);
+        let queries = data.n_queries();
+        let judged = judged_queries(&data).into_iter().filter(|judged| *judged).count();
+        check_judged(judged, queries)?;
         let what = "the queries on which 'auto' tries candidates";
         let _memory =
             control.reserve(data.bytes(), what, "use one algorithm, such as rank_svm, or fewer rows")?;
-        let tried = tried(&data, self.seed);
-        let cells = Cells::new(&tried, self.seed);
-        control.expect(candidates.len() + AVERAGED);
-        let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
-        for candidate in candidates {
-            trials.push(trial::cross_validate(self, candidate, &tried, &cells, control)?);
-            control.step();
-        }
+        let Found { chosen, choice } = self.find((judged, queries), &tried(&data, self.seed), control)?;
         // 2. The best few, fitted on all rows and added up.
-        let order = best_first(self, &trials);
-        let chosen: Vec<&Trial> = order.iter().take(AVERAGED).map(|index| &trials[*index]).collect();
-        let mut log = Vec::new();
-        let mut members = Vec::new();
-        let mut weights = Vec::new();
+        let mut fitted = Vec::with_capacity(chosen.len());
         for trial in &chosen {
-            let fitted = refit::fit(self, trial, &data, control)?;
+            fitted.push((refit::fit(self, trial, &data, control)?, started.elapsed().as_secs_f64()));
             control.step();
-            let seconds = started.elapsed().as_secs_f64();
-            log.push(LogStep { objective: fitted.objective, gap: 0.0, seconds });
-            weights.extend(fitted.weights);
-            members.push(fitted.member);
         }
-        let space = SumSpace::new(data.features.columns(), members);
-        let objective = log.iter().map(|step| step.objective).sum();
-        let ranker = Linear::new(space, Function { weights, objective, gap: 0.0 });
-        // 3. The report.
-        let best = chosen.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
-        let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
-        let selection =
-            LambdaSelection { metric, split: cells.split(), curve, chosen: best.chosen, error: None };
-        let selection = selection.with_error(|_| best.values.clone());
-        let lambda = best.lambda();
-        let searched = Searched {
-            advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
-            ..Searched::new("lambda", lambda)
-        };
-        let judge = Judge { data: &tried, queries: &cells.held_out() };
-        let baseline =
-            single_feature::warning(&selection, &[judge], &self.validation, ListConstraint::None, control)?;
-        Ok(Trained {
-            lambda: Some(lambda),
-            warnings: selection.warning(&searched).into_iter().chain(baseline).collect(),
-            selection: Some(selection),
-            functions: log.len(),
-            log,
-            details: entries(&report(&trials, &order))?,
-            ..Trained::new(Ranker::Linear(ranker), Scaling::None)
-        })
+        Ok(choice.trained(data.features.columns(), fitted))
+    }
+
+    fn in_buckets(&self) -> Result<&dyn BucketTraining> {
+        Ok(self)
     }
 
     /// Candidates have their own scaling and kernel; see `candidates` in the report.
-    fn in_buckets(&self) -> Result<&dyn BucketTraining> {
-        Err(Error::Unsupported("'auto' needs all rows for its kernels, so it does not train in buckets yet; use 'rank_svm' or 'regression', or train on rows".to_owned()))
-    }
-
     fn settings(&self) -> Result<Map<String, Value>> {
         let settings = json!({
             "smoothing": "uniform",
@@ -197,19 +161,93 @@ fn judged_queries(data: &Dataset) -> Vec<bool> {
     (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query)) > 0).collect()
 }
 
-/// The number of judged queries.
-///
-/// # Errors
-/// Too few of them.
-fn count_judged(data: &Dataset) -> Result<usize> {
-    let judged = judged_queries(data).into_iter().filter(|judged| *judged).count();
+/// Refuses too few judged queries.
+fn check_judged(judged: usize, queries: usize) -> Result<()> {
     match judged {
-        0 => Err(grid::nothing_to_learn(data.n_queries())),
-        FEWEST_QUERIES.. => Ok(judged),
+        0 => Err(grid::nothing_to_learn(queries)),
+        FEWEST_QUERIES.. => Ok(()),
         _ => Err(Error::Data(format!(
             "only {judged} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to compare \
              candidates; use one algorithm, such as rank_svm"
         ))),
+    }
+}
+
+/// The best few candidates.
+struct Found {
+    /// Their trials, the best first.
+    chosen: Vec<Trial>,
+    choice: Choice,
+}
+
+/// What trials tell.
+struct Choice {
+    /// That of the best candidate.
+    lambda: f64,
+    /// Of the best candidate.
+    selection: LambdaSelection,
+    warnings: Vec<String>,
+    details: Map<String, Value>,
+}
+
+impl AutoSpec {
+    /// Tries every candidate on these queries. `judged`, `queries`: numbers of queries of the whole training set.
+    fn find(&self, (judged, queries): (usize, usize), tried: &Dataset, control: &Control) -> Result<Found> {
+        let candidates = candidate::candidates(self, judged);
+        let cells = Cells::new(tried, self.seed);
+        control.expect(candidates.len() + AVERAGED);
+        let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            trials.push(trial::cross_validate(self, candidate, tried, &cells, control)?);
+            control.step();
+        }
+        let order = best_first(self, &trials);
+        let details = entries(&report(&trials, &order))?;
+        let rank = |index: &usize| order.iter().position(|other| other == index);
+        let mut ranked: Vec<(Option<usize>, Trial)> =
+            trials.into_iter().enumerate().map(|(index, trial)| (rank(&index), trial)).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let chosen: Vec<Trial> = ranked.into_iter().map(|(_, trial)| trial).take(AVERAGED).collect();
+        let best = chosen.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
+        let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
+        let held_out = cells.held_out();
+        let split = trial::split(held_out.len(), queries);
+        let selection = LambdaSelection { metric, split, curve, chosen: best.chosen, error: None };
+        let selection = selection.with_error(|_| best.values.clone());
+        let lambda = best.lambda();
+        let searched = Searched {
+            advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
+            ..Searched::new("lambda", lambda)
+        };
+        let judge = Judge { data: tried, queries: &held_out };
+        let baseline =
+            single_feature::warning(&selection, &[judge], &self.validation, ListConstraint::None, control)?;
+        let warnings = selection.warning(&searched).into_iter().chain(baseline).collect();
+        Ok(Found { chosen, choice: Choice { lambda, selection, warnings, details } })
+    }
+}
+
+impl Choice {
+    /// The sum of fitted functions of documents with `width` features. Each comes with the seconds since training began.
+    fn trained(self, width: usize, fitted: Vec<(Fitted, f64)>) -> Trained {
+        let (mut log, mut members, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for (fitted, seconds) in fitted {
+            log.push(LogStep { objective: fitted.objective, gap: 0.0, seconds });
+            weights.extend(fitted.weights);
+            members.push(fitted.member);
+        }
+        let objective = log.iter().map(|step| step.objective).sum();
+        let function = Function { weights, objective, gap: 0.0 };
+        let ranker = Linear::new(SumSpace::new(width, members), function);
+        Trained {
+            lambda: Some(self.lambda),
+            warnings: self.warnings,
+            selection: Some(self.selection),
+            functions: log.len(),
+            log,
+            details: self.details,
+            ..Trained::new(Ranker::Linear(ranker), Scaling::None)
+        }
     }
 }
 

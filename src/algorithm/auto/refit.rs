@@ -1,9 +1,11 @@
 //! Fitting a chosen candidate on all rows.
 
+use std::sync::Arc;
+
 use super::AutoSpec;
 use super::trial::{Prepared, Trial, block, prepared, reserve_blocks};
 use crate::control::Control;
-use crate::data::Dataset;
+use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::solve::{Gram, ListBlock};
@@ -25,7 +27,13 @@ pub(super) struct Fitted {
 /// Fits the candidate of a trial at its lambda.
 pub(super) fn fit(spec: &AutoSpec, trial: &Trial, data: &Dataset, control: &Control) -> Result<Fitted> {
     let prepared = prepared(spec, &trial.candidate, data, spec.landmarks, control)?;
-    let Prepared { data, space, .. } = &prepared;
+    let Prepared { scaling, data, space, .. } = &prepared;
+    let gram = gram(space, data, control)?;
+    solved(&gram, trial.lambda(), data.n_docs() as f64, (scaling.clone(), space))
+}
+
+/// The sums of least squares of scaled documents, each query with its number of documents as weight.
+pub(super) fn gram(space: &Space, data: &Arc<Dataset>, control: &Control) -> Result<Gram> {
     let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
     let _memory = reserve_blocks(space, data.n_docs().min(CHUNK + longest), 2, control)?;
     let mut gram = Gram::zero(space.dim());
@@ -38,15 +46,16 @@ pub(super) fn fit(spec: &AutoSpec, trial: &Trial, data: &Dataset, control: &Cont
         gram.add(&Gram::of(space.dim(), &queries)?);
         query = end;
     }
-    solved(&gram, trial.lambda(), data.n_docs() as f64, space).map(|(weights, objective)| Fitted {
-        member: Member { scaling: prepared.scaling.clone(), space: space.fitted() },
-        weights,
-        objective,
-    })
+    Ok(gram)
 }
 
-/// The weights of the function and the objective.
-fn solved(gram: &Gram, lambda: f64, documents: f64, space: &Space) -> Result<(Vec<f64>, f64)> {
+/// The function for these sums over so many documents.
+pub(super) fn solved(
+    gram: &Gram,
+    lambda: f64,
+    documents: f64,
+    (scaling, space): (Scaling, &Space),
+) -> Result<Fitted> {
     let ridge = lambda * documents;
     let w = gram
         .solve(0.5 * ridge, None)
@@ -59,5 +68,5 @@ fn solved(gram: &Gram, lambda: f64, documents: f64, space: &Space) -> Result<(Ve
     let deviation = (spread / documents).sqrt();
     let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
     let weights = space.function(w.iter().map(|w| w * scale).collect())?;
-    Ok((weights, objective))
+    Ok(Fitted { member: Member { scaling, space: space.fitted() }, weights, objective })
 }

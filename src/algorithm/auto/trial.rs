@@ -66,12 +66,6 @@ impl Cells {
         Self { folds: (0..data.n_queries()).map(of_query).collect() }
     }
 
-    /// What is held out.
-    pub fn split(&self) -> Split {
-        let held_out = self.folds.iter().flatten().count();
-        Split::RepeatedQueries { held_out, all: self.folds.len(), times: PARTITIONS, folds: FOLDS }
-    }
-
     /// The queries that are held out.
     pub fn held_out(&self) -> Vec<usize> {
         (0..self.folds.len()).filter(|query| self.folds[*query].is_some()).collect()
@@ -89,6 +83,11 @@ impl Cells {
     fn holds_out(cell: usize, partition: usize, fold: usize) -> bool {
         cell < FOLDS * FOLDS && [cell / FOLDS, cell % FOLDS][partition] == fold
     }
+}
+
+/// What is held out.
+pub(super) fn split(held_out: usize, all: usize) -> Split {
+    Split::RepeatedQueries { held_out, all, times: PARTITIONS, folds: FOLDS }
 }
 
 impl Trial {

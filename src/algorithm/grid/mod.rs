@@ -3,7 +3,7 @@
 //! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `session` prepares data,
 //! `train` fits functions, `choose` and `select_lambda` choose `decoder_power` and lambda on `validation_rounds`.
 
-mod buckets;
+pub(super) mod buckets;
 mod checks;
 mod choose;
 mod generalization;

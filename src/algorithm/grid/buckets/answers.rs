@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::FACTS_TASK;
-use super::facts::{self, FACTS, Prepared, VARIANCES, wrong_length};
-use crate::algorithm::grid::session::relative_weight;
+use super::facts::{self, FACTS, First, Prepared, VARIANCES, wrong_length};
+use crate::algorithm::grid::checks;
+use crate::algorithm::grid::session::{map_options, relative_weight};
 use crate::algorithm::grid::spec::GridSpec;
 use crate::algorithm::scale;
-use crate::buckets::{Question, Replay, Sums};
+use crate::buckets::{Question, Replay, Sums, Unit};
 use crate::control::Control;
-use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::data::{Dataset, ScalingKind};
+use crate::error::Result;
 use crate::fit::TrainingBlocks;
 use crate::loss::Loss;
 use crate::memory::matrix_bytes;
@@ -39,7 +40,7 @@ pub(super) fn answer(
     if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions {
         let (_, question) = &questions[0];
         let sums = if question.kind == FACTS {
-            facts::answer(spec, bucket, &data)
+            first(spec, bucket, &data)
         } else {
             facts::squares(&mut data, &question.numbers)
         };
@@ -51,11 +52,7 @@ pub(super) fn answer(
     // 1. Documents as in the fit.
     let prepared = replay.result(FACTS_TASK).ok_or_else(wrong_length)?;
     let prepared = Prepared::from_bytes(prepared)?;
-    let (found, width) = (data.features.columns(), prepared.facts.dim());
-    if found != width {
-        return Err(Error::Data(format!("bucket {bucket}: {found} features, {width} in the first round")));
-    }
-    facts::fill(&mut data, &prepared.facts.fills(spec.missing));
+    prepared.facts.complete(&mut data, bucket, spec.missing)?;
     let _memory = scale(&prepared.scaling, spec.scale, &mut data, control)?;
     // Functions are linear in the map of a kernel.
     let (documents, dim) = (data.n_docs(), prepared.space.dim());
@@ -95,6 +92,22 @@ pub(super) fn answer(
         Ok(Sums { numbers, ..Sums::default() })
     };
     questions.iter().map(of_question).collect()
+}
+
+/// The answer to the first question.
+fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
+    if matches!(spec.loss, Loss::Pair(..)) {
+        checks::pairs(data, ["query", "documents"])?;
+    }
+    let sampled = || (Unit::Document, map_options(spec).sampled());
+    let first = First {
+        loss: &spec.loss,
+        missing: spec.missing,
+        counts_bins: spec.scale == ScalingKind::Quantile,
+        sample: (!spec.kernel.is_linear()).then(sampled),
+        seed: spec.seed,
+    };
+    first.answer(bucket, data)
 }
 
 fn lists(queries: &[(Arc<QueryBlock>, f64)]) -> Vec<(&ListBlock, f64)> {

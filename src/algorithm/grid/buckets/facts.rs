@@ -8,7 +8,7 @@ use crate::algorithm::grid::checks;
 use crate::algorithm::grid::session::map_options;
 use crate::algorithm::grid::spec::{GridSpec, Weighting};
 use crate::algorithm::report::DataFacts;
-use crate::algorithm::scale;
+use crate::algorithm::{Trained, TrainedInBuckets, scale};
 use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer};
 use crate::control::{Control, Ticks};
 use crate::data::mean_and_factor_of;
@@ -19,7 +19,7 @@ use crate::model::{decode_header, encode_header};
 use crate::space::{Form, Scorer, Space};
 
 /// Kinds of questions.
-pub(super) const FACTS: u64 = 0;
+pub(in crate::algorithm) const FACTS: u64 = 0;
 pub(super) const VARIANCES: u64 = 1;
 
 /// Numbers before those of features.
@@ -27,11 +27,11 @@ const HEAD: usize = 3 * FOLDS as usize + 3;
 
 /// Counts of all rows, and for each feature count and sum of the values that are not missing.
 #[derive(Debug, Clone)]
-pub(super) struct Facts(Vec<f64>);
+pub(in crate::algorithm) struct Facts(Vec<f64>);
 
 /// A per-fold count.
 #[derive(Clone, Copy)]
-pub(super) enum Count {
+pub(in crate::algorithm) enum Count {
     Queries,
     Informative,
     Pairs,
@@ -40,7 +40,7 @@ pub(super) enum Count {
 impl Facts {
     /// # Errors
     /// Sums of something else.
-    fn new(numbers: Vec<f64>) -> Result<Self> {
+    pub fn new(numbers: Vec<f64>) -> Result<Self> {
         let is_valid = numbers.len() > HEAD && (numbers.len() - HEAD).is_multiple_of(2);
         if is_valid && numbers.iter().all(|number| number.is_finite()) && numbers[3 * FOLDS as usize] >= 1.0 {
             return Ok(Self(numbers));
@@ -87,12 +87,44 @@ impl Facts {
         if missing == Missing::Mean { self.means() } else { vec![0.0; self.dim()] }
     }
 
-    fn is_double(&self) -> bool {
+    /// Whether a bucket has features in double precision.
+    pub fn is_double(&self) -> bool {
         self.0[3 * FOLDS as usize + 2] > 0.0
     }
 
+    /// Replaces missing features of a bucket.
+    ///
+    /// # Errors
+    /// Another number of features.
+    pub fn complete(&self, data: &mut Dataset, bucket: u32, missing: Missing) -> Result<()> {
+        let (found, width) = (data.features.columns(), self.dim());
+        if found != width {
+            return Err(Error::Data(format!(
+                "bucket {bucket}: {found} features, {width} in the first round"
+            )));
+        }
+        self.fill(data, missing);
+        Ok(())
+    }
+
+    /// Replaces missing features.
+    pub fn fill(&self, data: &mut Dataset, missing: Missing) {
+        fill(data, &self.fills(missing));
+    }
+
+    /// The result of a training with these counts.
+    pub fn trained(&self, trained: Trained) -> TrainedInBuckets {
+        let missing_filled = (0..self.dim()).map(|feature| self.missing(feature)).sum::<f64>() as usize;
+        TrainedInBuckets { trained, facts: self.report(), means: self.means(), missing_filled }
+    }
+
+    /// The numbers for [`Self::new`].
+    pub fn numbers(&self) -> &[f64] {
+        &self.0
+    }
+
     /// The counts of a report.
-    pub fn report(&self) -> DataFacts {
+    fn report(&self) -> DataFacts {
         let counts = [Count::Queries, Count::Pairs].map(|count| self.count(count, Part::All));
         DataFacts::of_counts([counts[0], self.documents(), counts[1]], self.dim(), self.is_double())
     }
@@ -110,20 +142,15 @@ pub(super) struct Prepared {
 impl Prepared {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
-        writer.numbers(&self.facts.0);
-        writer.bytes(&encode_header(&(&self.scaling, &self.space))?);
+        writer.numbers(self.facts.numbers());
+        write_space(&mut writer, &self.scaling, &self.space)?;
         Ok(writer.into_bytes())
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::of_state(bytes);
         let facts = Facts::new(reader.numbers()?)?;
-        let (scaling, space): (Scaling, Space) = decode_header(reader.bytes()?)?;
-        scaling.validate(facts.dim())?;
-        space.validate()?;
-        if space.width() != facts.dim() || space.form() != Form::Scoring {
-            return Err(reader.forged("a space of the features"));
-        }
+        let (scaling, space) = read_space(&mut reader, facts.dim())?;
         Ok(Self { facts, scaling, space })
     }
 
@@ -174,7 +201,7 @@ impl Prepared {
             Space::linear(facts.dim(), Form::Scoring)
         } else {
             let mut data = sample.dataset(facts.dim(), facts.is_double())?;
-            fill(&mut data, &fills);
+            facts.fill(&mut data, spec.missing);
             let _memory = scale(&scaling, spec.scale, &mut data, control)?;
             Space::fit(&spec.kernel, Form::Scoring, &data, &map_options(spec), control)?
         };
@@ -182,8 +209,25 @@ impl Prepared {
     }
 }
 
+/// Adds a scaling and a space of scaled documents.
+pub(in crate::algorithm) fn write_space(writer: &mut Writer, scaling: &Scaling, space: &Space) -> Result<()> {
+    writer.bytes(&encode_header(&(scaling, space))?);
+    Ok(())
+}
+
+/// A scaling of so many features, and a space.
+pub(in crate::algorithm) fn read_space(reader: &mut Reader<'_>, features: usize) -> Result<(Scaling, Space)> {
+    let (scaling, space): (Scaling, Space) = decode_header(reader.bytes()?)?;
+    scaling.validate(features)?;
+    space.validate()?;
+    if space.width() != scaling.width(features) || space.form() != Form::Scoring {
+        return Err(reader.forged("a space of the features"));
+    }
+    Ok((scaling, space))
+}
+
 /// The error about sums of another length than the question has.
-pub(super) fn wrong_length() -> Error {
+pub(in crate::algorithm) fn wrong_length() -> Error {
     Error::Data("an answer of another training: it has another number of numbers".to_owned())
 }
 
@@ -217,54 +261,69 @@ fn bin_value(key: u32) -> f64 {
     f64::from(f32::from_bits(bits))
 }
 
-/// The answer of a bucket to [`FACTS`].
-pub(super) fn answer(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
-    if matches!(spec.loss, Loss::Pair(..)) {
-        checks::pairs(data, ["query", "documents"])?;
-    }
-    let (dim, folds) = (data.features.columns(), FOLDS as usize);
-    if dim > usize::from(u16::MAX) {
-        return Err(Error::Unsupported(format!(
-            "{dim} features; training in buckets takes at most {}",
-            u16::MAX
-        )));
-    }
-    let mut numbers = vec![0.0; HEAD + 2 * dim];
-    let fold = (bucket % FOLDS) as usize;
-    for query in 0..data.n_queries() {
-        let labels = data.labels(query);
-        let size = labels.len() as f64;
-        numbers[fold] += 1.0;
-        numbers[folds + fold] += f64::from(spec.loss.is_informative(labels, data.doc_weights(query)));
-        numbers[2 * folds + fold] += loss::pair_count(labels) as f64;
-        numbers[3 * folds] += size;
-        numbers[3 * folds + 1] += size * (size - 1.0);
-    }
-    if matches!(data.features, Matrix::F64(_)) {
-        numbers[3 * folds + 2] = data.n_docs() as f64;
-    }
-    let mut ticks = Ticks::default();
-    for row in 0..data.n_docs() {
-        ticks.add(4 * dim);
-        for column in 0..dim {
-            let value = data.features.at(row, column);
-            if value.is_nan() {
-                if spec.missing == Missing::Error {
-                    return Err(missing(data, bucket, (row, column)));
-                }
-                continue;
-            }
-            numbers[HEAD + column] += 1.0;
-            numbers[HEAD + dim + column] += value;
+/// What a training needs to know first.
+pub(in crate::algorithm) struct First<'a> {
+    /// The loss whose informative queries are counted.
+    pub loss: &'a Loss,
+    /// What to do about missing features.
+    pub missing: Missing,
+    /// Whether values are counted in bins.
+    pub counts_bins: bool,
+    /// What is sampled, and at least how many documents.
+    pub sample: Option<(Unit, usize)>,
+    /// The seed of the sample.
+    pub seed: u64,
+}
+
+impl First<'_> {
+    /// The answer of a bucket to [`FACTS`].
+    ///
+    /// # Errors
+    /// Rows that the training cannot learn from.
+    pub fn answer(&self, bucket: u32, data: &Dataset) -> Result<Sums> {
+        let (dim, folds) = (data.features.columns(), FOLDS as usize);
+        if dim > usize::from(u16::MAX) {
+            return Err(Error::Unsupported(format!(
+                "{dim} features; training in buckets takes at most {}",
+                u16::MAX
+            )));
         }
+        let mut numbers = vec![0.0; HEAD + 2 * dim];
+        let fold = (bucket % FOLDS) as usize;
+        for query in 0..data.n_queries() {
+            let labels = data.labels(query);
+            let size = labels.len() as f64;
+            numbers[fold] += 1.0;
+            numbers[folds + fold] += f64::from(self.loss.is_informative(labels, data.doc_weights(query)));
+            numbers[2 * folds + fold] += loss::pair_count(labels) as f64;
+            numbers[3 * folds] += size;
+            numbers[3 * folds + 1] += size * (size - 1.0);
+        }
+        if matches!(data.features, Matrix::F64(_)) {
+            numbers[3 * folds + 2] = data.n_docs() as f64;
+        }
+        let mut ticks = Ticks::default();
+        for row in 0..data.n_docs() {
+            ticks.add(4 * dim);
+            for column in 0..dim {
+                let value = data.features.at(row, column);
+                if value.is_nan() {
+                    if self.missing == Missing::Error {
+                        return Err(missing(data, bucket, (row, column)));
+                    }
+                    continue;
+                }
+                numbers[HEAD + column] += 1.0;
+                numbers[HEAD + dim + column] += value;
+            }
+        }
+        let counts = if self.counts_bins { bin_counts(data) } else { Vec::new() };
+        let sample = match self.sample {
+            Some((unit, most)) => Sample::of(data, unit, most, self.seed)?,
+            None => Sample::default(),
+        };
+        Ok(Sums { numbers, counts, sample })
     }
-    let counts = if spec.scale == ScalingKind::Quantile { bin_counts(data) } else { Vec::new() };
-    let sample = if spec.kernel.is_linear() {
-        Sample::default()
-    } else {
-        Sample::of(data, Unit::Document, map_options(spec).sampled(), spec.seed)?
-    };
-    Ok(Sums { numbers, counts, sample })
 }
 
 /// The number of values in each bin of each feature.
@@ -297,7 +356,7 @@ fn missing(data: &Dataset, bucket: u32, (row, column): (usize, usize)) -> Error 
 }
 
 /// Replaces missing features.
-pub(super) fn fill(data: &mut Dataset, fills: &[f64]) {
+fn fill(data: &mut Dataset, fills: &[f64]) {
     let Matrix::F64(features) = &mut data.features else { return };
     let mut ticks = Ticks::default();
     for mut row in features.rows_mut() {

@@ -36,8 +36,10 @@ use crate::smoothing::{SmoothingKind, lambda_rate};
 use crate::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::space::{Form, Function, Scorer};
 use answers::{GRAM, VALUES};
-use facts::{Count, Prepared, wrong_length};
+use facts::Prepared;
 use risk::AskedRisk;
+
+pub(in crate::algorithm) use facts::{Count, FACTS, Facts, First, read_space, write_space, wrong_length};
 
 /// Numbers of tasks. Fits of folds come after the last.
 const FACTS_TASK: usize = 0;
@@ -98,7 +100,12 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
 }
 
 impl BucketTraining for GridSpec {
-    fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<TrainedInBuckets>> {
+    fn run(
+        &self,
+        replay: &mut Replay,
+        _names: &[String],
+        control: &Control,
+    ) -> Result<Option<TrainedInBuckets>> {
         // 1. Counts and scaling.
         let facts = replay.task(FACTS_TASK, |asking| Prepared::ask(self, asking, control)?.to_bytes())?;
         let Some(facts) = facts else { return Ok(None) };
@@ -136,10 +143,7 @@ impl BucketTraining for GridSpec {
                 prepared.scaling.clone(),
             )
         };
-        let Prepared { facts, .. } = &prepared;
-        let missing_filled = (0..facts.dim()).map(|feature| facts.missing(feature)).sum::<f64>() as usize;
-        let (facts, means) = (facts.report(), facts.means());
-        Ok(Some(TrainedInBuckets { trained, facts, means, missing_filled }))
+        Ok(Some(prepared.facts.trained(trained)))
     }
 
     fn answer(&self, replay: &Replay, bucket: u32, data: Dataset, control: &Control) -> Result<Vec<Sums>> {
@@ -355,7 +359,7 @@ impl Fits<'_> {
     }
 }
 
-fn numbers_to_bytes(numbers: &[f64]) -> Vec<u8> {
+pub(in crate::algorithm) fn numbers_to_bytes(numbers: &[f64]) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.numbers(numbers);
     writer.into_bytes()

@@ -1,0 +1,206 @@
+//! Training in buckets: two rounds. In the first, buckets give a sample of whole queries, on which candidates are tried as on
+//! rows. In the second, they give the sums of least squares of the chosen ones.
+//!
+//! Scalings and landmarks of the chosen candidates are those of the sample. Their functions are fitted on all rows.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::refit::{self, solved};
+use super::trial::{self, Prepared, prepared};
+use super::{AVERAGED, AutoSpec, Choice, Found, MOST_TRIED, check_judged};
+use crate::algorithm::grid::buckets::{
+    Count, FACTS, Facts, First, numbers_to_bytes, read_space, write_space, wrong_length,
+};
+use crate::algorithm::{BucketTraining, Curve, LambdaSelection, Split, TrainedInBuckets, scale};
+use crate::buckets::{Asking, Part, Question, Reader, Replay, Sums, Unit, Writer};
+use crate::control::Control;
+use crate::data::{Dataset, Scaling, position_names};
+use crate::error::Result;
+use crate::loss::{Loss, PairLoss, PairWeights};
+use crate::metric::StandardError;
+use crate::solve::Gram;
+use crate::space::{Scorer, Space};
+
+/// Numbers of tasks. A task for each chosen candidate comes after the last.
+const TRIALS_TASK: usize = 0;
+const GRAM_TASKS: usize = 1;
+
+/// The question about the sums of a chosen candidate, besides [`FACTS`].
+const GRAM: u64 = 1;
+
+/// Bytes that the features of a sample take at most, about.
+const SAMPLE_BYTES: usize = 64 << 20;
+
+/// Every loss learns from the queries that this one learns from.
+const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
+
+/// A chosen candidate.
+struct Member {
+    lambda: f64,
+    scaling: Scaling,
+    space: Space,
+}
+
+/// What the first round gave.
+struct Tried {
+    facts: Facts,
+    choice: Choice,
+    members: Vec<Member>,
+}
+
+impl Tried {
+    /// Asks for the sample and tries candidates on it.
+    fn ask(spec: &AutoSpec, asking: &Asking<'_>, names: &[String], control: &Control) -> Result<Self> {
+        let question = Question { kind: FACTS, part: Part::All, numbers: Vec::new() };
+        let Sums { numbers, sample, .. } = asking.ask(question);
+        let facts = Facts::new(numbers)?;
+        let [queries, judged] =
+            [Count::Queries, Count::Informative].map(|count| facts.count(count, Part::All) as usize);
+        check_judged(judged, queries)?;
+        let mut data = sample.dataset(facts.dim(), facts.is_double())?;
+        facts.fill(&mut data, spec.missing);
+        data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
+        let Found { chosen, choice } = spec.find((judged, queries), &data, control)?;
+        let mut members = Vec::with_capacity(chosen.len());
+        for trial in &chosen {
+            let Prepared { scaling, space, .. } =
+                prepared(spec, &trial.candidate, &data, spec.landmarks, control)?;
+            members.push(Member { lambda: trial.lambda(), scaling, space });
+        }
+        Ok(Self { facts, choice, members })
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        let Choice { lambda, selection, warnings, details } = &self.choice;
+        let mut writer = Writer::default();
+        writer.numbers(self.facts.numbers());
+        // 1. Members.
+        writer.count(self.members.len() as u64);
+        for Member { lambda, scaling, space } in &self.members {
+            writer.numbers(&[*lambda]);
+            write_space(&mut writer, scaling, space)?;
+        }
+        // 2. The choice.
+        let value = |(candidate, value): &(f64, Option<f64>)| [*candidate, value.unwrap_or(f64::NAN)];
+        writer.numbers(&selection.curve.iter().flat_map(value).collect::<Vec<f64>>());
+        let held_out =
+            if let Split::RepeatedQueries { held_out, .. } = selection.split { held_out } else { 0 };
+        writer.count(held_out as u64);
+        writer.count(selection.chosen.map_or(0, |chosen| chosen as u64 + 1));
+        let error = |error: &StandardError| vec![error.error, error.factor, error.queries as f64];
+        writer.numbers(&selection.error.as_ref().map_or_else(Vec::new, error));
+        writer.numbers(&[*lambda]);
+        writer.count(warnings.len() as u64);
+        warnings.iter().for_each(|warning| writer.bytes(warning.as_bytes()));
+        writer.bytes(Value::Object(details.clone()).to_string().as_bytes());
+        Ok(writer.into_bytes())
+    }
+
+    fn from_bytes(spec: &AutoSpec, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::of_state(bytes);
+        let facts = Facts::new(reader.numbers()?)?;
+        let number = |reader: &mut Reader<'_>| match reader.numbers()?[..] {
+            [number] => Ok(number),
+            _ => Err(reader.forged("one number")),
+        };
+        // 1. Members.
+        let member = |reader: &mut Reader<'_>| {
+            let lambda = number(reader)?;
+            let (scaling, space) = read_space(reader, facts.dim())?;
+            Ok(Member { lambda, scaling, space })
+        };
+        let members =
+            (0..reader.count_to(AVERAGED as u64)?).map(|_| member(&mut reader)).collect::<Result<_>>()?;
+        // 2. The choice.
+        let value = |value: &[f64]| (value[0], Some(value[1]).filter(|value| !value.is_nan()));
+        let curve: Curve = reader.numbers()?.chunks_exact(2).map(value).collect();
+        let held_out = reader.count()? as usize;
+        let chosen = reader.count_to(curve.len() as u64)?.checked_sub(1);
+        let error = match reader.numbers()?[..] {
+            [error, factor, queries] => Some(StandardError { error, factor, queries: queries as usize }),
+            _ => None,
+        };
+        let split = trial::split(held_out, facts.count(Count::Queries, Part::All) as usize);
+        let selection =
+            LambdaSelection { metric: spec.validation.metric.name(), split, curve, chosen, error };
+        let lambda = number(&mut reader)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let warnings =
+            (0..reader.length()?).map(|_| reader.bytes().map(text)).collect::<Result<Vec<String>>>()?;
+        let Ok(Value::Object(details)) = serde_json::from_slice(reader.bytes()?) else {
+            return Err(reader.forged("a report"));
+        };
+        reader.end()?;
+        Ok(Self { facts, choice: Choice { lambda, selection, warnings, details }, members })
+    }
+}
+
+impl BucketTraining for AutoSpec {
+    fn run(
+        &self,
+        replay: &mut Replay,
+        names: &[String],
+        control: &Control,
+    ) -> Result<Option<TrainedInBuckets>> {
+        let tried =
+            replay.task(TRIALS_TASK, |asking| Tried::ask(self, asking, names, control)?.to_bytes())?;
+        let Some(tried) = tried else { return Ok(None) };
+        let Tried { facts, choice, members } = Tried::from_bytes(self, &tried)?;
+        let mut sums = Vec::with_capacity(members.len());
+        for number in 0..members.len() {
+            let question = Question { kind: GRAM, part: Part::All, numbers: vec![number as f64] };
+            let found = replay
+                .task(GRAM_TASKS + number, |asking| Ok(numbers_to_bytes(&asking.ask(question).numbers)))?;
+            sums.extend(found);
+        }
+        if sums.len() < members.len() {
+            return Ok(None);
+        }
+        let mut fitted = Vec::with_capacity(members.len());
+        for (Member { lambda, scaling, space }, sums) in members.into_iter().zip(sums) {
+            control.check()?;
+            let sums = Reader::of_state(&sums).numbers()?;
+            let gram = Gram::of_numbers(space.dim(), &sums).ok_or_else(wrong_length)?;
+            fitted.push((solved(&gram, lambda, facts.documents(), (scaling, &space))?, 0.0));
+        }
+        Ok(Some(facts.trained(choice.trained(facts.dim(), fitted))))
+    }
+
+    fn answer(
+        &self,
+        replay: &Replay,
+        bucket: u32,
+        mut data: Dataset,
+        control: &Control,
+    ) -> Result<Vec<Sums>> {
+        let questions = replay.questions();
+        let columns = data.features.columns();
+        if let [(_, Question { kind: FACTS, .. })] = questions {
+            let most = MOST_TRIED.min(SAMPLE_BYTES / (8 * columns.max(1))).max(1);
+            let first = First {
+                loss: JUDGED,
+                missing: self.missing,
+                counts_bins: false,
+                sample: Some((Unit::Query, most)),
+                seed: self.seed,
+            };
+            return first.answer(bucket, &data).map(|sums| vec![sums]);
+        }
+        let tried = Tried::from_bytes(self, replay.result(TRIALS_TASK).ok_or_else(wrong_length)?)?;
+        tried.facts.complete(&mut data, bucket, self.missing)?;
+        let of_question = |(_, question): &(usize, Question)| {
+            let number = question.numbers.first().filter(|_| question.kind == GRAM);
+            let member = number.and_then(|number| tried.members.get(*number as usize));
+            let Member { scaling, space, .. } = member.ok_or_else(wrong_length)?;
+            let _copy =
+                control.reserve(data.bytes(), "a scaled copy of the documents", "use more buckets")?;
+            let mut scaled = data.clone();
+            let _more = scale(scaling, scaling.kind(), &mut scaled, control)?;
+            let numbers = refit::gram(space, &Arc::new(scaled), control)?.numbers();
+            Ok(Sums { numbers, ..Sums::default() })
+        };
+        questions.iter().map(of_question).collect()
+    }
+}
