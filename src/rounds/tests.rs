@@ -47,6 +47,7 @@ fn forged_states_never_panic() {
         ("rank_svm", r#"{"lambda": 0.1, "scale": "standard"}"#),
         ("list_net", r#"{"lambda": [0.1, 0.01], "scale": "none"}"#),
         ("regression", r#"{"lambda": 0.1, "kernel": "gaussian", "landmarks": 5, "scale": "standard"}"#),
+        ("auto", r#"{"kernel": "gaussian", "landmarks": 5, "scale": "quantile_minmax"}"#),
     ] {
         let mut state = begin(algorithm, options);
         for _ in 0..6 {

@@ -42,10 +42,21 @@ impl Facts {
     /// Sums of something else.
     pub fn new(numbers: Vec<f64>) -> Result<Self> {
         let is_valid = numbers.len() > HEAD && (numbers.len() - HEAD).is_multiple_of(2);
-        if is_valid && numbers.iter().all(|number| number.is_finite()) && numbers[3 * FOLDS as usize] >= 1.0 {
-            return Ok(Self(numbers));
+        let is_valid = is_valid && numbers.iter().all(|number| number.is_finite());
+        let facts = Self(numbers);
+        if !is_valid || facts.documents() < 1.0 {
+            return Err(Error::Data("features are so large that their sum is not finite".to_owned()));
         }
-        Err(Error::Data("features are so large that their sum is not finite".to_owned()))
+        if facts.is_double() && facts.double() < facts.documents() {
+            let problem = "features are BLOBs in some packs and JSON in others; use one of the two";
+            return Err(Error::Data(problem.to_owned()));
+        }
+        Ok(facts)
+    }
+
+    /// Number of documents with features in double precision.
+    fn double(&self) -> f64 {
+        self.0[3 * FOLDS as usize + 2]
     }
 
     pub fn dim(&self) -> usize {
@@ -87,9 +98,9 @@ impl Facts {
         if missing == Missing::Mean { self.means() } else { vec![0.0; self.dim()] }
     }
 
-    /// Whether a bucket has features in double precision.
+    /// Whether features are in double precision.
     pub fn is_double(&self) -> bool {
-        self.0[3 * FOLDS as usize + 2] > 0.0
+        self.double() > 0.0
     }
 
     /// Replaces missing features of a bucket.
@@ -233,11 +244,6 @@ pub(in crate::algorithm) fn wrong_length() -> Error {
 
 /// Refuses data from which nothing can be learned.
 fn check(spec: &GridSpec, facts: &Facts) -> Result<()> {
-    let double = facts.0[3 * FOLDS as usize + 2];
-    if double > 0.0 && double < facts.documents() {
-        let problem = "features are BLOBs in some packs and JSON in others; use one of the two";
-        return Err(Error::Data(problem.to_owned()));
-    }
     let queries = facts.count(Count::Queries, Part::All) as usize;
     if facts.count(Count::Pairs, Part::All) < 1.0 {
         return Err(checks::nothing_to_learn(queries));
