@@ -136,7 +136,7 @@ impl Replay {
     /// The result of task number `number`: the recorded one, otherwise that of `work`; `None` if it lacks an answer.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// Those of `work`; too many bytes.
     pub fn task(
         &mut self,
         number: usize,
@@ -159,7 +159,7 @@ impl Replay {
         } else {
             let result = result?;
             self.records[number] = Record::Done(result.clone());
-            return Ok(Some(result));
+            return self.check_bytes().map(|()| Some(result));
         }
         Ok(None)
     }
@@ -203,16 +203,18 @@ impl Replay {
                 answers.push(sums);
             }
         }
+        self.check_bytes()
+    }
+
+    /// Refuses a state with too many bytes.
+    fn check_bytes(&self) -> Result<()> {
         let of_sums = |sums: &Sums| 8 * sums.numbers.len() + 12 * sums.counts.len() + sums.sample.bytes();
         let bytes = |record: &Record| match record {
             Record::Open(answers) => answers.iter().map(of_sums).sum(),
             Record::Done(result) => result.len(),
         };
         let bytes: usize = self.records.iter().map(bytes).sum();
-        if bytes > MOST_BYTES {
-            return Err(too_large(bytes));
-        }
-        Ok(())
+        if bytes > MOST_BYTES { Err(too_large(bytes)) } else { Ok(()) }
     }
 
     /// Adds the bytes.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::refit::{self, solved};
 use super::trial::{self, Prepared, prepared};
-use super::{AVERAGED, AutoSpec, Choice, Found, MOST_TRIED, check_judged};
+use super::{AVERAGED, AutoSpec, Choice, Found, MOST_TRIED, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_space, write_space, wrong_length,
 };
@@ -60,6 +60,7 @@ impl Tried {
             [Count::Queries, Count::Informative].map(|count| facts.count(count, Part::All) as usize);
         check_judged(judged, queries)?;
         let mut data = sample.dataset(facts.dim(), facts.is_double())?;
+        let _memory = control.reserve(data.bytes(), TRIED, "use one algorithm, such as rank_svm")?;
         facts.fill(&mut data, spec.missing);
         data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
         let Found { chosen, choice } = spec.find((judged, queries), &data, control)?;
@@ -165,6 +166,8 @@ impl BucketTraining for AutoSpec {
             let gram = Gram::of_numbers(space.dim(), &sums).ok_or_else(wrong_length)?;
             fitted.push((solved(&gram, lambda, facts.documents(), (scaling, &space))?, 0.0));
         }
+        let objective: f64 = fitted.iter().map(|(fitted, _)| fitted.objective).sum();
+        replay.show(objective, 0.0);
         Ok(Some(facts.trained(choice.trained(facts.dim(), fitted))))
     }
 

@@ -60,6 +60,8 @@ const AVERAGED: usize = 3;
 const MOST_TRIED: usize = 40_000;
 /// Maximum number of landmarks of a trial.
 const TRIAL_LANDMARKS: usize = 600;
+/// They, in messages about memory.
+const TRIED: &str = "the queries on which 'auto' tries candidates";
 /// Minimum number of judged queries: fewer cannot compare candidates.
 const FEWEST_QUERIES: usize = 10;
 
@@ -122,9 +124,8 @@ impl TrainingSpec for AutoSpec {
         let queries = data.n_queries();
         let judged = judged_queries(&data).into_iter().filter(|judged| *judged).count();
         check_judged(judged, queries)?;
-        let what = "the queries on which 'auto' tries candidates";
         let _memory =
-            control.reserve(data.bytes(), what, "use one algorithm, such as rank_svm, or fewer rows")?;
+            control.reserve(data.bytes(), TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
         let Found { chosen, choice } = self.find((judged, queries), &tried(&data, self.seed), control)?;
         // 2. The best few, fitted on all rows and added up.
         let mut fitted = Vec::with_capacity(chosen.len());
@@ -203,11 +204,9 @@ impl AutoSpec {
         }
         let order = best_first(self, &trials);
         let details = entries(&report(&trials, &order))?;
-        let rank = |index: &usize| order.iter().position(|other| other == index);
-        let mut ranked: Vec<(Option<usize>, Trial)> =
-            trials.into_iter().enumerate().map(|(index, trial)| (rank(&index), trial)).collect();
-        ranked.sort_by_key(|(rank, _)| *rank);
-        let chosen: Vec<Trial> = ranked.into_iter().map(|(_, trial)| trial).take(AVERAGED).collect();
+        let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
+        let chosen: Vec<Trial> =
+            order.iter().take(AVERAGED).filter_map(|index| trials[*index].take()).collect();
         let best = chosen.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
         let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
         let held_out = cells.held_out();
