@@ -11,9 +11,10 @@ use crate::algorithm::scale;
 use crate::buckets::{Question, Replay, Sums, Unit};
 use crate::control::Control;
 use crate::data::{Dataset, ScalingKind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fit::TrainingBlocks;
 use crate::loss::Loss;
+use crate::math::bounds::{BOUNDED, are_bounded};
 use crate::memory::matrix_bytes;
 use crate::metric::Mean;
 use crate::optim::Objective;
@@ -81,6 +82,9 @@ pub(super) fn answer(
     let queries: Vec<(Arc<QueryBlock>, f64)> = parallel::try_map(informative.len(), weighted)?;
     let of_question = |(_, question): &(usize, Question)| {
         control.check()?;
+        if !are_bounded(&question.numbers) {
+            return Err(Error::Data(format!("a question of another training: it needs {BOUNDED}")));
+        }
         let numbers = match question {
             question if !takes_part(question) => Vec::new(),
             Question { kind: GRAM, .. } => Gram::of(dim, &lists(&queries))?.numbers(),
