@@ -120,7 +120,7 @@ class Applied:
     """A model and its options, which travel to the workers, and the columns of the query and of the document."""
 
     model: bytes
-    options: Mapping[str, Any] | None
+    options: Mapping[str, Any]
     query: str
     doc: str | None
 
@@ -141,7 +141,7 @@ class Applied:
 
     def means(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         """Return the means of `measure`, added in the order of the queries, as one process does."""
-        default = {"zero": 0.0, "one": 1.0}.get(str((self.options or {}).get("undefined")))
+        default = {"zero": 0.0, "one": 1.0}.get(str(self.options.get("undefined")))
         sums: dict[str, tuple[float, int]] = {}
         for row in sorted(rows, key=lambda row: row["query"]):
             metric, value = row["metric"], default if row["value"] is None else row["value"]
@@ -154,7 +154,9 @@ class Applied:
 
 def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None) -> Applied:
     """Find the columns of the query and of the document in a frame."""
-    trained, given = info(model)["roles"], _with_columns(options, {})["columns"]
+    # Engines run a task on each core.
+    settings = {"threads": 1, **_with_columns(options, {})}
+    trained, given = info(model)["roles"], settings["columns"]
     lower = {name.lower(): name for name in names}
 
     def find(role: str, defaults: Iterable[str]) -> str | None:
@@ -164,7 +166,7 @@ def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None)
     query = find("query", _QUERY_NAMES)
     if query is None:
         raise ValueError("no column of the query: name it query_id, or give it under options['columns']")
-    return Applied(model, options, query, find("doc", _DOC_NAMES))
+    return Applied(model, settings, query, find("doc", _DOC_NAMES))
 
 
 def bucket_numbers(ids: list[Any], buckets: int) -> pyarrow.Array:

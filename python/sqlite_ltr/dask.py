@@ -40,7 +40,8 @@ def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
 
     def ranked(part: Any) -> Any:
         part = part.drop(columns=BUCKET)
-        return _rank.rank(part if applied.doc is None else part.sort_values(applied.doc), model, options=options)
+        part = part if applied.doc is None else part.sort_values(applied.doc)
+        return _rank.rank(part, model, options=applied.options)
 
     return _by_bucket(df, applied.query, buckets).map_partitions(ranked, meta=df._meta.assign(score=0.0, rank=0))
 

@@ -94,9 +94,9 @@ def test_means_count_queries_without_a_relevant_document():
     assert mean() == 0.375
     assert mean(undefined="zero") == 0.25
     assert mean(undefined="one") == 1.75 / 3
-    assert math.isnan(_engine.Applied(b"", None, "query", None).means([{**rows[1]}])["map"])
+    assert math.isnan(_engine.Applied(b"", {}, "query", None).means([{**rows[1]}])["map"])
     with pytest.raises(ValueError, match="mre_pooled is no mean"):
-        _engine.Applied(b"", None, "query", None).means([{"query": 1, "metric": "mre_pooled", "value": 0.5}])
+        _engine.Applied(b"", {}, "query", None).means([{"query": 1, "metric": "mre_pooled", "value": 0.5}])
 
 
 def test_errors_come_before_the_first_round():
