@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
+import threading
+from pathlib import Path
 
 import pytest
 
 import sqlite_ltr
+from sqlite_ltr import _engine
 
 BUCKETS = 16
 METRICS = {"metric": ["ndcg@10", "map"]}
@@ -46,6 +51,51 @@ def judged(identify=str, missing=False):
         "y": [None if missing and chance.random() < 0.1 else value for value in y],
         "z": [value / 7 for value in z],
     }
+
+
+def processes(word):
+    """Return the processes below this one whose command has a word, and whether their parents have it too."""
+    parents, found = {}, set()
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            number = int(path.name)
+            parents[number] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if word in (path / "cmdline").read_text():
+                found.add(number)
+
+    def is_below(number):
+        return number == os.getpid() or (number in parents and is_below(parents[number]))
+
+    return {number: parents[number] in found for number in found if is_below(number)}
+
+
+def send(signals, victims):
+    for number in victims:
+        os.kill(number, signals)
+
+
+def before_round(monkeypatch, number, action):
+    """Call a function in the driver before a round of the next training. Return a list that gets an item per round."""
+    run, rounds = _engine.Training.run, []
+
+    def observed(training, ask):
+        def ask_in_order(state):
+            rounds.append(len(state))
+            if len(rounds) == number:
+                action()
+            return ask(state)
+
+        return run(training, ask_in_order)
+
+    monkeypatch.setattr(_engine.Training, "run", observed)
+    return rounds
+
+
+def kill_during_a_round(victims):
+    """Stop processes, so that a round waits for them, and kill them a second later."""
+    assert victims
+    send(signal.SIGSTOP, victims)
+    threading.Timer(1, send, [signal.SIGKILL, victims]).start()
 
 
 class OneProcess:

@@ -1,12 +1,13 @@
-"""Dask gives the bytes, scores and metrics of one process, in threads and in processes of its own."""
+"""Dask gives the bytes, scores and metrics of one process, in threads and in processes, also if one is killed."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 
 import pandas as pd
 import pytest
-from engines import BUCKETS, METRICS, OneProcess, judged, need, ranking
+from engines import BUCKETS, METRICS, OneProcess, before_round, judged, kill_during_a_round, need, ranking
 
 need("dask.dataframe")
 distributed = need("distributed")
@@ -30,3 +31,17 @@ def test_bytes_ranking_and_metrics_are_those_of_one_process(workers):
         assert model == alone.train("rank_svm", options)
         assert ranking(engine.rank(df, model, buckets=BUCKETS).compute().to_dict("records")) == alone.rank(model)
         assert engine.evaluate(df, model, options=METRICS, buckets=BUCKETS) == alone.evaluate(model)
+
+
+def test_a_killed_worker_changes_no_byte(monkeypatch):
+    columns, options = judged(), {"lambda": 0.01, "buckets": BUCKETS}
+    df = dd.from_pandas(pd.DataFrame(columns), npartitions=4)
+    with WORKERS["processes"]() as client:
+
+        def kill():
+            address = max(client.has_what().items(), key=lambda item: len(item[1]))[0]
+            kill_during_a_round(list(client.run(os.getpid, workers=[address]).values()))
+
+        rounds = before_round(monkeypatch, 2, kill)
+        assert engine.train(df, options=options) == OneProcess(columns).train("rank_svm", options)
+        assert len(rounds) > 2

@@ -1,11 +1,21 @@
-"""Ray gives the bytes, scores and metrics of one process."""
+"""Ray gives the bytes, scores and metrics of one process, also if workers are killed in the middle of a round."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
-from engines import BUCKETS, METRICS, OneProcess, judged, need, ranking
+from engines import (
+    BUCKETS,
+    METRICS,
+    OneProcess,
+    before_round,
+    judged,
+    kill_during_a_round,
+    need,
+    processes,
+    ranking,
+)
 
 ray = need("ray")
 
@@ -29,3 +39,15 @@ def test_bytes_ranking_and_metrics_are_those_of_one_process():
     assert model == alone.train("regression", options)
     assert ranking(engine.rank(ds, model, buckets=BUCKETS).iter_rows()) == alone.rank(model)
     assert engine.evaluate(ds, model, options=METRICS, buckets=BUCKETS) == alone.evaluate(model)
+
+
+def test_killed_workers_change_no_byte(monkeypatch):
+    columns, options = judged(), {"lambda": 0.01, "buckets": BUCKETS}
+
+    def kill():
+        kill_during_a_round([number for word in ("ray::IDLE", "ray::answer") for number in processes(word)])
+
+    rounds = before_round(monkeypatch, 2, kill)
+    ds = ray.data.from_arrow(pa.table(columns)).repartition(3)
+    assert engine.train(ds, options=options) == OneProcess(columns).train("rank_svm", options)
+    assert len(rounds) > 2

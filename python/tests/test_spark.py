@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -12,13 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-from engines import BUCKETS, METRICS, OneProcess, judged, need, ranking
+from engines import BUCKETS, METRICS, OneProcess, before_round, judged, need, processes, ranking, send
 
 pyspark = need("pyspark", java=True)
 
 from pyspark.sql import SparkSession, functions  # noqa: E402
 
-from sqlite_ltr import _engine, spark  # noqa: E402
+from sqlite_ltr import spark  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore:lambda ")
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,22 +46,6 @@ def frame(session, columns):
     return session.createDataFrame(list(zip(*columns.values())), list(columns)).repartition(5)
 
 
-def processes(word):
-    """Return the processes below this one whose command has a word, with the same for their parents."""
-    parents, found = {}, set()
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            number = int(path.name)
-            parents[number] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if word in (path / "cmdline").read_text():
-                found.add(number)
-
-    def is_below(number):
-        return number == os.getpid() or (number in parents and is_below(parents[number]))
-
-    return {number: parents[number] in found for number in found if is_below(number)}
-
-
 class Killer(threading.Thread):
     """Kills processes of workers while they compute."""
 
@@ -84,12 +67,10 @@ class Killer(threading.Thread):
 
     def run(self):
         # 1. Stopped processes hold the round.
-        for number in self.victims:
-            os.kill(number, signal.SIGSTOP)
+        send(signal.SIGSTOP, self.victims)
         self.wait(lambda: any(stage.numActiveTasks for stage in self.stages()))
         # 2. Killed ones lose it.
-        for number in self.victims:
-            os.kill(number, signal.SIGKILL)
+        send(signal.SIGKILL, self.victims)
         end = time.monotonic() + 60
         while not self.failed and time.monotonic() < end:
             self.failed = sum(stage.numFailedTasks for stage in self.stages())
@@ -97,21 +78,15 @@ class Killer(threading.Thread):
 
 
 def train_and_kill(monkeypatch, session, columns, algorithm, options, find):
-    """Train; kill the processes that `find` returns in the middle of round 2. Return the model and the rounds."""
-    run, rounds, killers = _engine.Training.run, [], []
+    """Train; kill the processes that `find` returns in the middle of round 2. Return the model."""
+    killers = []
 
-    def observed(training, ask):
-        def ask_and_kill(state):
-            rounds.append(len(state))
-            if len(rounds) == 2:
-                killers.append(Killer(session.sparkContext, find()))
-                assert killers[0].victims
-                killers[0].start()
-            return ask(state)
+    def kill():
+        killers.append(Killer(session.sparkContext, find()))
+        assert killers[0].victims
+        killers[0].start()
 
-        return run(training, ask_and_kill)
-
-    monkeypatch.setattr(_engine.Training, "run", observed)
+    rounds = before_round(monkeypatch, 2, kill)
     model = spark.train(frame(session, columns), algorithm=algorithm, options=options)
     killers[0].join()
     assert killers[0].failed, "no task failed"
