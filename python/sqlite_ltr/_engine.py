@@ -80,14 +80,13 @@ class Training:
         return model
 
     def _pack(self, rows: pyarrow.Table) -> bytes:
-        frame = read(rows)
-        vector = self.roles["features"]
+        vector, names = self.roles["features"], [self.roles.get(role) for role in _ROLES]
+        frame = read(rows.select([name for name in [*names, vector] if isinstance(name, str)]))
         if not isinstance(vector, str):
-            # JSON keeps the 64 bits of a number. NaN is a missing value: null.
-            values = zip(*map(frame.column, vector))
-            frame.add(_VECTOR, [json.dumps([None if x != x else x for x in row]) for row in values])
+            # JSON keeps the 64 bits of a number. It has no NaN, which is a missing value: null.
+            values = zip(*read(_without_booleans(rows.select(vector))).columns)
+            frame.add(_VECTOR, [json.dumps(row).replace("NaN", "null") for row in values])
             vector = _VECTOR
-        names = [self.roles.get(role) for role in _ROLES]
         query, doc, relevance, *weights = ["NULL" if name is None else _quote(name) for name in names]
         arguments = [query, doc, relevance, _quote(vector), "NULL", *weights]
         with _database(frame) as connection:
@@ -216,6 +215,13 @@ def _value(connection: Any, sql: str, *arguments: Any) -> Any:
 
 def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _without_booleans(rows: pyarrow.Table) -> pyarrow.Table:
+    """Return the numbers 0 and 1 in place of booleans, as SQLite stores them."""
+    types = pyarrow.types
+    fields = [field.with_type(pyarrow.int8()) if types.is_boolean(field.type) else field for field in rows.schema]
+    return rows.cast(pyarrow.schema(fields))
 
 
 def _examples(kind: pyarrow.DataType, differ: bool) -> list[Any]:

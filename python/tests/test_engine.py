@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -53,6 +54,19 @@ def test_roles_are_those_of_sql():
     assert train(columns, options={**OPTIONS, "columns": roles}) == model
     with pytest.raises(Exception, match='the column "session_id" is named like an id'):
         train({**columns, "session_id": [1] * rows}, roles)
+
+
+def test_features_of_every_type_of_numbers():
+    columns = judged()
+    numbers = {**columns, "x": [int(value > 0.5) for value in columns["x"]], "z": [value / 4 for value in columns["y"]]}
+    columns |= {"x": [value > 0.5 for value in columns["x"]], "z": [Decimal(value) / 4 for value in columns["y"]]}
+    columns["y"] = [math.nan if value == 0.5 else value for value in columns["y"]]
+    numbers["y"] = [None if value == 0.5 else value for value in numbers["y"]]
+    options = {**OPTIONS, "missing": "zero"}
+    assert train(columns, options=options) == OneProcess(numbers).train("rank_svm", options)
+    columns["z"][7] = math.inf
+    with pytest.raises(Exception, match="Infinity.* is not a JSON array of numbers"):
+        train({**columns, "z": [float(value) for value in columns["z"]]}, options=options)
 
 
 def test_dates_are_texts():
