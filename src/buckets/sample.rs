@@ -3,6 +3,8 @@
 //! The key of an item is a hash of the seed, the id of its query and its position there. A sample has the items with the
 //! smallest keys. So it depends on the rows and on the seed, not on buckets, partitions, order or threads.
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use super::bytes::{Reader, Writer};
 use super::number::hash;
 use super::pack::judged;
@@ -10,7 +12,7 @@ use super::replay::{MOST_BYTES, too_large};
 use crate::control::Ticks;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use crate::math::order::sort_items;
 
 /// Operations, for [`Ticks`], of a key.
 const ITEM_COST: usize = 64;
@@ -58,7 +60,7 @@ impl Sample {
                 places.push((key, query, start..start + step));
             }
         }
-        places.sort_by_key(|(key, ..)| *key);
+        sort_items(&mut places, |a, b| a.0.cmp(&b.0));
         let (mut sample, mut documents) = (Self { most: most as u64, items: Vec::new() }, 0);
         for (key, query, rows) in places {
             if documents >= most {
@@ -69,7 +71,7 @@ impl Sample {
             writer.id(&data.query_ids[query]);
             writer.count((rows.start - data.rows(query).start) as u64);
             writer.series(data.relevance[rows.clone()].iter().copied());
-            writer.series(data.features.rows_f64(rows.clone()).into_iter());
+            writer.series(data.features.rows_f64(rows.clone()).iter().copied());
             sample.items.push(Item { key, documents: rows.len() as u64, bytes: writer.into_bytes() });
         }
         sample.check_bytes().map(|()| sample)
@@ -85,7 +87,7 @@ impl Sample {
         }
         self.most = self.most.max(other.most);
         self.items.extend(other.items);
-        self.items.sort_by_key(|item| item.key);
+        sort_items(&mut self.items, |a, b| a.key.cmp(&b.key));
         self.items.truncate(self.kept());
         self.check_bytes()
     }
@@ -124,7 +126,7 @@ impl Sample {
             reader.end()?;
             items.push((id, position, relevance, features));
         }
-        items.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        sort_items(&mut items, |a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
         let (mut ids, mut offsets, mut relevance, mut features) =
             (Vec::new(), vec![0], Vec::new(), Vec::new());
         for (id, _, labels, values) in items {

@@ -45,11 +45,19 @@ impl Linear {
         }
     }
 
-    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+    /// The bytes of everything but the scaling.
+    ///
+    /// # Errors
+    /// Too many bytes.
+    pub fn encode(&self) -> Result<Vec<u8>> {
         encode_header(&(&self.space, &*self.function))
     }
 
-    pub(super) fn decode(header: &[u8]) -> Result<Self> {
+    /// The ranker of bytes that are not trusted.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) for bytes that [`Self::encode`] does not write.
+    pub fn decode(header: &[u8]) -> Result<Self> {
         let (space, function): (AnySpace, Function) = decode_header(header)?;
         space.scorer().validate()?;
         let dim = space.scorer().dim();

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::refit::{self, solved};
-use super::trial::{self, Prepared, prepared};
-use super::{AVERAGED, AutoSpec, Choice, Found, MOST_TRIED, TRIED, check_judged};
+use super::trial::{self, Prepared, Trial, prepared};
+use super::{AutoSpec, Choice, Found, MOST_TRIED, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{
-    Count, FACTS, Facts, First, numbers_to_bytes, read_space, write_space, wrong_length,
+    Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
 use crate::algorithm::{BucketTraining, Curve, LambdaSelection, Split, TrainedInBuckets, scale};
 use crate::buckets::{Asking, Part, Question, Reader, Replay, Sums, Unit, Writer};
 use crate::control::Control;
-use crate::data::{Dataset, Scaling, position_names};
+use crate::data::{Dataset, position_names};
 use crate::error::Result;
 use crate::loss::{Loss, PairLoss, PairWeights};
 use crate::metric::StandardError;
 use crate::solve::Gram;
-use crate::space::{Scorer, Space};
+use crate::space::{Member, Scorer};
 
 /// Numbers of tasks. A task for each chosen candidate comes after the last.
 const TRIALS_TASK: usize = 0;
@@ -36,17 +36,12 @@ const SAMPLE_BYTES: usize = 64 << 20;
 /// Every loss learns from the queries that this one learns from.
 const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
 
-/// A chosen candidate.
-struct Member {
-    lambda: f64,
-    scaling: Scaling,
-    space: Space,
-}
-
 /// What the first round gave.
 struct Tried {
     facts: Facts,
     choice: Choice,
+    /// Of the chosen candidates.
+    lambdas: Vec<f64>,
     members: Vec<Member>,
 }
 
@@ -68,21 +63,19 @@ impl Tried {
         for trial in &chosen {
             let Prepared { scaling, space, .. } =
                 prepared(spec, &trial.candidate, &data, spec.landmarks, control)?;
-            members.push(Member { lambda: trial.lambda(), scaling, space });
+            members.push(Member { scaling, space });
         }
-        Ok(Self { facts, choice, members })
+        let lambdas = chosen.iter().map(Trial::lambda).collect();
+        Ok(Self { facts, choice, lambdas, members })
     }
 
-    fn to_bytes(&self) -> Result<Vec<u8>> {
-        let Choice { lambda, selection, warnings, details } = &self.choice;
+    fn to_bytes(self) -> Result<Vec<u8>> {
+        let Self { facts, choice: Choice { lambda, selection, warnings, details }, lambdas, members } = self;
         let mut writer = Writer::default();
-        writer.numbers(self.facts.numbers());
+        writer.numbers(facts.numbers());
         // 1. Members.
-        writer.count(self.members.len() as u64);
-        for Member { lambda, scaling, space } in &self.members {
-            writer.numbers(&[*lambda]);
-            write_space(&mut writer, scaling, space)?;
-        }
+        writer.numbers(&lambdas);
+        write_spaces(&mut writer, facts.dim(), members)?;
         // 2. The choice.
         let value = |(candidate, value): &(f64, Option<f64>)| [*candidate, value.unwrap_or(f64::NAN)];
         writer.numbers(&selection.curve.iter().flat_map(value).collect::<Vec<f64>>());
@@ -92,28 +85,22 @@ impl Tried {
         writer.count(selection.chosen.map_or(0, |chosen| chosen as u64 + 1));
         let error = |error: &StandardError| vec![error.error, error.factor, error.queries as f64];
         writer.numbers(&selection.error.as_ref().map_or_else(Vec::new, error));
-        writer.numbers(&[*lambda]);
+        writer.numbers(&[lambda]);
         writer.count(warnings.len() as u64);
         warnings.iter().for_each(|warning| writer.bytes(warning.as_bytes()));
-        writer.bytes(Value::Object(details.clone()).to_string().as_bytes());
+        writer.bytes(Value::Object(details).to_string().as_bytes());
         Ok(writer.into_bytes())
     }
 
     fn from_bytes(spec: &AutoSpec, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::of_state(bytes);
         let facts = Facts::new(reader.numbers()?)?;
-        let number = |reader: &mut Reader<'_>| match reader.numbers()?[..] {
-            [number] => Ok(number),
-            _ => Err(reader.forged("one number")),
-        };
         // 1. Members.
-        let member = |reader: &mut Reader<'_>| {
-            let lambda = number(reader)?;
-            let (scaling, space) = read_space(reader, facts.dim())?;
-            Ok(Member { lambda, scaling, space })
-        };
-        let members =
-            (0..reader.count_to(AVERAGED as u64)?).map(|_| member(&mut reader)).collect::<Result<_>>()?;
+        let lambdas = reader.numbers()?;
+        let members = read_spaces(&mut reader, facts.dim())?;
+        if lambdas.len() != members.len() {
+            return Err(reader.forged("a lambda for each space"));
+        }
         // 2. The choice.
         let value = |value: &[f64]| (value[0], Some(value[1]).filter(|value| !value.is_nan()));
         let curve: Curve = reader.numbers()?.chunks_exact(2).map(value).collect();
@@ -126,7 +113,7 @@ impl Tried {
         let split = trial::split(held_out, facts.count(Count::Queries, Part::All) as usize);
         let selection =
             LambdaSelection { metric: spec.validation.metric.name(), split, curve, chosen, error };
-        let lambda = number(&mut reader)?;
+        let [lambda] = reader.numbers()?[..] else { return Err(reader.forged("a lambda")) };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let warnings =
             (0..reader.length()?).map(|_| reader.bytes().map(text)).collect::<Result<Vec<String>>>()?;
@@ -134,7 +121,7 @@ impl Tried {
             return Err(reader.forged("a report"));
         };
         reader.end()?;
-        Ok(Self { facts, choice: Choice { lambda, selection, warnings, details }, members })
+        Ok(Self { facts, choice: Choice { lambda, selection, warnings, details }, lambdas, members })
     }
 }
 
@@ -148,7 +135,7 @@ impl BucketTraining for AutoSpec {
         let tried =
             replay.task(TRIALS_TASK, |asking| Tried::ask(self, asking, names, control)?.to_bytes())?;
         let Some(tried) = tried else { return Ok(None) };
-        let Tried { facts, choice, members } = Tried::from_bytes(self, &tried)?;
+        let Tried { facts, choice, lambdas, members } = Tried::from_bytes(self, &tried)?;
         let mut sums = Vec::with_capacity(members.len());
         for number in 0..members.len() {
             let question = Question { kind: GRAM, part: Part::All, numbers: vec![number as f64] };
@@ -160,7 +147,7 @@ impl BucketTraining for AutoSpec {
             return Ok(None);
         }
         let mut fitted = Vec::with_capacity(members.len());
-        for (Member { lambda, scaling, space }, sums) in members.into_iter().zip(sums) {
+        for ((Member { scaling, space }, lambda), sums) in members.into_iter().zip(lambdas).zip(sums) {
             control.check()?;
             let sums = Reader::of_state(&sums).numbers()?;
             let gram = Gram::of_numbers(space.dim(), &sums).ok_or_else(wrong_length)?;
@@ -196,7 +183,7 @@ impl BucketTraining for AutoSpec {
         let of_question = |(_, question): &(usize, Question)| {
             let number = question.numbers.first().filter(|_| question.kind == GRAM);
             let member = number.and_then(|number| tried.members.get(*number as usize));
-            let Member { scaling, space, .. } = member.ok_or_else(wrong_length)?;
+            let Member { scaling, space } = member.ok_or_else(wrong_length)?;
             let _copy =
                 control.reserve(data.bytes(), "a scaled copy of the documents", "use more buckets")?;
             let mut scaled = data.clone();

@@ -15,8 +15,8 @@ use crate::data::mean_and_factor_of;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::loss::{self, Loss};
-use crate::model::{decode_header, encode_header};
-use crate::space::{Form, Scorer, Space};
+use crate::model::Linear;
+use crate::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};
 
 /// Kinds of questions.
 pub(in crate::algorithm) const FACTS: u64 = 0;
@@ -151,17 +151,20 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+    pub fn to_bytes(self) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
         writer.numbers(self.facts.numbers());
-        write_space(&mut writer, &self.scaling, &self.space)?;
+        let space = Member { scaling: self.scaling, space: self.space };
+        write_spaces(&mut writer, self.facts.dim(), vec![space])?;
         Ok(writer.into_bytes())
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::of_state(bytes);
         let facts = Facts::new(reader.numbers()?)?;
-        let (scaling, space) = read_space(&mut reader, facts.dim())?;
+        let Some(Member { scaling, space }) = read_spaces(&mut reader, facts.dim())?.pop() else {
+            return Err(reader.forged("a space"));
+        };
         Ok(Self { facts, scaling, space })
     }
 
@@ -220,21 +223,25 @@ impl Prepared {
     }
 }
 
-/// Adds a scaling and a space of scaled documents.
-pub(in crate::algorithm) fn write_space(writer: &mut Writer, scaling: &Scaling, space: &Space) -> Result<()> {
-    writer.bytes(&encode_header(&(scaling, space))?);
+/// Adds spaces with their scalings of so many features: as the space of a function 0, so the code is that of models.
+pub(in crate::algorithm) fn write_spaces(
+    writer: &mut Writer,
+    features: usize,
+    spaces: Vec<Member>,
+) -> Result<()> {
+    let sum = SumSpace::new(features, spaces);
+    let function = Function::zero(sum.dim());
+    writer.bytes(&Linear::new(sum, function).encode()?);
     Ok(())
 }
 
-/// A scaling of so many features, and a space.
-pub(in crate::algorithm) fn read_space(reader: &mut Reader<'_>, features: usize) -> Result<(Scaling, Space)> {
-    let (scaling, space): (Scaling, Space) = decode_header(reader.bytes()?)?;
-    scaling.validate(features)?;
-    space.validate()?;
-    if space.width() != scaling.width(features) || space.form() != Form::Scoring {
-        return Err(reader.forged("a space of the features"));
+/// Spaces with their scalings of so many features, at least one.
+pub(in crate::algorithm) fn read_spaces(reader: &mut Reader<'_>, features: usize) -> Result<Vec<Member>> {
+    let linear = Linear::decode(reader.bytes()?)?;
+    match linear.space() {
+        AnySpace::Sum(sum) if sum.width() == features => Ok(sum.members().to_vec()),
+        _ => Err(reader.forged("spaces of the features")),
     }
-    Ok((scaling, space))
 }
 
 /// The error about sums of another length than the question has.
