@@ -69,7 +69,7 @@ impl Tried {
         Ok(Self { facts, choice, lambdas, members })
     }
 
-    fn to_bytes(self) -> Result<Vec<u8>> {
+    fn into_bytes(self) -> Result<Vec<u8>> {
         let Self { facts, choice: Choice { lambda, selection, warnings, details }, lambdas, members } = self;
         let mut writer = Writer::default();
         writer.numbers(facts.numbers());
@@ -133,7 +133,7 @@ impl BucketTraining for AutoSpec {
         control: &Control,
     ) -> Result<Option<TrainedInBuckets>> {
         let tried =
-            replay.task(TRIALS_TASK, |asking| Tried::ask(self, asking, names, control)?.to_bytes())?;
+            replay.task(TRIALS_TASK, |asking| Tried::ask(self, asking, names, control)?.into_bytes())?;
         let Some(tried) = tried else { return Ok(None) };
         let Tried { facts, choice, lambdas, members } = Tried::from_bytes(self, &tried)?;
         let mut sums = Vec::with_capacity(members.len());

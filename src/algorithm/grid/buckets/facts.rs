@@ -151,7 +151,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub fn to_bytes(self) -> Result<Vec<u8>> {
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
         writer.numbers(self.facts.numbers());
         let space = Member { scaling: self.scaling, space: self.space };

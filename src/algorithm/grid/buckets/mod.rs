@@ -107,7 +107,7 @@ impl BucketTraining for GridSpec {
         control: &Control,
     ) -> Result<Option<TrainedInBuckets>> {
         // 1. Counts and scaling.
-        let facts = replay.task(FACTS_TASK, |asking| Prepared::ask(self, asking, control)?.to_bytes())?;
+        let facts = replay.task(FACTS_TASK, |asking| Prepared::ask(self, asking, control)?.into_bytes())?;
         let Some(facts) = facts else { return Ok(None) };
         let prepared = Prepared::from_bytes(&facts)?;
         let mut fits = Fits { spec: self, prepared: &prepared, replay, control };
