@@ -97,7 +97,7 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
     let is_double = reader.count_to(1)? == 1;
     let columns = reader.length()?;
     let queries = reader.length()?;
-    let (mut query_ids, mut offsets, mut ticks) = (Vec::with_capacity(queries), vec![0], Ticks::default());
+    let (mut query_ids, mut offsets, mut ticks) = (Vec::new(), vec![0], Ticks::default());
     for _ in 0..queries {
         ticks.add(QUERY_COST);
         let (id, documents) = (reader.id()?, reader.count()?);

@@ -15,14 +15,20 @@ use crate::control::{stopped, unwind};
 use crate::error::{Error, Result};
 
 /// Largest number of bytes of a state.
-pub(super) const MOST_BYTES: usize = 128 << 20;
+const MOST_BYTES: usize = 128 << 20;
 
-/// The error about a state, or a sample for it, of so many bytes.
-pub(super) fn too_large(bytes: usize) -> Error {
-    Error::Unsupported(format!(
+/// Refuses so many bytes of a state, or of an answer for it.
+///
+/// # Errors
+/// More bytes than a state may have.
+pub fn check_bytes(bytes: usize) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
         "the state of the training would take {bytes} bytes, more than {MOST_BYTES}; use fewer features, fewer landmarks, or \
          fewer values of lambda"
-    ))
+    )))
 }
 
 /// Number of folds.
@@ -214,7 +220,7 @@ impl Replay {
             Record::Done(result) => result.len(),
         };
         let bytes: usize = self.records.iter().map(bytes).sum();
-        if bytes > MOST_BYTES { Err(too_large(bytes)) } else { Ok(()) }
+        check_bytes(bytes)
     }
 
     /// Adds the bytes.

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::bytes::{Reader, Writer};
 use super::number::hash;
 use super::pack::judged;
-use super::replay::{MOST_BYTES, too_large};
+use super::replay::check_bytes;
 use crate::control::Ticks;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result};
@@ -74,7 +74,7 @@ impl Sample {
             writer.series(data.features.rows_f64(rows.clone()).iter().copied());
             sample.items.push(Item { key, documents: rows.len() as u64, bytes: writer.into_bytes() });
         }
-        sample.check_bytes().map(|()| sample)
+        check_bytes(sample.bytes()).map(|()| sample)
     }
 
     /// Adds the sample of other buckets.
@@ -89,7 +89,7 @@ impl Sample {
         self.items.extend(other.items);
         sort_items(&mut self.items, |a, b| a.key.cmp(&b.key));
         self.items.truncate(self.kept());
-        self.check_bytes()
+        check_bytes(self.bytes())
     }
 
     /// How many items are kept.
@@ -105,11 +105,6 @@ impl Sample {
 
     pub(super) fn bytes(&self) -> usize {
         self.items.iter().map(|item| item.bytes.len()).sum()
-    }
-
-    fn check_bytes(&self) -> Result<()> {
-        let bytes = self.bytes();
-        if bytes > MOST_BYTES { Err(too_large(bytes)) } else { Ok(()) }
     }
 
     /// The documents in canonical order, with these features. `is_double`: whether they need double precision.

@@ -68,7 +68,7 @@ impl Sums {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let numbers = reader.numbers()?;
         let length = reader.length()?;
-        let mut counts: Vec<(u32, u64)> = Vec::with_capacity(length);
+        let mut counts: Vec<(u32, u64)> = Vec::new();
         for _ in 0..length {
             let key = reader.count_to(u64::from(u32::MAX))? as u32;
             if counts.last().is_some_and(|(last, _)| *last >= key) {

@@ -137,7 +137,7 @@ impl State {
         let digest = answer.digest();
         let (sums, present) = answer.total(&self.round)?;
         self.round.training = xxh3_64(&[self.round.training.to_le_bytes(), digest.to_le_bytes()].concat());
-        self.round.number += 1;
+        self.round.number = self.round.number.saturating_add(1);
         self.round.present = Some(present);
         self.replay.record(sums)?;
         self.run(control).map(drop)

@@ -1,8 +1,9 @@
-//! Training in buckets: one model from a recursive statement, from packs and from rows; merges in any order; errors.
+//! Training in buckets: one model from a recursive statement, from packs and from rows; merges in any order.
 
 use rusqlite::Connection;
 use sqlite_ltr::internals::math::random::Random;
 
+use crate::buckets_errors::problem;
 use crate::support::{database, value};
 
 /// Judged documents in text ids of queries, with some missing features and weights, and packs in 8 buckets.
@@ -152,106 +153,6 @@ fn partitions_and_orders_change_no_bit() {
                FROM (SELECT * FROM packs ORDER BY random()) GROUP BY (bucket * 5) % {partitions})"
         );
         assert!(all == answer(&parts), "{partitions}");
-    }
-}
-
-/// The problem that a statement reports.
-fn problem(connection: &Connection, sql: &str) -> String {
-    let outcome = connection.query_row(sql, [], |_| Ok(()));
-    outcome.expect_err(sql).to_string()
-}
-
-/// Wrong calls, with what their messages contain.
-const WRONG: &[(&str, &str)] = &[
-    ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, allowed is a power of two from 1 to 65536"),
-    ("SELECT ltr_begin('regression')", "option 'buckets': give the number of buckets that ltr_bucket had"),
-    (
-        "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"query\": \"q\"}}')",
-        "option 'columns': packs take the names",
-    ),
-    (
-        "SELECT ltr_begin('regression', '{\"buckets\": 8, \"scale\": [\"none\", \"standard\"]}')",
-        "training in buckets takes one value",
-    ),
-    (
-        "SELECT ltr_begin('q_svm', '{\"buckets\": 8}')",
-        "training in buckets: a query-dependent model keeps the documents",
-    ),
-    (
-        "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"form\": \"ranking\", \"kernel\": \"gaussian\"}')",
-        "training in buckets: the form \"ranking\"",
-    ),
-    ("SELECT ltr_begin('slam', '{\"buckets\": 8}')", "training in buckets: the loss 'slam' has no solver"),
-    (
-        "SELECT ltr_begin('matching', '{\"buckets\": 8}')",
-        "training in buckets: the loss 'matching' has no solver",
-    ),
-    (
-        "SELECT ltr_begin('perceptron', '{\"buckets\": 8}')",
-        "'perceptron' reads the documents one query after the other",
-    ),
-    ("SELECT ltr_begin('cofi_rank', '{\"buckets\": 8}')", "'cofi_rank' learns from ids"),
-    (
-        "SELECT ltr_fit('auto', 'SELECT * FROM complete_packs WHERE bucket = 0', '{\"buckets\": 8}')",
-        "queries have documents of different relevance; 'auto' needs 10",
-    ),
-    ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
-    ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
-    (
-        "SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments",
-        "argument 'query_features' in row 1 of the group",
-    ),
-    (
-        "SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments",
-        "argument 'relevance' in row 1 of the group: got NULL",
-    ),
-    ("SELECT ltr_partial(x'00', 0, x'00')", "not a state of ltr_begin"),
-    (
-        "SELECT ltr_partial(ltr_begin('regression', '{\"buckets\": 8}'), 9, (SELECT rows FROM packs))",
-        "argument 'bucket': got 9",
-    ),
-    ("SELECT ltr_step(ltr_begin('regression', '{\"buckets\": 8}'), NULL)", "round 1 has no answer"),
-    (
-        "SELECT ltr_fit('regression', 'packs', '{\"columns\": {\"query\": \"q\"}}')",
-        "option 'columns': packs take the names",
-    ),
-    (
-        "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE bucket <> ?')",
-        "the statement has parameters (1); give their values",
-    ),
-    (
-        "SELECT ltr_fit('regression', 'SELECT * FROM judgments WHERE query_id <> ?', '{\"buckets\": 8}')",
-        "the statement has parameters (1); give their values",
-    ),
-    (
-        "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE bucket <> ?', '{\"params\": [1]}', 2)",
-        "got 1 in the option 'params' and 1 after the options",
-    ),
-    ("SELECT ltr_finish(ltr_begin('regression', '{\"buckets\": 8}'))", "round 1 is not answered yet"),
-    (
-        "SELECT ltr_fit('list_mle', 'packs', '{\"missing\": \"zero\", \"lambda\": 1}')",
-        "bucket 0 has weights of documents",
-    ),
-    (
-        "SELECT ltr_fit('regression', 'SELECT bucket + 1 AS bucket, rows FROM packs WHERE bucket < 7')",
-        "belongs to bucket",
-    ),
-    (
-        "SELECT ltr_fit('regression', 'SELECT * FROM packs UNION ALL SELECT * FROM packs', '{\"missing\": \"zero\"}')",
-        "appears twice in round 1",
-    ),
-    (
-        "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE 0')",
-        "0 packs; training needs judged documents",
-    ),
-];
-
-#[test]
-fn wrong_calls_say_what_is_wrong() {
-    let connection = judged(40);
-    for (sql, expected) in WRONG {
-        let found = problem(&connection, sql);
-        assert!(found.contains(expected), "{sql}: {found}");
     }
 }
 

@@ -5,6 +5,7 @@ mod aggregates;
 mod ball;
 mod buckets;
 mod buckets_agree;
+mod buckets_errors;
 mod buckets_kernels;
 mod calls;
 mod cross_validation;

@@ -9,7 +9,7 @@ use crate::algorithm::grid::session::map_options;
 use crate::algorithm::grid::spec::{GridSpec, Weighting};
 use crate::algorithm::report::DataFacts;
 use crate::algorithm::{Trained, TrainedInBuckets, scale};
-use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer};
+use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer, check_bytes};
 use crate::control::{Control, Ticks};
 use crate::data::mean_and_factor_of;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
@@ -24,6 +24,9 @@ pub(super) const VARIANCES: u64 = 1;
 
 /// Numbers before those of features.
 const HEAD: usize = 3 * FOLDS as usize + 3;
+
+/// Counts up to this are exact.
+const MOST_COUNT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 
 /// Counts of all rows, and for each feature count and sum of the values that are not missing.
 #[derive(Debug, Clone)]
@@ -41,10 +44,18 @@ impl Facts {
     /// # Errors
     /// Sums of something else.
     pub fn new(numbers: Vec<f64>) -> Result<Self> {
-        let is_valid = numbers.len() > HEAD && (numbers.len() - HEAD).is_multiple_of(2);
-        let is_valid = is_valid && numbers.iter().all(|number| number.is_finite());
+        if numbers.len() <= HEAD || !(numbers.len() - HEAD).is_multiple_of(2) {
+            return Err(wrong_length());
+        }
         let facts = Self(numbers);
-        if !is_valid || facts.documents() < 1.0 {
+        let (counts, sums) = facts.0.split_at(HEAD + facts.dim());
+        if !counts.iter().all(|count| (0.0..=MOST_COUNT).contains(count))
+            || facts.count(Count::Queries, Part::All) < 1.0
+            || facts.documents() < 1.0
+        {
+            return Err(Reader::of_state(&[]).forged("counts from 0 to 2^53"));
+        }
+        if !sums.iter().all(|sum| sum.is_finite()) {
             return Err(Error::Data("features are so large that their sum is not finite".to_owned()));
         }
         if facts.is_double() && facts.double() < facts.documents() {
@@ -239,7 +250,13 @@ pub(in crate::algorithm) fn write_spaces(
 pub(in crate::algorithm) fn read_spaces(reader: &mut Reader<'_>, features: usize) -> Result<Vec<Member>> {
     let linear = Linear::decode(reader.bytes()?)?;
     match linear.space() {
-        AnySpace::Sum(sum) if sum.width() == features => Ok(sum.members().to_vec()),
+        AnySpace::Sum(sum) if sum.width() == features => {
+            // The next answers have the upper half of a matrix for each space.
+            let bytes = |dim: usize| 4usize.saturating_mul(dim + 1).saturating_mul(dim + 2);
+            let bytes = sum.members().iter().map(|member| bytes(member.space.dim()));
+            check_bytes(bytes.fold(0, usize::saturating_add))?;
+            Ok(sum.members().to_vec())
+        }
         _ => Err(reader.forged("spaces of the features")),
     }
 }

@@ -64,13 +64,17 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
         "the form \"ranking\" needs pairs of documents of different buckets; use \"form\": \"scoring\", with a kernel and \
          \"landmarks\" if you need one, or train on rows"
             .to_owned()
-    } else if !match spec.loss {
-        Loss::Pair(loss, _) => loss == PairLoss::Hinge,
-        Loss::List(_) => matches!(spec.loss.shape(), Shape::Quadratic | Shape::Smooth),
+    } else if let Some(why) = match (&spec.loss, spec.loss.shape()) {
+        (Loss::Pair(PairLoss::Hinge, _), _) | (Loss::List(_), Shape::Quadratic | Shape::Smooth) => None,
+        (Loss::List(_), Shape::Convex) => Some(
+            "is not smooth: its solver passes over the rows hundreds of times, and each pass would be a round",
+        ),
+        (_, Shape::Difference | Shape::Annealed) => {
+            Some("is not convex: its solver minimizes several approximations, each in a training of its own")
+        }
+        (Loss::Pair(..), _) => Some("has no sums over buckets, as the hinge has"),
     } {
-        format!(
-            "the loss '{name}' has no solver that asks for sums; use 'rank_svm', 'regression' or 'list_net', or train on rows"
-        )
+        format!("the loss '{name}' {why}; use 'rank_svm', 'regression' or 'list_net', or train on rows")
     } else if spec.prior != Prior::Zero {
         format!(
             "the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows",
