@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::arrange::ListConstraint;
-use crate::buckets::{Replay, Sums};
+use crate::buckets::{Decoded, Replay, Sums};
 use crate::control::Control;
 use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
@@ -146,11 +146,18 @@ pub trait BucketTraining {
         control: &Control,
     ) -> Result<Option<TrainedInBuckets>>;
 
-    /// The answers of a bucket to the questions of the round. Missing features are NaN.
+    /// The answers of a bucket to the questions of the round. Missing features are NaN. All calls of a training share
+    /// `decoded`.
     ///
     /// # Errors
     /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interruption.
-    fn answer(&self, replay: &Replay, bucket: u32, data: Dataset, control: &Control) -> Result<Vec<Sums>>;
+    fn answer(
+        &self,
+        replay: &Replay,
+        decoded: &Decoded,
+        bucket: (u32, Dataset),
+        control: &Control,
+    ) -> Result<Vec<Sums>>;
 }
 
 /// The result of a training in buckets.

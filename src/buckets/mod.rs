@@ -13,7 +13,7 @@ mod sums;
 
 pub use bytes::{Kind, Reader, Writer};
 pub use number::{bucket_of, check_buckets};
-pub use replay::{Asking, FOLDS, Part, Question, Replay, check_bytes};
+pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay, check_bytes};
 pub use sample::{Sample, Unit};
 pub use sums::{Answer, Round, Sums};
 

@@ -5,9 +5,9 @@
 //! unfinished task, so one pass over the buckets serves all of them. A finished task keeps its result instead of its
 //! answers.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::bytes::{Reader, Writer};
 use super::sums::Sums;
@@ -135,6 +135,26 @@ impl Asking<'_> {
     /// Tells the objective and the gap of a point.
     pub fn show(&self, objective: f64, gap: f64) {
         *lock(&self.progress) = Some((objective, gap));
+    }
+}
+
+/// What all answers of a training need, decoded at its first use.
+#[derive(Debug, Default)]
+pub struct Decoded(OnceLock<Arc<dyn Any + Send + Sync>>);
+
+impl Decoded {
+    /// The value, otherwise the one that `decode` returns.
+    ///
+    /// # Errors
+    /// Those of `decode`.
+    pub fn get<T: Any + Send + Sync>(&self, decode: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        if let Some(known) = self.0.get().and_then(|known| Arc::clone(known).downcast().ok()) {
+            return Ok(known);
+        }
+        let new = Arc::new(decode()?);
+        // Another thread may have been faster, with an equal value.
+        drop(self.0.set(Arc::clone(&new) as Arc<dyn Any + Send + Sync>));
+        Ok(new)
     }
 }
 

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::algorithm::report::{Summary, card};
 use crate::algorithm::{self, AlgorithmDef, TrainedInBuckets, TrainingSpec};
-use crate::buckets::{Answer, Kind, Reader, Replay, Round, Writer, pack};
+use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Writer, pack};
 use crate::control::Control;
 use crate::data::position_names;
 use crate::error::{Error, Result};
@@ -26,6 +26,7 @@ pub struct State {
     names: Vec<String>,
     round: Round,
     replay: Replay,
+    decoded: Decoded,
 }
 
 /// The result of a training.
@@ -62,7 +63,15 @@ impl State {
         let training = xxh3_64(&writer.into_bytes());
         let round = Round { training, number: 1, buckets, present: None };
         let replay = Replay::default();
-        let mut state = Self { algorithm, options: options.clone(), spec, names, round, replay };
+        let mut state = Self {
+            algorithm,
+            options: options.clone(),
+            spec,
+            names,
+            round,
+            replay,
+            decoded: Decoded::default(),
+        };
         state.run(control)?;
         Ok(state)
     }
@@ -125,7 +134,7 @@ impl State {
             )));
         }
         data.names.clone_from(&self.names);
-        let sums = self.spec.in_buckets()?.answer(&self.replay, bucket, data, control)?;
+        let sums = self.spec.in_buckets()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
         Answer::of_bucket(self.round.clone(), bucket, sums)
     }
 
@@ -195,7 +204,7 @@ impl State {
         if round.number == 0 {
             return Err(reader.forged("rounds from 1"));
         }
-        Ok(Self { algorithm, options, spec, names, round, replay })
+        Ok(Self { algorithm, options, spec, names, round, replay, decoded: Decoded::default() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod split;
 
-pub use split::{Folds, fold_numbers, held_out_documents, parts_in_order, rating_folds};
+pub use split::{Folds, MAX_CROSS_VALIDATED, fold_numbers, held_out_documents, parts_in_order, rating_folds};
 
 use crate::math::order::compare;
 use crate::metric::Better;

@@ -7,7 +7,7 @@ use crate::data::{Dataset, Id};
 use crate::math::order::sort_items;
 
 /// Up to this many judged queries are cross-validated; for more, a single split is used.
-const MAX_CROSS_VALIDATED: usize = 200;
+pub const MAX_CROSS_VALIDATED: usize = 200;
 
 /// Held-out sets of queries.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,9 @@ pub use list::{
 };
 pub use workspace::{l1_bytes, least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};
 
-pub use pair::{AskHinge, hinge_origin, hinge_sums, hinge_sums_len, solve_hinge};
+pub use pair::{
+    AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,
+};
 pub use pair::{PairBlock, PairProblem, PairWeighting, certificate, path as pair_path, solve};
 
 /// A solver of problems with pairwise losses, with listwise losses, or with both.

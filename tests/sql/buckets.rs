@@ -156,6 +156,28 @@ fn partitions_and_orders_change_no_bit() {
     }
 }
 
+/// A connection keeps the state of the last answer. Calls that alternate between trainings get their own answers.
+#[test]
+fn answers_of_alternating_trainings_are_their_own() {
+    let connection = judged(40);
+    let state = |algorithm: &str| -> Vec<u8> {
+        let sql = "SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM packs))
+                     FROM (SELECT ltr_begin(?, '{\"buckets\": 8, \"missing\": \"zero\", \"lambda\": 0.1}') AS state)";
+        value(&connection, sql, [algorithm])
+    };
+    let states = ["regression", "rank_svm"].map(state);
+    let answer = |connection: &Connection, state: &Vec<u8>| -> Vec<u8> {
+        value(connection, "SELECT ltr_partial(?, bucket, rows) FROM packs ORDER BY bucket LIMIT 1", [state])
+    };
+    let alone = [0, 1].map(|number| {
+        let connection = judged(40);
+        answer(&connection, &states[number])
+    });
+    for number in [0, 1, 0, 0, 1, 1] {
+        assert!(answer(&connection, &states[number]) == alone[number], "{number}");
+    }
+}
+
 /// Values for the parameters of the source: after the options, and in the option `params`.
 #[test]
 fn packs_and_rows_take_values_for_parameters() {

@@ -14,7 +14,7 @@ use crate::algorithm::grid::buckets::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
 use crate::algorithm::{BucketTraining, Curve, LambdaSelection, Split, TrainedInBuckets, scale};
-use crate::buckets::{Asking, Part, Question, Reader, Replay, Sums, Unit, Writer};
+use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit, Writer};
 use crate::control::Control;
 use crate::data::{Dataset, position_names};
 use crate::error::Result;
@@ -161,8 +161,8 @@ impl BucketTraining for AutoSpec {
     fn answer(
         &self,
         replay: &Replay,
-        bucket: u32,
-        mut data: Dataset,
+        decoded: &Decoded,
+        (bucket, mut data): (u32, Dataset),
         control: &Control,
     ) -> Result<Vec<Sums>> {
         let questions = replay.questions();
@@ -178,7 +178,8 @@ impl BucketTraining for AutoSpec {
             };
             return first.answer(bucket, &data).map(|sums| vec![sums]);
         }
-        let tried = Tried::from_bytes(self, replay.result(TRIALS_TASK).ok_or_else(wrong_length)?)?;
+        let tried = || Tried::from_bytes(self, replay.result(TRIALS_TASK).ok_or_else(wrong_length)?);
+        let tried = decoded.get(tried)?;
         tried.facts.complete(&mut data, bucket, self.missing)?;
         let of_question = |(_, question): &(usize, Question)| {
             let number = question.numbers.first().filter(|_| question.kind == GRAM);

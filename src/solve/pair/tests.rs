@@ -1,5 +1,6 @@
 //! Laws of the solver on random and on ill-natured problems.
 
+mod asked;
 mod centered;
 mod psi;
 mod reduced;

@@ -8,12 +8,16 @@ use crate::error::{Error, Result};
 use crate::evaluate::FitCache;
 use crate::memory::Reservation;
 use crate::model::{Key, Model};
+use crate::rounds;
 
 /// Capacity of the cache of decoded models.
 const MAX_MODELS: usize = 16;
 
 /// Capacity of the cache of fitted functions in bytes.
 const MAX_FIT_BYTES: usize = 64 << 20;
+
+/// Largest number of bytes of a training in buckets that is kept.
+const MAX_ROUND_BYTES: usize = 16 << 20;
 
 /// A decoded model, and where its remaining bytes are.
 #[derive(Debug, Clone)]
@@ -46,6 +50,8 @@ pub struct State {
     warnings: Mutex<Vec<String>>,
     training: AtomicBool,
     planned: AtomicUsize,
+    /// The last training in buckets, and its bytes.
+    round: Mutex<Option<(Vec<u8>, Arc<rounds::State>)>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -61,6 +67,7 @@ impl State {
             warnings: Mutex::default(),
             training: AtomicBool::new(false),
             planned: AtomicUsize::new(0),
+            round: Mutex::default(),
         })
     }
 
@@ -75,6 +82,20 @@ impl State {
         let model = Arc::new(decode()?);
         self.models.put(key, Arc::clone(&model), 1);
         Ok(model)
+    }
+
+    /// The training in buckets with these bytes: the one of the last call, otherwise the decoded one, which is kept if it
+    /// is small.
+    ///
+    /// # Errors
+    /// Bytes that are no state.
+    pub fn round(&self, bytes: &[u8]) -> Result<Arc<rounds::State>> {
+        if let Some((_, round)) = lock(&self.round).as_ref().filter(|(known, _)| known == bytes) {
+            return Ok(Arc::clone(round));
+        }
+        let round = Arc::new(rounds::State::from_bytes(bytes)?);
+        *lock(&self.round) = (bytes.len() <= MAX_ROUND_BYTES).then(|| (bytes.to_vec(), Arc::clone(&round)));
+        Ok(round)
     }
 
     /// A statement that uses a table-valued function is being prepared.

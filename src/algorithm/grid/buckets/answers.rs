@@ -8,7 +8,7 @@ use crate::algorithm::grid::checks;
 use crate::algorithm::grid::session::{map_options, relative_weight};
 use crate::algorithm::grid::spec::GridSpec;
 use crate::algorithm::scale;
-use crate::buckets::{Question, Replay, Sums, Unit};
+use crate::buckets::{Decoded, Question, Replay, Sums, Unit};
 use crate::control::Control;
 use crate::data::{Dataset, ScalingKind};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::memory::matrix_bytes;
 use crate::metric::Mean;
 use crate::optim::Objective;
 use crate::parallel;
-use crate::solve::{Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_sums};
+use crate::solve::{Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_origin, hinge_sums};
 use crate::space::{Form, Scorer, Space};
 
 /// Kinds of questions, besides those of [`facts`].
@@ -31,9 +31,8 @@ pub(super) const HINGE: u64 = 5;
 /// The answers to the questions of a round.
 pub(super) fn answer(
     spec: &GridSpec,
-    replay: &Replay,
-    bucket: u32,
-    mut data: Dataset,
+    (replay, decoded): (&Replay, &Decoded),
+    (bucket, mut data): (u32, Dataset),
     control: &Control,
 ) -> Result<Vec<Sums>> {
     let questions = replay.questions();
@@ -51,8 +50,8 @@ pub(super) fn answer(
         return Ok(vec![Sums::default(); questions.len()]);
     }
     // 1. Documents as in the fit.
-    let prepared = replay.result(FACTS_TASK).ok_or_else(wrong_length)?;
-    let prepared = Prepared::from_bytes(prepared)?;
+    let prepared = || Prepared::from_bytes(replay.result(FACTS_TASK).ok_or_else(wrong_length)?);
+    let prepared = decoded.get(prepared)?;
     prepared.facts.complete(&mut data, bucket, spec.missing)?;
     let _memory = scale(&prepared.scaling, spec.scale, &mut data, control)?;
     // Functions are linear in the map of a kernel.
@@ -142,24 +141,27 @@ fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64])
     Ok(parallel::try_map(functions.len() / dim, of_function)?.concat())
 }
 
-/// The sums of the smoothed hinge: the first number is its width, then comes w.
+/// The sums of the smoothed hinge: the first numbers are two widths, then comes w. Without numbers, what no point changes.
 fn hinge(
     dim: usize,
     queries: &[(Arc<QueryBlock>, f64)],
     numbers: &[f64],
     control: &Control,
 ) -> Result<Vec<f64>> {
-    let [width, w @ ..] = numbers else { return Err(wrong_length()) };
-    if w.len() != dim || width.is_nan() || *width <= 0.0 {
-        return Err(wrong_length());
-    }
     let mut pairs = Vec::with_capacity(queries.len());
     for (block, weight) in queries {
         if let QueryBlock::Pair(block) = &**block {
             pairs.push((block, *weight));
         }
     }
-    let sums = hinge_sums(&PairProblem::new(dim, pairs, 1.0)?, w, *width, control);
+    let problem = PairProblem::new(dim, pairs, 1.0)?;
+    let sums = match numbers {
+        [] => hinge_origin(&problem, control),
+        [first, second, w @ ..] if w.len() == dim && *first > 0.0 && *second > 0.0 => {
+            hinge_sums(&problem, w, [*first, *second], control)
+        }
+        _ => return Err(wrong_length()),
+    };
     control.check()?;
     Ok(sums)
 }

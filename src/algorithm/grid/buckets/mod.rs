@@ -23,7 +23,7 @@ use super::train::{FALLBACK_LAMBDA, Fit, log, selection_tolerance};
 use crate::algorithm::selection::{Curve, LambdaChoice, Searched, Validation};
 use crate::algorithm::{BucketTraining, LambdaSelection, Split, Trained, TrainedInBuckets};
 use crate::arrange::ListConstraint;
-use crate::buckets::{FOLDS, Part, Question, Reader, Replay, Sums, Writer};
+use crate::buckets::{Decoded, FOLDS, Part, Question, Reader, Replay, Sums, Writer};
 use crate::control::Control;
 use crate::data::{Dataset, ScalingKind};
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ use crate::fit::{Penalty, Prior};
 use crate::loss::{Loss, PairLoss, Shape};
 use crate::model::{Linear, Ranker};
 use crate::optim::{Ridge, newton_cg};
-use crate::select::argmax_smoothed;
+use crate::select::{MAX_CROSS_VALIDATED, argmax_smoothed};
 use crate::smoothing::{SmoothingKind, lambda_rate};
 use crate::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::space::{Form, Function, Scorer};
@@ -50,7 +50,7 @@ const LAST_FIT: usize = ORIGIN_TASKS + FOLDS as usize + 1;
 
 /// About so many answers are kept until a lambda is solved, each with a Hessian.
 const ANSWERS: usize = 8;
-/// Bytes of answers above which further folds wait: a state has at most twice as many.
+/// Bytes of answers above which further lambdas and folds wait: a state has at most twice as many.
 const ANSWER_BYTES: usize = 64 << 20;
 
 /// Refuses choices that need more than sums over buckets.
@@ -150,8 +150,14 @@ impl BucketTraining for GridSpec {
         Ok(Some(prepared.facts.trained(trained)))
     }
 
-    fn answer(&self, replay: &Replay, bucket: u32, data: Dataset, control: &Control) -> Result<Vec<Sums>> {
-        answers::answer(self, replay, bucket, data, control)
+    fn answer(
+        &self,
+        replay: &Replay,
+        decoded: &Decoded,
+        (bucket, data): (u32, Dataset),
+        control: &Control,
+    ) -> Result<Vec<Sums>> {
+        answers::answer(self, (replay, decoded), (bucket, data), control)
     }
 }
 
@@ -196,7 +202,11 @@ impl Fits<'_> {
         let informative = |part: Part| facts.count(Count::Informative, part);
         let can_judge =
             |fold: &u32| informative(Part::Only(*fold)) > 0.0 && informative(Part::Without(*fold)) > 0.0;
-        let folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
+        let mut folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
+        // Folds of least squares cost nothing. Of others one is enough, as in memory, if there are many queries.
+        if spec.loss.shape() != Shape::Quadratic && informative(Part::All) > MAX_CROSS_VALIDATED as f64 {
+            folds.truncate(1);
+        }
         let mut paths = Vec::new();
         for &fold in &folds {
             let first = LAST_FIT + 1 + fold as usize * lambdas.len();
@@ -258,7 +268,7 @@ impl Fits<'_> {
         Ok(Some(Choice { lambda, selection: Some(selection), warnings }))
     }
 
-    /// How many folds are fitted at once.
+    /// How many fits are made at once.
     fn at_once(&self) -> usize {
         let dim = self.prepared.space.dim();
         (ANSWER_BYTES / (ANSWERS * 4 * (dim + 1) * (dim + 2))).max(1)
@@ -312,7 +322,7 @@ impl Fits<'_> {
         Ok(all.then(|| sum.times(1.0 / facts.count(Count::Queries, part))))
     }
 
-    /// Newton's method for each lambda, from the previous solution.
+    /// Newton's method for each lambda. Several lambdas share rounds; the others begin at the solution before them.
     fn asked_path(&mut self, plan: Plan, lambdas: &[f64], rule: &StopRule) -> Result<Option<Vec<Solution>>> {
         let Prepared { facts, space, .. } = self.prepared;
         let (dim, control) = (space.dim(), self.control);
@@ -324,40 +334,48 @@ impl Fits<'_> {
                 Part::All => FOLDS,
             };
             let found = self.replay.task(ORIGIN_TASKS + number as usize, |asking| {
-                let ask = |w: &[f64], width: f64| risk::hinge(asking, plan.part, (dim, queries), (w, width));
-                Ok(numbers_to_bytes(&solve::hinge_origin(dim, &ask)))
+                Ok(numbers_to_bytes(&risk::hinge_origin(asking, plan.part, (dim, queries))))
             })?;
             let Some(found) = found else { return Ok(None) };
             let found = Reader::of_state(&found).numbers()?;
-            if found.len() != solve::hinge_sums_len(dim) {
+            if found.len() != solve::hinge_origin_len(dim) {
                 return Err(wrong_length());
             }
             found
         } else {
             Vec::new()
         };
+        let together = self.at_once();
         let mut solutions: Vec<Solution> = Vec::with_capacity(lambdas.len());
-        for (number, &lambda) in lambdas.iter().enumerate() {
+        for (wave, lambdas) in lambdas.chunks(together).enumerate() {
             let start = solutions.last().map(|last| last.w.clone());
-            let found = self.replay.task(plan.first + number, |asking| {
-                let solution = if is_hinge {
-                    let ask = |w: &[f64], width: f64| {
-                        let sums = risk::hinge(asking, plan.part, (dim, queries), (w, width));
-                        risk::show_hinge(asking, &sums, w, lambda);
-                        sums
+            let mut found = Vec::with_capacity(lambdas.len());
+            for (number, &lambda) in lambdas.iter().enumerate() {
+                let task = plan.first + wave * together + number;
+                let solution = self.replay.task(task, |asking| {
+                    let solution = if is_hinge {
+                        let ask = |w: &[f64], widths: [f64; 2]| {
+                            let sums = risk::hinge(asking, plan.part, (dim, queries), (w, widths));
+                            risk::show_hinge(asking, &sums, w, lambda);
+                            sums
+                        };
+                        let from = (lambda, start.as_deref());
+                        solve::solve_hinge((&origin, pairs as u64), from, rule, control, (dim, &ask))?
+                    } else {
+                        let risk = AskedRisk::new(asking, plan.part, (dim, queries), lambda);
+                        let ridge = Ridge { risk: &risk, lambda, center: None };
+                        let start = start.clone().unwrap_or_else(|| vec![0.0; dim]);
+                        newton_cg::minimize(&ridge, start, rule, control)
                     };
-                    let from = (lambda, start.as_deref());
-                    solve::solve_hinge((&origin, pairs as u64), from, rule, control, (dim, &ask))?
-                } else {
-                    let risk = AskedRisk::new(asking, plan.part, (dim, queries), lambda);
-                    let ridge = Ridge { risk: &risk, lambda, center: None };
-                    newton_cg::minimize(&ridge, start.unwrap_or_else(|| vec![0.0; dim]), rule, control)
-                };
-                control.check()?;
-                Ok(solution_to_bytes(&solution))
-            })?;
-            let Some(found) = found else { return Ok(None) };
-            solutions.push(solution_of_bytes(&found, dim)?);
+                    control.check()?;
+                    Ok(solution_to_bytes(&solution))
+                })?;
+                found.extend(solution.map(|solution| solution_of_bytes(&solution, dim)).transpose()?);
+            }
+            if found.len() < lambdas.len() {
+                return Ok(None);
+            }
+            solutions.extend(found);
         }
         Ok(Some(solutions))
     }

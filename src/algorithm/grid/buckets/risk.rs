@@ -9,35 +9,43 @@ use crate::control::unwind;
 use crate::math::dense::dot;
 use crate::optim::Objective;
 use crate::optim::vector::axpy;
-use crate::solve::hinge_sums_len;
+use crate::solve::{hinge_origin_len, hinge_sums_len, hinge_sums_pairs};
 
-/// The sums of the smoothed hinge at a point with a width, as means over queries.
+/// What no point changes about the hinge, as means over queries.
+pub(super) fn hinge_origin(asking: &Asking<'_>, part: Part, (dim, queries): (usize, f64)) -> Vec<f64> {
+    let mut numbers = asking.ask(Question { kind: HINGE, part, numbers: Vec::new() }).numbers;
+    if numbers.len() != hinge_origin_len(dim) {
+        unwind(wrong_length());
+    }
+    numbers.iter_mut().for_each(|number| *number /= queries);
+    numbers
+}
+
+/// The sums of the smoothed hinge at a point with two widths, as means over queries.
 pub(super) fn hinge(
     asking: &Asking<'_>,
     part: Part,
     (dim, queries): (usize, f64),
-    (w, width): (&[f64], f64),
+    (w, widths): (&[f64], [f64; 2]),
 ) -> Vec<f64> {
-    let numbers = [&[width], w].concat();
+    let numbers = [&widths, w].concat();
     let mut numbers = asking.ask(Question { kind: HINGE, part, numbers }).numbers;
     if numbers.len() != hinge_sums_len(dim) {
         unwind(wrong_length());
     }
     for (index, number) in numbers.iter_mut().enumerate() {
         // The number of pairs is a count.
-        *number /= if index == HINGE_PAIRS { 1.0 } else { queries };
+        *number /= if index == hinge_sums_pairs(dim) { 1.0 } else { queries };
     }
     numbers
 }
 
-/// The place of the number of pairs in the zone.
-const HINGE_PAIRS: usize = 3;
-
 /// Shows objective and gap of a point from its sums.
 pub(super) fn show_hinge(asking: &Asking<'_>, sums: &[f64], w: &[f64], lambda: f64) {
-    let alpha_z = &sums[HINGE_PAIRS + 1..=HINGE_PAIRS + w.len()];
-    let objective = sums[0] + lambda * dot(w, w);
-    asking.show(objective, objective - (sums[1] - dot(alpha_z, alpha_z) / (4.0 * lambda)));
+    let [loss, alpha, _, rest @ ..] = sums else { return };
+    let alpha_z = &rest[..w.len()];
+    let objective = loss + lambda * dot(w, w);
+    asking.show(objective, objective - (alpha - dot(alpha_z, alpha_z) / (4.0 * lambda)));
 }
 
 /// A mean over queries of a smooth loss.

@@ -1,7 +1,9 @@
 //! Score space of a problem whose rows are elsewhere: each new point is a question.
 //!
-//! The answer has everything that a step needs: sums of a pass, X'g and the Hessian. Nothing is stored per pair, so there
-//! are no multipliers.
+//! The answer has everything that a step needs: sums of a pass at two widths, X'g at both, and the Hessian at the first.
+//! The second width is the one that the next round of Newton's method is expected to have, so that its first pass asks
+//! nothing. Its first step takes the Hessian at hand, whose zone is wider. Nothing is stored per pair, so there are no
+//! multipliers.
 
 use super::chunk::Sums;
 use super::hinge::Hinge;
@@ -13,42 +15,77 @@ use crate::math::lanes::{self, Lanes};
 use crate::solve::pair::PairProblem;
 use crate::solve::{Solution, StopRule};
 
-/// Width of the zone in the question about w = 0: all pairs are inside, with p = 3/4.
-const ORIGIN_WIDTH: f64 = 4.0;
-const ORIGIN_P: f64 = 0.75;
-/// Numbers of an answer before the vectors.
-const HEAD: usize = 4;
+/// The second width of the first question over its first width.
+const FIRST_SHRINK: f64 = 0.1;
+/// Range of the second width over the one that the method wants.
+const NEAR: std::ops::RangeInclusive<f64> = 0.4..=1.2;
+/// Numbers of a pass before X'g: loss, sum of alpha, g's.
+const HEAD: usize = 3;
 
-/// The hinge, smoothed with a width, at a point: loss, sum of alpha, g's, pairs in the zone, X'g, and the entries of the
-/// Hessian on and above the diagonal.
-pub fn hinge_sums(problem: &PairProblem<'_>, w: &[f64], width: f64, control: &Control) -> Vec<f64> {
+/// Entries of a matrix of features on and above the diagonal.
+fn upper(matrix: &[Lanes], dim: usize) -> impl Iterator<Item = f64> {
+    let width = lanes::blocks_for(dim);
+    (0..dim).flat_map(move |i| (i..dim).map(move |j| lanes::get(&matrix[i * width..], j)))
+}
+
+/// The matrix with these entries on and above the diagonal.
+fn matrix_of(entries: &[f64], dim: usize) -> Vec<Lanes> {
+    let width = lanes::blocks_for(dim);
+    let mut matrix = vec![Lanes::ZERO; width * lanes::LANES * width];
+    let mut entries = entries.iter();
+    for i in 0..dim {
+        for j in i..dim {
+            *lanes::get_mut(&mut matrix[i * width..], j) = entries.next().copied().unwrap_or_default();
+        }
+    }
+    matrix
+}
+
+/// What no point changes: sum of c over all pairs, sum of c z, and the entries of the sum of c z z' on and above the
+/// diagonal.
+pub fn hinge_origin(problem: &PairProblem<'_>, control: &Control) -> Vec<f64> {
+    let mut space = Space::new(problem, control);
+    let (moment, dim) = (space.moment(), space.dim);
+    let pair_sum = lanes::to_vec(&space.pair_sum, dim);
+    [space.total_weight].into_iter().chain(pair_sum).chain(upper(&moment, dim)).collect()
+}
+
+/// Number of numbers of [`hinge_origin`].
+pub fn hinge_origin_len(dim: usize) -> usize {
+    1 + dim + dim * (dim + 1) / 2
+}
+
+/// The hinge at a point, smoothed with each of two widths: loss, sum of alpha, g's and X'g; then the number of pairs in the
+/// zone of the first width, and the entries of the Hessian there on and above the diagonal.
+pub fn hinge_sums(problem: &PairProblem<'_>, w: &[f64], widths: [f64; 2], control: &Control) -> Vec<f64> {
     let mut space = Space::new(problem, control);
     space.set_point(&lanes::from_slice(w));
-    let Sums { loss, alpha, g_scores, .. } = space.pass(0.0, width);
-    let alpha_z = lanes::to_vec(&space.transpose_times(), w.len());
-    let (hessian, zone_pairs) = space.hessian(width);
-    let row = |i: usize| {
-        let hessian = &hessian;
-        (i..w.len()).map(move |j| lanes::get(&hessian[i * lanes::blocks_for(w.len())..], j))
-    };
-    let head = [loss, alpha, g_scores, zone_pairs as f64];
-    head.into_iter().chain(alpha_z).chain((0..w.len()).flat_map(row)).collect()
+    let mut numbers = Vec::with_capacity(hinge_sums_len(w.len()));
+    for width in widths {
+        let Sums { loss, alpha, g_scores, .. } = space.pass(0.0, width);
+        numbers.extend([loss, alpha, g_scores]);
+        numbers.extend(lanes::to_vec(&space.transpose_times(), w.len()));
+    }
+    let (hessian, zone_pairs) = space.hessian(widths[0]);
+    numbers.push(zone_pairs as f64);
+    numbers.extend(upper(&hessian, w.len()));
+    numbers
 }
 
 /// Number of numbers of [`hinge_sums`].
 pub fn hinge_sums_len(dim: usize) -> usize {
-    HEAD + dim + dim * (dim + 1) / 2
+    hinge_sums_pairs(dim) + 1 + dim * (dim + 1) / 2
 }
 
-/// Sums of the hinge at a point (first argument) with a width.
-pub type AskHinge<'a> = &'a dyn Fn(&[f64], f64) -> Vec<f64>;
-
-/// The sums that are needed before the first step of any lambda.
-pub fn hinge_origin(dim: usize, ask: AskHinge<'_>) -> Vec<f64> {
-    ask(&vec![0.0; dim], ORIGIN_WIDTH)
+/// The index of the number of pairs in [`hinge_sums`].
+pub fn hinge_sums_pairs(dim: usize) -> usize {
+    2 * (HEAD + dim)
 }
 
-/// Solves for one lambda. `origin`: the answer to [`hinge_origin`].
+/// Sums of the hinge at a point (first argument) with two widths.
+pub type AskHinge<'a> = &'a dyn Fn(&[f64], [f64; 2]) -> Vec<f64>;
+
+/// Solves for one lambda. `origin`: that of [`hinge_origin`].
 ///
 /// # Errors
 /// A lambda out of range.
@@ -60,11 +97,9 @@ pub fn solve_hinge(
     (dim, ask): (usize, AskHinge<'_>),
 ) -> Result<Solution> {
     let problem = PairProblem::new(dim, Vec::new(), lambda)?;
-    let asked = Asked::new(dim, ask);
-    let (total_weight, alpha_z, hessian) = (origin[0], &origin[HEAD..HEAD + dim], asked.hessian(origin));
-    let pair_sum = lanes::scaled(&lanes::from_slice(alpha_z), 1.0 / ORIGIN_P);
-    let moment = lanes::scaled(&hessian, ORIGIN_WIDTH);
-    let space = Space::asked(Asked { moment, ..asked }, (total_weight, pairs, pair_sum), control);
+    let (head, moment) = origin.split_at(1 + dim);
+    let asked = Asked::new(dim, ask, matrix_of(moment, dim));
+    let space = Space::asked(asked, (head[0], pairs, lanes::from_slice(&head[1..])), control);
     let mut state = State::in_space(&problem, *rule, space, control);
     state.start = start.map(lanes::from_slice);
     Ok(run(&mut Hinge::new(state), lambda))
@@ -76,16 +111,21 @@ pub(super) struct Asked<'a> {
     ask: AskHinge<'a>,
     accepted: Vec<Lanes>,
     direction: Vec<Lanes>,
-    /// The last point and width with their answer.
+    /// The last point and its widths with their answer; the one of the last pass.
     point: Vec<Lanes>,
-    width: f64,
+    widths: [f64; 2],
     answer: Vec<f64>,
+    last: usize,
+    /// Whether the Hessian of the answer was used.
+    used: bool,
+    /// The width after the current one.
+    expected: Option<f64>,
     /// Sum of c z z'.
     pub moment: Vec<Lanes>,
 }
 
 impl<'a> Asked<'a> {
-    fn new(dim: usize, ask: AskHinge<'a>) -> Self {
+    fn new(dim: usize, ask: AskHinge<'a>, moment: Vec<Lanes>) -> Self {
         let zero = vec![Lanes::ZERO; lanes::blocks_for(dim)];
         Self {
             dim,
@@ -93,9 +133,12 @@ impl<'a> Asked<'a> {
             accepted: zero.clone(),
             direction: zero.clone(),
             point: zero,
-            width: 0.0,
+            widths: [0.0; 2],
             answer: Vec::new(),
-            moment: Vec::new(),
+            last: 0,
+            used: false,
+            expected: None,
+            moment,
         }
     }
 
@@ -115,16 +158,27 @@ impl<'a> Asked<'a> {
         self.accepted.clone_from(&self.point);
     }
 
-    /// Asks about a point, unless it was the last one.
-    fn move_to(&mut self, point: Vec<Lanes>, width: f64) {
+    /// Tells the width that is likely to follow the current one.
+    pub fn expect(&mut self, width: f64) {
+        self.expected = Some(width);
+    }
+
+    /// A width near this one whose sums at the accepted point are known; otherwise this one.
+    pub fn near(&self, width: f64) -> f64 {
+        let known = self.widths[1];
+        if self.knows(&self.accepted) && NEAR.contains(&(known / width)) { known } else { width }
+    }
+
+    fn knows(&self, point: &[Lanes]) -> bool {
         let is_same = |(a, b): (&Lanes, &Lanes)| a.0.iter().zip(b.0).all(|(a, b)| a.to_bits() == b.to_bits());
-        let known = !self.answer.is_empty()
-            && self.width.to_bits() == width.to_bits()
-            && self.point.iter().zip(&point).all(is_same);
-        if !known {
-            self.answer = (self.ask)(&lanes::to_vec(&point, self.dim), width);
-        }
-        (self.point, self.width) = (point, width);
+        !self.answer.is_empty() && self.point.iter().zip(point).all(is_same)
+    }
+
+    fn ask(&mut self, point: Vec<Lanes>, width: f64) {
+        let expected = self.expected.unwrap_or(FIRST_SHRINK * width);
+        self.widths = [width, expected.min(width)];
+        self.answer = (self.ask)(&lanes::to_vec(&point, self.dim), self.widths);
+        (self.point, self.last, self.used) = (point, 0, false);
     }
 
     pub fn pass(&mut self, step: f64, width: f64) -> Sums {
@@ -132,20 +186,26 @@ impl<'a> Asked<'a> {
         if step.abs() > 0.0 {
             lanes::axpy(step, &self.direction, &mut point);
         }
-        self.move_to(point, width);
+        let known = self.widths.iter().position(|known| known.to_bits() == width.to_bits());
+        match known.filter(|_| self.knows(&point)) {
+            Some(known) => self.last = known,
+            None => self.ask(point, width),
+        }
         let products: Vec<f64> =
             self.alpha_z().iter().zip(lanes::to_vec(&self.direction, self.dim)).map(|(z, d)| z * d).collect();
+        let sums = &self.answer[self.last * (HEAD + self.dim)..];
         Sums {
-            loss: self.answer[0],
-            alpha: self.answer[1],
-            g_scores: self.answer[2],
+            loss: sums[0],
+            alpha: sums[1],
+            g_scores: sums[2],
             g_direction: products.iter().sum(),
             g_direction_size: products.iter().map(|product| product.abs()).sum(),
         }
     }
 
     fn alpha_z(&self) -> &[f64] {
-        &self.answer[HEAD..HEAD + self.dim]
+        let start = self.last * (HEAD + self.dim) + HEAD;
+        &self.answer[start..start + self.dim]
     }
 
     /// X'g of the last pass.
@@ -153,22 +213,16 @@ impl<'a> Asked<'a> {
         lanes::from_slice(self.alpha_z())
     }
 
-    /// The Hessian in an answer, blocks on and above the diagonal.
-    fn hessian(&self, answer: &[f64]) -> Vec<Lanes> {
-        let width = lanes::blocks_for(self.dim);
-        let mut matrix = vec![Lanes::ZERO; width * lanes::LANES * width];
-        let mut entries = answer[HEAD + self.dim..].iter();
-        for i in 0..self.dim {
-            for j in i..self.dim {
-                *lanes::get_mut(&mut matrix[i * width..], j) = entries.next().copied().unwrap_or_default();
-            }
-        }
-        matrix
-    }
-
-    /// The Hessian at the accepted point, and the number of pairs in the zone.
+    /// The Hessian at the accepted point, and about how many pairs are in the zone. A Hessian of the first width serves for
+    /// the second one, once.
     pub fn hessian_at(&mut self, width: f64) -> (Vec<Lanes>, u64) {
-        self.move_to(self.accepted.clone(), width);
-        (self.hessian(&self.answer), self.answer[3] as u64)
+        let near = self.widths.iter().any(|known| known.to_bits() == width.to_bits());
+        if self.used || !near || !self.knows(&self.accepted) {
+            self.ask(self.accepted.clone(), width);
+        }
+        self.used = true;
+        let pairs = hinge_sums_pairs(self.dim);
+        let zone_pairs = self.answer[pairs] * (width / self.widths[0]);
+        (matrix_of(&self.answer[pairs + 1..], self.dim), zone_pairs as u64)
     }
 }

@@ -225,6 +225,7 @@ impl<'a> Hinge<'a> {
     /// Moves in the direction -`solution`; returns the step and half of r'H^-1 r.
     fn move_against(&mut self, solution: &[Lanes]) -> Option<(f64, f64)> {
         let delta = self.delta;
+        self.state.space.expect_width(self.next_width());
         let found = self.state.move_against(solution, |space, step| space.pass(step, delta))?;
         self.evaluate(&found.sums, false);
         Some((found.length, -0.5 * found.slope))
@@ -274,16 +275,21 @@ impl<'a> Hinge<'a> {
             self.shorten();
             return;
         } else {
-            let smallest = match (self.counters.growths, self.is_vertex_problem()) {
-                (0, false) => 0.1,
-                (0, true) => 0.3,
-                _ => CAREFUL_SHRINK,
-            };
-            let shrink = (0.4 * self.state.allowed_gap() / self.smoothing_gap).sqrt();
-            self.delta = (self.delta * shrink.clamp(smallest, 1.0)).max(SMALLEST_WIDTH);
+            self.delta = self.state.space.near_width(self.next_width());
             self.last_width = self.delta;
         }
         self.refresh();
+    }
+
+    /// The width of the next smoothing round.
+    fn next_width(&self) -> f64 {
+        let smallest = match (self.counters.growths, self.is_vertex_problem()) {
+            (0, false) => 0.1,
+            (0, true) => 0.3,
+            _ => CAREFUL_SHRINK,
+        };
+        let shrink = (0.4 * self.state.allowed_gap() / self.smoothing_gap).sqrt();
+        (self.delta * shrink.clamp(smallest, 1.0)).max(SMALLEST_WIDTH)
     }
 
     /// Moves to a lower point on the line through 0 and w if the new centers balance little of the penalty's slope. In

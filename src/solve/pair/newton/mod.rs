@@ -16,7 +16,9 @@ mod space;
 mod start;
 mod state;
 
-pub use asked::{AskHinge, hinge_origin, hinge_sums, hinge_sums_len, solve_hinge};
+pub use asked::{
+    AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,
+};
 pub use space::largest_chunk_count;
 
 use self::curve::{Curve, Logistic, SquaredHinge};

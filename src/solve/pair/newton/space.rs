@@ -173,6 +173,18 @@ impl<'a> Space<'a> {
         self.folded(self.matrix_size(), |chunk, out| chunk::add_moment(chunk, out))
     }
 
+    /// Tells the width that is likely to follow the current one.
+    pub(super) fn expect_width(&mut self, width: f64) {
+        if let Some(asked) = &mut self.asked {
+            asked.expect(width);
+        }
+    }
+
+    /// A width near this one whose pass at the accepted point costs nothing; rows in memory have none.
+    pub(super) fn near_width(&self, width: f64) -> f64 {
+        self.asked.as_ref().map_or(width, |asked| asked.near(width))
+    }
+
     /// Replaces every center p0 by the p of the accepted point.
     pub(super) fn update_centers(&mut self, delta: f64) {
         if self.center_memory.is_none() {

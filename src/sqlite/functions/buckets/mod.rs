@@ -143,8 +143,12 @@ fn names(options: &Params) -> Result<Vec<String>> {
     Ok(names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect())
 }
 
+fn state_bytes(value: ValueRef<'_>) -> Result<&[u8]> {
+    blob("argument 'state'", value, "ltr_begin or ltr_step")
+}
+
 fn state(value: ValueRef<'_>) -> Result<State> {
-    State::from_bytes(blob("argument 'state'", value, "ltr_begin or ltr_step")?)
+    State::from_bytes(state_bytes(value)?)
 }
 
 fn partial(call: &ScalarCall<'_>) -> Result<Output> {
@@ -155,7 +159,8 @@ fn partial(call: &ScalarCall<'_>) -> Result<Output> {
     here(call, |control| {
         let (bucket, rows) =
             (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
-        Ok(Output::Blob(state(state_value)?.answer(bucket, rows, control)?.to_bytes()))
+        let state = call.state.round(state_bytes(state_value)?)?;
+        Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes()))
     })
 }
 

@@ -103,6 +103,7 @@ fn train_rows(
     let options = of_training(options);
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
+        drop(data);
         let mut state = State::new(algorithm, &options, buckets, names, control)?;
         while !state.is_done() {
             let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
