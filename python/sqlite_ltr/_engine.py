@@ -109,8 +109,9 @@ def begin(schema: pyarrow.Schema, algorithm: str, options: Mapping[str, Any] | N
         known = _info(connection, _value(connection, "SELECT ltr_fit('rank_svm', 'frame', ?)", example))["roles"]
     for text in _text_columns(known, columns):
         warn(text)
+    settings["columns"] = {role: known[role] for role in _ROLES if known.get(role)}
     if not isinstance(known["features"], str):
-        settings["columns"] = {"features": known["features"]}
+        settings["columns"]["features"] = known["features"]
     return Training(algorithm, settings, buckets, known)
 
 

@@ -157,13 +157,8 @@ pub fn card(
     })
 }
 
-/// Everything the caller should know: from the training, and signs of leakage and of useless features in the data.
-pub fn warnings(
-    trained: &Trained,
-    checks: &FeatureChecks,
-    leakage: Vec<String>,
-    advice: ColumnAdvice<'_>,
-) -> Vec<String> {
+/// What the caller should know about the fits.
+pub fn fit_warnings(trained: &Trained) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
         let (stopped, all) = (trained.unconverged, trained.functions.max(trained.unconverged));
@@ -173,6 +168,17 @@ pub fn warnings(
             significant(largest_relative_gap(trained))
         ));
     }
+    warnings
+}
+
+/// Everything the caller should know: from the training, and signs of leakage and of useless features in the data.
+pub fn warnings(
+    trained: &Trained,
+    checks: &FeatureChecks,
+    leakage: Vec<String>,
+    advice: ColumnAdvice<'_>,
+) -> Vec<String> {
+    let mut warnings = fit_warnings(trained);
     let query_features = trained.ranker.query_rule().map_or(&[][..], |rule| &rule.names);
     warnings.extend(checks.warnings(trained.ranker.capabilities().linear, query_features, advice));
     warnings.extend(leakage);

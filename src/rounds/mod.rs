@@ -6,13 +6,13 @@
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::algorithm::report::{Summary, card};
+use crate::algorithm::report::{Summary, card, fit_warnings, other_preset};
 use crate::algorithm::{self, AlgorithmDef, TrainedInBuckets, TrainingSpec};
 use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Writer, pack};
 use crate::control::Control;
 use crate::data::position_names;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Card, Model, TrainingColumns, decode_header, encode_header};
 use crate::options::{self, Use};
 use crate::param::Params;
 
@@ -22,11 +22,19 @@ pub struct State {
     algorithm: &'static AlgorithmDef,
     options: Params,
     spec: Box<dyn TrainingSpec>,
-    /// Names of the features; empty if they are numbered.
-    names: Vec<String>,
+    columns: Columns,
     round: Round,
     replay: Replay,
     decoded: Decoded,
+}
+
+/// The columns that the rows had before they were packed.
+#[derive(Debug, Default)]
+pub struct Columns {
+    /// Names of the features; empty if they are numbered.
+    pub names: Vec<String>,
+    /// Those of the roles that the caller names.
+    pub roles: TrainingColumns,
 }
 
 /// The result of a training.
@@ -43,7 +51,7 @@ pub struct Finished {
 }
 
 impl State {
-    /// A training with options that were checked, before its first round. `names`: those of the features; may be empty.
+    /// A training with options that were checked, before its first round.
     ///
     /// # Errors
     /// Choices that do not train in buckets.
@@ -51,11 +59,16 @@ impl State {
         algorithm: &'static AlgorithmDef,
         options: &Params,
         buckets: u32,
-        names: Vec<String>,
+        columns: Columns,
         control: &Control,
     ) -> Result<Self> {
         let spec = algorithm.spec(options)?;
         spec.in_buckets()?;
+        if options.has("validation") {
+            let problem = "training in buckets: lambda is chosen by holding out the buckets with the same number modulo 5; \
+                           leave out the option 'validation'";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
         let mut writer = Writer::default();
         writer.bytes(algorithm.name.as_bytes());
         writer.bytes(Value::Object(options.given().clone()).to_string().as_bytes());
@@ -67,7 +80,7 @@ impl State {
             algorithm,
             options: options.clone(),
             spec,
-            names,
+            columns,
             round,
             replay,
             decoded: Decoded::default(),
@@ -82,7 +95,7 @@ impl State {
             let problem = "training in buckets needs a program whose panics unwind";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        self.spec.in_buckets()?.run(&mut self.replay, &self.names, control)
+        self.spec.in_buckets()?.run(&mut self.replay, &self.columns.names, control)
     }
 
     /// Whether no round is left.
@@ -127,13 +140,14 @@ impl State {
             return Err(Error::Unsupported(format!("bucket {bucket} has weights of documents: {problem}")));
         }
         let features = data.features.columns();
-        if !self.names.is_empty() && self.names.len() != features {
+        let names = &self.columns.names;
+        if !names.is_empty() && names.len() != features {
             return Err(Error::Data(format!(
                 "bucket {bucket} has {features} features, but \"columns\": {{\"features\": [...]}} has {} names",
-                self.names.len()
+                names.len()
             )));
         }
-        data.names.clone_from(&self.names);
+        data.names.clone_from(names);
         let sums = self.spec.in_buckets()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
         Answer::of_bucket(self.round.clone(), bucket, sums)
     }
@@ -165,23 +179,37 @@ impl State {
             return Err(Error::Unsupported(problem));
         };
         let summary = Summary::new(facts, &trained);
-        let names = if self.names.is_empty() { position_names(means.len()) } else { self.names };
-        let mut card = card(self.algorithm, &*self.spec, (names, means), &summary, &trained)?;
+        let Columns { names, roles } = self.columns;
+        let names = if names.is_empty() { position_names(means.len()) } else { names };
+        let card = card(self.algorithm, &*self.spec, (names, means), &summary, &trained)?;
+        let mut card = Card { columns: roles, ..card };
+        let mut warnings = fit_warnings(&trained);
+        warnings.extend(other_preset(self.algorithm, &card.settings));
         card.settings["buckets"] = json!(self.round.buckets);
         let model = Model::new(card, trained.scaling, trained.ranker);
-        Ok(Finished { model, summary, missing_filled, warnings: trained.warnings })
+        Ok(Finished { model, summary, missing_filled, warnings })
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &Params {
+        &self.options
     }
 
     /// The BLOB.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// None that types do not exclude.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
         writer.bytes(self.algorithm.name.as_bytes());
         writer.bytes(Value::Object(self.options.given().clone()).to_string().as_bytes());
-        writer.count(self.names.len() as u64);
-        self.names.iter().for_each(|name| writer.bytes(name.as_bytes()));
+        let Columns { names, roles } = &self.columns;
+        writer.count(names.len() as u64);
+        names.iter().for_each(|name| writer.bytes(name.as_bytes()));
+        writer.bytes(&encode_header(roles)?);
         self.round.write(&mut writer);
         self.replay.write(&mut writer);
-        writer.seal(Kind::State)
+        Ok(writer.seal(Kind::State))
     }
 
     /// The state of a BLOB.
@@ -197,14 +225,15 @@ impl State {
         let algorithm = algorithm::find(&text(&mut reader)?)?;
         let options = options::parse(Some(&text(&mut reader)?), Use::Fit)?;
         let names = (0..reader.length()?).map(|_| text(&mut reader)).collect::<Result<_>>()?;
+        let columns = Columns { names, roles: decode_header(reader.bytes()?)? };
         let (round, replay) = (Round::read(&mut reader)?, Replay::read(&mut reader)?);
         reader.end()?;
         let spec = algorithm.spec(&options)?;
         spec.in_buckets()?;
-        if round.number == 0 {
+        if !(1..=u64::from(u32::MAX)).contains(&round.number) {
             return Err(reader.forged("rounds from 1"));
         }
-        Ok(Self { algorithm, options, spec, names, round, replay, decoded: Decoded::default() })
+        Ok(Self { algorithm, options, spec, columns, round, replay, decoded: Decoded::default() })
     }
 }
 

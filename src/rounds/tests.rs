@@ -19,7 +19,8 @@ fn data() -> Dataset {
 
 fn begin(algorithm: &str, options: &str) -> State {
     let options = options::parse(Some(options), Use::Fit).unwrap();
-    State::new(algorithm::find(algorithm).unwrap(), &options, 8, Vec::new(), &Control::default()).unwrap()
+    State::new(algorithm::find(algorithm).unwrap(), &options, 8, Columns::default(), &Control::default())
+        .unwrap()
 }
 
 /// The merged answer of all packs; an error of the first that has one.
@@ -51,7 +52,7 @@ fn forged_states_never_panic() {
     ] {
         let mut state = begin(algorithm, options);
         for _ in 0..6 {
-            let body = state.to_bytes()[32..].to_vec();
+            let body = state.to_bytes().unwrap()[32..].to_vec();
             for _ in 0..if std::env::var_os("LTR_LONG").is_some() { 2000 } else { 40 } {
                 let mut forged = body.clone();
                 let at = random.below(forged.len());
@@ -82,7 +83,7 @@ fn a_training_continues_from_the_bytes_of_its_state() {
         let mut state = begin("rank_svm", r#"{"lambda": [0.1, 0.01]}"#);
         while !state.is_done() {
             if from_bytes {
-                state = State::from_bytes(&state.to_bytes()).unwrap();
+                state = State::from_bytes(&state.to_bytes().unwrap()).unwrap();
             }
             state.step(answer(&state, &packs).unwrap(), &control).unwrap();
         }

@@ -256,3 +256,76 @@ fn a_model_from_packs_is_stored_and_ranks() {
     assert_eq!(value::<Option<Vec<u8>>>(&connection, "SELECT ltr_merge(NULL)", ()), None);
     assert_eq!(value::<Option<Vec<u8>>>(&connection, "SELECT ltr_partial(x'00', 0, NULL)", ()), None);
 }
+
+#[test]
+fn a_model_finds_the_columns_of_its_training_again() {
+    let connection = judged(60);
+    connection
+        .execute_batch(
+            "CREATE TABLE renamed AS SELECT query_id AS search, doc_id, relevance AS stars, features FROM complete",
+        )
+        .unwrap();
+    let columns = r#"{"lambda": 0.1, "buckets": 8, "columns": {"query": "search", "relevance": "stars"}}"#;
+    let rows = fit(&connection, "regression", "renamed", columns);
+    assert_eq!(fit(&connection, "regression", "complete_packs", columns), rows);
+    assert_eq!(recursive(&connection, "regression", "complete_packs", columns), rows);
+    // Default names are found again without being told.
+    let plain = fit(&connection, "regression", "complete", r#"{"lambda": 0.1, "buckets": 8}"#);
+    let named = r#"{"lambda": 0.1, "buckets": 8, "columns": {"query": "query_id", "doc": "doc_id"}}"#;
+    assert_eq!(fit(&connection, "regression", "complete_packs", named), plain);
+    let ranked = |model: &[u8], source: &str| -> String {
+        let sql = "SELECT json_group_array(json_array(query_id, doc_id, score)) FROM ltr_rank(?1, ?2)";
+        value(&connection, sql, (model, source))
+    };
+    assert_eq!(ranked(&rows, "renamed"), ranked(&plain, "complete"));
+    let roles: String = value(&connection, "SELECT ltr_info(?1) -> 'roles' ->> 'query'", [&rows]);
+    assert_eq!(roles, "search");
+}
+
+#[test]
+fn trainings_in_buckets_warn_as_others_do() {
+    let connection = judged(60);
+    let warnings = |algorithm: &str, source: &str, options: &str| -> String {
+        let sql = "SELECT ltr_train(?1, ?2, ?3) ->> 'warnings'";
+        value(&connection, sql, (algorithm, source, options))
+    };
+    let hard = r#"{"lambda": 1e-9, "tolerance": 1e-12, "buckets": 8}"#;
+    for source in ["complete", "complete_packs"] {
+        let found = warnings("rank_svm", source, hard);
+        assert!(found.contains("1 of 1 fits stopped before the tolerance was reached"), "{found}");
+        let found = warnings("list_net", source, r#"{"loss": "squared", "lambda": 0.1, "buckets": 8}"#);
+        assert!(found.contains("this is the algorithm regression"), "{found}");
+    }
+    connection
+        .execute_batch(
+            "CREATE TABLE leak AS SELECT query_id, doc_id, relevance, relevance AS fold FROM complete",
+        )
+        .unwrap();
+    let found = warnings("regression", "leak", r#"{"lambda": 0.1, "buckets": 8}"#);
+    assert!(
+        found.contains("equals the relevance") && found.contains("named like a part of the data"),
+        "{found}"
+    );
+}
+
+#[test]
+fn options_hold_in_every_round() {
+    let connection = judged(60);
+    for (options, message) in [
+        (r#"{"buckets": 8, "validation": 0.3}"#, "leave out the option 'validation'"),
+        (r#"{"buckets": 8, "threads": 2}"#, "option 'threads': ltr_begin starts no threads"),
+        (r#"{"buckets": 8, "columns": {"slot": "x"}}"#, "option 'columns': packs have no 'slot'"),
+        (r#"{"buckets": 8, "columns": {"query": 1}}"#, "option 'columns', key 'query': got 1"),
+    ] {
+        let found = problem(&connection, &format!("SELECT ltr_begin('regression', '{options}')"));
+        assert!(found.contains(message), "{found}");
+    }
+    let second = "SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM complete_packs))
+                    FROM (SELECT ltr_begin('regression', ?1) AS state)";
+    let options = r#"{"buckets": 8, "kernel": "gaussian", "lambda": 1, "max_memory": 100000}"#;
+    let found = connection.query_row(second, [options], |_| Ok(())).unwrap_err().to_string();
+    assert!(found.contains("max_memory"), "{found}");
+    let twice = "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"features\": [\"a\", \"b\", \"a\"]}}')";
+    let found = problem(&connection, twice);
+    assert!(found.contains("option 'columns' names the feature \"a\" twice"), "{found}");
+}

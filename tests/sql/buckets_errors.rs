@@ -16,8 +16,8 @@ const WRONG: &[(&str, &str)] = &[
     ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, allowed is a power of two from 1 to 65536"),
     ("SELECT ltr_begin('regression')", "option 'buckets': give the number of buckets that ltr_bucket had"),
     (
-        "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"query\": \"q\"}}')",
-        "option 'columns': packs take the names",
+        "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"ignore\": [\"q\"]}}')",
+        "option 'columns': packs have no 'ignore'",
     ),
     (
         "SELECT ltr_begin('regression', '{\"buckets\": 8, \"scale\": [\"none\", \"standard\"]}')",
@@ -48,8 +48,8 @@ const WRONG: &[(&str, &str)] = &[
     ),
     ("SELECT ltr_step(ltr_begin('regression', '{\"buckets\": 8}'), NULL)", "round 1 has no answer"),
     (
-        "SELECT ltr_fit('regression', 'packs', '{\"columns\": {\"query\": \"q\"}}')",
-        "option 'columns': packs take the names",
+        "SELECT ltr_fit('regression', 'packs', '{\"columns\": {\"slot\": \"q\"}}')",
+        "option 'columns': packs have no 'slot'",
     ),
     (
         "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE bucket <> ?')",

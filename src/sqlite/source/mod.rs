@@ -13,6 +13,8 @@ pub mod roles;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
 
+pub use column_choice::is_default_name;
+
 use crate::error::{Error, Result, nearest, shorten};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;

@@ -20,7 +20,7 @@ use super::checks;
 use super::penalty;
 use super::spec::GridSpec;
 use super::train::{FALLBACK_LAMBDA, Fit, log, selection_tolerance};
-use crate::algorithm::selection::{Curve, LambdaChoice, Searched, Validation};
+use crate::algorithm::selection::{Curve, LambdaChoice, Searched};
 use crate::algorithm::{BucketTraining, LambdaSelection, Split, Trained, TrainedInBuckets};
 use crate::arrange::ListConstraint;
 use crate::buckets::{Decoded, FOLDS, Part, Question, Reader, Replay, Sums, Writer};
@@ -94,9 +94,6 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
         )
     } else if spec.loss.constraint() != ListConstraint::None {
         "lists with a constraint are not supported; train on rows".to_owned()
-    } else if spec.lambda.is_validated() && !matches!(spec.validation.data, Validation::Queries(_)) {
-        "validation holds out the buckets with the same number modulo 5; leave out the option 'validation'"
-            .to_owned()
     } else {
         return Ok(());
     };

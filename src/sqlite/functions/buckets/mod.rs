@@ -12,19 +12,21 @@ mod train;
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
+use serde_json::Value;
 
 use crate::algorithm;
 use crate::buckets::{Answer, bucket_of, check_buckets};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::TrainingColumns;
 use crate::options::{self, Use};
 use crate::param::Params;
-use crate::rounds::State;
+use crate::rounds::{Columns, State};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
+use crate::sqlite::source::is_default_name;
 use crate::tuning::Search;
 
 pub use aggregates::register;
@@ -95,10 +97,15 @@ fn bucket(call: &ScalarCall<'_>) -> Result<Output> {
     Ok(Output::Integer(i64::from(bucket_of(&id_of(call.context.get_raw(0)), buckets))))
 }
 
-/// Runs `work` on the calling thread: engines run several calls at once.
-fn here(call: &ScalarCall<'_>, work: impl FnOnce(&Control) -> Result<Output>) -> Result<Output> {
-    let limits = RunLimits::default();
-    call.with_connection(|connection| limits.run_here(connection, || work(&Control::default())))
+/// Runs `work` on the calling thread, within `max_memory` and `time_limit`: engines run several calls at once.
+fn here(
+    call: &ScalarCall<'_>,
+    options: &Params,
+    work: impl FnOnce(&Control) -> Result<Output>,
+) -> Result<Output> {
+    let limits = RunLimits::new(options);
+    let control = Control::with_memory(limits.memory().clone());
+    call.with_connection(|connection| limits.run_here(connection, || work(&control)))
 }
 
 fn begin(call: &ScalarCall<'_>) -> Result<Output> {
@@ -106,16 +113,21 @@ fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let options = optional_text("argument 'options'", call.argument(1))?;
     let options = options::parse(options.as_deref(), Use::Fit)?;
     refuse_search(algorithm, &options)?;
-    let names = names(&options)?;
+    if let Some(key) = ["threads", "params"].into_iter().find(|key| options.has(key)) {
+        let problem =
+            format!("option '{key}': ltr_begin starts no threads and reads no source; leave it out");
+        return Err(Error::Unsupported(problem));
+    }
+    let columns = columns(&options)?;
     let Some(buckets) = options.count("buckets") else {
         let missing =
             "option 'buckets': give the number of buckets that ltr_bucket had, such as {\"buckets\": 256}";
         return Err(Error::Unsupported(missing.to_owned()));
     };
     let buckets = check_buckets("option 'buckets'", buckets as u64)?;
-    here(call, |control| {
-        let state = State::new(algorithm, &options, buckets, names, control)?;
-        Ok(Output::Blob(state.to_bytes()))
+    let options = options.without(&["columns"]);
+    here(call, &options, |control| {
+        Ok(Output::Blob(State::new(algorithm, &options, buckets, columns, control)?.to_bytes()?))
     })
 }
 
@@ -129,18 +141,57 @@ fn refuse_search(algorithm: &'static algorithm::AlgorithmDef, options: &Params) 
     Err(Error::Unsupported(problem.to_owned()))
 }
 
-/// The names of the features in the option `columns`; empty if there are none.
+/// What the option `columns` says of the rows before they were packed.
 ///
 /// # Errors
-/// Names of other columns, which packs do not have.
-fn names(options: &Params) -> Result<Vec<String>> {
-    let columns = options.get("columns").and_then(|columns| columns.as_object());
-    if let Some(key) = columns.and_then(|columns| columns.keys().find(|key| *key != "features")) {
-        let problem = format!("option 'columns': packs take the names of \"features\" only, not '{key}'");
+/// A role that packs do not have; a value that is no name.
+fn columns(options: &Params) -> Result<Columns> {
+    let mut columns = Columns::default();
+    for (key, value) in options.get("columns").and_then(Value::as_object).into_iter().flatten() {
+        let roles = &mut columns.roles;
+        let role = match key.as_str() {
+            "features" => {
+                let names = value.as_array().into_iter().flatten();
+                columns.names = names.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+                continue;
+            }
+            "query" => &mut roles.query,
+            "doc" => &mut roles.doc,
+            "relevance" => &mut roles.relevance,
+            "weight" => &mut roles.weight,
+            "doc_weight" => &mut roles.doc_weight,
+            _ => {
+                let problem = format!(
+                    "option 'columns': packs have no '{key}'; allowed are features, query, doc, relevance, weight and doc_weight"
+                );
+                return Err(Error::Unsupported(problem));
+            }
+        };
+        let Some(name) = value.as_str() else {
+            let what = format!("option 'columns', key '{key}'");
+            return Err(Error::value(what, value.to_string(), "the name of a column"));
+        };
+        *role = Some(name.to_owned());
+    }
+    let twice = (1..columns.names.len()).find(|last| columns.names[..*last].contains(&columns.names[*last]));
+    if let Some(twice) = twice {
+        let problem = format!("option 'columns' names the feature \"{}\" twice", columns.names[twice]);
         return Err(Error::Unsupported(problem));
     }
-    let names = columns.and_then(|columns| columns.get("features")?.as_array());
-    Ok(names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect())
+    Ok(Columns { roles: named(columns.roles), ..columns })
+}
+
+/// Without default names, which are found again anyway. So rows and packs give the same model.
+fn named(roles: TrainingColumns) -> TrainingColumns {
+    let keep = |role: &str, name: Option<String>| name.filter(|name| !is_default_name(role, name));
+    TrainingColumns {
+        query: keep("query", roles.query),
+        doc: keep("doc", roles.doc),
+        relevance: keep("relevance", roles.relevance),
+        weight: keep("weight", roles.weight),
+        doc_weight: keep("doc_weight", roles.doc_weight),
+        ..TrainingColumns::default()
+    }
 }
 
 fn state_bytes(value: ValueRef<'_>) -> Result<&[u8]> {
@@ -156,39 +207,33 @@ fn partial(call: &ScalarCall<'_>) -> Result<Output> {
     if rows == ValueRef::Null {
         return Ok(Output::Null);
     }
-    here(call, |control| {
-        let (bucket, rows) =
-            (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
-        let state = call.state.round(state_bytes(state_value)?)?;
-        Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes()))
-    })
+    let (bucket, rows) = (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
+    let state = call.state.round(state_bytes(state_value)?)?;
+    here(call, state.options(), |control| Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes())))
 }
 
 fn step(call: &ScalarCall<'_>) -> Result<Output> {
     let [state_value, answer] = [0, 1].map(|index| call.context.get_raw(index));
-    here(call, |control| {
-        let mut state = state(state_value)?;
-        if answer == ValueRef::Null {
-            let problem =
-                format!("round {} has no answer: there are no packs, or all are NULL", state.round());
-            return Err(Error::Data(problem));
-        }
-        state.step(Answer::from_bytes(blob("argument 'answer'", answer, "ltr_merge")?)?, control)?;
-        Ok(Output::Blob(state.to_bytes()))
+    let mut state = state(state_value)?;
+    if answer == ValueRef::Null {
+        let problem = format!("round {} has no answer: there are no packs, or all are NULL", state.round());
+        return Err(Error::Data(problem));
+    }
+    let answer = Answer::from_bytes(blob("argument 'answer'", answer, "ltr_merge")?)?;
+    here(call, &state.options().clone(), |control| {
+        state.step(answer, control)?;
+        Ok(Output::Blob(state.to_bytes()?))
     })
 }
 
 fn finish(call: &ScalarCall<'_>) -> Result<Output> {
     let value = call.context.get_raw(0);
-    here(call, |control| {
-        let finished = state(value)?.finish(control)?;
+    let state = state(value)?;
+    here(call, &state.options().clone(), |control| {
+        let finished = state.finish(control)?;
         call.state.set_warnings(finished.warnings);
-        encoded(&finished.model)
+        Ok(Output::Blob(finished.model.to_bytes()?))
     })
-}
-
-fn encoded(model: &Model) -> Result<Output> {
-    Ok(Output::Blob(model.to_bytes()?))
 }
 
 /// What is known about a state, for `ltr_info`; `None` if the BLOB is none.

@@ -4,17 +4,19 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows};
 use serde_json::{Map, Value};
 
-use super::{blob, names, refuse_search, whole};
+use super::{blob, columns, named, refuse_search, whole};
+use crate::algorithm::report::signs_of_leakage;
 use crate::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::buckets::{Answer, check_buckets, pack};
+use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control::Control;
 use crate::data::{RowOrder, position_names};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::param::Params;
-use crate::rounds::{Finished, State};
+use crate::rounds::{Columns, Finished, State};
 use crate::run::cores;
-use crate::sqlite::functions::train::{Encoded, Seconds, TrainingReport, read_spec};
+use crate::sqlite::functions::train::{Encoded, Seconds, TrainingReport, check_model_bytes, read_spec};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::watchdog::within_time;
@@ -51,36 +53,48 @@ pub fn train(
         spec.in_buckets().map(drop)?;
         Ok(spec)
     };
-    let finished = match (has_packs, buckets) {
+    let trained = match (has_packs, buckets) {
         (true, _) => {
             spec()?;
             let columns = if is(0, "bucket") { [0, 1] } else { [1, 0] };
             let threads = options.count("threads").unwrap_or_else(cores);
             let packs = Packs { connection, source, options, values, limits, columns, threads };
-            packs.train(algorithm, buckets)?
+            let finished = packs.train(algorithm, buckets)?;
+            TrainedOnSource { finished, roles: Value::Null, reading: 0.0 }
         }
         (false, Some(buckets)) => {
             train_rows(connection, (algorithm, &*spec()?), source, (options, values), (buckets, limits))?
         }
         (false, None) => return Ok(None),
     };
+    let TrainedOnSource { finished, roles, reading } = trained;
     let Finished { model, summary, missing_filled, warnings } = finished;
     let settings = model.card.settings.clone();
     let report = TrainingReport {
         algorithm: algorithm.name,
         source: text.to_owned(),
-        roles: Value::Null,
+        roles,
         settings,
         added: None,
         summary,
         volatile: Map::new(),
         missing_filled,
         warnings,
-        seconds: Seconds { reading: 0.0, all: limits.seconds() },
+        seconds: Seconds { reading, all: limits.seconds() },
         log_seconds: None,
     };
     let encoded = Encoded::new(model, limits.memory())?;
+    check_model_bytes(connection, encoded.bytes.len() as u64)?;
     Ok(Some((encoded, report)))
+}
+
+/// A training, and what its report says of the source.
+struct TrainedOnSource {
+    finished: Finished,
+    /// The roles of its columns; null for packs.
+    roles: Value,
+    /// Seconds for reading it; 0 for packs, which are read in each round.
+    reading: f64,
 }
 
 /// Trains on rows that fit into memory: they are packed first.
@@ -90,13 +104,21 @@ fn train_rows(
     source: &Source,
     (options, values): (&Params, &[ValueRef<'_>]),
     (buckets, limits): (u32, &RunLimits),
-) -> Result<Finished> {
+) -> Result<TrainedOnSource> {
     let read_spec = ReadSpec { keep_missing: true, values, ..read_spec(spec.input(), RowOrder::Canonical) };
-    let SourceRows { data, read_report, .. } = read(connection, source, read_spec, options, limits)?;
+    let SourceRows { data, roles, read_report } = read(connection, source, read_spec, options, limits)?;
+    let reading = limits.seconds();
     if data.n_docs() == 0 {
         return Err(source.error("0 rows; training needs judged documents"));
     }
+    let advice = ColumnAdvice {
+        origin: Origin::Source(options.get("columns").and_then(Value::as_object)),
+        doc: roles.doc_name(),
+    };
+    let mut warnings = signs_of_leakage(&data, advice);
+    warnings.extend(roles.warnings(&read_report, advice));
     let names = if data.names == position_names(data.names.len()) { Vec::new() } else { data.names.clone() };
+    let columns = Columns { names, roles: named(roles.training_columns(&read_report.ignored)) };
     let what = format_args!("packing {} documents", data.n_docs());
     let _packs =
         limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
@@ -104,7 +126,7 @@ fn train_rows(
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
         drop(data);
-        let mut state = State::new(algorithm, &options, buckets, names, control)?;
+        let mut state = State::new(algorithm, &options, buckets, columns, control)?;
         while !state.is_done() {
             let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
             let mut merged: Option<Answer> = None;
@@ -115,9 +137,9 @@ fn train_rows(
         }
         state.finish(control)
     };
-    let finished = limits.run(connection, train)?;
-    drop(read_report);
-    Ok(finished)
+    let mut finished = limits.run(connection, train)?;
+    finished.warnings.extend(warnings);
+    Ok(TrainedOnSource { finished, roles: roles.report(&read_report.ignored), reading })
 }
 
 /// The options without those that are about the source.
@@ -162,12 +184,12 @@ struct Packs<'a> {
 
 impl Packs<'_> {
     fn train(&self, algorithm: &'static AlgorithmDef, buckets: Option<u32>) -> Result<Finished> {
-        let (names, options) = (names(self.options)?, of_training(self.options));
+        let (columns, options) = (columns(self.options)?, of_training(self.options));
         let buckets = match buckets {
             Some(buckets) => buckets,
             None => self.read(|rows| self.least_buckets(rows))?,
         };
-        let new = |control: &Control| State::new(algorithm, &options, buckets, names, control);
+        let new = |control: &Control| State::new(algorithm, &options, buckets, columns, control);
         let mut state = self.limits.run(self.connection, new)?;
         while !state.is_done() {
             let answer = self.read(|rows| self.pass(rows, &state))?;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::ids::is_like_id;
-use super::{ColumnChoice, default_names, listed_names};
+use super::{ColumnChoice, default_names, is_default_name, listed_names};
 use crate::column_advice::columns_text;
 use crate::error::Error;
 
@@ -43,9 +43,9 @@ impl ColumnChoice<'_> {
     /// The error about a role without a column that it needs (rules 2.4, 2.9).
     pub(super) fn absent(&self, role: &str) -> Error {
         let mut reasons = Vec::new();
-        let is_default =
-            |name: &str| default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name));
-        if let Some(name) = self.trained_name(role).filter(|name| role == "doc" || !is_default(name)) {
+        if let Some(name) =
+            self.trained_name(role).filter(|name| role == "doc" || !is_default_name(role, name))
+        {
             reasons.push(format!("the training read it from \"{name}\"; "));
         }
         if let Some(name) = self.trained_name("query").filter(|_| role == "doc" && self.lacks_query()) {

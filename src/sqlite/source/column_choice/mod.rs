@@ -40,6 +40,11 @@ fn default_names(role: &str) -> &'static [&'static str] {
     NAMES.iter().find(|(known, _)| *known == role).map_or(&[], |(_, names)| names)
 }
 
+/// Whether a role finds a column of this name without the option `columns`.
+pub fn is_default_name(role: &str, name: &str) -> bool {
+    default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// The names in the value of a key: one, or an array.
 fn listed_names(value: &Value) -> Vec<&str> {
     match value {
