@@ -175,6 +175,11 @@ impl<'a> Reader<'a> {
         Ok(Self { kind, rest: body })
     }
 
+    /// The checksum of a BLOB that [`Self::open`] accepts.
+    pub fn checksum(bytes: &[u8]) -> u64 {
+        bytes.get(BODY..).map_or(0, xxh3_64)
+    }
+
     /// A part of a state.
     pub fn of_state(bytes: &'a [u8]) -> Self {
         Self { kind: Kind::State, rest: bytes }

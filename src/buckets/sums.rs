@@ -25,6 +25,11 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        8 * self.numbers.len() + 12 * self.counts.len() + self.sample.bytes()
+    }
+
     /// Adds the sums of the buckets to the right.
     ///
     /// # Errors
@@ -270,6 +275,12 @@ impl Answer {
             Some(node) if node.width == round.buckets => Ok((node.sums, present)),
             _ => Err(Error::Data("an answer without buckets".to_owned())),
         }
+    }
+
+    /// Bytes of the sums in memory.
+    pub fn bytes(&self) -> u64 {
+        let sums = self.nodes.values().flat_map(|node| &node.sums);
+        sums.map(|sums| sums.bytes() as u64).sum()
     }
 
     /// Identifies the sums.

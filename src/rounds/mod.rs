@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::algorithm::report::{Summary, card, fit_warnings, other_preset};
 use crate::algorithm::{self, AlgorithmDef, TrainedInBuckets, TrainingSpec};
-use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Writer, pack};
+use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
 use crate::control::Control;
 use crate::data::position_names;
 use crate::error::{Error, Result};
@@ -24,6 +24,8 @@ pub struct State {
     spec: Box<dyn TrainingSpec>,
     columns: Columns,
     round: Round,
+    /// The buckets of the first round with the checksums of their packs, ascending.
+    packs: Vec<(u32, u64)>,
     replay: Replay,
     decoded: Decoded,
 }
@@ -82,6 +84,7 @@ impl State {
             spec,
             columns,
             round,
+            packs: Vec::new(),
             replay,
             decoded: Decoded::default(),
         };
@@ -148,7 +151,19 @@ impl State {
             )));
         }
         data.names.clone_from(names);
-        let sums = self.spec.in_buckets()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
+        // The first round records the packs. Later ones need the same.
+        let checksum = Reader::checksum(pack);
+        let place = self.packs.binary_search_by(|(known, _)| known.cmp(&bucket));
+        if place.is_ok_and(|place| self.packs[place].1 != checksum) {
+            return Err(Error::Data(format!(
+                "bucket {bucket} has another pack than in the first round; a training needs the same rows in every round"
+            )));
+        }
+        let mut sums =
+            self.spec.in_buckets()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
+        if self.round.present.is_none() {
+            sums.push(Sums { counts: vec![(bucket, checksum)], ..Sums::default() });
+        }
         Answer::of_bucket(self.round.clone(), bucket, sums)
     }
 
@@ -158,7 +173,10 @@ impl State {
     /// A bucket that is missing; answers of another round or training; data that the training cannot learn from.
     pub fn step(&mut self, answer: Answer, control: &Control) -> Result<()> {
         let digest = answer.digest();
-        let (sums, present) = answer.total(&self.round)?;
+        let (mut sums, present) = answer.total(&self.round)?;
+        if self.round.present.is_none() {
+            self.packs = sums.pop().unwrap_or_default().counts;
+        }
         self.round.training = xxh3_64(&[self.round.training.to_le_bytes(), digest.to_le_bytes()].concat());
         self.round.number = self.round.number.saturating_add(1);
         self.round.present = Some(present);
@@ -208,6 +226,11 @@ impl State {
         names.iter().for_each(|name| writer.bytes(name.as_bytes()));
         writer.bytes(&encode_header(roles)?);
         self.round.write(&mut writer);
+        writer.count(self.packs.len() as u64);
+        for (bucket, checksum) in &self.packs {
+            writer.count(u64::from(*bucket));
+            writer.count(*checksum);
+        }
         self.replay.write(&mut writer);
         Ok(writer.seal(Kind::State))
     }
@@ -226,14 +249,23 @@ impl State {
         let options = options::parse(Some(&text(&mut reader)?), Use::Fit)?;
         let names = (0..reader.length()?).map(|_| text(&mut reader)).collect::<Result<_>>()?;
         let columns = Columns { names, roles: decode_header(reader.bytes()?)? };
-        let (round, replay) = (Round::read(&mut reader)?, Replay::read(&mut reader)?);
+        let round = Round::read(&mut reader)?;
+        let pack = |reader: &mut Reader<'_>| {
+            Ok((reader.count_to(u64::from(round.buckets))? as u32, reader.count()?))
+        };
+        let packs: Vec<(u32, u64)> =
+            (0..reader.length()?).map(|_| pack(&mut reader)).collect::<Result<_>>()?;
+        if !packs.is_sorted_by_key(|(bucket, _)| *bucket) {
+            return Err(reader.forged("packs in the order of their buckets"));
+        }
+        let replay = Replay::read(&mut reader)?;
         reader.end()?;
         let spec = algorithm.spec(&options)?;
         spec.in_buckets()?;
         if !(1..=u64::from(u32::MAX)).contains(&round.number) {
             return Err(reader.forged("rounds from 1"));
         }
-        Ok(Self { algorithm, options, spec, columns, round, replay, decoded: Decoded::default() })
+        Ok(Self { algorithm, options, spec, columns, round, packs, replay, decoded: Decoded::default() })
     }
 }
 

@@ -320,7 +320,8 @@ fn options_hold_in_every_round() {
         let found = problem(&connection, &format!("SELECT ltr_begin('regression', '{options}')"));
         assert!(found.contains(message), "{found}");
     }
-    let second = "SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM complete_packs))
+    let second =
+        "SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM complete_packs))
                     FROM (SELECT ltr_begin('regression', ?1) AS state)";
     let options = r#"{"buckets": 8, "kernel": "gaussian", "lambda": 1, "max_memory": 100000}"#;
     let found = connection.query_row(second, [options], |_| Ok(())).unwrap_err().to_string();

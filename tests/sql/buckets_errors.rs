@@ -320,3 +320,62 @@ fn too_many_features_are_refused_before_their_products() {
 
 /// 6,000 numbers.
 const SERIES: &str = "(WITH RECURSIVE n(value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 6000) SELECT value FROM n)";
+
+/// Rows that change between two rounds would give a model of neither.
+#[test]
+fn a_pack_that_changes_between_rounds_is_refused() {
+    let connection = judged(60);
+    let step = |state: Option<Vec<u8>>| -> Vec<u8> {
+        let sql =
+            "SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM complete_packs))
+                     FROM (SELECT coalesce(?1, ltr_begin('regression', '{\"buckets\": 8}')) AS state)";
+        value(&connection, sql, [state])
+    };
+    let state = step(None);
+    connection
+        .execute_batch(
+            "UPDATE complete_packs SET rows = (SELECT ltr_pack(query_id, doc_id, 1 - relevance, features) FROM complete
+                                                WHERE ltr_bucket(query_id, 8) = 5) WHERE bucket = 5",
+        )
+        .unwrap();
+    let partial = |bucket: i64| -> Result<Vec<u8>, String> {
+        let sql = "SELECT ltr_partial(?1, bucket, rows) FROM complete_packs WHERE bucket = ?2";
+        connection.query_row(sql, (&state, bucket), |row| row.get(0)).map_err(|error| error.to_string())
+    };
+    assert!(partial(4).is_ok());
+    let found = partial(5).unwrap_err();
+    assert!(found.contains("bucket 5 has another pack than in the first round"), "{found}");
+}
+
+/// Least squares with folds asks for five sums, not for five of each fold.
+#[test]
+fn each_task_asks_once() {
+    let connection = judged(60);
+    let bytes: i64 = value(
+        &connection,
+        "SELECT max(length(ltr_partial(state, bucket, rows))) FROM complete_packs,
+           (SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM complete_packs)) AS state
+              FROM (SELECT ltr_begin('regression', '{\"buckets\": 8}') AS state))",
+        [],
+    );
+    // A bucket is in one fold: one matrix of 4 features with the targets.
+    assert!(bytes < 2 * 8 * 15 + 100, "{bytes}");
+}
+
+#[test]
+fn sums_count_as_memory() {
+    let connection = database();
+    let features = vec!["1.5"; 300].join(",");
+    connection
+        .execute_batch(&format!(
+            "CREATE TABLE packs AS SELECT ltr_bucket(q, 8) AS bucket, ltr_pack(q, d, d, '[' || d || ',{features}]') AS rows
+               FROM (SELECT value AS q FROM json_each('[1,2,3,4,5,6]')), (SELECT value AS d FROM json_each('[0,1]')) GROUP BY 1"
+        ))
+        .unwrap();
+    let fit = |memory: u64| {
+        format!("SELECT ltr_fit('regression', 'packs', '{{\"lambda\": 1, \"max_memory\": {memory}}}')")
+    };
+    let found = problem(&connection, &fit(300_000));
+    assert!(found.contains("least squares with 301 features"), "{found}");
+    connection.query_row(&fit(30_000_000), [], |_| Ok(())).unwrap();
+}

@@ -79,6 +79,12 @@ pub(super) fn answer(
         Ok((blocks.prepare(query, control)?, weight))
     };
     let queries: Vec<(Arc<QueryBlock>, f64)> = parallel::try_map(informative.len(), weighted)?;
+    let what = format_args!("{} sums of bucket {bucket} over {dim} features", questions.len());
+    let _sums = control.reserve(
+        matrix_bytes(questions.len(), (dim + 1) * (dim + 2) / 2),
+        what,
+        "use fewer features, fewer landmarks or fewer values of lambda",
+    )?;
     let of_question = |(_, question): &(usize, Question)| {
         control.check()?;
         if !are_bounded(&question.numbers) {

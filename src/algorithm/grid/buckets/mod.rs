@@ -29,6 +29,7 @@ use crate::data::{Dataset, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{Penalty, Prior};
 use crate::loss::{Loss, PairLoss, Shape};
+use crate::memory::matrix_bytes;
 use crate::model::{Linear, Ranker};
 use crate::optim::{Ridge, newton_cg};
 use crate::select::{MAX_CROSS_VALIDATED, argmax_smoothed};
@@ -300,6 +301,9 @@ impl Fits<'_> {
         } else {
             vec![Part::All]
         };
+        let what = format_args!("least squares with {} features", self.prepared.space.dim());
+        let bytes = 3 * matrix_bytes(self.prepared.space.dim(), self.prepared.space.dim());
+        let _memory = self.control.reserve(bytes, what, "use fewer features or fewer landmarks")?;
         let (mut sum, mut all) = (Gram::zero(space.dim()), true);
         for (task, asked) in parts.into_iter().enumerate() {
             let found = self.replay.task(GRAM_TASKS + task, |asking| {

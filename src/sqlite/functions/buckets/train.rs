@@ -12,6 +12,7 @@ use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control::Control;
 use crate::data::{RowOrder, position_names};
 use crate::error::{Error, Result};
+use crate::memory::{Memory, Reservation};
 use crate::parallel;
 use crate::param::Params;
 use crate::rounds::{Columns, Finished, State};
@@ -129,11 +130,11 @@ fn train_rows(
         let mut state = State::new(algorithm, &options, buckets, columns, control)?;
         while !state.is_done() {
             let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
-            let mut merged: Option<Answer> = None;
+            let mut merged = Merged::new(control.memory());
             for packs in packs.chunks(parallel::threads().max(1)) {
-                merge(&mut merged, answers(packs)?)?;
+                merged.add(answers(packs)?)?;
             }
-            state.step(merged.ok_or_else(no_packs)?, control)?;
+            state.step(merged.finish()?, control)?;
         }
         state.finish(control)
     };
@@ -159,14 +160,37 @@ fn answers(state: &State, packs: &[(u32, Vec<u8>)], control: &Control) -> Result
     })
 }
 
-fn merge(merged: &mut Option<Answer>, answers: Vec<Answer>) -> Result<()> {
-    for answer in answers {
-        match merged {
-            Some(merged) => merged.merge(answer)?,
-            None => *merged = Some(answer),
-        }
+/// Answers of buckets as one.
+struct Merged {
+    answer: Option<Answer>,
+    memory: Reservation,
+}
+
+impl Merged {
+    fn new(memory: &Memory) -> Self {
+        Self { answer: None, memory: memory.nothing() }
     }
-    Ok(())
+
+    fn add(&mut self, answers: Vec<Answer>) -> Result<()> {
+        for answer in answers {
+            match &mut self.answer {
+                Some(merged) => merged.merge(answer)?,
+                None => self.answer = Some(answer),
+            }
+        }
+        let bytes = self.answer.as_ref().map_or(0, Answer::bytes);
+        self.memory.resize(
+            bytes,
+            "the answers of buckets",
+            "read the packs in the order of their buckets, or use fewer buckets",
+        )
+    }
+
+    /// # Errors
+    /// No answer.
+    fn finish(self) -> Result<Answer> {
+        self.answer.ok_or_else(no_packs)
+    }
 }
 
 /// A source of packs, which is read once in each round.
@@ -226,7 +250,7 @@ impl Packs<'_> {
 
     /// The answer of all packs, a few of which are in memory at a time.
     fn pass(&self, rows: &mut Rows<'_>, state: &State) -> Result<Answer> {
-        let mut merged = None;
+        let mut merged = Merged::new(self.limits.memory());
         loop {
             let (mut packs, mut needed) = (Vec::with_capacity(self.threads), 0);
             let mut memory = self.limits.memory().nothing();
@@ -240,10 +264,10 @@ impl Packs<'_> {
                 packs.push((bucket, bytes.to_vec()));
             }
             if packs.is_empty() {
-                return merged.ok_or_else(no_packs);
+                return merged.finish();
             }
             let answers = self.limits.run(self.connection, |control| answers(state, &packs, control))?;
-            merge(&mut merged, answers)?;
+            merged.add(answers)?;
         }
     }
 }
