@@ -220,7 +220,7 @@ impl Answer {
             let last = first + earlier.width;
             if let Some(bucket) = self.round.first_in((*first).max(start), last.min(end)) {
                 return Err(Error::Data(format!(
-                    "bucket {bucket} appears twice in round {}; merge the answer of each bucket once",
+                    "bucket {bucket} appears twice in round {}; pack all rows of a bucket together, and merge its answer once",
                     self.round.number
                 )));
             }

@@ -35,7 +35,15 @@ const WRONG: &[(&str, &str)] = &[
     ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
     (
         "SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments",
-        "argument 'query_features' in row 1 of the group",
+        "argument 'query_features' in row 1 of the group: got text '[1]', allowed is NULL; query features are for",
+    ),
+    (
+        "SELECT ltr_pack(query_id, doc_id, relevance, features, 2.5) FROM judgments",
+        "got 2.5, allowed is NULL; the weight of the query is the 6th argument",
+    ),
+    (
+        "SELECT ltr_pack(query_id, doc_id, relevance, features, NULL, 1e-320) FROM judgments",
+        "argument 'weight' in row 1 of the group: got 1e-320, allowed is a number from 2.2250738585072014e-308 to 1e100",
     ),
     (
         "SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments",
@@ -74,7 +82,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "SELECT ltr_fit('regression', 'SELECT * FROM packs UNION ALL SELECT * FROM packs', '{\"missing\": \"zero\"}')",
-        "appears twice in round 1",
+        "appears twice in round 1; pack all rows of a bucket together, and merge its answer once",
     ),
     (
         "SELECT ltr_fit('regression', 'SELECT * FROM packs WHERE 0')",

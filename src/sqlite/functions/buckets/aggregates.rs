@@ -65,12 +65,18 @@ impl Rows {
         }
         let relevance = number_of(value(2)).filter(|grade| grade.is_finite());
         let relevance = relevance.ok_or_else(|| refuse(2, "a finite number"))?;
-        if value(4) != ValueRef::Null {
-            return Err(refuse(
-                4,
-                "NULL; query features are for query-dependent models, which ltr_fit trains on rows with \"fit_at\": \
-                 \"query_time\"",
-            ));
+        match value(4) {
+            ValueRef::Null => {}
+            ValueRef::Integer(_) | ValueRef::Real(_) => {
+                return Err(refuse(4, "NULL; the weight of the query is the 6th argument"));
+            }
+            _ => {
+                return Err(refuse(
+                    4,
+                    "NULL; query features are for query-dependent models, which ltr_fit trains on rows with \
+                     \"fit_at\": \"query_time\"",
+                ));
+            }
         }
         let weight = |index: usize, least: f64, allowed: &str| match value(index) {
             ValueRef::Null => Ok(1.0),
@@ -79,7 +85,8 @@ impl Rows {
                 number_of(found).filter(accepted).ok_or_else(|| refuse(index, allowed))
             }
         };
-        let query_weight = weight(5, f64::MIN_POSITIVE, "a number above 0, at most 1e100, or NULL")?;
+        let query_weight =
+            weight(5, f64::MIN_POSITIVE, "a number from 2.2250738585072014e-308 to 1e100, or NULL")?;
         let doc_weight = weight(6, 0.0, "a number from 0 to 1e100, or NULL")?;
         // 2. The features, which the builder checks.
         self.builder.begin(NewRow {
