@@ -124,11 +124,15 @@ class Applied:
     query: str
     doc: str | None
 
-    def rank(self, rows: pyarrow.Table) -> pyarrow.Table:
-        """Rank the rows of complete queries. Equal scores are ranked in the order of the documents, as in SQL."""
-        rows = rows.drop_columns(BUCKET)
+    def rank(self, rows: Any) -> Any:
+        """Rank complete queries: a table of pyarrow or a data frame of pandas.
+
+        Equal scores are ranked in the order of the documents, as in SQL.
+        """
+        rows = rows.drop(columns=BUCKET)
         if self.doc is not None:
-            rows = rows.sort_by(self.doc)
+            sort = rows.sort_by if isinstance(rows, pyarrow.Table) else rows.sort_values
+            rows = sort(self.doc)
         return rank(rows, self.model, options=self.options)
 
     def measure(self, rows: pyarrow.Table) -> pyarrow.Table:

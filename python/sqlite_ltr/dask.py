@@ -8,7 +8,6 @@ from typing import Any
 import dask
 import pyarrow
 
-from sqlite_ltr import _rank
 from sqlite_ltr._engine import BUCKET, BUCKETS, answer, apply, begin, bucket_numbers, merge, tree
 
 
@@ -37,13 +36,7 @@ def train(
 def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS) -> Any:
     """Rank the documents of every query. Arguments, result and errors are those of `spark.rank`."""
     applied = apply(df.columns, model, options)
-
-    def ranked(part: Any) -> Any:
-        part = part.drop(columns=BUCKET)
-        part = part if applied.doc is None else part.sort_values(applied.doc)
-        return _rank.rank(part, model, options=applied.options)
-
-    return _by_bucket(df, applied.query, buckets).map_partitions(ranked, meta=df._meta.assign(score=0.0, rank=0))
+    return _by_bucket(df, applied.query, buckets).map_partitions(applied.rank, meta=df._meta.assign(score=0.0, rank=0))
 
 
 def evaluate(

@@ -58,7 +58,7 @@ def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
     """Rank the documents of every query.
 
     Args:
-        df: candidates, with the features of the training by name.
+        df: candidates, with the query and the features of the training by name.
         model: from `train` or `ltr_fit`.
         options: options of `ltr_rank`, such as {"k": 10}.
         buckets: number of groups of queries, a power of two. A group must fit into the memory of a worker.
