@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::refit::{self, solved};
 use super::trial::{self, Prepared, Trial, prepared};
-use super::{AutoSpec, Choice, Found, MOST_TRIED, TRIED, check_judged};
+use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
@@ -17,7 +17,7 @@ use crate::algorithm::{BucketTraining, Curve, LambdaSelection, Split, TrainedInB
 use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit, Writer};
 use crate::control::Control;
 use crate::data::{Dataset, position_names};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss, PairWeights};
 use crate::metric::StandardError;
 use crate::solve::Gram;
@@ -33,7 +33,7 @@ const GRAM: u64 = 1;
 /// Bytes that the features of a sample take at most, about.
 const SAMPLE_BYTES: usize = 64 << 20;
 
-/// Every loss learns from the queries that this one learns from.
+/// A loss that learns from the queries with documents of different relevance.
 const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
 
 /// What the first round gave.
@@ -56,6 +56,15 @@ impl Tried {
         check_judged(judged, queries)?;
         let mut data = sample.dataset(facts.dim(), facts.is_double())?;
         let _memory = control.reserve(data.bytes(), TRIED, "use one algorithm, such as rank_svm")?;
+        let has_grades = |query: &usize| JUDGED.is_informative(data.labels(*query), data.doc_weights(*query));
+        let sampled = (0..data.n_queries()).filter(has_grades).count();
+        if sampled < FEWEST_QUERIES {
+            return Err(Error::Data(format!(
+                "the sample of {} documents, in which 'auto' compares candidates, has {sampled} queries with documents of \
+                 different relevance; it needs {FEWEST_QUERIES}; use one algorithm, such as rank_svm",
+                data.n_docs()
+            )));
+        }
         facts.fill(&mut data, spec.missing);
         data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
         let Found { chosen, choice } = spec.find((judged, queries), &data, control)?;

@@ -29,7 +29,7 @@ use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
 const SMALLER: &str = "use more buckets or fewer threads";
 
 /// A pack takes about so many times its bytes while it answers: its rows, scaled and as a solver needs them.
-const PACK_FACTOR: u64 = 6;
+const PACK_FACTOR: u64 = 15;
 
 /// Trains in buckets if the source has packs or the option `buckets` is given; otherwise `None`.
 ///
