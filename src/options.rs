@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::algorithm::Weighting;
+use crate::clicks::Method;
 use crate::algorithm::short_report::ReportLength;
 use crate::column_advice::columns_text;
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
@@ -51,6 +52,12 @@ pub enum Use {
     PairedTest,
     /// `ltr_letor`.
     Letor,
+    /// `ltr_click_models`.
+    ClickModels,
+    /// `ltr_propensities`.
+    Propensities,
+    /// `ltr_judgments`.
+    Judgments,
 }
 
 impl Use {
@@ -72,6 +79,9 @@ impl Use {
             Self::Metric => "metric aggregates",
             Self::PairedTest => "ltr_paired_test",
             Self::Letor => "ltr_letor",
+            Self::ClickModels => "ltr_click_models",
+            Self::Propensities => "ltr_propensities",
+            Self::Judgments => "ltr_judgments",
         }
     }
 }
@@ -123,8 +133,8 @@ impl OptionDef {
 const TRAIN: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
-/// All that keep `max_memory`.
-const RESERVES: &[Use] = &[
+/// All that read a source with a model, and `ltr_import`.
+const WITH_MODELS: [Use; 12] = [
     Use::Train,
     Use::Fit,
     Use::CrossValidate,
@@ -137,12 +147,15 @@ const RESERVES: &[Use] = &[
     Use::Importance,
     Use::Monitor,
     Use::Recommend,
-    Use::PairedTest,
 ];
-/// All that read a source with a model, and `ltr_import`.
-const LIMITED: &[Use] = &without::<12>(RESERVES, Use::PairedTest);
-const FINDS_MODELS: &[Use] = &without::<11>(LIMITED, Use::Fit);
-const ALL_WITH_MODELS: &[Use] = &without::<11>(LIMITED, Use::Import);
+const FINDS_MODELS: &[Use] = &without::<11>(&WITH_MODELS, Use::Fit);
+const ALL_WITH_MODELS: &[Use] = &without::<11>(&WITH_MODELS, Use::Import);
+const READS_LOGS: [Use; 3] = [Use::ClickModels, Use::Propensities, Use::Judgments];
+const READS: &[Use] = &joined::<14>(ALL_WITH_MODELS, &READS_LOGS);
+/// All that keep `time_limit`.
+const LIMITED: &[Use] = &joined::<15>(&WITH_MODELS, &READS_LOGS);
+/// All that keep `max_memory`.
+const RESERVES: &[Use] = &joined::<16>(LIMITED, &[Use::PairedTest]);
 const FIT_OR_SCORE: &[Use] = &without::<10>(ALL_WITH_MODELS, Use::Recommend);
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
 const MEASURES_OF_MODELS: &[Use] =
@@ -165,6 +178,18 @@ const fn without<const N: usize>(calls: &[Use], left_out: Use) -> [Use; N] {
     rest
 }
 
+/// Two lists as one of N calls.
+const fn joined<const N: usize>(first: &[Use], second: &[Use]) -> [Use; N] {
+    assert!(first.len() + second.len() == N, "the number of calls");
+    let mut all = [first[0]; N];
+    let mut index = 0;
+    while index < N {
+        all[index] = if index < first.len() { first[index] } else { second[index - first.len()] };
+        index += 1;
+    }
+    all
+}
+
 const fn def(
     key: &'static str,
     rule: Rule,
@@ -179,6 +204,9 @@ const fn def(
 pub const COLUMN_KEYS: &[&str] =
     &["query", "doc", "relevance", "features", "query_features", "weight", "doc_weight", "slot", "ignore"];
 
+/// Keys of the option `columns` of logs.
+pub const LOG_KEYS: [&str; 5] = ["impression", "query", "doc", "position", "clicked"];
+
 /// Every option.
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionDef] = &[
@@ -187,8 +215,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES_MODELS, "number of versions to keep; default: all"),
     def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
-    def("params", Rule::ArrayOrObject, "null", ALL_WITH_MODELS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
-    def("columns", Rule::Object, "null", ALL_WITH_MODELS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore"),
+    def("params", Rule::ArrayOrObject, "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
+    def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; of a log: impression, query, doc, position, clicked"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists").searchable(),
     def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries").searchable(),
@@ -264,6 +292,10 @@ pub const OPTIONS: &[OptionDef] = &[
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
     def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
+    def("model", Rule::OneOf(&["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"]), "\"auto\"", &[Use::Judgments], "click model; auto: the one that predicts held-out impressions best"),
+    def("thresholds", Rule::NumbersBetween(0.0, 1.0), "null", &[Use::Judgments], "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
+    def("quantiles", Rule::NumbersBetween(0.0, 1.0), "[0.5, 0.75, 0.9]", &[Use::Judgments], "the same as quantiles of the attractiveness of all documents in the log"),
+    def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "em: likelihood of the position-based model, by expectation maximization; harvest: only documents that the log shows at several positions; both: rows of both"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];
 

@@ -6,6 +6,7 @@
 mod about;
 pub mod aggregate;
 pub mod buckets;
+mod clicks;
 mod compare;
 mod cross_validate;
 mod evaluate;
@@ -74,6 +75,9 @@ pub const TABLES: &[&TableFunction] = &[
     &importance::IMPORTANCE,
     &inspect::NEIGHBORS,
     &inspect::TRAINING_LOG,
+    &clicks::CLICK_MODEL_TABLE,
+    &clicks::PROPENSITIES,
+    &clicks::JUDGMENTS,
     &tables::ALGORITHM_TABLE,
     &tables::METRIC_TABLE,
     &tables::OPTION_TABLE,

@@ -6,6 +6,7 @@
 //! * 1.3: A statement is the only one in the text and read-only.
 
 mod column_choice;
+pub mod log;
 pub mod params;
 pub mod reader;
 pub mod roles;
@@ -108,6 +109,12 @@ impl Source {
         let column = quote(query_column);
         // Rule 3.5: ids compare BINARY, whatever the collation of the column.
         format!("SELECT * FROM {} WHERE {column} = {QUERY_PARAMETER} COLLATE BINARY{order}", self.from)
+    }
+
+    /// The statement that reads some of its columns, ordered by those with these numbers, from 1.
+    pub fn ordered(&self, columns: &[&str], order: &str) -> String {
+        let columns: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+        format!("SELECT {} FROM {} ORDER BY {order}", columns.join(", "), self.from)
     }
 
     /// The names of its columns.

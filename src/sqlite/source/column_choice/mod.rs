@@ -7,6 +7,7 @@
 //! * 2.13: With a model, a role has the column of the training. A feature of the model has no other role.
 
 mod ids;
+mod log;
 mod messages;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::options::COLUMN_KEYS as KEYS;
 
 pub use ids::LikeIds;
+pub use log::LogColumns;
 
 /// Default names of each role, the most specific first.
 const NAMES: &[(&str, &[&str])] = &[

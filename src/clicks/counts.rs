@@ -1,0 +1,319 @@
+//! One pass over a log: numbers of pairs, and counts of rows and clicks by pair and context.
+
+use std::collections::HashMap;
+
+use super::{ClickModel, MOST_POSITIONS, Shown};
+use crate::buckets::bucket_of;
+use crate::data::Id;
+use crate::error::{Error, Result};
+use crate::memory::{Memory, Reservation};
+
+/// Rows and clicks of a pair in a context.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// Number of the pair.
+    pub pair: u32,
+    /// The context.
+    pub context: u32,
+    /// Rows.
+    pub rows: f64,
+    /// Rows with a click.
+    pub clicks: f64,
+}
+
+/// Impressions are held out if the hash of their id has this many zero bits at its end: one of eight.
+const HELD_OUT: u32 = 8;
+
+/// Bytes of an entry of a map, with the unused capacity.
+const ENTRY_BYTES: u64 = 40;
+
+/// Counts of one model, or of no model.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// By pair and context: rows and clicks of the impressions to train on, and of those that are held out.
+    cells: HashMap<(u32, u32), [u64; 4]>,
+}
+
+impl Counts {
+    /// The cells in the order of pairs and contexts. `all`: of all impressions, otherwise of those to train on. `order`: the
+    /// new number of each pair.
+    pub fn cells(&self, order: &[u32], all: bool) -> Vec<Cell> {
+        let of = |(&(pair, context), &[rows, clicks, held_rows, held_clicks]): (&(u32, u32), &[u64; 4])| {
+            let more = if all { [held_rows, held_clicks] } else { [0, 0] };
+            let (rows, clicks) = ((rows + more[0]) as f64, (clicks + more[1]) as f64);
+            Cell { pair: order[pair as usize], context, rows, clicks }
+        };
+        let mut cells: Vec<Cell> = self.cells.iter().map(of).filter(|cell| cell.rows > 0.0).collect();
+        cells.sort_unstable_by_key(|cell| (cell.pair, cell.context));
+        cells
+    }
+
+    fn add(&mut self, rows: &[Shown], contexts: &[Option<u32>], held_out: bool) {
+        for (row, context) in rows.iter().zip(contexts) {
+            let Some(context) = context else { continue };
+            let cell = self.cells.entry((row.pair, *context)).or_default();
+            cell[2 * usize::from(held_out)] += 1;
+            cell[2 * usize::from(held_out) + 1] += u64::from(row.clicked);
+        }
+    }
+}
+
+/// What a log has of a pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Impressions that show it.
+    pub rows: u64,
+    /// Of these, with a click on it.
+    pub clicks: u64,
+    /// Of these, whose last click is on it.
+    pub last_clicks: u64,
+    /// Clicks and last clicks of the impressions to train on.
+    training: [u64; 2],
+}
+
+/// A row as it is read.
+#[derive(Debug, Clone)]
+pub struct LogRow {
+    /// Id of the impression. The rows of an impression follow each other.
+    pub impression: Id,
+    /// Id of the query.
+    pub query: Id,
+    /// Id of the document.
+    pub doc: Id,
+    /// From 1.
+    pub position: u32,
+    /// Whether it was clicked.
+    pub clicked: bool,
+}
+
+/// What takes the impressions of a log.
+pub trait TakesImpressions {
+    /// The number of a pair.
+    ///
+    /// # Errors
+    /// More memory than is allowed.
+    fn pair(&mut self, query: Id, doc: Id) -> Result<u32>;
+    /// An impression with its rows, in the order of positions.
+    ///
+    /// # Errors
+    /// More memory than is allowed.
+    fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()>;
+}
+
+/// The impression of a log that is read.
+#[derive(Debug, Default)]
+pub struct Impression {
+    /// Its id and its query.
+    ids: Option<(Id, Id)>,
+    rows: Vec<Shown>,
+}
+
+impl Impression {
+    /// Adds a row. The rows of an impression come in the order of their positions.
+    ///
+    /// # Errors
+    /// Two queries in an impression; a position that appears twice or is out of range; those of `to`.
+    pub fn push(&mut self, row: LogRow, to: &mut dyn TakesImpressions) -> Result<()> {
+        if self.ids.as_ref().is_none_or(|(id, _)| *id != row.impression) {
+            self.close(to)?;
+            self.ids = Some((row.impression.clone(), row.query.clone()));
+        }
+        let problem = |problem: String| Error::Data(format!("impression {}: {problem}", row.impression));
+        if let Some((_, query)) = self.ids.as_ref().filter(|(_, query)| *query != row.query) {
+            let found = format!("queries {query} and {}", row.query);
+            return Err(problem(format!("{found}; an impression shows documents for one query")));
+        }
+        if row.position == 0 || row.position > MOST_POSITIONS {
+            return Err(problem(format!("position {}; allowed are 1 to {MOST_POSITIONS}", row.position)));
+        }
+        if self.rows.last().is_some_and(|last| last.position >= row.position) {
+            return Err(problem(format!("two rows have position {}", row.position)));
+        }
+        let pair = to.pair(row.query, row.doc)?;
+        self.rows.push(Shown { pair, position: row.position, clicked: row.clicked });
+        Ok(())
+    }
+
+    /// Ends the impression.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn close(&mut self, to: &mut dyn TakesImpressions) -> Result<()> {
+        if let Some((id, _)) = self.ids.take() {
+            to.impression(&id, &self.rows)?;
+            self.rows.clear();
+        }
+        Ok(())
+    }
+}
+
+/// A log while it is counted.
+#[derive(Debug)]
+pub struct Log {
+    models: Vec<&'static dyn ClickModel>,
+    counts: Vec<Counts>,
+    queries: HashMap<Id, u32>,
+    docs: HashMap<Id, u32>,
+    pairs: HashMap<(u32, u32), u32>,
+    seen: Vec<Seen>,
+    impressions: u64,
+    memory: Reservation,
+    bytes: u64,
+}
+
+impl Log {
+    /// No row yet, to be counted for these models.
+    pub fn new(models: Vec<&'static dyn ClickModel>, memory: &Memory) -> Self {
+        let counts = models.iter().map(|_| Counts::default()).collect();
+        Self {
+            models,
+            counts,
+            queries: HashMap::new(),
+            docs: HashMap::new(),
+            pairs: HashMap::new(),
+            seen: Vec::new(),
+            impressions: 0,
+            memory: memory.nothing(),
+            bytes: 0,
+        }
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.bytes += bytes;
+        let what = format_args!("counting {} pairs of query and document", self.seen.len());
+        self.memory.resize(self.bytes, what, "read fewer queries at a time, or raise 'max_memory'")
+    }
+
+    /// Ends the log. Pairs are numbered in the order of their ids, so that the order of the rows changes no bit.
+    pub fn finish(self) -> Counted {
+        let order = |ids: HashMap<Id, u32>| {
+            let mut ids: Vec<(Id, u32)> = ids.into_iter().collect();
+            ids.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            ids
+        };
+        let (queries, docs) = (order(self.queries), order(self.docs));
+        let rank = |ids: &[(Id, u32)]| {
+            let mut ranks = vec![0; ids.len()];
+            ids.iter().zip(0..).for_each(|((_, number), rank)| ranks[*number as usize] = rank);
+            ranks
+        };
+        let (query_ranks, doc_ranks): (Vec<u32>, Vec<u32>) = (rank(&queries), rank(&docs));
+        let mut pairs: Vec<((u32, u32), u32)> = self
+            .pairs
+            .iter()
+            .map(|((query, doc), pair)| ((query_ranks[*query as usize], doc_ranks[*doc as usize]), *pair))
+            .collect();
+        pairs.sort_unstable();
+        let mut numbers = vec![0; pairs.len()];
+        pairs.iter().zip(0..).for_each(|((_, pair), number)| numbers[*pair as usize] = number);
+        Counted {
+            models: self.models,
+            counts: self.counts,
+            queries: queries.into_iter().map(|(id, _)| id).collect(),
+            docs: docs.into_iter().map(|(id, _)| id).collect(),
+            seen: pairs.iter().map(|(_, pair)| self.seen[*pair as usize]).collect(),
+            pairs: pairs.into_iter().map(|(ids, _)| ids).collect(),
+            numbers,
+            impressions: self.impressions,
+            _memory: self.memory,
+        }
+    }
+}
+
+impl TakesImpressions for Log {
+    fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
+        let mut bytes = 0;
+        let mut number = |ids: &mut HashMap<Id, u32>, id: Id| {
+            if let Some(number) = ids.get(&id) {
+                return *number;
+            }
+            bytes += ENTRY_BYTES + id.heap_bytes();
+            let next = ids.len() as u32;
+            ids.insert(id, next);
+            next
+        };
+        let key = (number(&mut self.queries, query), number(&mut self.docs, doc));
+        let next = self.pairs.len() as u32;
+        let pair = *self.pairs.entry(key).or_insert(next);
+        if pair == next {
+            bytes += ENTRY_BYTES + size_of::<Seen>() as u64;
+            self.seen.push(Seen::default());
+        }
+        self.reserve(bytes)?;
+        Ok(pair)
+    }
+
+    fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()> {
+        let held_out = is_held_out(id);
+        let last = rows.iter().rposition(|row| row.clicked);
+        for (index, row) in rows.iter().enumerate() {
+            let seen = &mut self.seen[row.pair as usize];
+            let [click, is_last] = [row.clicked, last == Some(index)].map(u64::from);
+            seen.rows += 1;
+            seen.clicks += click;
+            seen.last_clicks += is_last;
+            if !held_out {
+                seen.training = [seen.training[0] + click, seen.training[1] + is_last];
+            }
+        }
+        let mut new = 0;
+        for (model, counts) in self.models.iter().zip(&mut self.counts) {
+            let before = counts.cells.len();
+            counts.add(rows, &model.contexts(rows), held_out);
+            new += counts.cells.len() - before;
+        }
+        self.impressions += 1;
+        self.reserve(2 * ENTRY_BYTES * new as u64)
+    }
+}
+
+/// Whether an impression is held out to compare models.
+pub(super) fn is_held_out(impression: &Id) -> bool {
+    bucket_of(impression, HELD_OUT) == 0
+}
+
+/// A log that was read.
+#[derive(Debug)]
+pub struct Counted {
+    /// The models that it was counted for.
+    pub models: Vec<&'static dyn ClickModel>,
+    counts: Vec<Counts>,
+    /// Ids of queries, sorted.
+    pub queries: Vec<Id>,
+    /// Ids of documents, sorted.
+    pub docs: Vec<Id>,
+    /// Query and document of each pair, sorted.
+    pub pairs: Vec<(u32, u32)>,
+    /// What the log has of each pair.
+    pub seen: Vec<Seen>,
+    /// The number of a pair by the order in which the log had it.
+    numbers: Vec<u32>,
+    /// Number of impressions.
+    pub impressions: u64,
+    _memory: Reservation,
+}
+
+impl Counted {
+    /// The number of a pair that the log has.
+    pub fn pair(&self, query: &Id, doc: &Id) -> Option<u32> {
+        let rank = |ids: &[Id], id: &Id| ids.binary_search(id).ok().map(|rank| rank as u32);
+        let key = (rank(&self.queries, query)?, rank(&self.docs, doc)?);
+        self.pairs.binary_search(&key).ok().map(|pair| pair as u32)
+    }
+
+    /// The cells of a model. `all`: of all impressions, otherwise without those that are held out.
+    pub fn cells(&self, model: usize, all: bool) -> Vec<Cell> {
+        self.counts[model].cells(&self.numbers, all)
+    }
+
+    /// Clicks and last clicks of each pair.
+    pub fn last_clicks(&self, all: bool) -> Vec<[f64; 2]> {
+        let of = |seen: &Seen| {
+            if all { [seen.clicks, seen.last_clicks] } else { seen.training }.map(|count| count as f64)
+        };
+        self.seen.iter().map(of).collect()
+    }
+}

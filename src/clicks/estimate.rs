@@ -1,0 +1,288 @@
+//! Estimates of attractiveness and examination from counts.
+//!
+//! Symbols, besides those of the folder:
+//! * n, c: rows and clicks of a cell, a (pair, context)
+//! * m: rate of clicks in the first context, where gamma = 1
+//! * k: strength of the prior of alpha, in rows
+//!
+//! The estimates maximize sum over cells of c log(gamma alpha) + (n - c) log(1 - gamma alpha), plus
+//! k m log(alpha) + k (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov &
+//! de Rijke 2015, section 4.2), accelerated as in Varadhan & Roland (2008), scheme S3. Errors are those of the expected
+//! information of all estimates, if there are at most 256 contexts; otherwise gamma counts as known.
+
+use std::collections::BTreeMap;
+
+use super::Cell;
+use crate::control::Ticks;
+use crate::math::cholesky;
+use crate::math::lanes::{self, LANES, Lanes};
+
+/// Strength of the prior, in rows with the mean rate.
+const PRIOR: f64 = 2.0;
+/// Largest number of passes over the cells.
+const MOST_PASSES: usize = 1000;
+/// Largest change of an estimate in the last pass.
+const TOLERANCE: f64 = 1e-7;
+/// Estimates stay this far from 0 and 1.
+const MARGIN: f64 = 1e-9;
+/// Largest number of contexts whose covariance is computed.
+const MOST_CONTEXTS: usize = 256;
+
+/// An estimate with its standard error, which is infinite where the data do not determine the estimate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+/// The estimates of a model.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// By pair: attractiveness.
+    pub alpha: Vec<Estimate>,
+    /// By context: examination.
+    pub gamma: BTreeMap<u32, Estimate>,
+    /// By pair: expected number of examined rows.
+    pub examined: Vec<f64>,
+    /// By pair: satisfaction; empty for models without it.
+    pub satisfaction: Vec<f64>,
+    /// The mean m, for pairs without rows.
+    pub mean: f64,
+    /// Mean examination, for contexts without rows.
+    pub mean_gamma: f64,
+}
+
+impl Fitted {
+    /// Attractiveness of a pair.
+    pub fn attractiveness(&self, pair: u32) -> f64 {
+        self.alpha.get(pair as usize).map_or(self.mean, |alpha| alpha.value)
+    }
+
+    /// Examination in a context.
+    pub fn examination(&self, context: u32) -> f64 {
+        self.gamma.get(&context).map_or(self.mean_gamma, |gamma| gamma.value)
+    }
+
+    /// Satisfaction of a pair; 0 for models without it.
+    pub fn satisfaction(&self, pair: u32) -> f64 {
+        self.satisfaction.get(pair as usize).copied().unwrap_or(0.0)
+    }
+
+    /// Satisfaction from the number of clicks and of last clicks of each pair, with the same prior.
+    #[must_use]
+    pub fn with_satisfaction(mut self, clicks: &[[f64; 2]]) -> Self {
+        let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
+        let mean = if all > 0.0 { last / all } else { 0.5 };
+        self.satisfaction =
+            clicks.iter().map(|[all, last]| (last + PRIOR * mean) / (all + PRIOR)).collect();
+        self
+    }
+}
+
+/// The cells with numbers of contexts in place of contexts.
+struct Problem<'a> {
+    cells: &'a [Cell],
+    /// By cell: the number of its context.
+    contexts: Vec<usize>,
+    pairs: usize,
+    mean: f64,
+}
+
+/// Alpha by pair, then gamma by context.
+type Point = Vec<f64>;
+
+/// Fits alpha and gamma. The cells are sorted by pair.
+pub fn fit(cells: &[Cell], pairs: usize) -> Fitted {
+    // 1. Contexts. The first one has gamma = 1.
+    let mut numbers: BTreeMap<u32, usize> = cells.iter().map(|cell| (cell.context, 0)).collect();
+    numbers.values_mut().zip(0..).for_each(|(number, next)| *number = next);
+    let contexts: Vec<usize> = cells.iter().map(|cell| numbers[&cell.context]).collect();
+    let in_first = cells.iter().zip(&contexts).filter(|(_, context)| **context == 0).map(|(cell, _)| cell);
+    let [n, c] = in_first.fold([0.0, 0.0], |[n, c], cell| [n + cell.rows, c + cell.clicks]);
+    let mean = within((c + 0.5) / (n + 1.0));
+    let problem = Problem { cells, contexts, pairs, mean };
+    // 2. The maximum.
+    let mut start = vec![mean; pairs + numbers.len()];
+    start[pairs..].fill(if numbers.len() > 1 { 0.5 } else { 1.0 });
+    if let Some(first) = start.get_mut(pairs) {
+        *first = 1.0;
+    }
+    let point = problem.maximum(start);
+    // 3. Errors.
+    let (alpha_errors, gamma_errors) = problem.errors(&point);
+    let estimate = |(value, error): (&f64, f64)| Estimate { value: *value, error };
+    let (alpha, gamma) = point.split_at(pairs);
+    let mut examined = vec![0.0; pairs];
+    let mut gamma_sum = [0.0, 0.0];
+    for (cell, context) in cells.iter().zip(&problem.contexts) {
+        examined[cell.pair as usize] += cell.rows * gamma[*context];
+        gamma_sum = [gamma_sum[0] + cell.rows * gamma[*context], gamma_sum[1] + cell.rows];
+    }
+    Fitted {
+        alpha: alpha.iter().zip(alpha_errors).map(estimate).collect(),
+        gamma: numbers.into_keys().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),
+        examined,
+        satisfaction: Vec::new(),
+        mean,
+        mean_gamma: if gamma_sum[1] > 0.0 { gamma_sum[0] / gamma_sum[1] } else { 1.0 },
+    }
+}
+
+fn within(probability: f64) -> f64 {
+    probability.clamp(MARGIN, 1.0 - MARGIN)
+}
+
+impl Problem<'_> {
+    /// The maximum, from a start.
+    fn maximum(&self, start: Point) -> Point {
+        let change = |a: &Point, b: &Point| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let mut point = start;
+        for _ in 0..MOST_PASSES / 3 {
+            // 1. Two passes.
+            let (once, _) = self.pass(&point);
+            let (twice, before) = self.pass(&once);
+            if change(&once, &twice) <= TOLERANCE {
+                return twice;
+            }
+            // 2. A step along their change, if it does not lower the likelihood.
+            let r: Vec<f64> = once.iter().zip(&point).map(|(b, a)| b - a).collect();
+            let v: Vec<f64> = twice.iter().zip(&once).zip(&r).map(|((c, b), r)| c - b - r).collect();
+            let length = |x: &[f64]| libm::sqrt(x.iter().map(|x| x * x).sum());
+            let step = (length(&r) / length(&v).max(f64::MIN_POSITIVE)).max(1.0);
+            let far: Point = (0..point.len())
+                .map(|i| if self.is_fixed(i) { 1.0 } else { within(point[i] + step * (2.0 * r[i] + step * v[i])) })
+                .collect();
+            let (next, value) = self.pass(&far);
+            point = if value >= before { next } else { twice };
+        }
+        point
+    }
+
+    /// Whether a number of a point is gamma of the first context.
+    fn is_fixed(&self, index: usize) -> bool {
+        index == self.pairs
+    }
+
+    /// One pass of expectation maximization, and the penalized log-likelihood before it.
+    fn pass(&self, point: &Point) -> (Point, f64) {
+        let (alpha, gamma) = point.split_at(self.pairs);
+        let (prior_clicks, prior_others) = (PRIOR * self.mean, PRIOR * (1.0 - self.mean));
+        // 1. Expected numbers of attractive and of examined rows.
+        let mut sums = vec![[prior_clicks, PRIOR]; self.pairs];
+        sums.resize(point.len(), [0.0, 0.0]);
+        let mut value = 0.0;
+        let mut ticks = Ticks::default();
+        for (cell, context) in self.cells.iter().zip(&self.contexts) {
+            ticks.add(64);
+            let (a, g) = (alpha[cell.pair as usize], gamma[*context]);
+            let (others, no_click) = (cell.rows - cell.clicks, (1.0 - a * g).max(MARGIN * MARGIN));
+            value += cell.clicks * libm::log(a * g) + others * libm::log(no_click);
+            let of_pair = &mut sums[cell.pair as usize];
+            *of_pair = [of_pair[0] + cell.clicks + others * a * (1.0 - g) / no_click, of_pair[1] + cell.rows];
+            let of_context = &mut sums[self.pairs + context];
+            *of_context =
+                [of_context[0] + cell.clicks + others * g * (1.0 - a) / no_click, of_context[1] + cell.rows];
+        }
+        for a in alpha {
+            value += prior_clicks * libm::log(*a) + prior_others * libm::log(1.0 - a);
+        }
+        // 2. Shares of them.
+        let share = |(index, [part, all]): (usize, &[f64; 2])| {
+            if self.is_fixed(index) { 1.0 } else { within(part / all) }
+        };
+        (sums.iter().enumerate().map(share).collect(), value)
+    }
+
+    /// Standard errors of alpha and gamma: roots of the diagonal of the inverse information. Its part of alpha is diagonal, so
+    /// only a matrix of contexts is inverted.
+    fn errors(&self, point: &Point) -> (Vec<f64>, Vec<f64>) {
+        let (alpha, gamma) = point.split_at(self.pairs);
+        let free = gamma.len().saturating_sub(1);
+        // 1. The parts of the information.
+        let prior = |a: &f64| PRIOR * (self.mean / (a * a) + (1.0 - self.mean) / ((1.0 - a) * (1.0 - a)));
+        let mut of_alpha: Vec<f64> = alpha.iter().map(prior).collect();
+        let mut of_gamma = vec![0.0; gamma.len()];
+        let mut both = vec![0.0; self.cells.len()];
+        for (index, (cell, context)) in self.cells.iter().zip(&self.contexts).enumerate() {
+            let (a, g) = (alpha[cell.pair as usize], gamma[*context]);
+            let no_click = (1.0 - a * g).max(MARGIN);
+            of_alpha[cell.pair as usize] += cell.rows * g / (a * no_click);
+            of_gamma[*context] += cell.rows * a / (g * no_click);
+            both[index] = cell.rows / no_click;
+        }
+        let alone = |information: &f64| 1.0 / libm::sqrt(*information);
+        if free == 0 || free > MOST_CONTEXTS {
+            let mut gamma_errors: Vec<f64> = of_gamma.iter().map(alone).collect();
+            gamma_errors.first_mut().into_iter().for_each(|first| *first = 0.0);
+            return (of_alpha.iter().map(alone).collect(), gamma_errors);
+        }
+        // 2. What is left for gamma once alpha is estimated, inverted.
+        let Some(covariance) = self.covariance(&of_alpha, &of_gamma, &both) else {
+            let mut gamma_errors = vec![f64::INFINITY; gamma.len()];
+            gamma_errors[0] = 0.0;
+            return (vec![f64::INFINITY; alpha.len()], gamma_errors);
+        };
+        // 3. Variances.
+        let mut variances: Vec<f64> = of_alpha.iter().map(|information| 1.0 / information).collect();
+        for (cells, from) in self.by_pair() {
+            let pair = cells[0].pair as usize;
+            let mut row = vec![0.0; free];
+            for (index, _) in cells.iter().enumerate() {
+                if let Some(context) = self.contexts[from + index].checked_sub(1) {
+                    row[context] += both[from + index] / of_alpha[pair];
+                }
+            }
+            for (i, x) in row.iter().enumerate().filter(|(_, x)| **x > 0.0) {
+                variances[pair] += x * row.iter().zip(&covariance[i]).map(|(y, c)| y * c).sum::<f64>();
+            }
+        }
+        let gamma_errors = (0..free).map(|i| libm::sqrt(covariance[i][i].max(0.0)));
+        let gamma_errors = std::iter::once(0.0).chain(gamma_errors).collect();
+        (variances.iter().map(|variance| libm::sqrt(*variance)).collect(), gamma_errors)
+    }
+
+    /// The covariance of gamma without the first context; `None` if the data do not determine it.
+    fn covariance(&self, of_alpha: &[f64], of_gamma: &[f64], both: &[f64]) -> Option<Vec<Vec<f64>>> {
+        let free = of_gamma.len() - 1;
+        let width = lanes::blocks_for(free);
+        let mut matrix = vec![Lanes::ZERO; width * LANES * width];
+        for i in 0..free {
+            *lanes::get_mut(&mut matrix[i * width..], i) = of_gamma[i + 1];
+        }
+        for (cells, from) in self.by_pair() {
+            let information = of_alpha[cells[0].pair as usize];
+            for i in from..from + cells.len() {
+                for j in i..from + cells.len() {
+                    let (Some(row), Some(column)) = (self.contexts[i].checked_sub(1), self.contexts[j].checked_sub(1))
+                    else {
+                        continue;
+                    };
+                    *lanes::get_mut(&mut matrix[row * width..], column) -= both[i] * both[j] / information;
+                }
+            }
+        }
+        if !cholesky::factor(&mut matrix, width, free) {
+            return None;
+        }
+        let column = |i: usize| {
+            let mut unit = vec![0.0; free];
+            unit[i] = 1.0;
+            let mut solution = lanes::from_slice(&unit);
+            cholesky::solve(&matrix, width, free, &mut solution);
+            lanes::to_vec(&solution, free)
+        };
+        Some((0..free).map(column).collect())
+    }
+
+    /// The cells of each pair, and the number of the first of them.
+    fn by_pair(&self) -> impl Iterator<Item = (&[Cell], usize)> {
+        let mut from = 0;
+        self.cells.chunk_by(|a, b| a.pair == b.pair).map(move |cells| {
+            let first = from;
+            from += cells.len();
+            (cells, first)
+        })
+    }
+}

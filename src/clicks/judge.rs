@@ -1,0 +1,144 @@
+//! Judgments from clicks: attractiveness with its interval, grades, and the comparison of models on held-out impressions.
+
+use super::counts::{Counted, TakesImpressions, is_held_out};
+use super::{Fitted, Shown, fit};
+use crate::data::Id;
+use crate::error::{Error, Result};
+use crate::math::normal;
+use crate::math::order::compare;
+
+/// Probabilities of held-out clicks are kept this far from 0 and 1.
+const MARGIN: f64 = 1e-6;
+
+/// z of an interval of 95 %.
+fn z() -> f64 {
+    normal::quantile(0.975)
+}
+
+/// Rows whose examination gives a judgment half of its weight.
+const HALF_WEIGHT: f64 = 10.0;
+
+/// A judgment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judgment {
+    /// Attractiveness; times satisfaction for models that have it.
+    pub attractiveness: f64,
+    /// Bounds of the interval of 95 %, of the same.
+    pub interval: [f64; 2],
+    /// Weight of the document in a training: e / (e + 10) for e examined rows.
+    pub doc_weight: f64,
+}
+
+/// The judgment of each pair.
+pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
+    let of = |pair: usize| {
+        let (alpha, satisfaction) = (fitted.alpha[pair], fitted.satisfaction.get(pair).copied().unwrap_or(1.0));
+        // On the scale of log-odds, where bounds stay within 0 and 1.
+        let odds = libm::log(alpha.value / (1.0 - alpha.value));
+        let half = z() * alpha.error / (alpha.value * (1.0 - alpha.value));
+        let bound = |odds: f64| satisfaction / (1.0 + libm::exp(-odds));
+        let examined = fitted.examined[pair];
+        Judgment {
+            attractiveness: alpha.value * satisfaction,
+            interval: [bound(odds - half), bound(odds + half)],
+            doc_weight: examined / (examined + HALF_WEIGHT),
+        }
+    };
+    (0..fitted.alpha.len()).map(of).collect()
+}
+
+/// How attractiveness becomes relevance.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Grading {
+    /// The number of thresholds that are not above it.
+    Thresholds(Vec<f64>),
+    /// The same, with these quantiles of all pairs as thresholds.
+    Quantiles(Vec<f64>),
+}
+
+/// The relevance of each judgment.
+pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
+    let thresholds = match grading {
+        Grading::Thresholds(thresholds) => thresholds.clone(),
+        Grading::Quantiles(quantiles) => {
+            let mut values: Vec<f64> = judgments.iter().map(|judgment| judgment.attractiveness).collect();
+            values.sort_unstable_by(|a, b| compare(*a, *b));
+            let at = |quantile: &f64| values[((values.len() - 1) as f64 * quantile).round() as usize];
+            if values.is_empty() { Vec::new() } else { quantiles.iter().map(at).collect() }
+        }
+    };
+    let reached = |value: f64| thresholds.iter().filter(|threshold| **threshold <= value).count();
+    judgments.iter().map(|judgment| reached(judgment.attractiveness)).collect()
+}
+
+/// Fits model number `number`. `all`: to all impressions, otherwise without those that are held out.
+pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
+    let found = fit(&counted.cells(number, all), counted.pairs.len());
+    if counted.models[number].has_satisfaction() { found.with_satisfaction(&counted.last_clicks(all)) } else { found }
+}
+
+/// How well models predict held-out impressions, each fitted to the others.
+#[derive(Debug)]
+pub struct HeldOut<'a> {
+    counted: &'a Counted,
+    fitted: Vec<Fitted>,
+    /// By model.
+    predictions: Vec<Prediction>,
+}
+
+/// How well a model predicts held-out impressions.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Prediction {
+    /// Sum over rows of the log-probability of what was seen, given the clicks above.
+    pub log_likelihood: f64,
+    /// The same whatever the clicks above.
+    log_overall: f64,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+impl Prediction {
+    /// exp of the mean negative log-probability of what was seen: 1 is perfect, 2 is a coin. Of all positions together
+    /// (Chuklin, Markov & de Rijke 2015, equation 5.2).
+    pub fn perplexity(&self) -> f64 {
+        libm::exp(-self.log_overall / self.rows.max(1) as f64)
+    }
+}
+
+impl<'a> HeldOut<'a> {
+    /// No impression yet.
+    pub fn new(counted: &'a Counted) -> Self {
+        let fitted: Vec<Fitted> = (0..counted.models.len()).map(|model| fitted(counted, model, false)).collect();
+        let predictions = vec![Prediction::default(); fitted.len()];
+        Self { counted, fitted, predictions }
+    }
+
+    /// By model.
+    pub fn predictions(&self) -> &[Prediction] {
+        &self.predictions
+    }
+}
+
+impl TakesImpressions for HeldOut<'_> {
+    fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
+        self.counted.pair(&query, &doc).ok_or_else(|| Error::Data("the log changed while it was read".to_owned()))
+    }
+
+    fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()> {
+        if !is_held_out(id) {
+            return Ok(());
+        }
+        let log = |(probability, row): (&f64, &Shown)| {
+            let probability = probability.clamp(MARGIN, 1.0 - MARGIN);
+            libm::log(if row.clicked { probability } else { 1.0 - probability })
+        };
+        let sum = |probabilities: Vec<f64>| probabilities.iter().zip(rows).map(log).sum::<f64>();
+        let models = self.counted.models.iter().zip(&self.fitted);
+        for ((model, fitted), prediction) in models.zip(&mut self.predictions) {
+            prediction.log_likelihood += sum(model.given_above(fitted, rows));
+            prediction.log_overall += sum(model.overall(fitted, rows));
+            prediction.rows += rows.len() as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! Click models: from a log of impressions and clicks to the attractiveness of documents and the examination of positions.
+//!
+//! An impression is a list of documents that a user saw for a query. All models count rows by (query, document) pair and by
+//! *context*, and a row of pair i in context r has a click with the probability gamma_r alpha_i:
+//!
+//! * alpha_i: attractiveness, the probability of a click on a document that is examined
+//! * gamma_r: examination, the probability that a user examines a document in this context
+//!
+//! A model decides what a context is. Its file in `models` has formula and source.
+
+mod counts;
+mod estimate;
+mod harvest;
+mod judge;
+mod models;
+
+pub use counts::{Cell, Counted, Impression, Log, LogRow, TakesImpressions};
+pub use estimate::{Fitted, fit};
+pub use harvest::{Method, Propensity, by_likelihood, harvested};
+pub use judge::{Grading, HeldOut, Prediction, fitted, grade, judgments};
+pub use models::{CLICK_MODELS, ClickModel, find};
+
+/// A row of an impression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// Number of the (query, document) pair.
+    pub pair: u32,
+    /// From 1.
+    pub position: u32,
+    /// Whether it was clicked.
+    pub clicked: bool,
+}
+
+/// Largest position. Contexts of a model are numbers below its square.
+pub const MOST_POSITIONS: u32 = 1000;
+
+#[cfg(test)]
+mod tests;

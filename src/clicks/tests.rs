@@ -1,0 +1,224 @@
+//! Click models against logs that are simulated from them.
+
+use super::estimate::Estimate;
+use super::*;
+use crate::data::Id;
+use crate::math::random::Random;
+use crate::memory::Memory;
+
+const QUERIES: usize = 4;
+const DOCS: usize = 10;
+const PAIRS: usize = QUERIES * DOCS;
+
+/// Users of a simulation.
+struct Users {
+    random: Random,
+    /// By pair.
+    alpha: Vec<f64>,
+    /// By pair.
+    satisfaction: Vec<f64>,
+}
+
+impl Users {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut between = |low: f64, high: f64| low + (high - low) * (random.symmetric() + 1.0) / 2.0;
+        let alpha = (0..PAIRS).map(|_| between(0.05, 0.6)).collect();
+        let satisfaction = (0..PAIRS).map(|_| between(0.3, 0.9)).collect();
+        Self { random, alpha, satisfaction }
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        (self.random.symmetric() + 1.0) / 2.0 < probability
+    }
+
+    /// Examination in the position-based model.
+    fn pbm(position: usize) -> f64 {
+        1.0 / position as f64
+    }
+
+    /// Examination in the user browsing model.
+    fn ubm(position: usize, last: usize) -> f64 {
+        if last == 0 { 1.0 / libm::sqrt(position as f64) } else { 1.0 / (1.0 + (position - last) as f64) }
+    }
+
+    /// The clicks on a list of pairs.
+    fn clicks(&mut self, model: &str, list: &[usize]) -> Vec<bool> {
+        let (mut last, mut goes_on) = (0, true);
+        let mut clicks = Vec::new();
+        for (index, &pair) in list.iter().enumerate() {
+            let examined = match model {
+                "ctr" => 1.0,
+                "pbm" => Self::pbm(index + 1),
+                "ubm" => Self::ubm(index + 1, last),
+                _ => f64::from(u8::from(goes_on)),
+            };
+            let click = self.happens(examined * self.alpha[pair]);
+            if click {
+                last = index + 1;
+                goes_on = model != "cascade" && !self.happens(self.satisfaction[pair]);
+            }
+            clicks.push(click);
+        }
+        clicks
+    }
+
+    /// A log, in which lists are in a random order that prefers attractive documents.
+    fn rows(&mut self, model: &str, impressions: usize) -> Vec<LogRow> {
+        let mut rows = Vec::new();
+        for number in 0..impressions {
+            let query = number % QUERIES;
+            let mut list: Vec<(f64, usize)> = (query * DOCS..(query + 1) * DOCS)
+                .map(|pair| (self.alpha[pair] + 0.4 * self.random.symmetric(), pair))
+                .collect();
+            list.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let list: Vec<usize> = list.into_iter().map(|(_, pair)| pair).collect();
+            let clicks = self.clicks(model, &list);
+            rows.extend(list.into_iter().zip(clicks).zip(1..).map(|((pair, clicked), position)| LogRow {
+                impression: Id::Integer(number as i64),
+                query: Id::Integer(query as i64),
+                doc: Id::Integer((pair % DOCS) as i64),
+                position,
+                clicked,
+            }));
+        }
+        rows
+    }
+
+    fn log(&mut self, model: &str, impressions: usize) -> Counted {
+        let mut log = Log::new(vec![find(model).unwrap()], &Memory::limited(None));
+        read(&self.rows(model, impressions), &mut log);
+        log.finish()
+    }
+}
+
+fn read(rows: &[LogRow], to: &mut dyn TakesImpressions) {
+    let mut impression = Impression::default();
+    rows.iter().for_each(|row| impression.push(row.clone(), to).unwrap());
+    impression.close(to).unwrap();
+}
+
+#[test]
+fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
+    // The model sdbn is left out: it takes users who leave unsatisfied as satisfied.
+    let (mut covered, mut all) = (0, 0);
+    for model in ["ctr", "pbm", "cascade", "ubm"] {
+        for seed in 0..5 {
+            let mut users = Users::new(seed);
+            let counted = users.log(model, 24_000);
+            let fitted = fitted(&counted, 0, true);
+            for (pair, alpha) in fitted.alpha.iter().enumerate() {
+                let (truth, examined) = (users.alpha[pair], fitted.examined[pair]);
+                assert!(alpha.error < 0.7 / libm::sqrt(examined), "{model} {pair}: {alpha:?} of {examined}");
+                let error = (alpha.value - truth).abs();
+                assert!(error <= 0.03 || examined < 5000.0, "{model} {pair}: {error}");
+                covered += usize::from(error <= 1.96 * alpha.error);
+                all += 1;
+            }
+        }
+    }
+    let share = covered as f64 / all as f64;
+    assert!((0.93..=0.97).contains(&share), "{share}");
+}
+
+#[test]
+fn propensities_are_those_of_the_users_with_both_methods() {
+    let mut users = Users::new(1);
+    let counted = users.log("pbm", 60_000);
+    let cells = counted.cells(0, true);
+    for (name, found) in [("em", by_likelihood(&cells, PAIRS)), ("harvest", harvested(&cells))] {
+        assert_eq!(found.len(), DOCS);
+        for Propensity { position, estimate } in found {
+            let truth = Users::pbm(position as usize);
+            let bound = if estimate.error.is_finite() { 4.0 * estimate.error } else { 0.05 };
+            assert!((estimate.value - truth).abs() <= bound.clamp(1e-12, 0.05), "{name} {position}: {estimate:?}");
+        }
+    }
+}
+
+#[test]
+fn held_out_impressions_prefer_the_model_of_the_log() {
+    // The model sdbn contains cascade.
+    for model in ["pbm", "sdbn", "ubm"] {
+        let mut users = Users::new(2);
+        let rows = users.rows(model, 20_000);
+        let mut log = Log::new(CLICK_MODELS.to_vec(), &Memory::limited(None));
+        read(&rows, &mut log);
+        let counted = log.finish();
+        let mut held_out = HeldOut::new(&counted);
+        read(&rows, &mut held_out);
+        let found = held_out.predictions();
+        let best = (0..found.len()).max_by(|a, b| found[*a].log_likelihood.total_cmp(&found[*b].log_likelihood));
+        assert_eq!(best.map(|best| CLICK_MODELS[best].name()), Some(model));
+        assert!(found.iter().all(|prediction| (1.0..2.0).contains(&prediction.perplexity())), "{found:?}");
+    }
+}
+
+#[test]
+fn the_order_of_impressions_changes_no_bit() {
+    let rows = Users::new(3).rows("ubm", 500);
+    let mut reversed: Vec<Vec<LogRow>> = Vec::new();
+    for row in rows.clone() {
+        match reversed.last_mut().filter(|rows| rows[0].impression == row.impression) {
+            Some(rows) => rows.push(row),
+            None => reversed.push(vec![row]),
+        }
+    }
+    reversed.reverse();
+    let alpha = |rows: &[LogRow]| {
+        let mut log = Log::new(vec![find("ubm").unwrap()], &Memory::limited(None));
+        read(rows, &mut log);
+        fitted(&log.finish(), 0, true).alpha
+    };
+    let bits = |alpha: Vec<Estimate>| {
+        alpha.iter().map(|alpha| (alpha.value.to_bits(), alpha.error.to_bits())).collect::<Vec<_>>()
+    };
+    assert_eq!(bits(alpha(&rows)), bits(alpha(&reversed.concat())));
+}
+
+#[test]
+fn probabilities_of_all_outcomes_of_a_list_add_up_to_one() {
+    let counted = Users::new(4).log("sdbn", 2000);
+    for model in CLICK_MODELS {
+        let fitted = fitted(&counted, 0, true);
+        let shown = |clicks: u32, index: u32| Shown { pair: index, position: index + 1, clicked: clicks >> index & 1 == 1 };
+        let (mut total, mut overall) = (0.0, [0.0; 4]);
+        for clicks in 0..16 {
+            let rows: Vec<Shown> = (0..4).map(|index| shown(clicks, index)).collect();
+            let given = model.given_above(&fitted, &rows);
+            let probability: f64 =
+                given.iter().zip(&rows).map(|(p, row)| if row.clicked { *p } else { 1.0 - p }).product();
+            total += probability;
+            rows.iter().zip(&mut overall).for_each(|(row, sum)| *sum += f64::from(u8::from(row.clicked)) * probability);
+        }
+        assert!((total - 1.0).abs() < 1e-12, "{}: {total}", model.name());
+        let rows: Vec<Shown> = (0..4).map(|index| shown(0, index)).collect();
+        for (found, truth) in model.overall(&fitted, &rows).iter().zip(overall) {
+            assert!((found - truth).abs() < 1e-12, "{}: {found} {truth}", model.name());
+        }
+    }
+}
+
+#[test]
+fn hopeless_rows_are_refused() {
+    let row = |impression, query, position| LogRow {
+        impression: Id::Integer(impression),
+        query: Id::Integer(query),
+        doc: Id::Integer(position),
+        position: position as u32,
+        clicked: false,
+    };
+    for (rows, message) in [
+        (vec![row(1, 1, 1), row(1, 2, 2)], "impression 1: queries 1 and 2; an impression shows documents for one query"),
+        (vec![row(1, 1, 1), row(1, 1, 1)], "impression 1: two rows have position 1"),
+        (vec![row(7, 1, 1001)], "impression 7: position 1001; allowed are 1 to 1000"),
+    ] {
+        let mut log = Log::new(vec![find("ctr").unwrap()], &Memory::limited(None));
+        let mut impression = Impression::default();
+        let error = rows.into_iter().find_map(|row| impression.push(row, &mut log).err());
+        assert_eq!(error.unwrap().to_string(), message);
+    }
+    let mut log = Log::new(vec![find("ubm").unwrap()], &Memory::limited(Some(100)));
+    let error = Impression::default().push(row(1, 1, 1), &mut log).unwrap_err().to_string();
+    assert!(error.contains("counting 1 pairs"), "{error}");
+}

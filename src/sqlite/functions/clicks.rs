@@ -1,0 +1,206 @@
+//! `ltr_click_models`, `ltr_propensities(log [, options])` and `ltr_judgments(log [, options])`: what clicks tell.
+//!
+//! Rules (docs/reference/rules.md, 16):
+//! * 16.3: `ltr_propensities` has a row per position: how much more often users examine it than the first, with the standard
+//!   error, which is NULL where the log does not determine it.
+//! * 16.4: `ltr_judgments` has a row per query and document of the log, in the order of their ids.
+//! * 16.5: With `"model": "auto"` each model is fitted to seven of eight impressions, and the one with the largest likelihood of
+//!   the others is fitted to all. Ties: the first in `ltr_click_models`.
+
+use rusqlite::types::ValueRef;
+
+use crate::clicks::{
+    self, CLICK_MODELS, ClickModel, Counted, Grading, HeldOut, Log, Method, Prediction, Propensity,
+};
+use crate::control::Control;
+use crate::data::Id;
+use crate::error::{Error, Result};
+use crate::options::{self, Use};
+use crate::param::Params;
+use crate::sqlite::functions::ranking_call::given_values;
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::source::log::LogSource;
+
+const PARAMETERS: &[Parameter] =
+    &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);
+
+/// The definition of `ltr_click_models`.
+pub const CLICK_MODEL_TABLE: TableFunction = TableFunction::new(
+    "ltr_click_models",
+    &["name", "summary", "formula", "source", "log_likelihood", "perplexity"],
+    &with_values::<2, 10>([Parameter::optional("log"), Parameter::optional("options")]),
+    click_models,
+);
+
+/// The definition of `ltr_propensities`.
+pub const PROPENSITIES: TableFunction = TableFunction::new(
+    "ltr_propensities",
+    &["position", "propensity", "standard_error", "method"],
+    PARAMETERS,
+    propensities,
+);
+
+/// The definition of `ltr_judgments`.
+pub const JUDGMENTS: TableFunction = TableFunction::new(
+    "ltr_judgments",
+    &[
+        "query_id", "doc_id", "relevance", "attractiveness", "ci_low", "ci_high", "impressions", "clicks", "doc_weight",
+        "model",
+    ],
+    PARAMETERS,
+    judgments,
+);
+
+/// The models; with a log, how well they predict held-out impressions.
+fn click_models(call: &Call<'_>) -> Result<OutputRows> {
+    let predictions = if call.arguments[0].is_some() {
+        let arguments = Arguments::new(call, Use::ClickModels)?;
+        let log = arguments.log(call)?;
+        let counted = arguments.counted(&log, CLICK_MODELS.to_vec())?;
+        arguments.predictions(call, &log, &counted)?.into_iter().map(Some).collect()
+    } else {
+        vec![None; CLICK_MODELS.len()]
+    };
+    let row = |(model, prediction): (&&dyn ClickModel, Option<Prediction>)| {
+        let texts = [model.name(), model.summary(), model.formula(), model.source()];
+        let mut row: Vec<Output> = texts.into_iter().map(|text| Output::Text(text.to_owned())).collect();
+        row.push(Output::from(prediction.map(|prediction| prediction.log_likelihood)));
+        row.push(Output::from(prediction.map(|prediction| prediction.perplexity())));
+        row
+    };
+    Ok(ready(CLICK_MODELS.iter().zip(predictions).map(row).collect()))
+}
+
+/// The checked arguments of a call.
+struct Arguments {
+    text: String,
+    options: Params,
+    limits: RunLimits,
+}
+
+impl Arguments {
+    fn new(call: &Call<'_>, used: Use) -> Result<Self> {
+        let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
+        let options = optional_text("argument 'options'", call.arguments[1])?;
+        let options = options::parse(options.as_deref(), used)?;
+        let limits = RunLimits::new(&options);
+        Ok(Self { text, options, limits })
+    }
+
+    /// Reads the log.
+    fn log<'a>(&'a self, call: &'a Call<'_>) -> Result<LogSource<'a>> {
+        LogSource::new((call.connection, &self.text), (&self.options, given_values(call, 2)), &self.limits)
+    }
+
+    /// Counts the log for these models.
+    fn counted(&self, log: &LogSource<'_>, models: Vec<&'static dyn ClickModel>) -> Result<Counted> {
+        let mut counts = Log::new(models, self.limits.memory());
+        log.read(&mut counts)?;
+        let counted = counts.finish();
+        if counted.impressions == 0 {
+            return Err(Error::Data("0 rows in the log".to_owned()));
+        }
+        Ok(counted)
+    }
+
+    /// How well each model of the log predicts held-out impressions, by a second pass.
+    fn predictions(&self, call: &Call<'_>, log: &LogSource<'_>, counted: &Counted) -> Result<Vec<Prediction>> {
+        let mut held_out = self.limits.run(call.connection, |_| Ok(HeldOut::new(counted)))?;
+        log.read(&mut held_out)?;
+        Ok(held_out.predictions().to_vec())
+    }
+}
+
+fn propensities(call: &Call<'_>) -> Result<OutputRows> {
+    let arguments = Arguments::new(call, Use::Propensities)?;
+    let method = arguments.options.choice("method")?.unwrap_or(Method::Em);
+    let counted = arguments.counted(&arguments.log(call)?, vec![clicks::find("pbm")?])?;
+    let estimate = |_: &Control| {
+        let cells = counted.cells(0, true);
+        let mut found = Vec::new();
+        if method != Method::Harvest {
+            let all = clicks::by_likelihood(&cells, counted.pairs.len());
+            found.extend(all.into_iter().map(|propensity| (propensity, Method::Em)));
+        }
+        if method != Method::Em {
+            let all = clicks::harvested(&cells);
+            found.extend(all.into_iter().map(|propensity| (propensity, Method::Harvest)));
+        }
+        Ok(found)
+    };
+    let found = arguments.limits.run(call.connection, estimate)?;
+    let row = |(Propensity { position, estimate }, method): (Propensity, Method)| {
+        let error = Some(estimate.error).filter(|error| error.is_finite());
+        vec![
+            Output::Integer(i64::from(position)),
+            Output::Real(estimate.value),
+            Output::from(error),
+            Output::Text(method.name().to_owned()),
+        ]
+    };
+    Ok(ready(found.into_iter().map(row).collect()))
+}
+
+fn judgments(call: &Call<'_>) -> Result<OutputRows> {
+    let arguments = Arguments::new(call, Use::Judgments)?;
+    let grading = grading(&arguments.options);
+    let name = arguments.options.text("model").unwrap_or("auto");
+    let models = if name == "auto" { CLICK_MODELS.to_vec() } else { vec![clicks::find(name)?] };
+    // 1. One pass counts the log; a second one compares the models.
+    let log = arguments.log(call)?;
+    let counted = arguments.counted(&log, models)?;
+    let limits = &arguments.limits;
+    let chosen = if counted.models.len() > 1 { best(&arguments.predictions(call, &log, &counted)?) } else { 0 };
+    // 2. The chosen one is fitted to all impressions.
+    let judge = |_: &Control| {
+        let judgments = clicks::judgments(&clicks::fitted(&counted, chosen, true));
+        let grades = clicks::grade(&judgments, &grading);
+        Ok((judgments, grades))
+    };
+    let (judgments, grades) = limits.run(call.connection, judge)?;
+    // 3. Rows.
+    let model = counted.models[chosen].name();
+    let row = |pair: usize| {
+        let (query, doc) = counted.pairs[pair];
+        let (seen, judgment) = (counted.seen[pair], judgments[pair]);
+        let id = |id: &Id| Output::Id(id.clone());
+        vec![
+            id(&counted.queries[query as usize]),
+            id(&counted.docs[doc as usize]),
+            Output::Integer(grades[pair] as i64),
+            Output::Real(judgment.attractiveness),
+            Output::Real(judgment.interval[0]),
+            Output::Real(judgment.interval[1]),
+            Output::Integer(seen.rows as i64),
+            Output::Integer(seen.clicks as i64),
+            Output::Real(judgment.doc_weight),
+            Output::Text(model.to_owned()),
+        ]
+    };
+    Ok(ready((0..counted.pairs.len()).map(row).collect()))
+}
+
+/// The number of the model with the largest likelihood, the first of equal ones.
+fn best(predictions: &[Prediction]) -> usize {
+    let mut best = 0;
+    for (number, prediction) in predictions.iter().enumerate() {
+        if prediction.log_likelihood > predictions[best].log_likelihood {
+            best = number;
+        }
+    }
+    best
+}
+
+/// How attractiveness becomes relevance.
+fn grading(options: &Params) -> Grading {
+    let numbers = |key: &str| {
+        let list = options.get(key)?.as_array()?;
+        Some(list.iter().filter_map(serde_json::Value::as_f64).collect::<Vec<f64>>())
+    };
+    match numbers("thresholds") {
+        Some(thresholds) => Grading::Thresholds(thresholds),
+        None => Grading::Quantiles(numbers("quantiles").unwrap_or_else(|| vec![0.5, 0.75, 0.9])),
+    }
+}
