@@ -20,6 +20,7 @@ const MODULES: &[&str] = &[
     "loss",
     "data",
     "buckets",
+    "clicks",
     "kernel",
     "optim",
     "solve",

@@ -75,8 +75,7 @@ impl Fitted {
     pub fn with_satisfaction(mut self, clicks: &[[f64; 2]]) -> Self {
         let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
         let mean = if all > 0.0 { last / all } else { 0.5 };
-        self.satisfaction =
-            clicks.iter().map(|[all, last]| (last + PRIOR * mean) / (all + PRIOR)).collect();
+        self.satisfaction = clicks.iter().map(|[all, last]| (last + PRIOR * mean) / (all + PRIOR)).collect();
         self
     }
 }
@@ -152,7 +151,9 @@ impl Problem<'_> {
             let length = |x: &[f64]| libm::sqrt(x.iter().map(|x| x * x).sum());
             let step = (length(&r) / length(&v).max(f64::MIN_POSITIVE)).max(1.0);
             let far: Point = (0..point.len())
-                .map(|i| if self.is_fixed(i) { 1.0 } else { within(point[i] + step * (2.0 * r[i] + step * v[i])) })
+                .map(|i| {
+                    if self.is_fixed(i) { 1.0 } else { within(point[i] + step * (2.0 * r[i] + step * v[i])) }
+                })
                 .collect();
             let (next, value) = self.pass(&far);
             point = if value >= before { next } else { twice };
@@ -255,7 +256,8 @@ impl Problem<'_> {
             let information = of_alpha[cells[0].pair as usize];
             for i in from..from + cells.len() {
                 for j in i..from + cells.len() {
-                    let (Some(row), Some(column)) = (self.contexts[i].checked_sub(1), self.contexts[j].checked_sub(1))
+                    let (Some(row), Some(column)) =
+                        (self.contexts[i].checked_sub(1), self.contexts[j].checked_sub(1))
                     else {
                         continue;
                     };

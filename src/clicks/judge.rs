@@ -32,7 +32,8 @@ pub struct Judgment {
 /// The judgment of each pair.
 pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
     let of = |pair: usize| {
-        let (alpha, satisfaction) = (fitted.alpha[pair], fitted.satisfaction.get(pair).copied().unwrap_or(1.0));
+        let (alpha, satisfaction) =
+            (fitted.alpha[pair], fitted.satisfaction.get(pair).copied().unwrap_or(1.0));
         // On the scale of log-odds, where bounds stay within 0 and 1.
         let odds = libm::log(alpha.value / (1.0 - alpha.value));
         let half = z() * alpha.error / (alpha.value * (1.0 - alpha.value));
@@ -74,7 +75,11 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
 /// Fits model number `number`. `all`: to all impressions, otherwise without those that are held out.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     let found = fit(&counted.cells(number, all), counted.pairs.len());
-    if counted.models[number].has_satisfaction() { found.with_satisfaction(&counted.last_clicks(all)) } else { found }
+    if counted.models[number].has_satisfaction() {
+        found.with_satisfaction(&counted.last_clicks(all))
+    } else {
+        found
+    }
 }
 
 /// How well models predict held-out impressions, each fitted to the others.
@@ -108,7 +113,8 @@ impl Prediction {
 impl<'a> HeldOut<'a> {
     /// No impression yet.
     pub fn new(counted: &'a Counted) -> Self {
-        let fitted: Vec<Fitted> = (0..counted.models.len()).map(|model| fitted(counted, model, false)).collect();
+        let fitted: Vec<Fitted> =
+            (0..counted.models.len()).map(|model| fitted(counted, model, false)).collect();
         let predictions = vec![Prediction::default(); fitted.len()];
         Self { counted, fitted, predictions }
     }
@@ -121,7 +127,9 @@ impl<'a> HeldOut<'a> {
 
 impl TakesImpressions for HeldOut<'_> {
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
-        self.counted.pair(&query, &doc).ok_or_else(|| Error::Data("the log changed while it was read".to_owned()))
+        self.counted
+            .pair(&query, &doc)
+            .ok_or_else(|| Error::Data("the log changed while it was read".to_owned()))
     }
 
     fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()> {

@@ -18,7 +18,7 @@ pub use counts::{Cell, Counted, Impression, Log, LogRow, TakesImpressions};
 pub use estimate::{Fitted, fit};
 pub use harvest::{Method, Propensity, by_likelihood, harvested};
 pub use judge::{Grading, HeldOut, Prediction, fitted, grade, judgments};
-pub use models::{CLICK_MODELS, ClickModel, find};
+pub use models::{CLICK_MODEL_NAMES, CLICK_MODELS, ClickModel, find};
 
 /// A row of an impression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -131,7 +131,10 @@ fn propensities_are_those_of_the_users_with_both_methods() {
         for Propensity { position, estimate } in found {
             let truth = Users::pbm(position as usize);
             let bound = if estimate.error.is_finite() { 4.0 * estimate.error } else { 0.05 };
-            assert!((estimate.value - truth).abs() <= bound.clamp(1e-12, 0.05), "{name} {position}: {estimate:?}");
+            assert!(
+                (estimate.value - truth).abs() <= bound.clamp(1e-12, 0.05),
+                "{name} {position}: {estimate:?}"
+            );
         }
     }
 }
@@ -148,7 +151,8 @@ fn held_out_impressions_prefer_the_model_of_the_log() {
         let mut held_out = HeldOut::new(&counted);
         read(&rows, &mut held_out);
         let found = held_out.predictions();
-        let best = (0..found.len()).max_by(|a, b| found[*a].log_likelihood.total_cmp(&found[*b].log_likelihood));
+        let best =
+            (0..found.len()).max_by(|a, b| found[*a].log_likelihood.total_cmp(&found[*b].log_likelihood));
         assert_eq!(best.map(|best| CLICK_MODELS[best].name()), Some(model));
         assert!(found.iter().all(|prediction| (1.0..2.0).contains(&prediction.perplexity())), "{found:?}");
     }
@@ -181,7 +185,11 @@ fn probabilities_of_all_outcomes_of_a_list_add_up_to_one() {
     let counted = Users::new(4).log("sdbn", 2000);
     for model in CLICK_MODELS {
         let fitted = fitted(&counted, 0, true);
-        let shown = |clicks: u32, index: u32| Shown { pair: index, position: index + 1, clicked: clicks >> index & 1 == 1 };
+        let shown = |clicks: u32, index: u32| Shown {
+            pair: index,
+            position: index + 1,
+            clicked: clicks >> index & 1 == 1,
+        };
         let (mut total, mut overall) = (0.0, [0.0; 4]);
         for clicks in 0..16 {
             let rows: Vec<Shown> = (0..4).map(|index| shown(clicks, index)).collect();
@@ -189,7 +197,9 @@ fn probabilities_of_all_outcomes_of_a_list_add_up_to_one() {
             let probability: f64 =
                 given.iter().zip(&rows).map(|(p, row)| if row.clicked { *p } else { 1.0 - p }).product();
             total += probability;
-            rows.iter().zip(&mut overall).for_each(|(row, sum)| *sum += f64::from(u8::from(row.clicked)) * probability);
+            rows.iter()
+                .zip(&mut overall)
+                .for_each(|(row, sum)| *sum += f64::from(u8::from(row.clicked)) * probability);
         }
         assert!((total - 1.0).abs() < 1e-12, "{}: {total}", model.name());
         let rows: Vec<Shown> = (0..4).map(|index| shown(0, index)).collect();
@@ -197,6 +207,12 @@ fn probabilities_of_all_outcomes_of_a_list_add_up_to_one() {
             assert!((found - truth).abs() < 1e-12, "{}: {found} {truth}", model.name());
         }
     }
+}
+
+#[test]
+fn the_option_names_the_models_of_the_table() {
+    let names: Vec<&str> = CLICK_MODELS.iter().map(|model| model.name()).collect();
+    assert_eq!(CLICK_MODEL_NAMES[1..], names);
 }
 
 #[test]
@@ -209,7 +225,10 @@ fn hopeless_rows_are_refused() {
         clicked: false,
     };
     for (rows, message) in [
-        (vec![row(1, 1, 1), row(1, 2, 2)], "impression 1: queries 1 and 2; an impression shows documents for one query"),
+        (
+            vec![row(1, 1, 1), row(1, 2, 2)],
+            "impression 1: queries 1 and 2; an impression shows documents for one query",
+        ),
         (vec![row(1, 1, 1), row(1, 1, 1)], "impression 1: two rows have position 1"),
         (vec![row(7, 1, 1001)], "impression 7: position 1001; allowed are 1 to 1000"),
     ] {

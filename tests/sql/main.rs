@@ -8,6 +8,7 @@ mod buckets_agree;
 mod buckets_errors;
 mod buckets_kernels;
 mod calls;
+mod clicks;
 mod cross_validation;
 mod direct;
 mod doc_weight;

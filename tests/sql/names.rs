@@ -102,6 +102,7 @@ const FUNCTIONS: &[&str] = &[
 /// The table-valued functions.
 const MODULES: &[&str] = &[
     "ltr_algorithms",
+    "ltr_click_models",
     "ltr_compare",
     "ltr_cross_validate",
     "ltr_evaluate",
@@ -109,11 +110,13 @@ const MODULES: &[&str] = &[
     "ltr_explain_rank",
     "ltr_factors",
     "ltr_importance",
+    "ltr_judgments",
     "ltr_letor",
     "ltr_metrics",
     "ltr_monitor",
     "ltr_neighbors",
     "ltr_options",
+    "ltr_propensities",
     "ltr_rank",
     "ltr_recommend",
     "ltr_training_log",
@@ -123,15 +126,12 @@ const MODULES: &[&str] = &[
 /// Names that planned functions will have. Nothing else may take them, and a name without its function would mislead
 /// callers that probe for it.
 const RESERVED: &[&str] = &[
-    "ltr_click_models",
     "ltr_evaluate_clicks",
     "ltr_fts",
     "ltr_fts_names",
     "ltr_fts_query",
     "ltr_interleave",
     "ltr_interleave_result",
-    "ltr_judgments",
-    "ltr_propensities",
 ];
 
 fn listed(connection: &Connection, sql: &str) -> BTreeSet<String> {

@@ -38,13 +38,18 @@ pub trait ClickModel: Debug + Sync {
 pub static CLICK_MODELS: [&dyn ClickModel; 5] =
     [&ctr::Ctr, &pbm::Pbm, &cascade::Cascade, &sdbn::Sdbn, &ubm::Ubm];
 
+/// What the option `model` takes: the choice among all models, or one of them.
+pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"];
+
 /// The model of a name.
 ///
 /// # Errors
 /// No such model.
 pub fn find(name: &str) -> Result<&'static dyn ClickModel> {
     let found = CLICK_MODELS.iter().find(|model| model.name() == name);
-    found.copied().ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name())))
+    found
+        .copied()
+        .ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name())))
 }
 
 /// Probabilities of a user who examines documents from the top and stops when satisfied: e = 1 for the first row. After a

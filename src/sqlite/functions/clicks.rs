@@ -46,7 +46,15 @@ pub const PROPENSITIES: TableFunction = TableFunction::new(
 pub const JUDGMENTS: TableFunction = TableFunction::new(
     "ltr_judgments",
     &[
-        "query_id", "doc_id", "relevance", "attractiveness", "ci_low", "ci_high", "impressions", "clicks", "doc_weight",
+        "query_id",
+        "doc_id",
+        "relevance",
+        "attractiveness",
+        "ci_low",
+        "ci_high",
+        "impressions",
+        "clicks",
+        "doc_weight",
         "model",
     ],
     PARAMETERS,
@@ -106,7 +114,12 @@ impl Arguments {
     }
 
     /// How well each model of the log predicts held-out impressions, by a second pass.
-    fn predictions(&self, call: &Call<'_>, log: &LogSource<'_>, counted: &Counted) -> Result<Vec<Prediction>> {
+    fn predictions(
+        &self,
+        call: &Call<'_>,
+        log: &LogSource<'_>,
+        counted: &Counted,
+    ) -> Result<Vec<Prediction>> {
         let mut held_out = self.limits.run(call.connection, |_| Ok(HeldOut::new(counted)))?;
         log.read(&mut held_out)?;
         Ok(held_out.predictions().to_vec())
@@ -152,7 +165,8 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let log = arguments.log(call)?;
     let counted = arguments.counted(&log, models)?;
     let limits = &arguments.limits;
-    let chosen = if counted.models.len() > 1 { best(&arguments.predictions(call, &log, &counted)?) } else { 0 };
+    let chosen =
+        if counted.models.len() > 1 { best(&arguments.predictions(call, &log, &counted)?) } else { 0 };
     // 2. The chosen one is fitted to all impressions.
     let judge = |_: &Control| {
         let judgments = clicks::judgments(&clicks::fitted(&counted, chosen, true));

@@ -84,7 +84,8 @@ impl<'a> LogSource<'a> {
         let refuse = |column: usize, impression: &Id, found: ValueRef<'_>, allowed: &str| {
             let name = self.columns.names()[column].to_owned();
             let found = describe(found);
-            self.source.error(format!("impression {impression}, column \"{name}\": {found}; allowed {allowed}"))
+            self.source
+                .error(format!("impression {impression}, column \"{name}\": {found}; allowed {allowed}"))
         };
         let impression = id_of(value(0)?);
         let id = |column: usize| match id_of(value(column)?) {
@@ -93,7 +94,8 @@ impl<'a> LogSource<'a> {
         };
         let position = number_of(value(3)?).filter(|position| (1.0..=1e9).contains(position));
         let position = position.filter(|position| position.fract().abs() <= 0.0);
-        let position = position.ok_or_else(|| Ok(refuse(3, &impression, value(3)?, "are whole numbers from 1")));
+        let position =
+            position.ok_or_else(|| Ok(refuse(3, &impression, value(3)?, "are whole numbers from 1")));
         let clicked = number_of(value(4)?).filter(|clicked| [0.0, 1.0].contains(clicked));
         let clicked = clicked.ok_or_else(|| Ok(refuse(4, &impression, value(4)?, "are 0 and 1")));
         Ok(LogRow {

@@ -27,7 +27,12 @@ impl LogColumns {
         let columns = options.get("columns").and_then(Value::as_object);
         for key in columns.into_iter().flat_map(serde_json::Map::keys) {
             if !LOG_KEYS.contains(&key.as_str()) {
-                return Err(Error::unknown_in("key", key, " in the option 'columns'", LOG_KEYS.iter().copied()));
+                return Err(Error::unknown_in(
+                    "key",
+                    key,
+                    " in the option 'columns'",
+                    LOG_KEYS.iter().copied(),
+                ));
             }
         }
         let all = || names.join(", ");

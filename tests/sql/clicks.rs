@@ -1,0 +1,181 @@
+//! `ltr_propensities`, `ltr_judgments` and `ltr_click_models` against the same counts in plain SQL.
+
+use rusqlite::Connection;
+
+use crate::support::database;
+
+fn log() -> Connection {
+    let connection = database();
+    connection.execute_batch(include_str!("../../sql/clicks.sql")).unwrap();
+    connection
+}
+
+fn value<T: rusqlite::types::FromSql>(connection: &Connection, sql: &str) -> T {
+    crate::support::value(connection, sql, [])
+}
+
+fn number(connection: &Connection, sql: &str) -> f64 {
+    value(connection, sql)
+}
+
+/// The rows of the log with the first and the last clicked position of their impression, 99 if there is none.
+const ROWS: &str = "SELECT l.*, ltr_bucket(l.impression, 8) = 0 AS held_out, coalesce(first, 99) AS first,
+       coalesce(last, 99) AS last
+  FROM log AS l LEFT JOIN (SELECT impression, min(position) AS first, max(position) AS last FROM log WHERE clicked GROUP BY 1)
+       USING (impression)";
+
+#[test]
+fn attractiveness_is_the_count_of_its_model() {
+    let connection = log();
+    for (model, examined) in [("ctr", "1"), ("cascade", "position <= first"), ("sdbn", "position <= last")] {
+        // The prior is that of two rows with the mean rate.
+        let satisfaction = if model == "sdbn" {
+            "(sum(clicked AND position = last) + 2.0 * (SELECT 1.0 * sum(clicked AND position = last) / sum(clicked) FROM r)) \
+             / (sum(clicked) + 2.0)"
+        } else {
+            "1.0"
+        };
+        let worst = number(
+            &connection,
+            &format!(
+                "WITH r AS ({ROWS}),
+                 e AS (SELECT *, {examined} AS examined FROM r),
+                 m AS (SELECT (sum(clicked AND examined) + 0.5) / (sum(examined) + 1.0) AS mean FROM e),
+                 a AS (SELECT query_id, doc_id, (sum(clicked AND examined) + 2 * mean) / (sum(examined) + 2.0) * {satisfaction} AS a,
+                              sum(clicked) AS clicks, count(*) AS impressions, sum(examined) / (sum(examined) + 10.0) AS weight
+                         FROM e, m GROUP BY 1, 2)
+                 SELECT max(abs(a.a - j.attractiveness) + abs(a.clicks - j.clicks) + abs(a.impressions - j.impressions)
+                            + abs(a.weight - j.doc_weight) + (j.ci_low >= a.a) + (j.ci_high <= a.a) + (count(*) OVER () <> 160))
+                   FROM a JOIN ltr_judgments('log', '{{\"model\": \"{model}\"}}') AS j USING (query_id, doc_id)"
+            ),
+        );
+        assert!(worst < 1e-12, "{model}: {worst}");
+    }
+}
+
+#[test]
+fn estimates_of_the_position_based_model_have_no_gradient() {
+    let connection = log();
+    connection
+        .execute_batch(
+            "CREATE TABLE a AS SELECT * FROM ltr_judgments('log', '{\"model\": \"pbm\"}');
+             CREATE TABLE g AS SELECT * FROM ltr_propensities('log');",
+        )
+        .unwrap();
+    let slope =
+        "sum(CASE WHEN clicked THEN 1.0 / p ELSE -1.0 / (1 - g.propensity * a.attractiveness) * o END)";
+    let sql = |by: &str, p: &str, o: &str, prior: &str| {
+        format!(
+            "WITH m AS (SELECT (sum(clicked) + 0.5) / (count(*) + 1.0) AS mean FROM log WHERE position = 1)
+             SELECT max(abs(s)) FROM (SELECT ({} + {prior}) / count(*) AS s
+               FROM log JOIN a USING (query_id, doc_id) JOIN g USING (position), m GROUP BY {by} HAVING max(position) > 1)",
+            slope.replace("/ p", &format!("/ {p}")).replace("* o", &format!("* {o}"))
+        )
+    };
+    let prior = "2 * (mean / a.attractiveness - (1 - mean) / (1 - a.attractiveness))";
+    let of_pairs = number(&connection, &sql("query_id, doc_id", "a.attractiveness", "g.propensity", prior));
+    let of_positions = number(&connection, &sql("position", "g.propensity", "a.attractiveness", "0"));
+    assert!(of_pairs < 1e-5 && of_positions < 1e-5, "{of_pairs} {of_positions}");
+    // Both methods find the propensities of the users.
+    let wrong = number(
+        &connection,
+        "SELECT max(abs(propensity - 1.0 / position) - 4 * standard_error)
+           FROM ltr_propensities('log', '{\"method\": \"both\"}')",
+    );
+    assert!(wrong <= 0.0, "{wrong}");
+}
+
+#[test]
+fn the_log_likelihood_is_that_of_held_out_impressions() {
+    let connection = log();
+    let [found, perplexity] = ["log_likelihood", "perplexity"].map(|column| {
+        number(&connection, &format!("SELECT {column} FROM ltr_click_models('log') WHERE name = 'ctr'"))
+    });
+    let sql = format!(
+        "WITH r AS ({ROWS}), t AS (SELECT * FROM r WHERE NOT held_out),
+         m AS (SELECT (sum(clicked) + 0.5) / (count(*) + 1.0) AS mean FROM t),
+         a AS (SELECT query_id, doc_id, (sum(clicked) + 2 * mean) / (count(*) + 2.0) AS a FROM t, m GROUP BY 1, 2)
+         SELECT {{}} FROM r LEFT JOIN a USING (query_id, doc_id), m WHERE held_out"
+    );
+    let log = "sum(ln(CASE WHEN clicked THEN coalesce(a, mean) ELSE 1 - coalesce(a, mean) END))";
+    assert!((number(&connection, &sql.replace("{}", log)) - found).abs() < 1e-7, "{found}");
+    let expected = number(&connection, &sql.replace("{}", &format!("exp(-{log} / count(*))")));
+    assert!((expected - perplexity).abs() < 1e-12, "{perplexity}");
+    // The users are those of the position-based model.
+    let best: String =
+        value(&connection, "SELECT name FROM ltr_click_models('log') ORDER BY log_likelihood DESC LIMIT 1");
+    let chosen: String = value(&connection, "SELECT DISTINCT model FROM ltr_judgments('log')");
+    assert_eq!((best.as_str(), chosen.as_str()), ("pbm", "pbm"));
+}
+
+#[test]
+fn relevance_counts_thresholds_or_quantiles() {
+    let connection = log();
+    let wrong = "SELECT count(*) FROM ltr_judgments('log', '{\"thresholds\": [0.2, 0.5]}')
+                  WHERE relevance <> (attractiveness >= 0.2) + (attractiveness >= 0.5)";
+    assert!(number(&connection, wrong).abs() < 0.5);
+    // The values at the positions round(159 q) of 160.
+    let wrong = "WITH j AS MATERIALIZED (SELECT * FROM ltr_judgments('log')),
+                 b AS (SELECT attractiveness AS bound FROM j ORDER BY 1),
+                 t AS (SELECT bound FROM (SELECT bound, row_number() OVER (ORDER BY bound) - 1 AS n FROM b) WHERE n IN (80, 119, 143))
+                 SELECT count(*) FROM j WHERE relevance <> (SELECT count(*) FROM t WHERE bound <= attractiveness)";
+    assert!(number(&connection, wrong).abs() < 0.5);
+}
+
+#[test]
+fn the_order_of_the_rows_does_not_matter() {
+    let connection = log();
+    let rows =
+        "SELECT json_group_array(json_array(query_id, doc_id, attractiveness, ci_low)) FROM ltr_judgments(";
+    let [table, reversed]: [String; 2] = ["'log'", "'SELECT * FROM log ORDER BY random()'"]
+        .map(|source| value(&connection, &format!("{rows}{source}, '{{\"model\": \"ubm\"}}')")));
+    assert_eq!(table, reversed);
+}
+
+#[test]
+fn logs_that_cannot_be_used_are_refused() {
+    let connection = log();
+    for (sql, message) in [
+        (
+            "ltr_judgments('SELECT 1 AS query_id')",
+            "no column for the role impression of a log: name one impression or impression_id",
+        ),
+        (
+            "ltr_judgments('log', '{\"columns\": {\"click\": \"x\"}}')",
+            "unknown key 'click' in the option 'columns', did you mean 'clicked'?",
+        ),
+        (
+            "ltr_judgments('log', '{\"columns\": {\"clicked\": \"x\"}}')",
+            "names the column \"x\", which does not exist",
+        ),
+        (
+            "ltr_judgments('SELECT *, 1 AS rank FROM log')",
+            "both \"position\" and \"rank\" could have the role position",
+        ),
+        (
+            "ltr_judgments('SELECT impression, query_id, doc_id, position, 2 AS clicked FROM log')",
+            "impression 1, column \"clicked\": 2; allowed are 0 and 1",
+        ),
+        (
+            "ltr_judgments('SELECT impression, query_id, doc_id, 0.5 AS position, clicked FROM log')",
+            "column \"position\": 0.5; allowed are whole numbers from 1",
+        ),
+        (
+            "ltr_judgments('SELECT impression, NULL AS query_id, doc_id, position, clicked FROM log')",
+            "column \"query_id\": NULL; allowed are ids",
+        ),
+        (
+            "ltr_judgments('SELECT 1 AS impression, query_id, doc_id, position, clicked FROM log')",
+            "impression 1: ",
+        ),
+        ("ltr_judgments('SELECT * FROM log WHERE 0')", "0 rows in the log"),
+        ("ltr_judgments('log', '{\"model\": \"dcm\"}')", "option 'model'"),
+        ("ltr_judgments('log', '{\"max_memory\": 1000}')", "pairs of query and document"),
+        ("ltr_propensities('log', '{\"model\": \"pbm\"}')", "option 'model': it belongs to ltr_judgments"),
+        ("ltr_rank('x', 'log', '{\"method\": \"em\"}')", "option 'method': it belongs to ltr_propensities"),
+    ] {
+        let found =
+            connection.query_row(&format!("SELECT * FROM {sql}"), [], |_| Ok(())).unwrap_err().to_string();
+        assert!(found.contains(message), "{sql}: {found}");
+    }
+}
