@@ -12,6 +12,7 @@ listed AS (
          row_number() OVER (PARTITION BY n.i ORDER BY p.price + (n.i * 7919 + p.doc_id * 104729) % 101) AS position
     FROM n JOIN products AS p ON p.query_id = 1 + n.i % 20)
 SELECT impression, query_id, doc_id, position,
-       (impression * 15485863 + doc_id * 32452843 + position * 49979687) % 1009
+       -- A random number from 0 to 1008.
+       (impression * 160 + doc_id) * (impression * 160 + doc_id) % 1000003 * 7919 % 1009
          < 1009 * (0.08 + 0.006 * (100 - price) + 0.03 * stars) * 0.8 / position AS clicked
   FROM listed WHERE position <= 5;

@@ -6,6 +6,7 @@ use super::{ClickModel, MOST_POSITIONS, Shown};
 use crate::buckets::bucket_of;
 use crate::data::Id;
 use crate::error::{Error, Result};
+use crate::math::order::sort_items;
 use crate::memory::{Memory, Reservation};
 
 /// Rows and clicks of a pair in a context.
@@ -27,31 +28,45 @@ const HELD_OUT: u32 = 8;
 /// Bytes of an entry of a map, with the unused capacity.
 const ENTRY_BYTES: u64 = 40;
 
-/// Counts of one model, or of no model.
+/// Numbers of things in the order in which they came; a thing is two numbers.
+pub(super) type Numbers = HashMap<(u32, u32), u32>;
+
+/// The number of a thing, which is new if it had none.
+pub(super) fn number_of(numbers: &mut Numbers, thing: (u32, u32)) -> u32 {
+    let next = numbers.len() as u32;
+    *numbers.entry(thing).or_insert(next)
+}
+
+/// Counts of one model.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// By pair and context: rows and clicks of the impressions to train on, and of those that are held out.
-    cells: HashMap<(u32, u32), [u64; 4]>,
+    /// Of each pair and context.
+    numbers: Numbers,
+    /// By number: rows and clicks of the impressions to train on, and of those that are held out.
+    counts: Vec<[u64; 4]>,
 }
 
 impl Counts {
     /// The cells in the order of pairs and contexts. `all`: of all impressions, otherwise of those to train on. `order`: the
     /// new number of each pair.
     pub fn cells(&self, order: &[u32], all: bool) -> Vec<Cell> {
-        let of = |(&(pair, context), &[rows, clicks, held_rows, held_clicks]): (&(u32, u32), &[u64; 4])| {
+        let of = |(&(pair, context), number): (&(u32, u32), &u32)| {
+            let [rows, clicks, held_rows, held_clicks] = self.counts[*number as usize];
             let more = if all { [held_rows, held_clicks] } else { [0, 0] };
             let (rows, clicks) = ((rows + more[0]) as f64, (clicks + more[1]) as f64);
             Cell { pair: order[pair as usize], context, rows, clicks }
         };
-        let mut cells: Vec<Cell> = self.cells.iter().map(of).filter(|cell| cell.rows > 0.0).collect();
-        cells.sort_unstable_by_key(|cell| (cell.pair, cell.context));
+        let mut cells: Vec<Cell> = self.numbers.iter().map(of).filter(|cell| cell.rows > 0.0).collect();
+        sort_items(&mut cells, |a, b| (a.pair, a.context).cmp(&(b.pair, b.context)));
         cells
     }
 
     fn add(&mut self, rows: &[Shown], contexts: &[Option<u32>], held_out: bool) {
         for (row, context) in rows.iter().zip(contexts) {
             let Some(context) = context else { continue };
-            let cell = self.cells.entry((row.pair, *context)).or_default();
+            let number = number_of(&mut self.numbers, (row.pair, *context)) as usize;
+            self.counts.resize(self.numbers.len(), [0; 4]);
+            let cell = &mut self.counts[number];
             cell[2 * usize::from(held_out)] += 1;
             cell[2 * usize::from(held_out) + 1] += u64::from(row.clicked);
         }
@@ -152,9 +167,9 @@ impl Impression {
 pub struct Log {
     models: Vec<&'static dyn ClickModel>,
     counts: Vec<Counts>,
-    queries: HashMap<Id, u32>,
-    docs: HashMap<Id, u32>,
-    pairs: HashMap<(u32, u32), u32>,
+    queries: HashMap<Id, usize>,
+    docs: HashMap<Id, usize>,
+    pairs: Numbers,
     seen: Vec<Seen>,
     impressions: u64,
     memory: Reservation,
@@ -189,15 +204,15 @@ impl Log {
 
     /// Ends the log. Pairs are numbered in the order of their ids, so that the order of the rows changes no bit.
     pub fn finish(self) -> Counted {
-        let order = |ids: HashMap<Id, u32>| {
-            let mut ids: Vec<(Id, u32)> = ids.into_iter().collect();
-            ids.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let order = |ids: HashMap<Id, usize>| {
+            let mut ids: Vec<(Id, usize)> = ids.into_iter().collect();
+            sort_items(&mut ids, |a, b| a.0.cmp(&b.0));
             ids
         };
         let (queries, docs) = (order(self.queries), order(self.docs));
-        let rank = |ids: &[(Id, u32)]| {
+        let rank = |ids: &[(Id, usize)]| {
             let mut ranks = vec![0; ids.len()];
-            ids.iter().zip(0..).for_each(|((_, number), rank)| ranks[*number as usize] = rank);
+            ids.iter().zip(0..).for_each(|((_, number), rank)| ranks[*number] = rank);
             ranks
         };
         let (query_ranks, doc_ranks): (Vec<u32>, Vec<u32>) = (rank(&queries), rank(&docs));
@@ -206,7 +221,7 @@ impl Log {
             .iter()
             .map(|((query, doc), pair)| ((query_ranks[*query as usize], doc_ranks[*doc as usize]), *pair))
             .collect();
-        pairs.sort_unstable();
+        sort_items(&mut pairs, |a, b| a.cmp(b));
         let mut numbers = vec![0; pairs.len()];
         pairs.iter().zip(0..).for_each(|((_, pair), number)| numbers[*pair as usize] = number);
         Counted {
@@ -226,19 +241,18 @@ impl Log {
 impl TakesImpressions for Log {
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
         let mut bytes = 0;
-        let mut number = |ids: &mut HashMap<Id, u32>, id: Id| {
+        let mut number = |ids: &mut HashMap<Id, usize>, id: Id| {
             if let Some(number) = ids.get(&id) {
-                return *number;
+                return *number as u32;
             }
             bytes += ENTRY_BYTES + id.heap_bytes();
-            let next = ids.len() as u32;
+            let next = ids.len();
             ids.insert(id, next);
-            next
+            next as u32
         };
         let key = (number(&mut self.queries, query), number(&mut self.docs, doc));
-        let next = self.pairs.len() as u32;
-        let pair = *self.pairs.entry(key).or_insert(next);
-        if pair == next {
+        let pair = number_of(&mut self.pairs, key);
+        if pair as usize == self.seen.len() {
             bytes += ENTRY_BYTES + size_of::<Seen>() as u64;
             self.seen.push(Seen::default());
         }
@@ -261,9 +275,9 @@ impl TakesImpressions for Log {
         }
         let mut new = 0;
         for (model, counts) in self.models.iter().zip(&mut self.counts) {
-            let before = counts.cells.len();
+            let before = counts.counts.len();
             counts.add(rows, &model.contexts(rows), held_out);
-            new += counts.cells.len() - before;
+            new += counts.counts.len() - before;
         }
         self.impressions += 1;
         self.reserve(2 * ENTRY_BYTES * new as u64)

@@ -10,8 +10,6 @@
 //! de Rijke 2015, section 4.2), accelerated as in Varadhan & Roland (2008), scheme S3. Errors are those of the expected
 //! information of all estimates, if there are at most 256 contexts; otherwise gamma counts as known.
 
-use std::collections::BTreeMap;
-
 use super::Cell;
 use crate::control::Ticks;
 use crate::math::cholesky;
@@ -42,8 +40,8 @@ pub struct Estimate {
 pub struct Fitted {
     /// By pair: attractiveness.
     pub alpha: Vec<Estimate>,
-    /// By context: examination.
-    pub gamma: BTreeMap<u32, Estimate>,
+    /// Examination of each context, in their order.
+    pub gamma: Vec<(u32, Estimate)>,
     /// By pair: expected number of examined rows.
     pub examined: Vec<f64>,
     /// By pair: satisfaction; empty for models without it.
@@ -62,7 +60,8 @@ impl Fitted {
 
     /// Examination in a context.
     pub fn examination(&self, context: u32) -> f64 {
-        self.gamma.get(&context).map_or(self.mean_gamma, |gamma| gamma.value)
+        let found = self.gamma.binary_search_by(|(known, _)| known.cmp(&context));
+        found.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
     }
 
     /// Satisfaction of a pair; 0 for models without it.
@@ -95,16 +94,21 @@ type Point = Vec<f64>;
 /// Fits alpha and gamma. The cells are sorted by pair.
 pub fn fit(cells: &[Cell], pairs: usize) -> Fitted {
     // 1. Contexts. The first one has gamma = 1.
-    let mut numbers: BTreeMap<u32, usize> = cells.iter().map(|cell| (cell.context, 0)).collect();
-    numbers.values_mut().zip(0..).for_each(|(number, next)| *number = next);
-    let contexts: Vec<usize> = cells.iter().map(|cell| numbers[&cell.context]).collect();
+    let mut known: Vec<u32> = Vec::new();
+    for cell in cells {
+        if let Err(place) = known.binary_search(&cell.context) {
+            known.insert(place, cell.context);
+        }
+    }
+    let number = |cell: &Cell| known.binary_search(&cell.context).unwrap_or(0);
+    let contexts: Vec<usize> = cells.iter().map(number).collect();
     let in_first = cells.iter().zip(&contexts).filter(|(_, context)| **context == 0).map(|(cell, _)| cell);
     let [n, c] = in_first.fold([0.0, 0.0], |[n, c], cell| [n + cell.rows, c + cell.clicks]);
     let mean = within((c + 0.5) / (n + 1.0));
     let problem = Problem { cells, contexts, pairs, mean };
     // 2. The maximum.
-    let mut start = vec![mean; pairs + numbers.len()];
-    start[pairs..].fill(if numbers.len() > 1 { 0.5 } else { 1.0 });
+    let mut start = vec![mean; pairs + known.len()];
+    start[pairs..].fill(if known.len() > 1 { 0.5 } else { 1.0 });
     if let Some(first) = start.get_mut(pairs) {
         *first = 1.0;
     }
@@ -121,7 +125,7 @@ pub fn fit(cells: &[Cell], pairs: usize) -> Fitted {
     }
     Fitted {
         alpha: alpha.iter().zip(alpha_errors).map(estimate).collect(),
-        gamma: numbers.into_keys().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),
+        gamma: known.into_iter().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),
         examined,
         satisfaction: Vec::new(),
         mean,

@@ -6,10 +6,10 @@
 //! Source: Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias without intrusive interventions",
 //! WSDM 2019, section 4.3 (AllPairs).
 
-use std::collections::BTreeMap;
-
+use super::Cell;
+use super::counts::{Numbers, number_of};
 use super::estimate::{Estimate, fit};
-use super::{Cell, MOST_POSITIONS};
+use crate::math::order::sort_items;
 use crate::param::named;
 
 /// Groups of pairs for the standard error (delete-a-group jackknife).
@@ -37,13 +37,10 @@ pub struct Propensity {
     pub estimate: Estimate,
 }
 
-fn of(gamma: BTreeMap<u32, Estimate>) -> Vec<Propensity> {
-    gamma.into_iter().map(|(context, estimate)| Propensity { position: context + 1, estimate }).collect()
-}
-
 /// Propensities by the likelihood of the position-based model. The cells are those of its contexts.
 pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
-    of(fit(cells, pairs).gamma)
+    let propensity = |(context, estimate)| Propensity { position: context + 1, estimate };
+    fit(cells, pairs).gamma.into_iter().map(propensity).collect()
 }
 
 /// Harvested propensities, from the same cells; with errors by a jackknife over groups of pairs. Positions
@@ -52,10 +49,13 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
     let all = fit_swaps(cells, |_| true);
     // 1. Estimates without each group.
     let without = |group: u32| fit_swaps(cells, move |pair| pair % GROUPS != group);
-    let without: Vec<BTreeMap<u32, f64>> = (0..GROUPS).map(without).collect();
+    let without: Vec<Vec<(u32, f64)>> = (0..GROUPS).map(without).collect();
     // 2. Their variance.
-    let of_position = |(context, value): (&u32, &f64)| {
-        let found: Option<Vec<f64>> = without.iter().map(|found| found.get(context).copied()).collect();
+    let of_position = |(context, value): &(u32, f64)| {
+        let at = |found: &Vec<(u32, f64)>| {
+            found.iter().find(|(known, _)| known == context).map(|(_, value)| *value)
+        };
+        let found: Option<Vec<f64>> = without.iter().map(at).collect();
         let error = found.map_or(f64::INFINITY, |found| {
             let groups = f64::from(GROUPS);
             let mean = found.iter().sum::<f64>() / groups;
@@ -68,24 +68,26 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
 }
 
 /// The examination of each context, from the documents that stand at two positions.
-fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> BTreeMap<u32, f64> {
-    // By two positions: documents, and their click rates at both.
-    let mut swaps: BTreeMap<(u32, u32), [f64; 3]> = BTreeMap::new();
+fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
+    // 1. By two positions: documents, and the sums of their click rates at both.
+    let (mut numbers, mut sums) = (Numbers::default(), Vec::new());
     for cells in cells.chunk_by(|a, b| a.pair == b.pair).filter(|cells| takes_part(cells[0].pair)) {
         for (index, a) in cells.iter().enumerate() {
             for b in &cells[index + 1..] {
-                let [documents, at_a, at_b] = swaps.entry((a.context, b.context)).or_default();
-                *documents += 1.0;
-                *at_a += a.clicks / a.rows;
-                *at_b += b.clicks / b.rows;
+                let number = number_of(&mut numbers, (a.context, b.context)) as usize;
+                sums.resize(numbers.len(), [0.0; 3]);
+                let rates = [1.0, a.clicks / a.rows, b.clicks / b.rows];
+                sums[number].iter_mut().zip(rates).for_each(|(sum, rate)| *sum += rate);
             }
         }
     }
-    let of_swap = |(number, (&(a, b), &[documents, at_a, at_b])): (u32, (&(u32, u32), &[f64; 3]))| {
-        let cell = |context: u32, clicks: f64| Cell { pair: number, context, rows: documents, clicks };
-        [cell(a, at_a), cell(b, at_b)]
-    };
-    let cells: Vec<Cell> = (0..).zip(&swaps).flat_map(of_swap).collect();
-    debug_assert!(cells.iter().all(|cell| cell.context < MOST_POSITIONS));
-    fit(&cells, swaps.len()).gamma.into_iter().map(|(context, gamma)| (context, gamma.value)).collect()
+    let mut swaps: Vec<((u32, u32), u32)> = numbers.into_iter().collect();
+    sort_items(&mut swaps, |a, b| a.cmp(b));
+    // 2. Each two positions are a pair of the estimate.
+    let mut cells = Vec::new();
+    for (((a, b), number), pair) in swaps.into_iter().zip(0..) {
+        let [rows, at_a, at_b] = sums[number as usize];
+        cells.extend([(a, at_a), (b, at_b)].map(|(context, clicks)| Cell { pair, context, rows, clicks }));
+    }
+    fit(&cells, cells.len() / 2).gamma.into_iter().map(|(context, gamma)| (context, gamma.value)).collect()
 }

@@ -5,7 +5,7 @@ use super::{Fitted, Shown, fit};
 use crate::data::Id;
 use crate::error::{Error, Result};
 use crate::math::normal;
-use crate::math::order::compare;
+use crate::math::order::sort_ascending;
 
 /// Probabilities of held-out clicks are kept this far from 0 and 1.
 const MARGIN: f64 = 1e-6;
@@ -63,7 +63,7 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
         Grading::Thresholds(thresholds) => thresholds.clone(),
         Grading::Quantiles(quantiles) => {
             let mut values: Vec<f64> = judgments.iter().map(|judgment| judgment.attractiveness).collect();
-            values.sort_unstable_by(|a, b| compare(*a, *b));
+            sort_ascending(&mut values);
             let at = |quantile: &f64| values[((values.len() - 1) as f64 * quantile).round() as usize];
             if values.is_empty() { Vec::new() } else { quantiles.iter().map(at).collect() }
         }
