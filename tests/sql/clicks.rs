@@ -117,10 +117,10 @@ fn relevance_counts_thresholds_or_quantiles() {
     let wrong = "SELECT count(*) FROM ltr_judgments('log', '{\"thresholds\": [0.2, 0.5]}')
                   WHERE relevance <> (attractiveness >= 0.2) + (attractiveness >= 0.5)";
     assert!(number(&connection, wrong).abs() < 0.5);
-    // The values at the positions round(159 q) of 160.
+    // The values at the positions round(157 q) of 158.
     let wrong = "WITH j AS MATERIALIZED (SELECT * FROM ltr_judgments('log')),
                  b AS (SELECT attractiveness AS bound FROM j ORDER BY 1),
-                 t AS (SELECT bound FROM (SELECT bound, row_number() OVER (ORDER BY bound) - 1 AS n FROM b) WHERE n IN (80, 119, 143))
+                 t AS (SELECT bound FROM (SELECT bound, row_number() OVER (ORDER BY bound) - 1 AS n FROM b) WHERE n IN (79, 118, 141))
                  SELECT count(*) FROM j WHERE relevance <> (SELECT count(*) FROM t WHERE bound <= attractiveness)";
     assert!(number(&connection, wrong).abs() < 0.5);
 }
