@@ -15,8 +15,8 @@ use crate::control::Ticks;
 use crate::math::cholesky;
 use crate::math::lanes::{self, LANES, Lanes};
 
-/// Strength of the prior, in rows with the mean rate.
-const PRIOR: f64 = 2.0;
+/// Strength of the prior of a pair, in rows with the mean rate.
+pub const PRIOR: f64 = 2.0;
 /// Largest number of passes over the cells.
 const MOST_PASSES: usize = 1000;
 /// Largest change of an estimate in the last pass.
@@ -86,13 +86,14 @@ struct Problem<'a> {
     contexts: Vec<usize>,
     pairs: usize,
     mean: f64,
+    prior: f64,
 }
 
 /// Alpha by pair, then gamma by context.
 type Point = Vec<f64>;
 
-/// Fits alpha and gamma. The cells are sorted by pair.
-pub fn fit(cells: &[Cell], pairs: usize) -> Fitted {
+/// Fits alpha and gamma with a prior of this strength. The cells are sorted by pair.
+pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     // 1. Contexts. The first one has gamma = 1.
     let mut known: Vec<u32> = Vec::new();
     for cell in cells {
@@ -105,7 +106,7 @@ pub fn fit(cells: &[Cell], pairs: usize) -> Fitted {
     let in_first = cells.iter().zip(&contexts).filter(|(_, context)| **context == 0).map(|(cell, _)| cell);
     let [n, c] = in_first.fold([0.0, 0.0], |[n, c], cell| [n + cell.rows, c + cell.clicks]);
     let mean = within((c + 0.5) / (n + 1.0));
-    let problem = Problem { cells, contexts, pairs, mean };
+    let problem = Problem { cells, contexts, pairs, mean, prior };
     // 2. The maximum.
     let mut start = vec![mean; pairs + known.len()];
     start[pairs..].fill(if known.len() > 1 { 0.5 } else { 1.0 });
@@ -173,9 +174,9 @@ impl Problem<'_> {
     /// One pass of expectation maximization, and the penalized log-likelihood before it.
     fn pass(&self, point: &Point) -> (Point, f64) {
         let (alpha, gamma) = point.split_at(self.pairs);
-        let (prior_clicks, prior_others) = (PRIOR * self.mean, PRIOR * (1.0 - self.mean));
+        let (prior_clicks, prior_others) = (self.prior * self.mean, self.prior * (1.0 - self.mean));
         // 1. Expected numbers of attractive and of examined rows.
-        let mut sums = vec![[prior_clicks, PRIOR]; self.pairs];
+        let mut sums = vec![[prior_clicks, self.prior]; self.pairs];
         sums.resize(point.len(), [0.0, 0.0]);
         let mut value = 0.0;
         let mut ticks = Ticks::default();
@@ -206,7 +207,8 @@ impl Problem<'_> {
         let (alpha, gamma) = point.split_at(self.pairs);
         let free = gamma.len().saturating_sub(1);
         // 1. The parts of the information.
-        let prior = |a: &f64| PRIOR * (self.mean / (a * a) + (1.0 - self.mean) / ((1.0 - a) * (1.0 - a)));
+        let prior =
+            |a: &f64| self.prior * (self.mean / (a * a) + (1.0 - self.mean) / ((1.0 - a) * (1.0 - a)));
         let mut of_alpha: Vec<f64> = alpha.iter().map(prior).collect();
         let mut of_gamma = vec![0.0; gamma.len()];
         let mut both = vec![0.0; self.cells.len()];

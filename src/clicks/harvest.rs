@@ -8,7 +8,7 @@
 
 use super::Cell;
 use super::counts::{Numbers, number_of};
-use super::estimate::{Estimate, fit};
+use super::estimate::{Estimate, PRIOR, fit};
 use crate::math::order::sort_items;
 use crate::param::named;
 
@@ -40,7 +40,7 @@ pub struct Propensity {
 /// Propensities by the likelihood of the position-based model. The cells are those of its contexts.
 pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
     let propensity = |(context, estimate)| Propensity { position: context + 1, estimate };
-    fit(cells, pairs).gamma.into_iter().map(propensity).collect()
+    fit(cells, pairs, PRIOR).gamma.into_iter().map(propensity).collect()
 }
 
 /// Harvested propensities, from the same cells; with errors by a jackknife over groups of pairs. Positions
@@ -89,5 +89,10 @@ fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)
         let [rows, at_a, at_b] = sums[number as usize];
         cells.extend([(a, at_a), (b, at_b)].map(|(context, clicks)| Cell { pair, context, rows, clicks }));
     }
-    fit(&cells, cells.len() / 2).gamma.into_iter().map(|(context, gamma)| (context, gamma.value)).collect()
+    // Without a prior: two positions have few documents, whose rates have no common mean.
+    fit(&cells, cells.len() / 2, 0.0)
+        .gamma
+        .into_iter()
+        .map(|(context, gamma)| (context, gamma.value))
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! Judgments from clicks: attractiveness with its interval, grades, and the comparison of models on held-out impressions.
 
 use super::counts::{Counted, TakesImpressions, is_held_out};
+use super::estimate::PRIOR;
 use super::{Fitted, Shown, fit};
 use crate::data::Id;
 use crate::error::{Error, Result};
@@ -74,7 +75,7 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
 
 /// Fits model number `number`. `all`: to all impressions, otherwise without those that are held out.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
-    let found = fit(&counted.cells(number, all), counted.pairs.len());
+    let found = fit(&counted.cells(number, all), counted.pairs.len(), PRIOR);
     if counted.models[number].has_satisfaction() {
         found.with_satisfaction(&counted.last_clicks(all))
     } else {
