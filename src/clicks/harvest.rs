@@ -1,7 +1,7 @@
 //! Propensities: how much more often users examine a position than the first.
 //!
 //! By likelihood: the examination of the position-based model. Harvested: only documents that a log shows at two positions
-//! count, for each pair of positions with the same weight at both. So the choice of what stands where cancels.
+//! count, for each two positions with the same weight at both, n n' / (n + n') for n and n' rows (1 in the source).
 //!
 //! Source: Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias without intrusive interventions",
 //! WSDM 2019, section 4.3 (AllPairs).
@@ -69,15 +69,17 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
 
 /// The examination of each context, from the documents that stand at two positions.
 fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
-    // 1. By two positions: documents, and the sums of their click rates at both.
+    // 1. By two positions: weights of documents, and weighted sums of their click rates at both. A document has the same weight
+    //    at both, so the choice of what stands where cancels; rates of few rows have small weights.
     let (mut numbers, mut sums) = (Numbers::default(), Vec::new());
     for cells in cells.chunk_by(|a, b| a.pair == b.pair).filter(|cells| takes_part(cells[0].pair)) {
         for (index, a) in cells.iter().enumerate() {
             for b in &cells[index + 1..] {
                 let number = number_of(&mut numbers, (a.context, b.context)) as usize;
                 sums.resize(numbers.len(), [0.0; 3]);
+                let weight = a.rows * b.rows / (a.rows + b.rows);
                 let rates = [1.0, a.clicks / a.rows, b.clicks / b.rows];
-                sums[number].iter_mut().zip(rates).for_each(|(sum, rate)| *sum += rate);
+                sums[number].iter_mut().zip(rates).for_each(|(sum, rate)| *sum += weight * rate);
             }
         }
     }
