@@ -221,7 +221,7 @@ impl Log {
             .iter()
             .map(|((query, doc), pair)| ((query_ranks[*query as usize], doc_ranks[*doc as usize]), *pair))
             .collect();
-        sort_items(&mut pairs, |a, b| a.cmp(b));
+        sort_items(&mut pairs, Ord::cmp);
         let mut numbers = vec![0; pairs.len()];
         pairs.iter().zip(0..).for_each(|((_, pair), number)| numbers[*pair as usize] = number);
         Counted {

@@ -84,7 +84,7 @@ fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)
         }
     }
     let mut swaps: Vec<((u32, u32), u32)> = numbers.into_iter().collect();
-    sort_items(&mut swaps, |a, b| a.cmp(b));
+    sort_items(&mut swaps, Ord::cmp);
     // 2. Each two positions are a pair of the estimate.
     let mut cells = Vec::new();
     for (((a, b), number), pair) in swaps.into_iter().zip(0..) {

@@ -22,14 +22,14 @@ struct Users {
 impl Users {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let mut between = |low: f64, high: f64| low + (high - low) * (random.symmetric() + 1.0) / 2.0;
+        let mut between = |low: f64, high: f64| low + (high - low) * f64::midpoint(random.symmetric(), 1.0);
         let alpha = (0..PAIRS).map(|_| between(0.05, 0.6)).collect();
         let satisfaction = (0..PAIRS).map(|_| between(0.3, 0.9)).collect();
         Self { random, alpha, satisfaction }
     }
 
     fn happens(&mut self, probability: f64) -> bool {
-        (self.random.symmetric() + 1.0) / 2.0 < probability
+        f64::midpoint(self.random.symmetric(), 1.0) < probability
     }
 
     /// Examination in the position-based model.
@@ -101,7 +101,7 @@ fn read(rows: &[LogRow], to: &mut dyn TakesImpressions) {
 #[test]
 fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
     // The model sdbn is left out: it takes users who leave unsatisfied as satisfied.
-    let (mut covered, mut all) = (0, 0);
+    let (mut covered, mut all) = (0.0, 0.0);
     for model in ["ctr", "pbm", "cascade", "ubm"] {
         for seed in 0..5 {
             let mut users = Users::new(seed);
@@ -112,12 +112,12 @@ fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
                 assert!(alpha.error < 0.7 / libm::sqrt(examined), "{model} {pair}: {alpha:?} of {examined}");
                 let error = (alpha.value - truth).abs();
                 assert!(error <= 0.03 || examined < 5000.0, "{model} {pair}: {error}");
-                covered += usize::from(error <= 1.96 * alpha.error);
-                all += 1;
+                covered += f64::from(u8::from(error <= 1.96 * alpha.error));
+                all += 1.0;
             }
         }
     }
-    let share = covered as f64 / all as f64;
+    let share: f64 = covered / all;
     assert!((0.93..=0.97).contains(&share), "{share}");
 }
 
