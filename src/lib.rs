@@ -82,6 +82,7 @@ mod arrange;
 #[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod buckets;
 mod cache;
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod clicks;
 mod column_advice;
 mod control;
