@@ -17,6 +17,10 @@ use crate::data::Id;
 use crate::error::{Error, Result};
 
 const VERSION: u64 = 1;
+/// Where the header has the version, the length of the body and its checksum.
+const FORMAT: usize = 8;
+const LENGTH: usize = 16;
+const CHECKSUM: usize = 24;
 const BODY: usize = 32;
 /// No more than 64 bits: 9 groups of 7 and one of 1.
 const LONGEST_COUNT: u32 = 63;
@@ -146,6 +150,11 @@ impl Writer {
     }
 }
 
+/// The number at a place of the header; 0 beyond the end.
+fn number_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|number| number.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
 /// A body that is read.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -164,20 +173,19 @@ impl<'a> Reader<'a> {
             Some(parts) if kind.begins(bytes) => parts,
             _ => return refuse(format!("{} bytes that begin otherwise", bytes.len())),
         };
-        let number =
-            |at: usize| start[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        if number(8) != VERSION {
-            return refuse(format!("format version {}, this library reads {VERSION}", number(8)));
+        let version = number_at(start, FORMAT);
+        if version != VERSION {
+            return refuse(format!("format version {version}, this library reads {VERSION}"));
         }
-        if number(16) != body.len() as u64 || number(24) != xxh3_64(body) {
+        if number_at(start, LENGTH) != body.len() as u64 || number_at(start, CHECKSUM) != xxh3_64(body) {
             return refuse("it is damaged (its length or checksum does not match)".to_owned());
         }
         Ok(Self { kind, rest: body })
     }
 
-    /// The checksum of a BLOB that [`Self::open`] accepts.
+    /// The checksum in the header of a BLOB that [`Self::open`] accepted.
     pub fn checksum(bytes: &[u8]) -> u64 {
-        bytes.get(BODY..).map_or(0, xxh3_64)
+        number_at(bytes, CHECKSUM)
     }
 
     /// A part of a state.

@@ -103,6 +103,10 @@ pub struct LogRow {
 
 /// What takes the impressions of a log.
 pub trait TakesImpressions {
+    /// Whether it takes the impression with this id. The rows of others are left out.
+    fn takes(&self, _id: &Id) -> bool {
+        true
+    }
     /// The number of a pair.
     ///
     /// # Errors
@@ -120,6 +124,7 @@ pub trait TakesImpressions {
 pub struct Impression {
     /// Its id and its query.
     ids: Option<(Id, Id)>,
+    is_taken: bool,
     rows: Vec<Shown>,
 }
 
@@ -131,7 +136,11 @@ impl Impression {
     pub fn push(&mut self, row: LogRow, to: &mut dyn TakesImpressions) -> Result<()> {
         if self.ids.as_ref().is_none_or(|(id, _)| *id != row.impression) {
             self.close(to)?;
+            self.is_taken = to.takes(&row.impression);
             self.ids = Some((row.impression.clone(), row.query.clone()));
+        }
+        if !self.is_taken {
+            return Ok(());
         }
         let problem = |problem: String| Error::Data(format!("impression {}: {problem}", row.impression));
         if let Some((_, query)) = self.ids.as_ref().filter(|(_, query)| *query != row.query) {
@@ -154,7 +163,7 @@ impl Impression {
     /// # Errors
     /// Those of `to`.
     pub fn close(&mut self, to: &mut dyn TakesImpressions) -> Result<()> {
-        if let Some((id, _)) = self.ids.take() {
+        if let Some((id, _)) = self.ids.take().filter(|_| self.is_taken) {
             to.impression(&id, &self.rows)?;
             self.rows.clear();
         }
@@ -165,7 +174,7 @@ impl Impression {
 /// A log while it is counted.
 #[derive(Debug)]
 pub struct Log {
-    models: Vec<&'static dyn ClickModel>,
+    models: Vec<&'static ClickModel>,
     counts: Vec<Counts>,
     queries: HashMap<Id, usize>,
     docs: HashMap<Id, usize>,
@@ -178,7 +187,7 @@ pub struct Log {
 
 impl Log {
     /// No row yet, to be counted for these models.
-    pub fn new(models: Vec<&'static dyn ClickModel>, memory: &Memory) -> Self {
+    pub fn new(models: Vec<&'static ClickModel>, memory: &Memory) -> Self {
         let counts = models.iter().map(|_| Counts::default()).collect();
         Self {
             models,
@@ -276,7 +285,7 @@ impl TakesImpressions for Log {
         let mut new = 0;
         for (model, counts) in self.models.iter().zip(&mut self.counts) {
             let before = counts.counts.len();
-            counts.add(rows, &model.contexts(rows), held_out);
+            counts.add(rows, &(model.contexts)(rows), held_out);
             new += counts.counts.len() - before;
         }
         self.impressions += 1;
@@ -293,7 +302,7 @@ pub(super) fn is_held_out(impression: &Id) -> bool {
 #[derive(Debug)]
 pub struct Counted {
     /// The models that it was counted for.
-    pub models: Vec<&'static dyn ClickModel>,
+    pub models: Vec<&'static ClickModel>,
     counts: Vec<Counts>,
     /// Ids of queries, sorted.
     pub queries: Vec<Id>,

@@ -11,9 +11,11 @@
 //! information of all estimates, if there are at most 256 contexts; otherwise gamma counts as known.
 
 use super::Cell;
+use super::counts::{Numbers, number_of};
 use crate::control::Ticks;
 use crate::math::cholesky;
 use crate::math::lanes::{self, LANES, Lanes};
+use crate::math::order::sort_items;
 
 /// Strength of the prior of a pair, in rows with the mean rate.
 pub const PRIOR: f64 = 2.0;
@@ -95,14 +97,7 @@ type Point = Vec<f64>;
 /// Fits alpha and gamma with a prior of this strength. The cells are sorted by pair.
 pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     // 1. Contexts. The first one has gamma = 1.
-    let mut known: Vec<u32> = Vec::new();
-    for cell in cells {
-        if let Err(place) = known.binary_search(&cell.context) {
-            known.insert(place, cell.context);
-        }
-    }
-    let number = |cell: &Cell| known.binary_search(&cell.context).unwrap_or(0);
-    let contexts: Vec<usize> = cells.iter().map(number).collect();
+    let (known, contexts) = numbered_contexts(cells);
     let in_first = cells.iter().zip(&contexts).filter(|(_, context)| **context == 0).map(|(cell, _)| cell);
     let [n, c] = in_first.fold([0.0, 0.0], |[n, c], cell| [n + cell.rows, c + cell.clicks]);
     let mean = within((c + 0.5) / (n + 1.0));
@@ -132,6 +127,19 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
         mean,
         mean_gamma: if gamma_sum[1] > 0.0 { gamma_sum[0] / gamma_sum[1] } else { 1.0 },
     }
+}
+
+/// The contexts, sorted, and by cell the number of its context.
+fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
+    let mut numbers = Numbers::default();
+    let mut contexts: Vec<usize> =
+        cells.iter().map(|cell| number_of(&mut numbers, (0, cell.context)) as usize).collect();
+    let mut sorted: Vec<((u32, u32), u32)> = numbers.into_iter().collect();
+    sort_items(&mut sorted, Ord::cmp);
+    let mut ranks = vec![0; sorted.len()];
+    sorted.iter().enumerate().for_each(|(rank, (_, number))| ranks[*number as usize] = rank);
+    contexts.iter_mut().for_each(|context| *context = ranks[*context]);
+    (sorted.into_iter().map(|((_, context), _)| context).collect(), contexts)
 }
 
 fn within(probability: f64) -> f64 {

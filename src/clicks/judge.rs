@@ -76,7 +76,7 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
 /// Fits model number `number`. `all`: to all impressions, otherwise without those that are held out.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     let found = fit(&counted.cells(number, all), counted.pairs.len(), PRIOR);
-    if counted.models[number].has_satisfaction() {
+    if counted.models[number].has_satisfaction {
         found.with_satisfaction(&counted.last_clicks(all))
     } else {
         found
@@ -127,16 +127,17 @@ impl<'a> HeldOut<'a> {
 }
 
 impl TakesImpressions for HeldOut<'_> {
+    fn takes(&self, id: &Id) -> bool {
+        is_held_out(id)
+    }
+
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
         self.counted
             .pair(&query, &doc)
             .ok_or_else(|| Error::Data("the log changed while it was read".to_owned()))
     }
 
-    fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()> {
-        if !is_held_out(id) {
-            return Ok(());
-        }
+    fn impression(&mut self, _: &Id, rows: &[Shown]) -> Result<()> {
         let log = |(probability, row): (&f64, &Shown)| {
             let probability = probability.clamp(MARGIN, 1.0 - MARGIN);
             libm::log(if row.clicked { probability } else { 1.0 - probability })
@@ -144,8 +145,8 @@ impl TakesImpressions for HeldOut<'_> {
         let sum = |probabilities: Vec<f64>| probabilities.iter().zip(rows).map(log).sum::<f64>();
         let models = self.counted.models.iter().zip(&self.fitted);
         for ((model, fitted), prediction) in models.zip(&mut self.predictions) {
-            prediction.log_likelihood += sum(model.given_above(fitted, rows));
-            prediction.log_overall += sum(model.overall(fitted, rows));
+            prediction.log_likelihood += sum((model.given_above)(fitted, rows));
+            prediction.log_overall += sum((model.overall)(fitted, rows));
             prediction.rows += rows.len() as u64;
         }
         Ok(())

@@ -2,40 +2,16 @@
 //!
 //! Source: Craswell, Zoeter, Taylor & Ramsey, "An experimental comparison of click position-bias models", WSDM 2008.
 
-use super::{ClickModel, chain};
-use crate::clicks::{Fitted, Shown};
+use super::{ClickModel, chain, down_to};
 
 /// The model.
-#[derive(Debug)]
-pub struct Cascade;
-
-impl ClickModel for Cascade {
-    fn name(&self) -> &'static str {
-        "cascade"
-    }
-
-    fn summary(&self) -> &'static str {
-        "rows are examined from the top down to the first click"
-    }
-
-    fn formula(&self) -> &'static str {
-        "P(click) = alpha(query, doc) as long as no row above is clicked, then 0"
-    }
-
-    fn source(&self) -> &'static str {
-        "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008"
-    }
-
-    fn contexts(&self, rows: &[Shown]) -> Vec<Option<u32>> {
-        let first = rows.iter().position(|row| row.clicked).unwrap_or(rows.len());
-        (0..rows.len()).map(|index| (index <= first).then_some(0)).collect()
-    }
-
-    fn given_above(&self, fitted: &Fitted, rows: &[Shown]) -> Vec<f64> {
-        chain(fitted, rows, |_| 1.0, true)
-    }
-
-    fn overall(&self, fitted: &Fitted, rows: &[Shown]) -> Vec<f64> {
-        chain(fitted, rows, |_| 1.0, false)
-    }
-}
+pub static MODEL: ClickModel = ClickModel {
+    name: "cascade",
+    summary: "rows are examined from the top down to the first click",
+    formula: "P(click) = alpha(query, doc) as long as no row above is clicked, then 0",
+    source: "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008",
+    has_satisfaction: false,
+    contexts: |rows| down_to(rows.iter().position(|row| row.clicked), rows),
+    given_above: |fitted, rows| chain(fitted, rows, |_| 1.0, true),
+    overall: |fitted, rows| chain(fitted, rows, |_| 1.0, false),
+};

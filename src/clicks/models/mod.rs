@@ -6,37 +6,36 @@ mod pbm;
 mod sdbn;
 mod ubm;
 
-use std::fmt::Debug;
-
 use super::{Fitted, Shown};
 use crate::error::{Error, Result};
 
-/// A click model.
-pub trait ClickModel: Debug + Sync {
+/// By row of an impression: its context; `None` if the model takes the row as not examined.
+pub type Contexts = Vec<Option<u32>>;
+
+/// A click model. Its functions take the rows of one impression, in the order of positions.
+#[derive(Debug)]
+pub struct ClickModel {
     /// The name, lowercase.
-    fn name(&self) -> &'static str;
+    pub name: &'static str,
     /// One line.
-    fn summary(&self) -> &'static str;
+    pub summary: &'static str,
     /// The probability of a click, in ASCII.
-    fn formula(&self) -> &'static str;
+    pub formula: &'static str,
     /// Authors, title, year.
-    fn source(&self) -> &'static str;
-    /// The context of each row; `None` if the model takes the row as not examined. The rows are those of one impression, in
-    /// the order of positions.
-    fn contexts(&self, rows: &[Shown]) -> Vec<Option<u32>>;
+    pub source: &'static str,
     /// Whether a click may satisfy, so that satisfaction is estimated from last clicks.
-    fn has_satisfaction(&self) -> bool {
-        false
-    }
+    pub has_satisfaction: bool,
+    /// The contexts of rows.
+    pub contexts: fn(&[Shown]) -> Contexts,
     /// The probability of a click on each row, given the clicks above it.
-    fn given_above(&self, fitted: &Fitted, rows: &[Shown]) -> Vec<f64>;
+    pub given_above: fn(&Fitted, &[Shown]) -> Vec<f64>,
     /// The probability of a click on each row, whatever is clicked above it.
-    fn overall(&self, fitted: &Fitted, rows: &[Shown]) -> Vec<f64>;
+    pub overall: fn(&Fitted, &[Shown]) -> Vec<f64>,
 }
 
 /// All models, the simplest first.
-pub static CLICK_MODELS: [&dyn ClickModel; 5] =
-    [&ctr::Ctr, &pbm::Pbm, &cascade::Cascade, &sdbn::Sdbn, &ubm::Ubm];
+pub static CLICK_MODELS: [&ClickModel; 5] =
+    [&ctr::MODEL, &pbm::MODEL, &cascade::MODEL, &sdbn::MODEL, &ubm::MODEL];
 
 /// What the option `model` takes: the choice among all models, or one of them.
 pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"];
@@ -45,11 +44,25 @@ pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn
 ///
 /// # Errors
 /// No such model.
-pub fn find(name: &str) -> Result<&'static dyn ClickModel> {
-    let found = CLICK_MODELS.iter().find(|model| model.name() == name);
+pub fn find(name: &str) -> Result<&'static ClickModel> {
+    let found = CLICK_MODELS.iter().find(|model| model.name == name);
     found
         .copied()
-        .ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name())))
+        .ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name)))
+}
+
+/// One context for the rows down to the last one that is examined; all are if there is none.
+fn down_to(last: Option<usize>, rows: &[Shown]) -> Contexts {
+    let last = last.unwrap_or(rows.len());
+    (0..rows.len()).map(|index| (index <= last).then_some(0)).collect()
+}
+
+/// Probabilities of clicks that depend on the contexts alone: gamma alpha.
+fn by_context(fitted: &Fitted, rows: &[Shown], contexts: Contexts) -> Vec<f64> {
+    let click = |(row, context): (&Shown, Option<u32>)| {
+        context.map_or(0.0, |context| fitted.examination(context) * fitted.attractiveness(row.pair))
+    };
+    rows.iter().zip(contexts).map(click).collect()
 }
 
 /// Probabilities of a user who examines documents from the top and stops when satisfied: e = 1 for the first row. After a

@@ -3,44 +3,16 @@
 //!
 //! Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, algorithm 1.
 
-use super::{ClickModel, chain};
-use crate::clicks::{Fitted, Shown};
+use super::{ClickModel, chain, down_to};
 
 /// The model.
-#[derive(Debug)]
-pub struct Sdbn;
-
-impl ClickModel for Sdbn {
-    fn name(&self) -> &'static str {
-        "sdbn"
-    }
-
-    fn summary(&self) -> &'static str {
-        "rows are examined from the top down to the last click, which satisfied; relevance is alpha s"
-    }
-
-    fn formula(&self) -> &'static str {
-        "P(click) = alpha(query, doc) down to the row that satisfies; P(satisfied | click) = s(query, doc)"
-    }
-
-    fn source(&self) -> &'static str {
-        "Chapelle & Zhang, WWW 2009"
-    }
-
-    fn contexts(&self, rows: &[Shown]) -> Vec<Option<u32>> {
-        let last = rows.iter().rposition(|row| row.clicked).unwrap_or(rows.len());
-        (0..rows.len()).map(|index| (index <= last).then_some(0)).collect()
-    }
-
-    fn has_satisfaction(&self) -> bool {
-        true
-    }
-
-    fn given_above(&self, fitted: &Fitted, rows: &[Shown]) -> Vec<f64> {
-        chain(fitted, rows, |pair| fitted.satisfaction(pair), true)
-    }
-
-    fn overall(&self, fitted: &Fitted, rows: &[Shown]) -> Vec<f64> {
-        chain(fitted, rows, |pair| fitted.satisfaction(pair), false)
-    }
-}
+pub static MODEL: ClickModel = ClickModel {
+    name: "sdbn",
+    summary: "rows are examined from the top down to the last click, which satisfied; relevance is alpha s",
+    formula: "P(click) = alpha(query, doc) down to the row that satisfies; P(satisfied | click) = s(query, doc)",
+    source: "Chapelle & Zhang, WWW 2009",
+    has_satisfaction: true,
+    contexts: |rows| down_to(rows.iter().rposition(|row| row.clicked), rows),
+    given_above: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), true),
+    overall: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), false),
+};

@@ -71,8 +71,8 @@ fn click_models(call: &Call<'_>) -> Result<OutputRows> {
     } else {
         vec![None; CLICK_MODELS.len()]
     };
-    let row = |(model, prediction): (&&dyn ClickModel, Option<Prediction>)| {
-        let texts = [model.name(), model.summary(), model.formula(), model.source()];
+    let row = |(model, prediction): (&&ClickModel, Option<Prediction>)| {
+        let texts = [model.name, model.summary, model.formula, model.source];
         let mut row: Vec<Output> = texts.into_iter().map(|text| Output::Text(text.to_owned())).collect();
         row.push(Output::from(prediction.map(|prediction| prediction.log_likelihood)));
         row.push(Output::from(prediction.map(|prediction| prediction.perplexity())));
@@ -103,7 +103,7 @@ impl Arguments {
     }
 
     /// Counts the log for these models.
-    fn counted(&self, log: &LogSource<'_>, models: Vec<&'static dyn ClickModel>) -> Result<Counted> {
+    fn counted(&self, log: &LogSource<'_>, models: Vec<&'static ClickModel>) -> Result<Counted> {
         let mut counts = Log::new(models, self.limits.memory());
         log.read(&mut counts)?;
         let counted = counts.finish();
@@ -175,7 +175,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     };
     let (judgments, grades) = limits.run(call.connection, judge)?;
     // 3. Rows.
-    let model = counted.models[chosen].name();
+    let model = counted.models[chosen].name;
     let row = |pair: usize| {
         let (query, doc) = counted.pairs[pair];
         let (seen, judgment) = (counted.seen[pair], judgments[pair]);

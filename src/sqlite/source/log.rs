@@ -20,6 +20,9 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of};
 use crate::sqlite::glue::watchdog::within_time;
 
+/// Larger positions are no numbers of rows. Click models allow fewer.
+const MOST_POSITION: f64 = 1e9;
+
 /// A log.
 #[derive(Debug)]
 pub struct LogSource<'a> {
@@ -81,34 +84,26 @@ impl<'a> LogSource<'a> {
 
     fn row(&self, row: &Row<'_>) -> Result<LogRow> {
         let value = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
-        let refuse = |column: usize, impression: &Id, found: ValueRef<'_>, allowed: &str| {
-            let name = self.columns.names()[column].to_owned();
-            let found = describe(found);
-            self.source
-                .error(format!("impression {impression}, column \"{name}\": {found}; allowed {allowed}"))
-        };
-        let impression = id_of(value(0)?);
-        let id = |column: usize| match id_of(value(column)?) {
-            Id::Null => Err(refuse(column, &impression, ValueRef::Null, "are ids that are not NULL")),
-            id => Ok(id),
-        };
-        let position = number_of(value(3)?).filter(|position| (1.0..=1e9).contains(position));
-        let position = position.filter(|position| position.fract().abs() <= 0.0);
-        let position =
-            position.ok_or_else(|| Ok(refuse(3, &impression, value(3)?, "are whole numbers from 1")));
+        let is_position = |number: &f64| (1.0..=MOST_POSITION).contains(number) && number.fract() <= 0.0;
+        let position = number_of(value(3)?).filter(is_position);
         let clicked = number_of(value(4)?).filter(|clicked| [0.0, 1.0].contains(clicked));
-        let clicked = clicked.ok_or_else(|| Ok(refuse(4, &impression, value(4)?, "are 0 and 1")));
-        Ok(LogRow {
-            query: id(1)?,
-            doc: id(2)?,
-            position: position.map_err(flat)? as u32,
-            clicked: clicked.map_err(flat)? > 0.0,
-            impression: if impression == Id::Null { id(0)? } else { impression.clone() },
-        })
+        let row = LogRow {
+            impression: id_of(value(0)?),
+            query: id_of(value(1)?),
+            doc: id_of(value(2)?),
+            position: position.unwrap_or(0.0) as u32,
+            clicked: clicked.is_some_and(|clicked| clicked > 0.0),
+        };
+        let null = [&row.impression, &row.query, &row.doc].iter().position(|id| **id == Id::Null);
+        let (column, allowed) = match (null, position, clicked) {
+            (Some(column), _, _) => (column, "ids that are not NULL"),
+            (None, None, _) => (3, "whole numbers from 1"),
+            (None, Some(_), None) => (4, "0 and 1"),
+            (None, Some(_), Some(_)) => return Ok(row),
+        };
+        let (name, found) = (self.columns.names()[column], describe(value(column)?));
+        let problem =
+            format!("impression {}, column \"{name}\": {found}; allowed are {allowed}", row.impression);
+        Err(self.source.error(problem))
     }
-}
-
-/// The error of a message, or the error that prevented it.
-fn flat(error: Result<Error>) -> Error {
-    error.unwrap_or_else(|error| error)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::FACTS_TASK;
-use super::facts::{self, FACTS, First, Prepared, VARIANCES, wrong_length};
+use super::facts::{self, FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
 use crate::algorithm::grid::checks;
 use crate::algorithm::grid::session::{map_options, relative_weight};
 use crate::algorithm::grid::spec::GridSpec;
@@ -81,7 +81,7 @@ pub(super) fn answer(
     let queries: Vec<(Arc<QueryBlock>, f64)> = parallel::try_map(informative.len(), weighted)?;
     let what = format_args!("{} sums of bucket {bucket} over {dim} features", questions.len());
     let _sums = control.reserve(
-        matrix_bytes(questions.len(), (dim + 1) * (dim + 2) / 2),
+        (questions.len() as u64).saturating_mul(answer_bytes(dim) as u64),
         what,
         "use fewer features, fewer landmarks or fewer values of lambda",
     )?;

@@ -22,8 +22,13 @@ use crate::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};
 pub(in crate::algorithm) const FACTS: u64 = 0;
 pub(super) const VARIANCES: u64 = 1;
 
-/// Numbers before those of features.
-const HEAD: usize = 3 * FOLDS as usize + 3;
+/// Where the numbers are: counts of each fold by [`Count`], then those of all rows, then those of features.
+const DOCUMENTS: usize = 3 * FOLDS as usize;
+/// Sum of N (N - 1) over queries of N documents.
+const ORDERED_PAIRS: usize = DOCUMENTS + 1;
+/// Documents with features in double precision.
+const DOUBLE: usize = DOCUMENTS + 2;
+const HEAD: usize = DOCUMENTS + 3;
 
 /// Counts up to this are exact.
 const MOST_COUNT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
@@ -38,6 +43,13 @@ pub(in crate::algorithm) enum Count {
     Queries,
     Informative,
     Pairs,
+}
+
+impl Count {
+    /// Where the numbers have it.
+    fn in_fold(self, fold: u32) -> usize {
+        self as usize * FOLDS as usize + fold as usize
+    }
 }
 
 impl Facts {
@@ -67,7 +79,7 @@ impl Facts {
 
     /// Number of documents with features in double precision.
     fn double(&self) -> f64 {
-        self.0[3 * FOLDS as usize + 2]
+        self.0[DOUBLE]
     }
 
     pub fn dim(&self) -> usize {
@@ -76,11 +88,11 @@ impl Facts {
 
     /// A count over the buckets of a part.
     pub fn count(&self, count: Count, part: Part) -> f64 {
-        part.folds().map(|fold| self.0[count as usize * FOLDS as usize + fold as usize]).sum()
+        part.folds().map(|fold| self.0[count.in_fold(fold)]).sum()
     }
 
     pub fn documents(&self) -> f64 {
-        self.0[3 * FOLDS as usize]
+        self.0[DOCUMENTS]
     }
 
     /// The mean of N (N - 1) or N over queries, by which weights of queries are divided.
@@ -89,7 +101,7 @@ impl Facts {
         match weighting {
             Weighting::Queries => 1.0,
             Weighting::Documents => self.documents() / queries,
-            Weighting::Pairs => (self.0[3 * FOLDS as usize + 1] / queries).max(f64::MIN_POSITIVE),
+            Weighting::Pairs => (self.0[ORDERED_PAIRS] / queries).max(f64::MIN_POSITIVE),
         }
     }
 
@@ -251,14 +263,19 @@ pub(in crate::algorithm) fn read_spaces(reader: &mut Reader<'_>, features: usize
     let linear = Linear::decode(reader.bytes()?)?;
     match linear.space() {
         AnySpace::Sum(sum) if sum.width() == features => {
-            // The next answers have the upper half of a matrix for each space.
-            let bytes = |dim: usize| 4usize.saturating_mul(dim + 1).saturating_mul(dim + 2);
-            let bytes = sum.members().iter().map(|member| bytes(member.space.dim()));
+            // The next answers have sums for each space.
+            let bytes = sum.members().iter().map(|member| answer_bytes(member.space.dim()));
             check_bytes(bytes.fold(0, usize::saturating_add))?;
             Ok(sum.members().to_vec())
         }
         _ => Err(reader.forged("spaces of the features")),
     }
+}
+
+/// Bytes of the sums that answer a question about functions of so many numbers: at most a value, a gradient and the upper
+/// half of a Hessian.
+pub(super) fn answer_bytes(dim: usize) -> usize {
+    4usize.saturating_mul(dim + 1).saturating_mul(dim + 2)
 }
 
 /// The error about sums of another length than the question has.
@@ -311,7 +328,7 @@ impl First<'_> {
     /// # Errors
     /// Rows that the training cannot learn from.
     pub fn answer(&self, bucket: u32, data: &Dataset) -> Result<Sums> {
-        let (dim, folds) = (data.features.columns(), FOLDS as usize);
+        let dim = data.features.columns();
         if dim > usize::from(u16::MAX) {
             return Err(Error::Unsupported(format!(
                 "{dim} features; training in buckets takes at most {}",
@@ -319,18 +336,19 @@ impl First<'_> {
             )));
         }
         let mut numbers = vec![0.0; HEAD + 2 * dim];
-        let fold = (bucket % FOLDS) as usize;
+        let fold = bucket % FOLDS;
         for query in 0..data.n_queries() {
             let labels = data.labels(query);
             let size = labels.len() as f64;
-            numbers[fold] += 1.0;
-            numbers[folds + fold] += f64::from(self.loss.is_informative(labels, data.doc_weights(query)));
-            numbers[2 * folds + fold] += loss::pair_count(labels) as f64;
-            numbers[3 * folds] += size;
-            numbers[3 * folds + 1] += size * (size - 1.0);
+            numbers[Count::Queries.in_fold(fold)] += 1.0;
+            let informative = self.loss.is_informative(labels, data.doc_weights(query));
+            numbers[Count::Informative.in_fold(fold)] += f64::from(informative);
+            numbers[Count::Pairs.in_fold(fold)] += loss::pair_count(labels) as f64;
+            numbers[DOCUMENTS] += size;
+            numbers[ORDERED_PAIRS] += size * (size - 1.0);
         }
         if matches!(data.features, Matrix::F64(_)) {
-            numbers[3 * folds + 2] = data.n_docs() as f64;
+            numbers[DOUBLE] = data.n_docs() as f64;
         }
         let mut ticks = Ticks::default();
         for row in 0..data.n_docs() {

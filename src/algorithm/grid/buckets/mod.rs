@@ -37,7 +37,7 @@ use crate::smoothing::{SmoothingKind, lambda_rate};
 use crate::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::space::{Form, Function, Scorer};
 use answers::{GRAM, VALUES};
-use facts::Prepared;
+use facts::{Prepared, answer_bytes};
 use risk::AskedRisk;
 
 pub(in crate::algorithm) use facts::{Count, FACTS, Facts, First, read_spaces, write_spaces, wrong_length};
@@ -269,7 +269,7 @@ impl Fits<'_> {
     /// How many fits are made at once.
     fn at_once(&self) -> usize {
         let dim = self.prepared.space.dim();
-        (ANSWER_BYTES / (ANSWERS * 4 * (dim + 1) * (dim + 2))).max(1)
+        (ANSWER_BYTES / ANSWERS.saturating_mul(answer_bytes(dim))).max(1)
     }
 
     /// The solutions for these lambdas, largest first; `None` if there are questions.

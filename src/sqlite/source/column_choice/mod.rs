@@ -56,6 +56,38 @@ fn listed_names(value: &Value) -> Vec<&str> {
     }
 }
 
+/// Refuses other keys of the option `columns`.
+fn check_keys(columns: Option<&Map<String, Value>>, keys: &[&'static str]) -> Result<()> {
+    match columns.into_iter().flat_map(Map::keys).find(|key| !keys.contains(&key.as_str())) {
+        Some(key) => Err(Error::unknown_in("key", key, " in the option 'columns'", keys.iter().copied())),
+        None => Ok(()),
+    }
+}
+
+/// The error about a role in the option `columns` whose value is no name.
+fn not_a_name(role: &str, value: &Value) -> Error {
+    Error::value(format!("option 'columns', key '{role}'"), value.to_string(), "the name of a column")
+}
+
+/// The column with this name.
+fn find(source: &Source, names: &[String], name: &str) -> Result<Option<usize>> {
+    let mut found = (0..names.len()).filter(|column| names[*column].eq_ignore_ascii_case(name));
+    match (found.next(), found.next()) {
+        (column, None) => Ok(column),
+        _ => Err(source.error(format!("two columns are named \"{name}\"; give one another name with AS"))),
+    }
+}
+
+/// The column that an option names.
+fn lookup((source, names): (&Source, &[String]), option: &str, name: &str) -> Result<usize> {
+    find(source, names, name)?.ok_or_else(|| {
+        source.error(format!(
+            "option '{option}' names the column \"{name}\", which does not exist; the columns are {}",
+            names.join(", ")
+        ))
+    })
+}
+
 /// The columns of a source, and what decides about their roles.
 pub struct ColumnChoice<'a> {
     source: &'a Source,
@@ -84,12 +116,7 @@ impl<'a> ColumnChoice<'a> {
     }
 
     fn check_keys(&self) -> Result<()> {
-        for key in self.columns.into_iter().flat_map(Map::keys) {
-            if !KEYS.contains(&key.as_str()) {
-                return Err(Error::unknown_in("key", key, " in the option 'columns'", KEYS.iter().copied()));
-            }
-        }
-        Ok(())
+        check_keys(self.columns, KEYS)
     }
 
     /// Refuses columns with two roles. A document feature may also be a query feature (rule 2.2).
@@ -126,30 +153,16 @@ impl<'a> ColumnChoice<'a> {
         Ok(())
     }
 
-    /// The column with this name.
     fn find(&self, name: &str) -> Result<Option<usize>> {
-        let same = |column: &usize| self.names[*column].eq_ignore_ascii_case(name);
-        let mut found = (0..self.names.len()).filter(same);
-        match (found.next(), found.next()) {
-            (column, None) => Ok(column),
-            _ => Err(self
-                .source
-                .error(format!("two columns are named \"{name}\"; give one another name with AS"))),
-        }
+        find(self.source, self.names, name)
     }
 
     fn exists(&self, name: &str) -> bool {
         self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The column that an option names.
     fn lookup(&self, option: &str, name: &str) -> Result<usize> {
-        self.find(name)?.ok_or_else(|| {
-            self.source.error(format!(
-                "option '{option}' names the column \"{name}\", which does not exist; the columns are {}",
-                self.names.join(", ")
-            ))
-        })
+        lookup((self.source, self.names), option, name)
     }
 
     /// The column of a role: by the option, then that of the training, then by its default names.
@@ -158,10 +171,7 @@ impl<'a> ColumnChoice<'a> {
             Some(Value::String(name)) => return self.given(role, name).map(Some),
             Some(Value::Null) if role == "doc" => return Ok(None),
             Some(Value::Array(_)) if matches!(role, "features" | "query_features") => return Ok(None),
-            Some(other) => {
-                let what = format!("option 'columns', key '{role}'");
-                return Err(Error::value(what, other.to_string(), "the name of a column"));
-            }
+            Some(other) => return Err(not_a_name(role, other)),
             None => {}
         }
         let needed = match role {
