@@ -112,6 +112,8 @@ mod solve;
 mod space;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+mod text;
 mod tuning;
 
 pub use api::*;

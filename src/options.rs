@@ -17,6 +17,7 @@ use crate::model::MAX_BUDGET;
 use crate::param::{Params, Rule, named};
 use crate::smoothing::SmoothingKind;
 use crate::space::Form;
+use crate::text::Words;
 use crate::{loss, solve};
 
 /// A kind of call, by the options that it accepts.
@@ -58,6 +59,8 @@ pub enum Use {
     Propensities,
     /// `ltr_judgments`.
     Judgments,
+    /// `ltr_fts_query`.
+    FtsQuery,
 }
 
 impl Use {
@@ -82,6 +85,7 @@ impl Use {
             Self::ClickModels => "ltr_click_models",
             Self::Propensities => "ltr_propensities",
             Self::Judgments => "ltr_judgments",
+            Self::FtsQuery => "ltr_fts_query",
         }
     }
 }
@@ -296,6 +300,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("thresholds", Rule::NumbersBetween(0.0, 1.0), "null", &[Use::Judgments], "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
     def("quantiles", Rule::NumbersBetween(0.0, 1.0), "[0.5, 0.75, 0.9]", &[Use::Judgments], "the same as quantiles of the attractiveness of all documents in the log"),
     def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "em: likelihood of the position-based model, by expectation maximization; harvest: only documents that the log shows at several positions; both: rows of both"),
+    def("words", Rule::OneOf(Words::NAMES), "\"any\"", &[Use::FtsQuery], "words that a match has: at least one, or all"),
+    def("prefix", Rule::Flag, "false", &[Use::FtsQuery], "whether the last word also matches words that it begins"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
 ];
 

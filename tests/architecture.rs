@@ -21,6 +21,7 @@ const MODULES: &[&str] = &[
     "data",
     "buckets",
     "clicks",
+    "text",
     "kernel",
     "optim",
     "solve",

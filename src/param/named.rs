@@ -18,6 +18,7 @@ macro_rules! named {
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             /// The name.
+            #[allow(dead_code, reason = "some are only parsed")]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }

@@ -56,5 +56,7 @@ pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<
     }
     aggregate::register(connection)?;
     functions::buckets::register(connection)?;
-    functions::paired_test::register(connection)
+    functions::paired_test::register(connection)?;
+    functions::fts::register(connection, &state);
+    Ok(())
 }

@@ -18,6 +18,8 @@ mod export;
 mod export_limits;
 mod extremes;
 mod files;
+mod fts;
+mod fts_loading;
 mod item_factors;
 mod matching;
 mod monitor;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
-/// Each function with its numbers of arguments; -1 means any number. Every name but `ltr_vec` also has a function for any
+/// Each function with its numbers of arguments; -1 means any number. Every name but `ltr_fts` and `ltr_vec` also has a function for any
 /// number of arguments that answers calls of a wrong form (`calls.rs`).
 const FUNCTIONS: &[&str] = &[
     "ltr_alpha_ndcg/2",
@@ -37,6 +37,10 @@ const FUNCTIONS: &[&str] = &[
     "ltr_fit/7",
     "ltr_fit/8",
     "ltr_fit/9",
+    "ltr_fts/-1",
+    "ltr_fts_names/1",
+    "ltr_fts_query/1",
+    "ltr_fts_query/2",
     "ltr_import/1",
     "ltr_import/2",
     "ltr_info/1",
@@ -125,14 +129,7 @@ const MODULES: &[&str] = &[
 
 /// Names that planned functions will have. Nothing else may take them, and a name without its function would mislead
 /// callers that probe for it.
-const RESERVED: &[&str] = &[
-    "ltr_evaluate_clicks",
-    "ltr_fts",
-    "ltr_fts_names",
-    "ltr_fts_query",
-    "ltr_interleave",
-    "ltr_interleave_result",
-];
+const RESERVED: &[&str] = &["ltr_evaluate_clicks", "ltr_interleave", "ltr_interleave_result"];
 
 fn listed(connection: &Connection, sql: &str) -> BTreeSet<String> {
     let mut statement = connection.prepare(sql).expect("a list that SQLite has");
@@ -140,7 +137,7 @@ fn listed(connection: &Connection, sql: &str) -> BTreeSet<String> {
     rows.collect::<Result<_, _>>().expect("texts")
 }
 
-const LIST_FUNCTIONS: &str = "SELECT name || '/' || narg FROM pragma_function_list WHERE narg >= 0 OR name NOT LIKE 'ltr!_%' ESCAPE '!' OR name = 'ltr_vec'";
+const LIST_FUNCTIONS: &str = "SELECT name || '/' || narg FROM pragma_function_list WHERE narg >= 0 OR name NOT LIKE 'ltr!_%' ESCAPE '!' OR name IN ('ltr_fts', 'ltr_vec')";
 const LIST_MODULES: &str = "SELECT name FROM pragma_module_list";
 
 /// What registration adds to a connection.

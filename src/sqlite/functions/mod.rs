@@ -12,6 +12,7 @@ mod cross_validate;
 mod evaluate;
 mod explain;
 mod export;
+pub mod fts;
 mod importance;
 mod inspect;
 mod letor;
@@ -56,6 +57,9 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &report::REPORT,
     &export::EXPORT,
     &export::IMPORT,
+    &fts::FTS,
+    &fts::FTS_NAMES,
+    &fts::FTS_QUERY,
     &about::VERSION,
     &about::DEBUG,
 ];

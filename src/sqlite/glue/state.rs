@@ -50,6 +50,8 @@ pub struct State {
     warnings: Mutex<Vec<String>>,
     training: AtomicBool,
     planned: AtomicUsize,
+    /// Whether FTS5 has taken `ltr_fts`, or why it has not.
+    fts5: Mutex<Option<Result<(), String>>>,
     /// The last training in buckets, and its bytes.
     round: Mutex<Option<(Vec<u8>, Arc<rounds::State>)>>,
 }
@@ -67,6 +69,7 @@ impl State {
             warnings: Mutex::default(),
             training: AtomicBool::new(false),
             planned: AtomicUsize::new(0),
+            fts5: Mutex::default(),
             round: Mutex::default(),
         })
     }
@@ -126,6 +129,16 @@ impl State {
     /// The warnings of the last training, ranking, evaluation or recommendation.
     pub fn warnings(&self) -> Vec<String> {
         lock(&self.warnings).clone()
+    }
+
+    /// Whether FTS5 has taken `ltr_fts`, or why it has not; `None` before the first attempt.
+    pub fn fts5(&self) -> Option<Result<(), String>> {
+        lock(&self.fts5).clone()
+    }
+
+    /// Stores the outcome of giving `ltr_fts` to FTS5.
+    pub fn set_fts5(&self, outcome: Result<(), String>) {
+        *lock(&self.fts5) = Some(outcome);
     }
 
     /// Marks that a training runs on this connection until the mark is dropped.

@@ -57,11 +57,10 @@ impl Source {
         if text.contains('\0') {
             return Err(problem("a zero byte in the name".to_owned()));
         }
-        let exact = std::iter::once((quote(text), text.to_owned()));
-        for (name, plain) in exact.chain(schema_and_name(text)) {
-            match connection.prepare(&format!("SELECT * FROM {name} LIMIT 0")) {
-                Ok(_) => return Ok(Self::table(connection, shown, &name)),
-                Err(error) if is_missing(&error, &plain) => {}
+        for name in name_forms(text) {
+            match connection.prepare(&format!("SELECT * FROM {} LIMIT 0", name.sql)) {
+                Ok(_) => return Ok(Self::table(connection, shown, &name.sql)),
+                Err(error) if is_missing(&error, &name.plain) => {}
                 Err(error) => return Err(from_host(&error, problem)),
             }
         }
@@ -149,7 +148,7 @@ impl Source {
 }
 
 /// What to say about a name of no table: the name that may be meant, or what is allowed.
-fn no_such_table(connection: &Connection, text: &str) -> String {
+pub fn no_such_table(connection: &Connection, text: &str) -> String {
     let is_file = [".csv", ".tsv", ".json"].iter().any(|end| text.to_lowercase().ends_with(end));
     if is_file {
         return "no such table or view; read a file into a table first (.import --csv FILE TABLE in the sqlite3 shell)"
@@ -171,7 +170,8 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Whether this table or view is missing, and not one that a view of this name uses.
-fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
+/// Whether an error says that there is no table of this name.
+pub fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
     let text = message(error);
     text == format!("no such table: {name}") || text.starts_with("unknown database")
 }
@@ -224,11 +224,33 @@ fn statement_end(text: &str) -> usize {
     bytes.len()
 }
 
-/// `schema.name` as two quoted identifiers and in the form of SQLite's messages.
+/// What the name of a table in an argument can mean.
+#[derive(Debug)]
+pub struct TableName {
+    /// Quoted, for SQL.
+    pub sql: String,
+    /// In the form of SQLite's messages.
+    pub plain: String,
+    /// The table without its schema.
+    pub table: String,
+}
+
+/// The meanings of a text as the name of a table: exactly this name, then `schema.name`.
+pub fn name_forms(text: &str) -> impl Iterator<Item = TableName> {
+    let exact = TableName { sql: quote(text), plain: text.to_owned(), table: text.to_owned() };
+    let qualified = schema_and_name(text).map(|(schema, table)| TableName {
+        sql: format!("{}.{}", quote(&schema), quote(&table)),
+        plain: format!("{schema}.{table}"),
+        table,
+    });
+    std::iter::once(exact).chain(qualified)
+}
+
+/// The two identifiers of `schema.name`.
 fn schema_and_name(text: &str) -> Option<(String, String)> {
     let (schema, rest) = identifier(text.trim())?;
     let (name, rest) = identifier(rest.strip_prefix('.')?)?;
-    rest.is_empty().then(|| (format!("{}.{}", quote(&schema), quote(&name)), format!("{schema}.{name}")))
+    rest.is_empty().then_some((schema, name))
 }
 
 /// The identifier at the start of a text, bare or double-quoted, and the rest of the text.
@@ -257,7 +279,7 @@ mod tests {
 
     #[test]
     fn schema_and_name_may_be_bare_or_quoted() {
-        let quoted = |text: &str| schema_and_name(text).map(|(quoted, _)| quoted);
+        let quoted = |text: &str| name_forms(text).nth(1).map(|name| name.sql);
         assert_eq!(quoted("main.t").as_deref(), Some("\"main\".\"t\""));
         assert_eq!(quoted("\"a.b\".\"c\"\"d\"").as_deref(), Some("\"a.b\".\"c\"\"d\""));
         assert_eq!(schema_and_name("a.b.c"), None);

@@ -1,0 +1,286 @@
+//! The C interface of FTS5: finding it, and reading a match.
+//!
+//! FTS5 gives a pointer to its functions to the SQL function `fts5(pointer)`. A SELECT would read the schema of the database
+//! first. That can fail at load time (a lock, an encrypted file before `PRAGMA key`, a damaged file), and has effects (it
+//! recovers a hot journal, opens a WAL). `VACUUM INTO x` computes x before it reads anything, and fails if x is no text:
+//! `fts5(?1) IS NULL` is a number. docs/adr/0021-text-features.md.
+#![allow(unsafe_code, reason = "auxiliary functions of FTS5 are C functions")]
+
+use std::any::Any;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{null, null_mut};
+
+use rusqlite::{Connection, ffi};
+
+use crate::error::{Error, Result};
+use crate::text::Hit;
+
+/// The most hits of a row. Their places take 12 bytes each.
+const MAX_HITS: usize = 1 << 25;
+
+/// Statements that call `fts5(?1)`. The second reads the schema; it is for builds without VACUUM.
+const STATEMENTS: [&CStr; 2] = [c"VACUUM INTO (fts5(?1) IS NULL)", c"SELECT fts5(?1)"];
+
+/// The functions of FTS5 in a connection.
+///
+/// # Errors
+/// Why there are none.
+fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, String> {
+    // SAFETY: the handle of an open connection, used during this call.
+    let database = unsafe { connection.handle() };
+    let mut problem = String::new();
+    for sql in STATEMENTS {
+        let (mut statement, mut api) = (null_mut(), null_mut::<ffi::fts5_api>());
+        // SAFETY: an open connection, on its thread. FTS5 writes the pointer during the step; others ignore its type.
+        unsafe {
+            let prepared =
+                ffi::sqlite3_prepare_v2(database, sql.as_ptr(), -1, &raw mut statement, null_mut());
+            if prepared == ffi::SQLITE_OK {
+                let target = (&raw mut api).cast::<c_void>();
+                ffi::sqlite3_bind_pointer(statement, 1, target, c"fts5_api_ptr".as_ptr(), None);
+                ffi::sqlite3_step(statement);
+                problem = "fts5() gives no interface".to_owned();
+            } else {
+                problem = CStr::from_ptr(ffi::sqlite3_errmsg(database)).to_string_lossy().into_owned();
+            }
+            ffi::sqlite3_finalize(statement);
+        }
+        if !api.is_null() {
+            return Ok(api);
+        }
+    }
+    Err(problem)
+}
+
+/// Adds an auxiliary function.
+///
+/// # Errors
+/// Why FTS5 does not take it.
+pub fn register(
+    connection: &Connection,
+    name: &CStr,
+    function: ffi::fts5_extension_function,
+) -> std::result::Result<(), String> {
+    let api = find(connection)?;
+    // SAFETY: FTS5 gave the pointer, which is valid while the connection is open. The function needs no data.
+    let code = unsafe {
+        let Some(create) = (*api).xCreateFunction else { return Err("FTS5 is too old".to_owned()) };
+        create(api, name.as_ptr(), null_mut(), function, None)
+    };
+    if code == ffi::SQLITE_OK { Ok(()) } else { Err(format!("FTS5 answered with the error code {code}")) }
+}
+
+/// A match: the current row of a full-text query.
+#[derive(Clone, Copy)]
+pub struct Match<'a> {
+    api: &'a ffi::Fts5ExtensionApi,
+    context: *mut ffi::Fts5Context,
+}
+
+/// Calls a function of the interface, which every version of FTS5 has.
+macro_rules! call {
+    ($self:ident.$function:ident($($argument:expr),*)) => {{
+        let function = $self.api.$function.ok_or_else(|| missing(stringify!($function)))?;
+        // SAFETY: FTS5 gave the interface and the context for the running call.
+        unsafe { function($self.context, $($argument),*) }
+    }};
+}
+
+fn missing(function: &str) -> Error {
+    Error::Host(format!("this FTS5 has no {function}"))
+}
+
+fn checked(code: c_int) -> Result<()> {
+    match code {
+        ffi::SQLITE_OK => Ok(()),
+        ffi::SQLITE_INTERRUPT => Err(Error::Interrupted),
+        ffi::SQLITE_NOMEM => Err(Error::Host("out of memory".to_owned())),
+        // SAFETY: SQLite has a static text for every code.
+        _ => Err(Error::Host(format!(
+            "FTS5 failed: {}",
+            unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) }.to_string_lossy()
+        ))),
+    }
+}
+
+/// What a callback of FTS5 needs: a closure, and where its panic goes.
+struct Callback<'a, F> {
+    body: &'a mut F,
+    outcome: Result<()>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<F> Callback<'_, F> {
+    fn run(&mut self, call: impl FnOnce(&mut F) -> Result<()>) -> c_int {
+        match catch_unwind(AssertUnwindSafe(|| call(self.body))) {
+            Ok(Ok(())) => return ffi::SQLITE_OK,
+            Ok(outcome) => self.outcome = outcome,
+            Err(panic) => self.panic = Some(panic),
+        }
+        ffi::SQLITE_ABORT
+    }
+
+    /// Continues a panic behind the frames of FTS5.
+    fn end(self, code: c_int) -> Result<()> {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+        self.outcome.and_then(|()| checked(code))
+    }
+}
+
+/// # Safety
+/// `data` is a `Callback<F>`; the others are those of FTS5.
+unsafe extern "C" fn on_row<F: FnMut(Match<'_>) -> Result<()>>(
+    api: *const ffi::Fts5ExtensionApi,
+    context: *mut ffi::Fts5Context,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: as above.
+    let (callback, api) = unsafe { (&mut *data.cast::<Callback<'_, F>>(), &*api) };
+    callback.run(|body| body(Match { api, context }))
+}
+
+/// # Safety
+/// `data` is a `usize`.
+unsafe extern "C" fn on_token(
+    data: *mut c_void,
+    _: c_int,
+    _: *const c_char,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe { *data.cast::<usize>() += 1 };
+    ffi::SQLITE_OK
+}
+
+impl<'a> Match<'a> {
+    /// The match of a running call of an auxiliary function.
+    ///
+    /// # Safety
+    /// FTS5 gave both pointers for a call that runs for `'a`.
+    pub unsafe fn new(api: *const ffi::Fts5ExtensionApi, context: *mut ffi::Fts5Context) -> Self {
+        // SAFETY: as above.
+        Self { api: unsafe { &*api }, context }
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> Result<usize> {
+        Ok(call!(self.xColumnCount()) as usize)
+    }
+
+    /// Number of terms: phrases of the query.
+    pub fn terms(&self) -> Result<usize> {
+        Ok(call!(self.xPhraseCount()) as usize)
+    }
+
+    /// Tokens of a term.
+    pub fn size(&self, term: usize) -> Result<u32> {
+        Ok(call!(self.xPhraseSize(term as c_int)).max(0) as u32)
+    }
+
+    /// Rows of the table.
+    pub fn rows(&self) -> Result<u64> {
+        let mut rows = 0;
+        checked(call!(self.xRowCount(&raw mut rows)))?;
+        Ok(rows.max(0) as u64)
+    }
+
+    /// Tokens of a column in all rows.
+    pub fn tokens(&self, column: usize) -> Result<u64> {
+        let mut tokens = 0;
+        checked(call!(self.xColumnTotalSize(column as c_int, &raw mut tokens)))?;
+        Ok(tokens.max(0) as u64)
+    }
+
+    /// Tokens of a column of the row; `None` if the table does not know.
+    pub fn length(&self, column: usize) -> Result<Option<u32>> {
+        let mut tokens = 0;
+        checked(call!(self.xColumnSize(column as c_int, &raw mut tokens)))?;
+        Ok(u32::try_from(tokens).ok())
+    }
+
+    /// Number of tokens of a text by the tokenizer of the table.
+    pub fn token_count(&self, text: &str) -> Result<usize> {
+        let mut count = 0usize;
+        let data = (&raw mut count).cast::<c_void>();
+        checked(call!(self.xTokenize(text.as_ptr().cast(), text.len() as c_int, data, Some(on_token))))?;
+        Ok(count)
+    }
+
+    /// Calls `body` with each row of the table that has a term.
+    pub fn each_row_with<F: FnMut(Match<'_>) -> Result<()>>(&self, term: usize, mut body: F) -> Result<()> {
+        let mut callback = Callback { body: &mut body, outcome: Ok(()), panic: None };
+        let data = (&raw mut callback).cast::<c_void>();
+        let code = call!(self.xQueryPhrase(term as c_int, data, Some(on_row::<F>)));
+        callback.end(code)
+    }
+
+    /// Calls `body` with each column of the row that has a term. Returns whether the table knows any.
+    pub fn each_column_with(&self, term: usize, mut body: impl FnMut(usize)) -> Result<bool> {
+        let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
+        let mut column = -1;
+        checked(call!(self.xPhraseFirstColumn(term as c_int, &raw mut places, &raw mut column)))?;
+        let is_known = column >= 0;
+        while column >= 0 {
+            body(column as usize);
+            call!(self.xPhraseNextColumn(&raw mut places, &raw mut column));
+        }
+        Ok(is_known)
+    }
+
+    /// Whether the table knows a place of a term that the row has.
+    pub fn knows_places(&self, term: usize) -> Result<bool> {
+        let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
+        let (mut column, mut offset) = (-1, -1);
+        let code = call!(self.xPhraseFirst(term as c_int, &raw mut places, &raw mut column, &raw mut offset));
+        checked(code)?;
+        Ok(column >= 0)
+    }
+
+    /// The places of all terms in the row, in the order of columns, offsets and terms.
+    pub fn hits(&self, hits: &mut Vec<Hit>) -> Result<()> {
+        let mut count = 0;
+        checked(call!(self.xInstCount(&raw mut count)))?;
+        let count = count.max(0) as usize;
+        hits.clear();
+        if count > MAX_HITS || hits.try_reserve(count).is_err() {
+            return Err(Error::Host(format!(
+                "the row has {count} hits of the query, more than fit; at most {MAX_HITS}"
+            )));
+        }
+        let read = self.api.xInst.ok_or_else(|| missing("xInst"))?;
+        for index in 0..count {
+            let (mut term, mut column, mut offset) = (0, 0, 0);
+            // SAFETY: FTS5 gave the interface and the context for the running call.
+            let code = unsafe {
+                read(self.context, index as c_int, &raw mut term, &raw mut column, &raw mut offset)
+            };
+            checked(code)?;
+            hits.push(Hit { column: column as u32, offset: offset as u32, term: term as u32 });
+        }
+        Ok(())
+    }
+
+    /// The value that this query keeps for the function; `make` makes it for the first row. It is not in use by another call.
+    pub fn kept<T>(&self, make: impl FnOnce() -> Result<T>) -> Result<&'a mut T> {
+        let mut value = call!(self.xGetAuxdata(0)).cast::<T>();
+        if value.is_null() {
+            value = Box::into_raw(Box::new(make()?));
+            // On failure FTS5 has called the destructor.
+            checked(call!(self.xSetAuxdata(value.cast::<c_void>(), Some(free::<T>))))?;
+        }
+        // SAFETY: only this function sets the value, always with this type; FTS5 keeps it while the statement runs.
+        Ok(unsafe { &mut *value })
+    }
+}
+
+/// # Safety
+/// `value` is a `Box<T>`.
+unsafe extern "C" fn free<T>(value: *mut c_void) {
+    // SAFETY: as above.
+    drop(unsafe { Box::from_raw(value.cast::<T>()) });
+}

@@ -1,0 +1,264 @@
+//! Features of full-text matches (rules 17.1 to 17.5). `tests/hosts/fts.py` compares them with an independent computation.
+
+use rusqlite::Connection;
+
+use crate::support::{database, value};
+
+const TEXTS: &str = "
+CREATE VIRTUAL TABLE docs USING fts5(title, body);
+INSERT INTO docs (rowid, title, body) VALUES
+  (1, 'red shoes', 'shoes for running, red and light'),
+  (2, 'running shoes', 'blue shoes'),
+  (3, 'garden hose', 'long and red'),
+  (4, 'shoes red', '');";
+
+fn texts() -> Connection {
+    let connection = database();
+    connection.execute_batch(TEXTS).unwrap();
+    connection
+}
+
+/// The features of a row by their names; NULL is not expected.
+fn features(connection: &Connection, table: &str, row: i64, query: &str) -> Vec<f32> {
+    let sql = format!("SELECT ltr_fts({table}) FROM {table} WHERE {table} MATCH ?1 AND rowid = ?2");
+    let bytes: Vec<u8> = value(connection, &sql, (query, row));
+    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
+/// The names of the features of a table that are NaN.
+fn unknown(connection: &Connection, table: &str, row: i64, query: &str) -> Vec<String> {
+    let names: String = value(connection, "SELECT ltr_fts_names(?1)", [table]);
+    let names: Vec<String> = serde_json::from_str(&names).unwrap();
+    let found = features(connection, table, row, query);
+    assert_eq!(found.len(), names.len());
+    names.into_iter().zip(found).filter(|(_, found)| found.is_nan()).map(|(name, _)| name).collect()
+}
+
+fn problem(connection: &Connection, sql: &str) -> String {
+    let rows = connection.prepare(sql).and_then(|mut statement| {
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    });
+    rows.expect_err(sql).to_string()
+}
+
+#[test]
+fn a_vector_has_seven_features_per_column_and_idf_sum() {
+    let connection = texts();
+    let found = features(&connection, "docs", 1, "red OR shoes");
+    // title: both terms, red first, in this order. Three of four rows have shoes, two have red; the mean length is 2.
+    let idf = |n: f64| (1.0 + (4.0 - n + 0.5) / (n + 0.5)).ln();
+    let title = [idf(2.0) + idf(3.0), 2.0, 1.0, 1.0, 1.0, 1.0, 2.0];
+    // body: shoes for running red: a window of 4 tokens with 2 terms. shoes: 2 of 4 rows, red: 2; 6, 2, 3 and 0 tokens.
+    let bm25 = 2.0 * idf(2.0) * 2.2 / (1.0 + 1.2 * (0.25 + 0.75 * 6.0 / 2.75));
+    let body = [bm25, 2.0, 1.0, 1.0, 0.5, 0.0, 6.0];
+    let idf_sum = idf(3.0) + idf(3.0);
+    for (index, expected) in title.iter().chain(&body).chain(&[idf_sum]).enumerate() {
+        assert!(
+            (f64::from(found[index]) - expected).abs() < 1e-6,
+            "{index}: {} for {expected}",
+            found[index]
+        );
+    }
+    // The other order is no phrase; an empty column has no length.
+    let found = features(&connection, "docs", 4, "red OR shoes");
+    assert_eq!((&found[1..7], &found[7..14]), (&[2.0, 1.0, 1.0, 1.0, 0.0, 2.0][..], &[0.0; 7][..]));
+    // A query in quotes is one term of two tokens.
+    let found = features(&connection, "docs", 1, "\"red shoes\"");
+    assert_eq!(&found[1..7], &[1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
+}
+
+#[test]
+fn prefixes_filters_and_joins_are_queries_like_others() {
+    let connection = texts();
+    assert_eq!(features(&connection, "docs", 1, "sho*")[1], 1.0);
+    let found = features(&connection, "docs", 1, "title : shoes");
+    assert_eq!((found[1], found[8]), (1.0, 0.0));
+    let rows = |sql: &str| -> i64 { value(&connection, sql, []) };
+    let statement = "SELECT count(*) FROM (SELECT ltr_fts(docs) AS f FROM docs WHERE docs MATCH 'shoes' ORDER BY rank LIMIT 2) \
+                     WHERE length(f) = 60";
+    assert_eq!(rows(statement), 2);
+    // Statistics belong to a query: each query of a join has its own.
+    let joined = "SELECT group_concat(hex(ltr_fts(docs)), ' ') FROM (SELECT 'red' AS q UNION ALL SELECT 'shoes') \
+                  JOIN docs ON docs MATCH q AND docs.rowid = 1";
+    let found: String = value(&connection, joined, []);
+    let single = ["red", "shoes"].map(|query| -> String {
+        value(&connection, "SELECT hex(ltr_fts(docs)) FROM docs WHERE docs MATCH ?1 AND rowid = 1", [query])
+    });
+    assert_eq!(found, single.join(" "));
+    assert_ne!(single[0], single[1]);
+    // Two tables in one statement.
+    let both = "SELECT ltr_fts(a) = ltr_fts(b) FROM docs a JOIN docs b ON a.rowid = b.rowid \
+                WHERE a MATCH 'red' AND b MATCH 'red' LIMIT 1";
+    let aliases = problem(&connection, both);
+    assert!(aliases.contains("no such column"), "{aliases}");
+}
+
+#[test]
+fn tokenizers_and_contents() {
+    let connection = database();
+    let made = "CREATE VIRTUAL TABLE porter USING fts5(a, tokenize = 'porter');
+        INSERT INTO porter VALUES ('he runs and was running');
+        CREATE VIRTUAL TABLE tri USING fts5(a, tokenize = 'trigram');
+        INSERT INTO tri VALUES ('the cat, cat dog');
+        CREATE TABLE source (id INTEGER PRIMARY KEY, a, b UNIQUE);
+        INSERT INTO source VALUES (7, 'red shoes', 'x'), (8, 'blue', 'red');
+        CREATE VIRTUAL TABLE external USING fts5(a, b, content = source, content_rowid = id);
+        INSERT INTO external (external) VALUES ('rebuild');
+        CREATE VIRTUAL TABLE \"odd \"\"name\" USING fts5(\"first col\", b UNINDEXED);
+        INSERT INTO \"odd \"\"name\" VALUES ('red', 'red');";
+    connection.execute_batch(made).unwrap();
+    assert_eq!(features(&connection, "porter", 1, "run")[1..4], [2.0, 1.0, 0.5]);
+    // Trigrams: 14 of 16 characters; "cat" at 4 and 9, "dog" at 13; the words follow each other with a space.
+    assert_eq!(features(&connection, "tri", 1, "cat OR dog")[1..7], [3.0, 1.0, 0.2, 1.0, 1.0, 14.0]);
+    assert_eq!(features(&connection, "external", 7, "red")[1], 1.0);
+    // External content that is gone does not matter: the index has the places.
+    connection.execute_batch("DELETE FROM source").unwrap();
+    assert_eq!(features(&connection, "external", 8, "red")[8], 1.0);
+    let names: String = value(&connection, "SELECT ltr_fts_names('odd \"name')", []);
+    assert!(
+        names.starts_with(r#"["first col_bm25","first col_hits""#) && names.contains("b_length"),
+        "{names}"
+    );
+    let found: Vec<u8> = value(
+        &connection,
+        "SELECT ltr_fts(\"odd \"\"name\") FROM \"odd \"\"name\" WHERE \"first col\" MATCH 'red'",
+        [],
+    );
+    assert_eq!(found[7 * 4..14 * 4], [0; 28]);
+}
+
+#[test]
+fn what_a_table_does_not_know_is_nan() {
+    let connection = database();
+    for (name, options) in [
+        ("every", ""),
+        ("no_places", ", detail = column, content = ''"),
+        ("nothing", ", detail = none, content = ''"),
+        ("no_sizes", ", columnsize = 0, content = ''"),
+        ("reads_text", ", detail = none, columnsize = 0"),
+    ] {
+        connection.execute_batch(&format!("CREATE VIRTUAL TABLE {name} USING fts5(a, b{options})")).unwrap();
+        connection
+            .execute_batch(&format!(
+                "INSERT INTO {name} (rowid, a, b) VALUES (1, 'red shoes', 'x'), (2, 'y', 'red')"
+            ))
+            .unwrap();
+    }
+    let columns = |features: &[&str]| -> Vec<String> {
+        ["a", "b"]
+            .iter()
+            .flat_map(|column| features.iter().map(move |name| format!("{column}_{name}")))
+            .collect()
+    };
+    let places = ["bm25", "hits", "first", "window", "phrase"];
+    assert_eq!(unknown(&connection, "every", 1, "red"), [""; 0]);
+    assert_eq!(unknown(&connection, "no_places", 1, "red"), columns(&places));
+    let nothing = ["bm25", "hits", "coverage", "first", "window", "phrase"];
+    assert_eq!(
+        unknown(&connection, "nothing", 1, "red"),
+        [columns(&nothing), vec!["idf_sum".to_owned()]].concat()
+    );
+    assert_eq!(unknown(&connection, "no_sizes", 1, "red"), columns(&["bm25", "length"]));
+    // FTS5 reads the text again if it has it.
+    assert_eq!(
+        features(&connection, "reads_text", 1, "red OR shoes"),
+        features(&connection, "every", 1, "red OR shoes")
+    );
+    // What is known is right.
+    let (every, found) =
+        (features(&connection, "every", 1, "red"), features(&connection, "no_places", 1, "red"));
+    for index in (0..every.len()).filter(|index| !found[*index].is_nan()) {
+        assert_eq!(found[index].to_bits(), every[index].to_bits(), "{index}");
+    }
+}
+
+#[test]
+fn statistics_follow_the_rows_of_a_transaction() {
+    let connection = texts();
+    let before = features(&connection, "docs", 1, "red");
+    connection.execute_batch("BEGIN; DELETE FROM docs WHERE rowid = 4").unwrap();
+    assert_ne!(features(&connection, "docs", 1, "red"), before);
+    connection.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(features(&connection, "docs", 1, "red"), before);
+}
+
+#[test]
+fn wrong_calls_tell_the_right_one() {
+    let connection = texts();
+    connection
+        .execute_batch("CREATE TABLE plain (docs, rank); CREATE VIEW seen AS SELECT * FROM docs")
+        .unwrap();
+    for (sql, expected) in [
+        (
+            "SELECT ltr_fts()",
+            "ltr_fts: no match of a full-text table; call it as in SELECT ltr_fts(docs) FROM docs",
+        ),
+        ("SELECT ltr_fts('docs')", "ltr_fts: no match of a full-text table"),
+        (
+            "SELECT ltr_fts(docs) FROM plain UNION ALL SELECT ltr_fts(1)",
+            "ltr_fts: no match of a full-text table",
+        ),
+        ("SELECT ltr_fts(docs) FROM docs", "ltr_fts: the statement has no MATCH"),
+        (
+            "SELECT ltr_fts(docs, 1) FROM docs WHERE docs MATCH 'red'",
+            "ltr_fts: got 2 arguments; call ltr_fts(fts_table)",
+        ),
+        ("SELECT ltr_fts_names('seen')", "ltr_fts_names: source 'seen': it is no FTS5 table"),
+        ("SELECT ltr_fts_names('plain')", "ltr_fts_names: source 'plain': it is no FTS5 table"),
+        ("SELECT ltr_fts_names('dosc')", "ltr_fts_names: source 'dosc': no such table"),
+        ("SELECT ltr_fts_names(NULL)", "ltr_fts_names: argument 1: got NULL, allowed is text"),
+        ("SELECT ltr_fts_query('a', '{\"words\": \"some\"}')", "ltr_fts_query: option 'words': got \"some\""),
+        ("SELECT ltr_fts_query('a', '{\"seed\": 1}')", "ltr_fts_query: option 'seed': it belongs to"),
+        ("SELECT ltr_fts_query()", "ltr_fts_query: got 0 arguments; call ltr_fts_query(text [, options])"),
+    ] {
+        let found = problem(&connection, sql);
+        assert!(found.starts_with(expected), "{sql}: {found}");
+    }
+    let qualified: String = value(&connection, "SELECT ltr_fts_names('main.docs')", []);
+    assert_eq!(qualified, value::<String>(&connection, "SELECT ltr_fts_names('docs')", []));
+}
+
+#[test]
+fn interrupts_stop_the_statistics() {
+    let connection = database();
+    let made = "CREATE VIRTUAL TABLE big USING fts5(a, b);
+        INSERT INTO big WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT 'red', 'red' FROM n;";
+    connection.execute_batch(made).unwrap();
+    let handle = connection.get_interrupt_handle();
+    let terms = vec!["red"; 50].join(" OR ");
+    let sender = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        handle.interrupt();
+        std::time::Instant::now()
+    });
+    let sql = format!("SELECT ltr_fts(big) FROM big WHERE big MATCH '{terms}' LIMIT 1");
+    assert!(problem(&connection, &sql).contains("interrupted"));
+    let late = sender.join().unwrap().elapsed();
+    assert!(late.as_millis() < 1000, "{late:?}");
+}
+
+#[test]
+fn queries_of_what_users_type() {
+    let connection = texts();
+    let found = |text: &str, options: &str| -> String {
+        let sql = "SELECT coalesce(group_concat(rowid), '') FROM (SELECT rowid FROM docs WHERE docs MATCH ltr_fts_query(?1, ?2) ORDER BY rowid)";
+        value(&connection, sql, (text, options))
+    };
+    for (text, options, rows) in [
+        ("red shoes", "{}", "1,2,3,4"),
+        ("red shoes", r#"{"words": "all"}"#, "1,4"),
+        ("\"red shoes\"", "{}", "1"),
+        ("run", r#"{"prefix": true}"#, "1,2"),
+        ("red & shoes", r#"{"words": "all"}"#, "1,4"),
+        ("title:red NOT (", "{}", ""),
+        ("red-shoes", "{}", "1"),
+        ("", "{}", ""),
+        ("\"", "{}", ""),
+    ] {
+        assert_eq!(found(text, options), rows, "{text} {options}");
+    }
+    assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query(NULL)", []), "\"\"");
+    assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query(42)", []), "\"42\"");
+}
