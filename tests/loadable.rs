@@ -318,7 +318,7 @@ fn hosts_can_leave_out_what_reads_files() {
 }
 
 #[test]
-fn python_runs_the_session_and_can_stop_a_training() {
+fn python_runs_the_session_stops_a_training_and_checks_text_features() {
     // Not the first python3 of PATH: many are built without the loading of extensions.
     let python = "/usr/bin/python3";
     let probe = "import sqlite3; sqlite3.Connection.enable_load_extension";
@@ -329,10 +329,12 @@ fn python_runs_the_session_and_can_stop_a_training() {
         );
         return;
     }
-    let output = run(Command::new(python).arg("tests/hosts/python.py").arg(library()), "");
-    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
-    // Measured times are worth reading.
-    std::io::stderr().write_all(&output.stdout).unwrap();
+    for script in ["tests/hosts/python.py", "tests/hosts/fts.py"] {
+        let output = run(Command::new(python).arg(script).arg(library()), "");
+        assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+        // Measured times are worth reading.
+        std::io::stderr().write_all(&output.stdout).unwrap();
+    }
 }
 
 /// A host of old SQLite, built from its package under `tests/hosts`, if hosts are required.

@@ -39,6 +39,9 @@ pub fn feature_names<S: AsRef<str>>(columns: &[S]) -> Vec<String> {
     columns.iter().flat_map(of_column).chain([IDF_SUM.to_owned()]).collect()
 }
 
+/// The offset of a term without a hit.
+const NONE: u32 = u32::MAX;
+
 /// A place where a term begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
@@ -237,7 +240,6 @@ impl Statistics {
         let hits = if self.by_end.is_empty() { hits } else { &self.by_end };
         // 2. The best window that ends with a hit begins with the earliest of the last hits of all terms. The heap has the
         //    earliest hit first, and drops hits that are no longer the last of their term when they come first.
-        const NONE: u32 = u32::MAX;
         self.last.fill(NONE);
         self.starts.clear();
         let (mut missing, mut smallest, mut ticks) = (covered, u64::MAX, Ticks::default());

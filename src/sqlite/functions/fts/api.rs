@@ -96,11 +96,11 @@ fn checked(code: c_int) -> Result<()> {
         ffi::SQLITE_OK => Ok(()),
         ffi::SQLITE_INTERRUPT => Err(Error::Interrupted),
         ffi::SQLITE_NOMEM => Err(Error::Host("out of memory".to_owned())),
-        // SAFETY: SQLite has a static text for every code.
-        _ => Err(Error::Host(format!(
-            "FTS5 failed: {}",
-            unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) }.to_string_lossy()
-        ))),
+        _ => {
+            // SAFETY: SQLite has a static text for every code.
+            let text = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
+            Err(Error::Host(format!("FTS5 failed: {}", text.to_string_lossy())))
+        }
     }
 }
 

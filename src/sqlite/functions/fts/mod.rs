@@ -8,6 +8,7 @@
 //! * 17.2: What the table does not know is NaN.
 //! * 17.3: `ltr_fts_names` names the features in their order.
 //! * 17.4: FTS5 accepts what `ltr_fts_query` returns, whatever the text.
+//! * 17.5: The statistics of a query are computed with its first row.
 //! * 17.6: Without FTS5 all other functions work.
 
 mod api;
@@ -76,7 +77,8 @@ fn outside_of_a_match(call: &ScalarCall<'_>) -> Result<Output> {
         register(connection, call.state);
         Ok(())
     })?;
-    let example = "call it as in SELECT ltr_fts(docs) FROM docs WHERE docs MATCH 'words', with the name of a full-text table";
+    let example = "call it as in SELECT ltr_fts(docs) FROM docs WHERE docs MATCH 'words', with the name of a full-text table; \
+                   for aggregates of it compute it first, in WITH m AS MATERIALIZED (SELECT ...)";
     Err(Error::Unsupported(match call.state.fts5() {
         Some(Err(problem)) => format!("it needs FTS5, which this SQLite does not offer: {problem}"),
         _ if was_registered => format!("no match of a full-text table; {example}"),
