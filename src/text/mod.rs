@@ -114,6 +114,12 @@ fn idf(rows: u64, having: u64) -> f64 {
     libm::log1p(((rows - having).max(0.0) + 0.5) / (having + 0.5))
 }
 
+/// The features of a column without the places of its terms.
+fn of_unknown_places(length: Option<u32>, coverage: f64) -> [f64; COLUMN_FEATURES.len()] {
+    let unknown = f64::NAN;
+    [unknown, unknown, coverage, unknown, unknown, unknown, length.map_or(unknown, f64::from)]
+}
+
 impl Statistics {
     /// The statistics of these counts.
     pub fn new(counts: Counts) -> Self {
@@ -165,12 +171,12 @@ impl Statistics {
                         self.is_present[term] = true;
                         covered += 1;
                     });
-                    features.extend(self.of_unknown_places(length, self.coverage(covered)));
+                    features.extend(of_unknown_places(length, self.coverage(covered)));
                 }
             }
             Found::Unknown => {
                 for &length in lengths {
-                    features.extend(self.of_unknown_places(length, f64::NAN));
+                    features.extend(of_unknown_places(length, f64::NAN));
                 }
             }
         }
@@ -181,11 +187,6 @@ impl Statistics {
 
     fn coverage(&self, covered: usize) -> f64 {
         covered as f64 / self.terms.max(1) as f64
-    }
-
-    fn of_unknown_places(&self, length: Option<u32>, coverage: f64) -> [f64; COLUMN_FEATURES.len()] {
-        let unknown = f64::NAN;
-        [unknown, unknown, coverage, unknown, unknown, unknown, length.map_or(unknown, f64::from)]
     }
 
     /// The features of a column. `hits`: all places there, in the order of offsets and terms.

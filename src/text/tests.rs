@@ -20,8 +20,8 @@ impl Table {
             (0..below(random, most)).map(|_| below(random, words) as u32).collect()
         };
         let rows =
-            (0..1 + below(random, 12)).map(|_| (0..columns).map(|_| text(random, 15)).collect()).collect();
-        let terms = (0..1 + below(random, 4)).map(|_| text(random, 4)).collect();
+            (0..=below(random, 12)).map(|_| (0..columns).map(|_| text(random, 15)).collect()).collect();
+        let terms = (0..=below(random, 4)).map(|_| text(random, 4)).collect();
         Self { rows, terms }
     }
 

@@ -29,7 +29,7 @@ const STATEMENTS: [&CStr; 2] = [c"VACUUM INTO (fts5(?1) IS NULL)", c"SELECT fts5
 fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, String> {
     // SAFETY: the handle of an open connection, used during this call.
     let database = unsafe { connection.handle() };
-    let mut problem = String::new();
+    let mut problem = None;
     for sql in STATEMENTS {
         let (mut statement, mut api) = (null_mut(), null_mut::<ffi::fts5_api>());
         // SAFETY: an open connection, on its thread. FTS5 writes the pointer during the step; others ignore its type.
@@ -40,9 +40,10 @@ fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, Stri
                 let target = (&raw mut api).cast::<c_void>();
                 ffi::sqlite3_bind_pointer(statement, 1, target, c"fts5_api_ptr".as_ptr(), None);
                 ffi::sqlite3_step(statement);
-                problem = "fts5() gives no interface".to_owned();
+                problem = None;
             } else {
-                problem = CStr::from_ptr(ffi::sqlite3_errmsg(database)).to_string_lossy().into_owned();
+                let message = CStr::from_ptr(ffi::sqlite3_errmsg(database));
+                problem = Some(message.to_string_lossy().into_owned());
             }
             ffi::sqlite3_finalize(statement);
         }
@@ -50,7 +51,7 @@ fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, Stri
             return Ok(api);
         }
     }
-    Err(problem)
+    Err(problem.unwrap_or_else(|| "fts5() gives no interface".to_owned()))
 }
 
 /// Adds an auxiliary function.
