@@ -125,14 +125,8 @@ fn without_fts5_the_rest_works() {
     let problem = connection.query_row("SELECT ltr_fts(1)", [], |_| Ok(())).unwrap_err().to_string();
     assert_eq!(problem, "ltr_fts: it needs FTS5, which this SQLite does not offer: no such function: fts5");
     assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query('a')", []), "\"a\"");
-    assert_eq!(
-        value::<f64>(
-            &connection,
-            "SELECT ltr_score(ltr_fit('regression', 'SELECT 1 AS query_id, 2 AS x, 1 AS relevance UNION ALL SELECT 1, 1, 0', '{\"lambda\": 1e-9}'), '[1]') * 0",
-            []
-        ),
-        0.0
-    );
+    let fit = "SELECT length(ltr_fit('regression', 'SELECT 1 AS query_id, 2 AS x, 1 AS relevance', '{\"lambda\": 1}'))";
+    assert!(value::<i64>(&connection, fit, []) > 0);
 }
 
 /// With a shared cache no statement can be prepared while another connection changes the schema. Later calls try again.
