@@ -91,6 +91,8 @@ mod error;
 mod evaluate;
 mod export;
 mod fit;
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+mod interleave;
 mod kernel;
 mod loss;
 mod math;

@@ -22,6 +22,7 @@ const MODULES: &[&str] = &[
     "buckets",
     "clicks",
     "text",
+    "interleave",
     "kernel",
     "optim",
     "solve",

@@ -1,7 +1,5 @@
 //! The bucket of a query.
 
-use xxhash_rust::xxh64::xxh64;
-
 use crate::data::Id;
 use crate::error::{Error, Result};
 
@@ -30,14 +28,7 @@ pub fn bucket_of(query: &Id, buckets: u32) -> u32 {
 
 /// The hash of a query.
 pub(super) fn hash(query: &Id) -> u64 {
-    let integer = |value: i64| xxh64(&value.to_le_bytes(), SEED);
-    match query {
-        Id::Null => SEED,
-        Id::Integer(value) => integer(*value),
-        Id::Real(value) if Id::Integer(*value as i64) == *query => integer(*value as i64),
-        Id::Real(value) => xxh64(&value.to_bits().to_le_bytes(), SEED),
-        Id::Text(bytes) | Id::Blob(bytes) => xxh64(bytes, SEED),
-    }
+    query.xxh64(SEED)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh64::xxh64;
 
 use super::query_value::text_number;
 use crate::error::shorten;
@@ -40,6 +41,19 @@ impl Id {
         match self {
             Self::Text(bytes) | Self::Blob(bytes) => heap_bytes(bytes.len()),
             Self::Null | Self::Integer(_) | Self::Real(_) => 0,
+        }
+    }
+
+    /// XXH64 with a seed: of the 8 bytes of a number, lowest first, or of the bytes of a text or BLOB; NULL has the seed itself.
+    /// A whole number has the same hash as an INTEGER and as a REAL.
+    pub fn xxh64(&self, seed: u64) -> u64 {
+        let integer = |value: i64| xxh64(&value.to_le_bytes(), seed);
+        match self {
+            Self::Null => seed,
+            Self::Integer(value) => integer(*value),
+            Self::Real(value) if Self::Integer(*value as i64) == *self => integer(*value as i64),
+            Self::Real(value) => xxh64(&value.to_bits().to_le_bytes(), seed),
+            Self::Text(bytes) | Self::Blob(bytes) => xxh64(bytes, seed),
         }
     }
 

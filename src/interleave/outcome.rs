@@ -1,0 +1,134 @@
+//! What clicks on interleaved lists tell.
+
+use super::sign;
+use crate::math::normal;
+
+/// Impressions by who got more clicks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// More clicks on documents of the first ranking.
+    pub wins_a: u64,
+    /// More clicks on documents of the second ranking.
+    pub wins_b: u64,
+    /// As many clicks on both, at least one.
+    pub ties: u64,
+    /// No click on either.
+    pub no_click: u64,
+}
+
+/// The test that is planned.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Probability that the interval covers the true difference; p-values below 1 - confidence are significant.
+    pub confidence: f64,
+    /// Probability of a significant p-value.
+    pub power: f64,
+    /// The true difference, above 0 and at most 1; `None`: the observed one.
+    pub difference: Option<f64>,
+}
+
+/// The result of a comparison. Undefined values are `None`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Share of wins of the second ranking minus that of the first, among impressions with clicks: -1 to 1.
+    pub difference: Option<f64>,
+    /// Interval of the difference.
+    pub interval: Option<(f64, f64)>,
+    /// Of the sign test: two-sided and exact.
+    pub p_value: Option<f64>,
+    /// Further impressions until the test finds the difference of the target with its power.
+    pub more_impressions: Option<u64>,
+}
+
+impl Tally {
+    /// An impression with so many clicks on documents of each ranking.
+    pub fn add(&mut self, [a, b]: [u64; 2]) {
+        *match a.cmp(&b) {
+            std::cmp::Ordering::Greater => &mut self.wins_a,
+            std::cmp::Ordering::Less => &mut self.wins_b,
+            std::cmp::Ordering::Equal if a > 0 => &mut self.ties,
+            std::cmp::Ordering::Equal => &mut self.no_click,
+        } += 1;
+    }
+
+    /// All impressions.
+    pub fn impressions(&self) -> u64 {
+        self.with_clicks() + self.no_click
+    }
+
+    fn with_clicks(&self) -> u64 {
+        self.wins_a + self.wins_b + self.ties
+    }
+
+    /// Difference, interval, test and plan.
+    ///
+    /// A tie counts as half a win of each, so the difference is (wins of b - wins of a) / (wins + ties), twice the Delta of
+    /// Chapelle, Joachims, Radlinski & Yue (2012, eq. 1) with the other sign. The test leaves ties out.
+    pub fn outcome(&self, target: Target) -> Outcome {
+        let n = self.with_clicks();
+        let difference = (n > 0).then(|| (self.wins_b as f64 - self.wins_a as f64) / n as f64);
+        Outcome {
+            difference,
+            interval: difference.map(|_| self.interval(target.confidence)),
+            p_value: (n > 0).then(|| sign::two_sided(self.wins_a, self.wins_b)),
+            more_impressions: self.more_impressions(target),
+        }
+    }
+
+    /// The score interval of a difference of paired proportions (Tango 1998): all differences d that are not refused by
+    /// |b - a - n d| <= z s(d), where s(d)^2 = n (2 q + d (1 - d)) is the variance of b - a if d is true, and q the likeliest
+    /// probability of a win of the first ranking then. It contains 0 if and only if (b - a)^2 <= z^2 (a + b).
+    fn interval(&self, confidence: f64) -> (f64, f64) {
+        let (a, b, n) = (self.wins_a as f64, self.wins_b as f64, self.with_clicks() as f64);
+        let z = -normal::quantile(f64::midpoint(1.0, -confidence));
+        // q solves 2 n q^2 + l q + c = 0.
+        let deviation = |d: f64| {
+            let l = (2.0 * n - b + a) * d - b - a;
+            let c = -a * d * (1.0 - d);
+            let q = ((l * l - 8.0 * n * c).max(0.0).sqrt() - l) / (4.0 * n);
+            (n * (2.0 * q + d * (1.0 - d)).max(0.0)).sqrt()
+        };
+        let too_low = |d: f64| b - a - n * d > z * deviation(d);
+        let too_high = |d: f64| n * d - (b - a) > z * deviation(d);
+        let observed = (b - a) / n;
+        (boundary(observed, -1.0, too_low), boundary(observed, 1.0, too_high))
+    }
+
+    /// The normal approximation of the sign test with a correction for continuity (Fleiss, Levin & Paik 2003, section 2.4):
+    /// m0 = ((z_confidence / 2 + z_power sqrt(p (1 - p))) / e)^2 wins, where p = 1/2 + e is the probability that the better one
+    /// wins, and m = m0 / 4 (1 + sqrt(1 + 2 / (m0 e)))^2. As many impressions are needed for a win as in this tally.
+    fn more_impressions(&self, target: Target) -> Option<u64> {
+        let (wins, n) = ((self.wins_a + self.wins_b) as f64, self.with_clicks() as f64);
+        let difference = target.difference.unwrap_or(self.wins_a.abs_diff(self.wins_b) as f64 / n);
+        if wins <= 0.0 || difference <= 0.0 {
+            return None;
+        }
+        // The difference among wins. It cannot be larger than 1.
+        let e = 0.5 * (difference * n / wins).min(1.0);
+        let z = |p: f64| normal::quantile(p);
+        let alpha = z(f64::midpoint(1.0, target.confidence));
+        let root = 0.5 * alpha + z(target.power) * (0.25 - e * e).max(0.0).sqrt();
+        let m0 = (root.max(0.0) / e).powi(2);
+        let m = 0.25 * m0 * (1.0 + (1.0 + 2.0 / (m0 * e).max(f64::MIN_POSITIVE)).sqrt()).powi(2);
+        let impressions = self.impressions();
+        let needed = (m * impressions as f64 / wins).ceil();
+        Some((needed as u64).saturating_sub(impressions))
+    }
+}
+
+/// The last value on the way from `inside` to `end` that is not refused, by bisection.
+fn boundary(mut inside: f64, end: f64, refused: impl Fn(f64) -> bool) -> f64 {
+    if !refused(end) {
+        return end;
+    }
+    let mut outside = end;
+    for _ in 0..100 {
+        let middle = f64::midpoint(inside, outside);
+        if refused(middle) {
+            outside = middle;
+        } else {
+            inside = middle;
+        }
+    }
+    inside
+}
