@@ -99,6 +99,7 @@ const CALLS: &[(&str, &str)] = &[
         "ltr_rank, diverse",
         "SELECT count(*) FROM ltr_rank('linear', 'SELECT *, doc_id / 2 AS site FROM grades', '{\"diversify_by\": \"site\"}')",
     ),
+    ("ltr_interleave", "SELECT count(*) FROM ltr_interleave('linear', 'linear', 'grades', '{\"seed\": 1}')"),
     ("ltr_rank, kernel", "SELECT count(*) FROM ltr_rank('kernel', 'many')"),
     (
         "ltr_rank, new queries",

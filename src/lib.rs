@@ -133,7 +133,7 @@ pub mod internals {
     macro_rules! reexport {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
-    reexport! { algorithm arrange control data evaluate export fit kernel loss math model optim options param run select smoothing solve space }
+    reexport! { algorithm arrange control data evaluate export fit interleave kernel loss math model optim options param run select smoothing solve space }
     #[cfg(feature = "sqlite")]
     reexport! { sqlite }
 }

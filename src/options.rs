@@ -39,6 +39,10 @@ pub enum Use {
     Evaluate,
     /// `ltr_compare`.
     Compare,
+    /// `ltr_interleave`.
+    Interleave,
+    /// `ltr_interleave_result`.
+    InterleaveResult,
     /// `ltr_explain` of a document in a source, and `ltr_explain_rank`.
     Explain,
     /// `ltr_importance`.
@@ -75,6 +79,8 @@ impl Use {
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
             Self::Compare => "ltr_compare",
+            Self::Interleave => "ltr_interleave",
+            Self::InterleaveResult => "ltr_interleave_result",
             Self::Explain => "ltr_explain, ltr_explain_rank",
             Self::Importance => "ltr_importance",
             Self::Monitor => "ltr_monitor",
@@ -126,7 +132,10 @@ impl OptionDef {
 
     /// The values that a call accepts.
     fn rule_in(&'static self, used: Use) -> Rule {
-        if self.searchable && TRAIN.contains(&used) && !self.rule.takes_arrays() {
+        if used == Use::Interleave && self.key == "seed" {
+            // The id of an impression.
+            Rule::Id
+        } else if self.searchable && TRAIN.contains(&used) && !self.rule.takes_arrays() {
             Rule::OneOrSeveral(&self.rule)
         } else {
             self.rule
@@ -138,7 +147,7 @@ const TRAIN: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
 /// All that read a source with a model, and `ltr_import`.
-const WITH_MODELS: [Use; 12] = [
+const WITH_MODELS: [Use; 13] = [
     Use::Train,
     Use::Fit,
     Use::CrossValidate,
@@ -147,20 +156,21 @@ const WITH_MODELS: [Use; 12] = [
     Use::Rank,
     Use::Evaluate,
     Use::Compare,
+    Use::Interleave,
     Use::Explain,
     Use::Importance,
     Use::Monitor,
     Use::Recommend,
 ];
-const FINDS_MODELS: &[Use] = &without::<11>(&WITH_MODELS, Use::Fit);
-const ALL_WITH_MODELS: &[Use] = &without::<11>(&WITH_MODELS, Use::Import);
-const READS_LOGS: [Use; 3] = [Use::ClickModels, Use::Propensities, Use::Judgments];
-const READS: &[Use] = &joined::<14>(ALL_WITH_MODELS, &READS_LOGS);
+const FINDS_MODELS: &[Use] = &without::<12>(&WITH_MODELS, Use::Fit);
+const ALL_WITH_MODELS: &[Use] = &without::<12>(&WITH_MODELS, Use::Import);
+const READS_LOGS: [Use; 4] = [Use::ClickModels, Use::Propensities, Use::Judgments, Use::InterleaveResult];
+const READS: &[Use] = &joined::<16>(ALL_WITH_MODELS, &READS_LOGS);
 /// All that keep `time_limit`.
-const LIMITED: &[Use] = &joined::<15>(&WITH_MODELS, &READS_LOGS);
+const LIMITED: &[Use] = &joined::<17>(&WITH_MODELS, &READS_LOGS);
 /// All that keep `max_memory`.
-const RESERVES: &[Use] = &joined::<16>(LIMITED, &[Use::PairedTest]);
-const FIT_OR_SCORE: &[Use] = &without::<10>(ALL_WITH_MODELS, Use::Recommend);
+const RESERVES: &[Use] = &joined::<18>(LIMITED, &[Use::PairedTest]);
+const FIT_OR_SCORE: &[Use] = &without::<11>(ALL_WITH_MODELS, Use::Recommend);
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
 const MEASURES_OF_MODELS: &[Use] =
     &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
@@ -208,8 +218,14 @@ const fn def(
 pub const COLUMN_KEYS: &[&str] =
     &["query", "doc", "relevance", "features", "query_features", "weight", "doc_weight", "slot", "ignore"];
 
+/// The key of the option `columns` for the column that a NULL model ranks by.
+pub const SCORE_KEY: &str = "score";
+
 /// Keys of the option `columns` of logs.
 pub const LOG_KEYS: [&str; 5] = ["impression", "query", "doc", "position", "clicked"];
+
+/// Keys of the option `columns` of logs of interleaved lists.
+pub const INTERLEAVED_KEYS: [&str; 5] = ["impression", "query", "position", "team", "clicked"];
 
 /// Every option.
 #[rustfmt::skip]
@@ -220,7 +236,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
-    def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; of a log: impression, query, doc, position, clicked"),
+    def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; of a log: impression, query, doc, position, clicked, team; of ltr_interleave also score, by which a NULL model ranks"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists").searchable(),
     def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries").searchable(),
@@ -276,15 +292,17 @@ pub const OPTIONS: &[OptionDef] = &[
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
     def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
     def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "of a test: number of random sign patterns or resamples, default 10000; up to 16 pairs randomization counts all patterns; of an explanation: number of random orders of the features, each with its reverse, default 200; up to 12 features all sets are counted"),
-    def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance], "probability that the interval covers the true difference"),
-    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances"),
+    def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult], "probability that the interval covers the true difference"),
+    def("power", Rule::Between(0.5, 0.9999), "0.8", &[Use::InterleaveResult], "probability of a p-value of at most 1 - confidence, for which more_impressions is computed"),
+    def("min_difference", Rule::Above(0.0, 1.0), "null", &[Use::InterleaveResult], "smallest true difference to find, for which more_impressions is computed; default: the observed one"),
+    def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::Interleave, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances; of ltr_interleave: the id of the impression, a whole number or a text, without default"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),
     def("max_memory", Rule::Bytes, "null", RESERVES, "largest number of bytes that the call allocates: rows with their ids, kernel spaces, factors, solvers, results; more is refused before it is allocated; default: no limit"),
     def("time_limit", Rule::Above(0.0, 1e9), "null", LIMITED, "seconds after which the call fails"),
     def("tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; default: 1e-6 for pairwise losses, 1e-4 for convex listwise losses, 1e-2 for nonconvex listwise losses; cofi_rank: 1e-3"),
     def("progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print to standard error how many fits are done and, if all take longer than 10 s, how long the rest will take; only if that is a terminal"),
     def("report", Rule::OneOf(ReportLength::NAMES), "\"full\"", TRAINS_MODELS, "full: the report in JSON; short: one line of text"),
-    def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
+    def("k", Rule::Integer(1, 1_000_000_000), "null", &[Use::Rank, Use::Interleave, Use::Recommend], "number of documents per query, default all; or of recommended items, default 10"),
     def("ratings", Rule::TextArrayOrObject, "null", &[Use::Recommend], "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source"),
     def("candidates", Rule::TextOrArray, "null", &[Use::Recommend], "items to choose from: an array of their ids, or a source; default: all items of the model"),
     def("include_seen", Rule::Flag, "false", &[Use::Recommend], "whether to recommend items that the user has rated"),

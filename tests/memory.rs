@@ -177,6 +177,8 @@ fn with_models(size: usize) -> Vec<Case> {
     let local = "ltr_train('q_svm', 'src', '{\"lambda\": 1, \"fit_at\": \"query_time\", \"name\": \"m\"}')";
     let rank = "SELECT count(*) FROM ltr_rank('m', 'src', '{options}')";
     let evaluate = "SELECT count(*) FROM ltr_evaluate('m', 'src', '{options}')";
+    let interleave =
+        "SELECT count(*) FROM ltr_interleave('m', 'm', 'src', json_set('{options}', '$.seed', 1))";
     let importance = "SELECT count(*) FROM ltr_importance('m', 'src', '{options}')";
     let explain = "SELECT count(*) FROM ltr_explain('m', 'src', 1, 3000, '{options}')";
     let recommend = "SELECT count(*) FROM ltr_recommend('m', 1, '{\"k\": 100000, \"include_seen\": true, \"max_memory\": {limit}}')";
@@ -187,6 +189,7 @@ fn with_models(size: usize) -> Vec<Case> {
         with_model("rank, kernel", kernel, rank, judged(100 * size, 40, 4)),
         with_model("rank, new queries", local, moved, judged(60 * size, 10, 4)),
         with_model("evaluate", &linear, evaluate, judged(4000 * size, 10, 2)),
+        with_model("interleave", &linear, interleave, judged(1000 * size, 40, 2)),
         with_model("importance", &linear, importance, judged(500 * size, 40, 4)),
         with_model("explain, kernel", kernel, explain, judged(2 * size, 3000, 14)),
         with_model("update", &online, update, judged(1000 * size, 10, 10)),

@@ -2,6 +2,7 @@
 
 use xxhash_rust::xxh64::xxh64;
 
+use crate::control::Ticks;
 use crate::data::Id;
 
 /// Seed of the first hash, as that of `ltr_bucket`.
@@ -55,15 +56,10 @@ impl Coins {
 ///
 /// Radlinski, Kurup & Joachims (2008), algorithm 2: the smaller team chooses next; of equal teams that of the coin. The list ends
 /// when a ranking has no document left.
-pub fn team_draft(
-    rankings: [&[u32]; 2],
-    documents: usize,
-    mut coins: Coins,
-    k: usize,
-) -> Vec<(u32, Team)> {
+pub fn team_draft(rankings: [&[u32]; 2], documents: usize, mut coins: Coins, k: usize) -> Vec<(u32, Team)> {
     let mut list = Vec::with_capacity(documents.min(k));
     let mut listed = vec![false; documents];
-    let (mut rest, mut sizes) = (rankings, [0_usize; 2]);
+    let (mut rest, mut sizes, mut ticks) = (rankings, [0_usize; 2], Ticks::default());
     while list.len() < k {
         // 1. The best document of each ranking that is not in the list.
         for ranking in &mut rest {
@@ -82,6 +78,7 @@ pub fn team_draft(
             Team::B => best_b,
         };
         sizes[team as usize] += 1;
+        ticks.add(10);
         listed[document as usize] = true;
         list.push((document, team));
     }

@@ -75,7 +75,8 @@ fn coins_are_fair_and_independent() {
     for impression in 0..8000 {
         let list = team_draft([&same, &same], 6, coins(impression), 6);
         assert!(list.iter().map(|(document, _)| *document).eq(same));
-        let pattern = list.iter().step_by(2).fold(0, |sum, (_, team)| 2 * sum + usize::from(*team == Team::A));
+        let pattern =
+            list.iter().step_by(2).fold(0, |sum, (_, team)| 2 * sum + usize::from(*team == Team::A));
         counts[pattern] += 1;
     }
     assert!(counts.iter().all(|count| (count - 1000).abs() < 120), "{counts:?}");
@@ -108,7 +109,8 @@ fn p_values_are_binomial_probabilities() {
     // 1. Small numbers: all 2^n outcomes are counted.
     for n in 0..=12_u64 {
         for a in 0..=n {
-            let extreme = |heads: u32| (2 * i64::from(heads) - n as i64).abs() >= (2 * a as i64 - n as i64).abs();
+            let extreme =
+                |heads: u32| (2 * i64::from(heads) - n as i64).abs() >= (2 * a as i64 - n as i64).abs();
             let count = (0..1_u32 << n).filter(|outcome| extreme(outcome.count_ones())).count();
             let expected = count as f64 / f64::from(1_u32 << n);
             assert!((sign::two_sided(a, n - a) - expected).abs() < 1e-14, "{a} of {n}");
@@ -143,7 +145,9 @@ const TARGET: Target = Target { confidence: 0.95, power: 0.8, difference: None }
 
 #[test]
 fn intervals_end_where_the_score_test_refuses() {
-    for (wins_a, wins_b, ties) in [(20, 35, 10), (1, 9, 0), (3, 3, 90), (0, 40, 5), (500, 400, 3000), (7, 0, 0)] {
+    for (wins_a, wins_b, ties) in
+        [(20, 35, 10), (1, 9, 0), (3, 3, 90), (0, 40, 5), (500, 400, 3000), (7, 0, 0)]
+    {
         let tally = Tally { wins_a, wins_b, ties, no_click: 11 };
         let (low, high) = tally.outcome(TARGET).interval.unwrap();
         let n = (wins_a + wins_b + ties) as f64;
@@ -193,14 +197,18 @@ fn intervals_cover_the_truth_and_equal_rankers_are_seldom_told_apart() {
         // Standard error .5 %.
         assert!((1860..=1940).contains(&covered), "{probabilities:?}: {covered}");
         // The exact test is conservative.
-        assert!((p_b - p_a).abs() > 0.0 || (40..=120).contains(&significant), "{probabilities:?}: {significant}");
+        assert!(
+            (p_b - p_a).abs() > 0.0 || (40..=120).contains(&significant),
+            "{probabilities:?}: {significant}"
+        );
     }
 }
 
 #[test]
 fn planned_impressions_give_the_stated_power() {
     let mut random = Random::new(9);
-    for (probabilities, power) in [([0.2, 0.3, 0.1], 0.8), ([0.1, 0.13, 0.4], 0.9), ([0.05, 0.15, 0.0], 0.8)] {
+    for (probabilities, power) in [([0.2, 0.3, 0.1], 0.8), ([0.1, 0.13, 0.4], 0.9), ([0.05, 0.15, 0.0], 0.8)]
+    {
         // 1. The plan from a log with exactly these shares.
         let [wins_a, wins_b, ties] = probabilities.map(|p: f64| (1e4 * p).round() as u64);
         let tally = Tally { wins_a, wins_b, ties, no_click: 10_000 - wins_a - wins_b - ties };
@@ -233,10 +241,7 @@ fn tallies_without_clicks_have_no_difference() {
     tally.add([0, 0]);
     let outcome = tally.outcome(TARGET);
     assert_eq!(tally.impressions(), 1);
-    assert_eq!(
-        outcome,
-        Outcome { difference: None, interval: None, p_value: None, more_impressions: None }
-    );
+    assert_eq!(outcome, Outcome { difference: None, interval: None, p_value: None, more_impressions: None });
     // Only ties: a difference of 0, and no win.
     tally.add([1, 1]);
     let outcome = tally.outcome(TARGET);

@@ -32,6 +32,8 @@ pub enum Rule {
     OneOfOrModel(&'static [&'static str]),
     /// An integer in this range, both ends included.
     Integer(u64, u64),
+    /// A whole number, or a text that is not empty.
+    Id,
     /// A whole number of bytes, at least 1.
     Bytes,
     /// A number above the first and at most the second.
@@ -68,6 +70,7 @@ impl Rule {
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
             Self::OneOfOrModel(words) => word(words) || stored_model(value).is_some(),
+            Self::Id => value.is_i64() || value.as_str().is_some_and(|text| !text.is_empty()),
             Self::Bytes => value.as_u64().is_some_and(|n| n > 0),
             Self::Integer(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
@@ -184,6 +187,7 @@ impl fmt::Display for Rule {
             Self::OneOfOrModel(words) => {
                 write!(f, "one of {} (a stored model; the @ belongs to it)", quoted(words))
             }
+            Self::Id => f.write_str("a whole number from -2^63 to 2^63 - 1, or a text that is not empty"),
             Self::Bytes => f.write_str("a whole number of bytes from 1"),
             Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
             Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),

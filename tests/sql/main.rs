@@ -20,6 +20,8 @@ mod extremes;
 mod files;
 mod fts;
 mod fts_loading;
+mod interleave;
+mod interleave_users;
 mod item_factors;
 mod matching;
 mod monitor;

@@ -15,6 +15,8 @@ mod export;
 pub mod fts;
 mod importance;
 mod inspect;
+mod interleave;
+mod interleave_result;
 mod letor;
 mod monitor;
 pub mod paired_test;
@@ -69,6 +71,8 @@ pub const TABLES: &[&TableFunction] = &[
     &rank::RANK,
     &evaluate::EVALUATE,
     &compare::COMPARE,
+    &interleave::INTERLEAVE,
+    &interleave_result::INTERLEAVE_RESULT,
     &monitor::MONITOR,
     &cross_validate::CROSS_VALIDATE,
     &recommend::RECOMMEND,

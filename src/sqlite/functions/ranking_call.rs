@@ -119,6 +119,21 @@ impl RankingCall {
         let cached = cached.and_then(|name| cached_model(call.statements, ticket, name, call.state));
         let handle =
             cached.map_or_else(|| find_model(call.connection, model, schema, call.state, &limits), Ok)?;
+        Self::with_handle(call, (handle, ticket), source, first_value, options, limits)
+    }
+
+    /// As [`Self::of`], with a model that was found after [`crate::sqlite::glue::statements::Statements::begin`].
+    ///
+    /// # Errors
+    /// A source that does not exist or is not valid.
+    pub fn with_handle(
+        call: &Call<'_>,
+        (handle, ticket): (ModelHandle, Ticket),
+        source: ValueRef<'_>,
+        first_value: usize,
+        options: Params,
+        limits: RunLimits,
+    ) -> Result<Self> {
         let text = text_argument("argument 'source'", source)?;
         let key = plan_key(call, &text, &options, handle.key);
         let source = match call.statements.facts::<Plan>(&key) {

@@ -23,6 +23,33 @@ use crate::sqlite::glue::watchdog::within_time;
 /// Larger positions are no numbers of rows. Click models allow fewer.
 const MOST_POSITION: f64 = 1e9;
 
+/// Runs a statement over a source, and passes each row to `take`.
+///
+/// # Errors
+/// Those of the database and of `take`; the time limit.
+pub(super) fn each_row(
+    (connection, source): (&Connection, &Source),
+    select: &str,
+    (options, values): (&Params, &[ValueRef<'_>]),
+    limits: &RunLimits,
+    take: &mut dyn FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
+    let host = |error: rusqlite::Error| source.host_error(&error);
+    let mut statement = retry_busy(connection, limits, || connection.prepare(select).map_err(host))?;
+    bind(&mut statement, source, options, values, None)?;
+    within_time(limits, connection, || {
+        let (mut rows, mut count) = (statement.raw_query(), 0_usize);
+        while let Some(row) = rows.next().map_err(host)? {
+            take(row)?;
+            count += 1;
+            if count.is_multiple_of(256) {
+                limits.check_time()?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// A log.
 #[derive(Debug)]
 pub struct LogSource<'a> {
@@ -55,23 +82,13 @@ impl<'a> LogSource<'a> {
     /// # Errors
     /// Rule 16.2; those of the database and of `to`; the time limit.
     pub fn read(&self, to: &mut dyn TakesImpressions) -> Result<()> {
-        let Self { connection, source, limits, .. } = self;
-        let host = |error: rusqlite::Error| source.host_error(&error);
-        let select = source.ordered(&self.columns.names(), "1, 4");
-        let mut statement = retry_busy(connection, limits, || connection.prepare(&select).map_err(host))?;
-        bind(&mut statement, source, self.options, &self.values, None)?;
-        within_time(limits, connection, || {
-            let mut rows = statement.raw_query();
-            let (mut impression, mut count) = (Impression::default(), 0_usize);
-            while let Some(row) = rows.next().map_err(host)? {
-                impression.push(self.row(row)?, to).map_err(|error| self.of_source(error))?;
-                count += 1;
-                if count.is_multiple_of(256) {
-                    limits.check_time()?;
-                }
-            }
-            impression.close(to)
-        })
+        let select = self.source.ordered(&self.columns.names(), "1, 4");
+        let mut impression = Impression::default();
+        let arguments = (self.options, &self.values[..]);
+        each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
+            impression.push(self.row(row)?, to).map_err(|error| self.of_source(error))
+        })?;
+        impression.close(to)
     }
 
     /// An error about the data as one about this source.

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::options::COLUMN_KEYS as KEYS;
 
 pub use ids::LikeIds;
-pub use log::LogColumns;
+pub use log::{InterleavedColumns, LogColumns};
 
 /// Default names of each role, the most specific first.
 const NAMES: &[(&str, &[&str])] = &[

@@ -1,0 +1,319 @@
+//! `ltr_interleave(model_a, model_b, source, options)`: lists that mix the rankings of two models, to compare them on users.
+//!
+//! Rules (docs/reference/rules.md, 17):
+//! * 17.1: Rows `query_id, doc_id, rank, team, impression`, by team draft. Each ranking is that of `ltr_rank`.
+//! * 17.2: The option `seed` is the id of the impression. It decides the coins, and stands in the last column.
+//! * 17.3: NULL instead of a model means the ranking by the column `score`, the highest first.
+//! * 17.4: A document that the source has several times for a query is in its list once.
+
+use std::ffi::c_int;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use rusqlite::types::ValueRef;
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use super::compare::other_queries;
+use super::ranking_call::{FEWER_RANKED, RankingCall};
+use crate::arrange::ListConstraint;
+use crate::control::Ticks;
+use crate::data::{Dataset, Id, Missing, Scaling};
+use crate::error::{Error, Result};
+use crate::evaluate::selected_rows;
+use crate::interleave::{Coins, Team, team_draft};
+use crate::math::order::sort_items;
+use crate::memory::{Reservation, bytes_of};
+use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
+use crate::options::{self, SCORE_KEY, Use};
+use crate::param::Params;
+use crate::space::{Form, Function, Space};
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::state::ModelHandle;
+use crate::sqlite::glue::value::{Output, optional_text};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, with_values};
+use crate::sqlite::source::reader::{ReadSpec, SourceRows};
+
+const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
+    Parameter::required("model_a"),
+    Parameter::required("model_b"),
+    Parameter::required("source"),
+    Parameter::optional("options"),
+]);
+
+/// The number of the first argument after the options.
+const FIRST_VALUE: usize = 4;
+
+/// The definition of `ltr_interleave`.
+pub const INTERLEAVE: TableFunction = TableFunction {
+    filters_first_column: true,
+    orders: ORDERS,
+    row_id: Some(row_id),
+    plan: c"may fit functions of new queries",
+    ..TableFunction::new(
+        "ltr_interleave",
+        &["query_id", "doc_id", "rank", "team", "impression"],
+        PARAMETERS,
+        interleave,
+    )
+};
+
+/// Orders that the rows can come in: by query and rank, or by rank and query.
+const ORDERS: &[&[c_int]] = &[&[0, 2], &[2, 0]];
+const BY_RANK: usize = 1;
+
+/// A row id that does not depend on the filter.
+fn row_id(row: &[Output]) -> Option<i64> {
+    let [Output::Id(query), _, Output::Integer(rank), ..] = row else { return None };
+    let mut hasher = DefaultHasher::new();
+    (query, rank).hash(&mut hasher);
+    Some(hasher.finish() as i64)
+}
+
+/// The checked options of a call.
+struct Request {
+    /// Without `score`.
+    options: Params,
+    /// The column that a NULL model ranks by.
+    score: String,
+    impression: Id,
+    k: usize,
+    limits: RunLimits,
+}
+
+impl Request {
+    fn new(call: &Call<'_>) -> Result<Self> {
+        let text = optional_text("argument 'options'", call.arguments[3])?;
+        let options = options::parse(text.as_deref(), Use::Interleave)?;
+        let limits = RunLimits::new(&options);
+        let impression = match options.get("seed") {
+            Some(Value::String(text)) => Id::text(text),
+            Some(number) => Id::Integer(number.as_i64().unwrap_or_default()),
+            None => {
+                let problem = "option 'seed' is missing: give the id of the impression, a whole number or a text, as in \
+                               json_object('seed', 17); each list that is shown needs an id of its own";
+                return Err(Error::Unsupported(problem.to_owned()));
+            }
+        };
+        let k = options.count("k").unwrap_or(usize::MAX);
+        let mut request = Self { options, score: SCORE_KEY.to_owned(), impression, k, limits };
+        request.take_score()?;
+        Ok(request)
+    }
+
+    /// Takes the key `score` out of the option `columns`.
+    fn take_score(&mut self) -> Result<()> {
+        let Some(mut columns) = self.options.get("columns").and_then(Value::as_object).cloned() else {
+            return Ok(());
+        };
+        match columns.remove(SCORE_KEY) {
+            None => return Ok(()),
+            Some(Value::String(name)) => self.score = name,
+            Some(other) => {
+                let what = format!("option 'columns', key '{SCORE_KEY}'");
+                return Err(Error::value(what, other.to_string(), "the name of a column"));
+            }
+        }
+        self.options = std::mem::take(&mut self.options).with("columns", Value::Object(columns));
+        Ok(())
+    }
+}
+
+fn interleave(call: &Call<'_>) -> Result<OutputRows> {
+    let request = Request::new(call)?;
+    request.limits.run_here(call.connection, || lists(call, &request))
+}
+
+/// The documents of a source, and their order by one model.
+struct Ranked {
+    /// Without features.
+    data: Dataset,
+    /// For each query its documents, best first, by their numbers in the query.
+    best: Vec<u32>,
+    warnings: Vec<String>,
+    memory: [Reservation; 2],
+}
+
+fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
+    let models = [call.argument(0), call.argument(1)];
+    if models == [ValueRef::Null; 2] {
+        let problem = "both models are NULL, which means the column 'score' for both; name a model";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
+    // 1. Both rankings. The one by a column has the roles of columns of the other's training.
+    let (mut calls, mut other) = ([None, None], None);
+    for (model, place) in models.into_iter().zip(&mut calls).filter(|(model, _)| *model != ValueRef::Null) {
+        let ranking = by_model(call, request, model)?;
+        other = Some(Arc::clone(&ranking.handle.model));
+        *place = Some(ranking);
+    }
+    let rank = |ranking: Option<RankingCall>| match (ranking, &other) {
+        (Some(ranking), _) => ranked(call, &ranking),
+        (None, other) => by_column(call, request, other.as_deref()),
+    };
+    let [a, b] = calls;
+    let (is_model, a) = (b.is_some(), rank(a)?);
+    let b = rank(b)?;
+    // 2. They must have the same documents.
+    check_same(call, request, [&a.data, &b.data], is_model)?;
+    let warnings = a.warnings.into_iter().chain(b.warnings);
+    let mut seen = Vec::new();
+    warnings.for_each(|warning| {
+        if !seen.contains(&warning) {
+            seen.push(warning);
+        }
+    });
+    call.state.set_warnings(seen);
+    // 3. The lists.
+    let data = a.data;
+    let bytes = bytes_of::<[u64; 4]>(data.n_docs());
+    let what = format_args!("lists of {} documents", data.n_docs());
+    let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
+    let mut rows = drafted(&data, [&a.best, &b.best], request);
+    if call.order == Some(BY_RANK) {
+        sort_items(&mut rows, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
+    }
+    let (memory, impression) = ((memory, a.memory), request.impression.clone());
+    Ok(Box::new(rows.into_iter().map(move |row| {
+        let _counted = &memory;
+        Ok(vec![
+            Output::Id(data.query_ids[row.query as usize].clone()),
+            Output::Id(data.doc_ids[row.document].clone()),
+            Output::Integer(row.rank.into()),
+            Output::Text(row.team.name().to_owned()),
+            Output::Id(impression.clone()),
+        ])
+    })))
+}
+
+/// The call of `ltr_rank` with this model.
+fn by_model(call: &Call<'_>, request: &Request, model: ValueRef<'_>) -> Result<RankingCall> {
+    let (source, options) = (call.argument(2), request.options.clone());
+    let ranking = RankingCall::of(call, model, source, FIRST_VALUE, options, request.limits.clone())?;
+    if ranking.handle.model.card.slots {
+        let problem = "a model that assigns documents to slots has no ranking to interleave";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
+    Ok(ranking)
+}
+
+/// The ranking by a column: that of a model whose only feature is the column, with weight 1.
+fn by_column(call: &Call<'_>, request: &Request, other: Option<&Model>) -> Result<Ranked> {
+    let ticket = call.statements.begin();
+    let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
+    let columns = TrainingColumns { features: None, query_features: None, ignored: Vec::new(), ..columns };
+    let key = serde_json::to_vec(&(&request.score, &columns)).map_err(|e| Error::Internal(e.to_string()))?;
+    let card = Card {
+        algorithm: "regression".to_owned(),
+        features: vec![request.score.clone()],
+        columns,
+        missing: Missing::Error,
+        means: vec![0.0],
+        slots: false,
+        settings: json!({}),
+        summary: json!({}),
+        log: Vec::new(),
+    };
+    let function = Function { weights: vec![1.0], objective: 0.0, gap: 0.0 };
+    let ranker = Ranker::Linear(Linear::new(Space::linear(1, Form::Scoring), function));
+    let handle = ModelHandle {
+        model: Arc::new(Model::new(card, Scaling::None, ranker)),
+        key: xxh3_128_with_seed(&key, 1),
+        location: None,
+        memory: Arc::default(),
+    };
+    let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
+    let source = call.argument(2);
+    let ranking = RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, options, limits)?;
+    ranked(call, &ranking).map_err(|error| {
+        let names = ranking.source.columns(call.connection, &request.limits).unwrap_or_default();
+        if names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(&request.score)) {
+            return error;
+        }
+        ranking.source.error(format!(
+            "a NULL model ranks by the column \"{}\", which does not exist; name the column of the score with the options \
+             {{\"columns\": {{\"{SCORE_KEY}\": \"...\"}}}} (the highest is the best); the columns are {}",
+            request.score,
+            names.join(", ")
+        ))
+    })
+}
+
+/// Ranks the source of a call.
+fn ranked(call: &Call<'_>, ranking: &RankingCall) -> Result<Ranked> {
+    let only = call.only.as_ref();
+    let all = ReadSpec::ranked(&ranking.handle.model, ListConstraint::None);
+    let SourceRows { mut data, read_report, .. } =
+        ranking.read_source(call, ReadSpec { only, query: only.is_some(), ..all })?;
+    let n = data.n_docs();
+    let (scores, warnings) = if n == 0 {
+        Default::default()
+    } else {
+        let scored = ranking.scored(call, &data)?;
+        (scored.scores, scored.warnings)
+    };
+    drop(data.take_features());
+    let what = format_args!("a ranking of {n} documents");
+    let memory = ranking.limits.memory().reserve(bytes_of::<[f64; 3]>(n), what, FEWER_RANKED)?;
+    let mut best = Vec::with_capacity(n);
+    for query in 0..data.n_queries() {
+        let rows = selected_rows(&data, query, &scores, ListConstraint::None, 1)?;
+        let start = data.offsets[query];
+        best.extend(rows.into_iter().map(|row| (row - start) as u32));
+    }
+    Ok(Ranked { data, best, warnings, memory: [read_report.memory, memory] })
+}
+
+/// Refuses rankings of different documents.
+fn check_same(call: &Call<'_>, request: &Request, [a, b]: [&Dataset; 2], is_model: bool) -> Result<()> {
+    if a.query_ids != b.query_ids {
+        let model = call.argument(usize::from(is_model));
+        return Err(other_queries(&by_model(call, request, model)?));
+    }
+    if a.offsets != b.offsets || a.doc_ids != b.doc_ids {
+        return Err(Error::Unsupported(
+            "the two rankings read different documents: the source returns other rows when it is read again, or the columns of \
+             the models for the role 'doc' differ; set it with the option 'columns', as in {\"columns\": {\"doc\": \"doc_id\"}}"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// A row of the result.
+struct Row {
+    query: u32,
+    /// In the data set.
+    document: usize,
+    rank: u32,
+    team: Team,
+}
+
+/// The lists of all queries.
+fn drafted(data: &Dataset, best: [&[u32]; 2], request: &Request) -> Vec<Row> {
+    let (mut rows, mut ticks) = (Vec::new(), Ticks::default());
+    for query in 0..data.n_queries() {
+        let range = data.rows(query);
+        let (start, len) = (range.start, range.len());
+        // 1. Rows of the same document follow each other: each stands for the first.
+        let mut first: Vec<u32> = (0..len as u32).collect();
+        for row in 1..len {
+            ticks.add(10);
+            if data.doc_ids[start + row] == data.doc_ids[start + row - 1] {
+                first[row] = first[row - 1];
+            }
+        }
+        let documents = best
+            .map(|best| -> Vec<u32> { best[range.clone()].iter().map(|row| first[*row as usize]).collect() });
+        // 2. The draft.
+        let coins = Coins::new(&request.impression, &data.query_ids[query]);
+        let list = team_draft([&documents[0], &documents[1]], len, coins, request.k);
+        rows.extend(list.into_iter().zip(1..).map(|((document, team), rank)| Row {
+            query: query as u32,
+            document: start + document as usize,
+            rank,
+            team,
+        }));
+    }
+    rows
+}
