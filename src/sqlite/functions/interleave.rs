@@ -1,10 +1,10 @@
 //! `ltr_interleave(model_a, model_b, source, options)`: lists that mix the rankings of two models, to compare them on users.
 //!
-//! Rules (docs/reference/rules.md, 17):
-//! * 17.1: Rows `query_id, doc_id, rank, team, impression`, by team draft. Each ranking is that of `ltr_rank`.
-//! * 17.2: The option `seed` is the id of the impression. It decides the coins, and stands in the last column.
-//! * 17.3: NULL instead of a model means the ranking by the column `score`, the highest first.
-//! * 17.4: A document that the source has several times for a query is in its list once.
+//! Rules (docs/reference/rules.md, 18):
+//! * 18.1: Rows `query_id, doc_id, rank, team, impression`, by team draft. Each ranking is that of `ltr_rank`.
+//! * 18.2: The option `seed` is the id of the impression. It decides the coins, and stands in the last column.
+//! * 18.3: NULL instead of a model means the ranking by the column `score`, the highest first.
+//! * 18.4: A document that the source has several times for a query is in its list once.
 
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};

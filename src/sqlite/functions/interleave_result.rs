@@ -1,8 +1,8 @@
 //! `ltr_interleave_result(log [, options])`: which of two interleaved rankings users prefer.
 //!
-//! Rules (docs/reference/rules.md, 17):
-//! * 17.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
-//! * 17.8: `p_value` is that of the exact two-sided sign test of the wins. Lists are taken to be independent.
+//! Rules (docs/reference/rules.md, 18):
+//! * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
+//! * 18.8: `p_value` is that of the exact two-sided sign test of the wins. Lists are taken to be independent.
 
 use rusqlite::types::ValueRef;
 use serde_json::json;

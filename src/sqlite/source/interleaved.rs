@@ -1,10 +1,10 @@
 //! Reads a log of interleaved lists.
 //!
-//! Rules (docs/reference/rules.md, 17):
-//! * 17.5: A log has a row for each document of a list: impression, team and whether it was clicked; also query and position, if it
+//! Rules (docs/reference/rules.md, 18):
+//! * 18.5: A log has a row for each document of a list: impression, team and whether it was clicked; also query and position, if it
 //!   has such columns. Rows with the same impression and query are one list.
-//! * 17.6: A row of another team than a and b, a position that a list has twice, teams that differ by more than one document, and
-//!   clicks in all rows are warnings.
+//! * 18.6: A row of another team than a and b, clicks in all rows, and in a log with positions a position that
+//!   a list has twice and teams that differ by more than one document are warnings.
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -85,7 +85,7 @@ impl Lists {
         if std::mem::take(&mut self.is_repeated) {
             self.repeated.add(|| impression.to_string());
         }
-        if rows[0].abs_diff(rows[1]) > 1 {
+        if self.position != Id::Null && rows[0].abs_diff(rows[1]) > 1 {
             self.uneven.add(|| impression.to_string());
         }
     }
