@@ -42,7 +42,7 @@ fn ranking(connection: &Connection, sql: &str) -> Vec<Vec<i64>> {
     let mut queries = vec![Vec::new(); 30];
     let mut found = statement.query([]).unwrap();
     while let Some(row) = found.next().unwrap() {
-        queries[row.get::<_, usize>(0).unwrap()].push(row.get(1).unwrap());
+        queries[row.get::<_, i64>(0).unwrap() as usize].push(row.get(1).unwrap());
     }
     queries
 }

@@ -42,7 +42,9 @@ fn database_of_rankers() -> Option<Connection> {
             .and_then(|mut rows| rows.query_map([], |row| row.get(0))?.collect())
             .unwrap();
         let mut update = connection.prepare("UPDATE c SET noise = ?2 WHERE rowid = ?1").unwrap();
-        rows.iter().for_each(|row| drop(update.execute((row, normal())).unwrap()));
+        for row in rows {
+            update.execute((row, normal())).unwrap();
+        }
     };
     connection
         .execute_batch(&format!(
@@ -187,26 +189,27 @@ fn planned_comparisons_find_the_better_ranker_with_the_stated_power() {
             "CREATE INDEX c_by_query ON c(query_id); CREATE INDEX log_by_row ON log(impression, rank)",
         )
         .unwrap();
+    let mut insert = connection.prepare(serve).unwrap();
+    let mut served =
+        connection.prepare("SELECT doc_id, team FROM log WHERE impression = ? ORDER BY rank").unwrap();
+    let mut click =
+        connection.prepare("UPDATE log SET clicked = 1 WHERE impression = ? AND rank = ?").unwrap();
     for _ in 0..1000 {
         let (number, list, clicks) = users.look([1, 0]);
         let query = &queries[number];
-        connection.prepare_cached(serve).unwrap().execute((query.id, users.impression)).unwrap();
-        let mut served = connection
-            .prepare_cached("SELECT doc_id, team FROM log WHERE impression = ? ORDER BY rank")
-            .unwrap();
+        insert.execute((query.id, users.impression)).unwrap();
         let served = served.query_map([users.impression], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let served: Vec<(i64, String)> = served.collect::<Result<_, _>>().unwrap();
         let expected = list.iter().map(|(doc, team)| (query.docs[*doc as usize], team.name().to_owned()));
         assert!(served.into_iter().eq(expected), "query {}", query.id);
-        let mut click = connection
-            .prepare_cached("UPDATE log SET clicked = 1 WHERE impression = ? AND rank = ?")
-            .unwrap();
         let ranks = clicks.iter().zip(1..).filter(|(clicked, _)| **clicked);
-        ranks.for_each(|(_, rank)| drop(click.execute((users.impression, rank)).unwrap()));
+        for (_, rank) in ranks {
+            click.execute((users.impression, rank)).unwrap();
+        }
     }
     let plan = "SELECT impressions + more_impressions FROM ltr_interleave_result('log', json_object('min_difference', ?1, 'power', ?2))";
     for power in [0.8, 0.9] {
-        let needed: u64 = value(&connection, plan, [difference, power]);
+        let needed = value::<i64>(&connection, plan, [difference, power]) as u64;
         // 3. Comparisons of this size. The plan has an error of its own: 1,000 impressions tell the share of ties.
         let [found, wrong] = users.significant([1, 0], needed, comparisons);
         println!("power {power}: {needed} impressions, found {found:.3}, wrong {wrong:.4}, of {comparisons}");
