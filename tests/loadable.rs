@@ -337,6 +337,20 @@ fn python_runs_the_session_stops_a_training_and_checks_text_features() {
     }
 }
 
+/// Fusion of text, vectors and columns: what is learned against reciprocal rank fusion (docs/guide/hybrid.md).
+#[test]
+fn hybrid_search_learns_what_fusion_by_ranks_cannot_know() {
+    let python = "/usr/bin/python3";
+    let probe = "import sqlite3; db = sqlite3.connect(':memory:'); db.enable_load_extension(True); \
+                 db.execute('CREATE VIRTUAL TABLE t USING fts5(x)')";
+    if !Command::new(python).args(["-c", probe]).output().is_ok_and(|output| output.status.success()) {
+        absent("the system's Python with FTS5", "Debian's package `python3` gives it");
+        return;
+    }
+    let output = run(Command::new(python).arg("tests/hosts/hybrid.py").arg(library()).arg("1"), "");
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+}
+
 /// A host of old SQLite, built from its package under `tests/hosts`, if hosts are required.
 fn old_host(package: &str) -> Option<PathBuf> {
     if !required() {

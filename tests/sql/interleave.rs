@@ -200,7 +200,7 @@ fn calls_that_cannot_be_answered_are_refused() {
             "'a', 'b', 'c', '{\"seed\": 1, \"k\": 0}'".to_owned(),
             "option 'k': got 0, allowed is a whole number from 1",
         ),
-        (format!("'a', 'nothing', 'c', {seed}"), "no model 'nothing'"),
+        (format!("'a', 'nothing', 'c', {seed}"), "unknown model 'nothing'"),
         (format!("'a', x'00', 'c', {seed}"), "model is damaged or not a model"),
         (format!("'a', 'z', 'c', {seed}"), "the model needs feature columns that are missing: z"),
         (
@@ -267,7 +267,7 @@ fn results_are_counts_of_lists() {
     let expected = counts(&connection, &lists("impression"));
     let (impressions, wins_a, wins_b, ties, no_click) = expected;
     assert!(
-        [wins_a, wins_b, ties, no_click].iter().all(|count| *count > 20) && impressions == 500,
+        [wins_a, wins_b, ties, no_click].iter().all(|count| *count > 10) && impressions == 500,
         "{expected:?}"
     );
     assert_eq!(counts(&connection, &format!("{result}('log')")), expected);

@@ -20,7 +20,7 @@ const APART: f64 = 0.02;
 /// A query: its documents by number, their grades, and the rankings of the better and of the worse ranker.
 struct Query {
     id: i64,
-    docs: Vec<i64>,
+    docs: Vec<String>,
     grades: Vec<f64>,
     rankings: [Vec<u32>; 2],
 }
@@ -81,11 +81,11 @@ fn database_of_rankers() -> Option<Connection> {
 }
 
 /// The numbers of the documents of a query, the best first.
-fn ranked(docs: &[i64], scores: &[f64]) -> Vec<u32> {
+fn ranked(docs: &[String], scores: &[f64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..docs.len() as u32).collect();
     order.sort_by(|a, b| {
         let (a, b) = (*a as usize, *b as usize);
-        scores[b].total_cmp(&scores[a]).then(docs[a].cmp(&docs[b]))
+        scores[b].total_cmp(&scores[a]).then_with(|| docs[a].cmp(&docs[b]))
     });
     order
 }
@@ -199,8 +199,9 @@ fn planned_comparisons_find_the_better_ranker_with_the_stated_power() {
         let query = &queries[number];
         insert.execute((query.id, users.impression)).unwrap();
         let served = served.query_map([users.impression], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-        let served: Vec<(i64, String)> = served.collect::<Result<_, _>>().unwrap();
-        let expected = list.iter().map(|(doc, team)| (query.docs[*doc as usize], team.name().to_owned()));
+        let served: Vec<(String, String)> = served.collect::<Result<_, _>>().unwrap();
+        let expected =
+            list.iter().map(|(doc, team)| (query.docs[*doc as usize].clone(), team.name().to_owned()));
         assert!(served.into_iter().eq(expected), "query {}", query.id);
         let ranks = clicks.iter().zip(1..).filter(|(clicked, _)| **clicked);
         for (_, rank) in ranks {
