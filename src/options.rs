@@ -214,9 +214,19 @@ const fn def(
     OptionDef { key, rule, default, summary, used_by, searchable: false }
 }
 
-/// Keys of the option `columns`.
-pub const COLUMN_KEYS: &[&str] =
-    &["query", "doc", "relevance", "features", "query_features", "weight", "doc_weight", "slot", "ignore"];
+/// Keys of the option `columns`. All but the last have names of columns.
+pub const COLUMN_KEYS: &[&str] = &[
+    "query",
+    "doc",
+    "relevance",
+    "features",
+    "query_features",
+    "weight",
+    "doc_weight",
+    "slot",
+    "ignore",
+    "feature_names",
+];
 
 /// The key of the option `columns` for the column that a NULL model ranks by.
 pub const SCORE_KEY: &str = "score";
@@ -236,7 +246,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
-    def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; of a log: impression, query, doc, position, clicked, team; of ltr_interleave also score, by which a NULL model ranks"),
+    def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; feature_names: names of the values in a column of vectors; of a log: impression, query, doc, position, clicked, team; of ltr_interleave also score, by which a NULL model ranks"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists").searchable(),
     def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries").searchable(),
@@ -335,7 +345,11 @@ fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
     let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
         if COLUMN_KEYS.contains(&key) && accepted.clone().any(|def| def.key == "columns") {
-            let value = if matches!(key, "features" | "ignore") { json!(["..."]) } else { json!("...") };
+            let value = if matches!(key, "features" | "feature_names" | "ignore") {
+                json!(["..."])
+            } else {
+                json!("...")
+            };
             let columns = columns_text(None, Some((key, value)), &[]);
             return Err(Error::Unsupported(format!(
                 "option '{key}': write it under \"columns\", as in {columns}"

@@ -108,6 +108,8 @@ pub struct DatasetBuilder {
     pub(super) columns: Vec<Column>,
     pub(super) values: Values,
     pub(super) width: Option<usize>,
+    /// Names of the values of vectors, if they have names.
+    pub(super) value_names: Option<Vec<String>>,
     /// Whether `width` is that of a model.
     is_of_model: bool,
     query_numbers: HashMap<Id, usize>,
@@ -143,6 +145,7 @@ impl DatasetBuilder {
             names,
             values: Values::F64(Vec::new()),
             width,
+            value_names: None,
             is_of_model: false,
             query_numbers: HashMap::new(),
             query_ids: Vec::new(),
@@ -172,6 +175,12 @@ impl DatasetBuilder {
     #[must_use]
     pub fn of_width(self, width: usize) -> Self {
         Self { width: Some(width), is_of_model: true, ..self }
+    }
+
+    /// The same builder, the values of whose vectors have these names.
+    #[must_use]
+    pub fn with_value_names(self, names: Vec<String>) -> Self {
+        Self { value_names: Some(names), ..self }
     }
 
     /// Number of rows begun.

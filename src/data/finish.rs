@@ -147,7 +147,7 @@ impl DatasetBuilder {
         // 1. Features: the numeric columns, or the numbered values of vectors.
         let (vector, positions) = (self.names.is_empty(), self.position_bytes());
         if vector {
-            self.names = position_names(self.width.unwrap_or(0));
+            self.names = self.names_of_values()?;
         }
         let mut report = ReadReport::default();
         let kept = self.numeric_columns(options.text_columns, &mut report)?;
@@ -235,6 +235,19 @@ impl DatasetBuilder {
             );
         }
         Ok(kept)
+    }
+
+    /// The names of the values of vectors: those that were given, or their positions.
+    fn names_of_values(&mut self) -> Result<Vec<String>> {
+        let width = self.width.unwrap_or(0);
+        match self.value_names.take().filter(|_| self.n_rows() > 0) {
+            None => Ok(position_names(width)),
+            Some(names) if names.len() == width => Ok(names),
+            Some(names) => Err(self.source_error(format!(
+                "option 'columns', key 'feature_names' has {} names, but the vectors have {width} values",
+                names.len()
+            ))),
+        }
     }
 
     /// Ranking finds features by name, so names must be unique.

@@ -266,3 +266,72 @@ fn queries_of_what_users_type() {
     assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query(NULL)", []), "\"\"");
     assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query(42)", []), "\"42\"");
 }
+
+const JUDGED: &str = "
+CREATE TABLE judged (search TEXT, id INTEGER, relevance INTEGER);
+INSERT INTO judged VALUES ('red shoes', 1, 2), ('red shoes', 2, 1), ('red shoes', 3, 0), ('red shoes', 4, 2),
+  ('running', 2, 2), ('running', 1, 1);
+CREATE VIEW matches AS SELECT search AS query_id, id AS doc_id, relevance, ltr_fts(docs) AS features
+  FROM judged JOIN docs ON docs MATCH ltr_fts_query(search) AND docs.rowid = id;";
+
+/// Rule 17.3: the names go into the model, and from there everywhere.
+#[test]
+fn models_have_the_names_of_the_features() {
+    let connection = texts();
+    connection.execute_batch(JUDGED).unwrap();
+    let named =
+        "json_object('lambda', 0.1, 'columns', json_object('feature_names', json(ltr_fts_names('docs'))))";
+    let _: String = value(&connection, &format!("SELECT ltr_train('rank_svm', 'matches', {named})"), []);
+    let weights: String = value(&connection, "SELECT group_concat(feature) FROM ltr_weights('rank_svm')", []);
+    assert!(weights.starts_with("title_bm25,title_hits,") && weights.ends_with(",idf_sum"), "{weights}");
+    // The names change nothing else.
+    let _: String = value(
+        &connection,
+        "SELECT ltr_train('rank_svm', 'matches', '{\"lambda\": 0.1, \"name\": \"numbers\"}')",
+        [],
+    );
+    let scores = "SELECT group_concat(doc_id || ' ' || score) FROM (SELECT * FROM ltr_rank(?1, 'matches') ORDER BY query_id, rank)";
+    let found: String = value(&connection, scores, ["rank_svm"]);
+    assert_eq!(found, value::<String>(&connection, scores, ["numbers"]));
+    // The same with the names, and from columns with these names.
+    let again = "SELECT count(*) FROM ltr_rank('rank_svm', 'matches', ?1)";
+    let options = format!("SELECT {}", named.replace("'lambda', 0.1, ", ""));
+    let options: String = value(&connection, &options, []);
+    assert_eq!(value::<i64>(&connection, again, [&options]), 6);
+    let columns =
+        "SELECT group_concat(format('%.9g AS \"%w\"', key + 1, value)) FROM json_each(ltr_fts_names('docs'))";
+    let columns: String = value(&connection, columns, []);
+    let source = format!("SELECT 1 AS doc_id, {columns}");
+    let score: f64 = value(&connection, "SELECT score FROM ltr_rank('rank_svm', ?1)", [source]);
+    let vector: f64 = value(
+        &connection,
+        "SELECT ltr_score('rank_svm', (SELECT json_group_array(key + 1) FROM json_each(ltr_fts_names('docs'))))",
+        [],
+    );
+    assert!((score - vector).abs() < 1e-12);
+}
+
+#[test]
+fn names_of_features_that_do_not_fit_are_refused() {
+    let connection = texts();
+    connection.execute_batch(JUDGED).unwrap();
+    let _: String = value(&connection, "SELECT ltr_train('rank_svm', 'matches', '{\"lambda\": 0.1}')", []);
+    for (call, names, expected) in [
+        ("ltr_fit('rank_svm', 'matches'", "[\"a\"]", "has 1 names, but the vectors have 15 values"),
+        ("ltr_fit('rank_svm', 'matches'", "\"a\"", "allowed is an array of names"),
+        ("ltr_fit('rank_svm', 'matches'", "[1]", "allowed is an array of names"),
+        (
+            "ltr_fit('rank_svm', 'SELECT 1 AS query_id, 2 AS x, 1 AS relevance'",
+            "[\"x\"]",
+            "the features of this source are columns",
+        ),
+    ] {
+        let sql = format!("SELECT {call}, '{{\"columns\": {{\"feature_names\": {names}}}}}')");
+        let found = problem(&connection, &sql);
+        assert!(found.contains("key 'feature_names'") && found.contains(expected), "{names}: {found}");
+    }
+    let other =
+        "SELECT * FROM ltr_rank('rank_svm', 'matches', '{\"columns\": {\"feature_names\": [\"a\"]}}')";
+    let found = problem(&connection, other);
+    assert!(found.contains("allowed is the names in the model"), "{found}");
+}

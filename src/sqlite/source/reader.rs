@@ -266,6 +266,9 @@ impl<'a> Reader<'a> {
         if let (FeatureColumns::Vector(_), Some(model)) = (&self.roles.features, self.spec.model) {
             builder = builder.of_width(model.card.features.len());
         }
+        if let Some(names) = &self.roles.feature_names {
+            builder = builder.with_value_names(names.clone());
+        }
         let mut rows = statement.raw_query();
         let mut split = Vec::new();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {

@@ -59,6 +59,8 @@ pub struct Roles {
     constraint: ListConstraint,
     /// Document features. With a model: its features, in their order.
     pub features: FeatureColumns,
+    /// Names of the values of a column of vectors, if they have names.
+    pub feature_names: Option<Vec<String>>,
     /// Query features, if there are any. With a model: those that it needs.
     pub query_features: Option<FeatureColumns>,
     /// Columns that the caller ignores, and those that nothing uses.
@@ -105,6 +107,7 @@ impl Roles {
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
         let features = choice.features(&taken)?;
+        let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
         // 3. Everything else is ignored, and reported.
         let used = |column: &usize| taken.contains(column) || features.all().contains(column);
@@ -122,6 +125,7 @@ impl Roles {
             split,
             constraint,
             features,
+            feature_names,
             query_features,
             ignored,
             like_ids,

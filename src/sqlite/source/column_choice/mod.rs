@@ -19,7 +19,7 @@ use super::reader::{FeatureSet, Judgments, ReadSpec};
 use super::roles::FeatureColumns;
 use crate::arrange::ListConstraint;
 use crate::data::position_names;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shorten};
 use crate::options::COLUMN_KEYS as KEYS;
 
 pub use ids::LikeIds;
@@ -45,6 +45,14 @@ fn default_names(role: &str) -> &'static [&'static str] {
 /// Whether a role finds a column of this name without the option `columns`.
 pub fn is_default_name(role: &str, name: &str) -> bool {
     default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The key of the option `columns` that names no columns.
+const FEATURE_NAMES: &str = "feature_names";
+
+/// The keys of the option `columns` that name columns, with their values.
+fn of_columns(columns: Option<&Map<String, Value>>) -> impl Iterator<Item = (&String, &Value)> {
+    columns.into_iter().flatten().filter(|(key, _)| *key != FEATURE_NAMES)
 }
 
 /// The names in the value of a key: one, or an array.
@@ -122,7 +130,7 @@ impl<'a> ColumnChoice<'a> {
     /// Refuses columns with two roles. A document feature may also be a query feature (rule 2.2).
     fn check_claims(&self) -> Result<()> {
         let mut claims: HashMap<String, Vec<&str>> = HashMap::new();
-        for (key, value) in self.columns.into_iter().flatten() {
+        for (key, value) in of_columns(self.columns) {
             for name in listed_names(value) {
                 let both_features = |other: &str| key.ends_with("features") && other.ends_with("features");
                 let keys = claims.entry(name.to_ascii_lowercase()).or_default();
@@ -328,7 +336,7 @@ impl<'a> ColumnChoice<'a> {
 
     /// Columns that the caller ignores or gives to other roles.
     fn claimed(&self, role: &str) -> Vec<usize> {
-        let others = self.columns.into_iter().flatten().filter(|(key, _)| *key != role);
+        let others = of_columns(self.columns).filter(|(key, _)| *key != role);
         let names = others.flat_map(|(_, value)| listed_names(value));
         names.filter_map(|name| self.lookup("columns", name).ok()).collect()
     }
@@ -386,7 +394,8 @@ impl<'a> ColumnChoice<'a> {
             return Ok(found.into_iter().flatten().collect());
         }
         // Features of vectors are named by their positions.
-        if names == position_names(names.len()) && missing.len() == names.len() {
+        let were_vectors = self.trained_name(role).is_some() || names == position_names(names.len());
+        if were_vectors && missing.len() == names.len() {
             return Err(self.source.error(format!(
                 "the model was trained on vectors of {} features; give one column \"{}\" (ltr_vec makes such vectors)",
                 names.len(),
@@ -399,6 +408,34 @@ impl<'a> ColumnChoice<'a> {
             missing.join(", "),
             self.names.join(", ")
         )))
+    }
+
+    /// The names of the values of vectors that the option `columns` gives. With a model: those of the model.
+    ///
+    /// # Errors
+    /// No array of names; features in columns; other names than those of the model.
+    pub fn feature_names(&self, features: &FeatureColumns) -> Result<Option<Vec<String>>> {
+        let known = self.spec.model.map(|model| model.card.features.clone());
+        let is_vector = matches!(features, FeatureColumns::Vector(_));
+        let Some(value) = self.columns.and_then(|columns| columns.get(FEATURE_NAMES)) else {
+            return Ok(known.filter(|_| is_vector));
+        };
+        let refuse = |allowed: &str| {
+            let what = format!("option 'columns', key '{FEATURE_NAMES}'");
+            Err(Error::value(what, shorten(&value.to_string()), allowed))
+        };
+        let name = |name: &Value| name.as_str().map(str::to_owned);
+        let Some(names) = value.as_array().and_then(|list| list.iter().map(name).collect::<Option<Vec<_>>>())
+        else {
+            return refuse("an array of names, one for each value of the vectors");
+        };
+        if !is_vector {
+            return refuse("nothing, because the features of this source are columns, which have names");
+        }
+        match known {
+            Some(known) if known != names => refuse("the names in the model, or nothing"),
+            _ => Ok(Some(names)),
+        }
     }
 
     /// One column of vectors, or the columns that the option lists.
