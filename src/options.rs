@@ -324,7 +324,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
     def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
-    def("model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", &[Use::Judgments], "click model; auto: the one that predicts held-out impressions best"),
+    def("model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", &[Use::Judgments], "click model; auto: the one that predicts held-out impressions best, of those that read the log once"),
     def("thresholds", Rule::NumbersBetween(0.0, 1.0), "null", &[Use::Judgments], "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
     def("quantiles", Rule::NumbersBetween(0.0, 1.0), "[0.5, 0.75, 0.9]", &[Use::Judgments], "the same as quantiles of the attractiveness of all documents in the log"),
     def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "em: likelihood of the position-based model, by expectation maximization; harvest: only documents that the log shows at several positions; both: rows of both"),

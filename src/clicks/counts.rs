@@ -1,6 +1,7 @@
 //! One pass over a log: numbers of pairs, and counts of rows and clicks by pair and context.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::{ClickModel, MOST_POSITIONS, Shown};
 use crate::buckets::bucket_of;
@@ -208,7 +209,7 @@ impl Log {
         }
         self.bytes += bytes;
         let what = format_args!("counting {} pairs of query and document", self.seen.len());
-        self.memory.resize(self.bytes, what, "read fewer queries at a time, or raise 'max_memory'")
+        self.memory.resize(self.bytes, what, "read fewer queries at a time")
     }
 
     /// Ends the log. Pairs are numbered in the order of their ids, so that the order of the rows changes no bit.
@@ -320,13 +321,6 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The number of a pair that the log has.
-    pub fn pair(&self, query: &Id, doc: &Id) -> Option<u32> {
-        let rank = |ids: &[Id], id: &Id| ids.binary_search(id).ok().map(|rank| rank as u32);
-        let key = (rank(&self.queries, query)?, rank(&self.docs, doc)?);
-        self.pairs.binary_search(&key).ok().map(|pair| pair as u32)
-    }
-
     /// The cells of a model. `all`: of all impressions, otherwise without those that are held out.
     pub fn cells(&self, model: usize, all: bool) -> Vec<Cell> {
         self.counts[model].cells(&self.numbers, all)
@@ -338,5 +332,38 @@ impl Counted {
             if all { [seen.clicks, seen.last_clicks] } else { seen.training }.map(|count| count as f64)
         };
         self.seen.iter().map(of).collect()
+    }
+}
+
+/// Finds the numbers of pairs in a log that is read again.
+#[derive(Debug)]
+pub(super) struct Finder<'a> {
+    counted: &'a Counted,
+    /// The query of the last row, and its pairs.
+    query: Option<(Id, Range<usize>)>,
+}
+
+impl<'a> Finder<'a> {
+    /// For a log that was read.
+    pub fn new(counted: &'a Counted) -> Self {
+        Self { counted, query: None }
+    }
+
+    /// The number of a pair.
+    ///
+    /// # Errors
+    /// A pair that the log did not have.
+    pub fn pair(&mut self, query: Id, doc: &Id) -> Result<u32> {
+        let Counted { queries, docs, pairs, .. } = self.counted;
+        if self.query.as_ref().is_none_or(|(known, _)| *known != query) {
+            let rank = queries.binary_search(&query).map_or(u32::MAX, |rank| rank as u32);
+            let [first, end] =
+                [rank, rank.saturating_add(1)].map(|rank| pairs.partition_point(|pair| pair.0 < rank));
+            self.query = Some((query, first..end));
+        }
+        let range = self.query.as_ref().map_or(0..0, |(_, range)| range.clone());
+        let found = pairs[range.clone()].binary_search_by(|pair| docs[pair.1 as usize].cmp(doc));
+        let changed = |_| Error::Data("the log changed while it was read".to_owned());
+        found.map(|index| (range.start + index) as u32).map_err(changed)
     }
 }

@@ -7,11 +7,14 @@
 //!
 //! The estimates maximize sum over cells of c log(gamma alpha) + (n - c) log(1 - gamma alpha), plus
 //! k m log(alpha) + k (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov &
-//! de Rijke 2015, section 4.2), accelerated as in Varadhan & Roland (2008), scheme S3. Errors are those of the expected
-//! information of all estimates, if there are at most 256 contexts; otherwise gamma counts as known.
+//! de Rijke 2015, section 4.2). Errors are those of the expected information of all estimates, if there are at most 256
+//! contexts; otherwise gamma counts as known.
+
+use std::convert::Infallible;
 
 use super::Cell;
 use super::counts::{Numbers, number_of};
+use super::passes::{MARGIN, Passes, Point, within};
 use crate::control::Ticks;
 use crate::math::cholesky;
 use crate::math::lanes::{self, LANES, Lanes};
@@ -23,8 +26,6 @@ pub const PRIOR: f64 = 2.0;
 const MOST_PASSES: usize = 1000;
 /// Largest change of an estimate in the last pass.
 const TOLERANCE: f64 = 1e-7;
-/// Estimates stay this far from 0 and 1.
-const MARGIN: f64 = 1e-9;
 /// Largest number of contexts whose covariance is computed.
 const MOST_CONTEXTS: usize = 256;
 
@@ -35,6 +36,21 @@ pub struct Estimate {
     pub value: f64,
     /// Its standard error.
     pub error: f64,
+}
+
+impl Estimate {
+    /// The product of two estimates with this covariance, to first order.
+    #[must_use]
+    pub fn times(self, other: Self, covariance: f64) -> Self {
+        let (a, b) = (other.value * self.error, self.value * other.error);
+        let variance = a * a + b * b + 2.0 * self.value * other.value * covariance;
+        Self { value: self.value * other.value, error: libm::sqrt(variance.max(0.0)) }
+    }
+}
+
+/// Information that a prior of this strength and mean has about a probability.
+pub(super) fn prior_information(strength: f64, mean: f64, value: f64) -> f64 {
+    strength * (mean / (value * value) + (1.0 - mean) / ((1.0 - value) * (1.0 - value)))
 }
 
 /// The estimates of a model.
@@ -48,6 +64,10 @@ pub struct Fitted {
     pub examined: Vec<f64>,
     /// By pair: satisfaction; empty for models without it.
     pub satisfaction: Vec<f64>,
+    /// By pair: attractiveness times satisfaction; attractiveness for models without it.
+    pub relevance: Vec<Estimate>,
+    /// The probability that a user who is not satisfied goes on to the next row, for models with satisfaction.
+    pub perseverance: f64,
     /// The mean m, for pairs without rows.
     pub mean: f64,
     /// Mean examination, for contexts without rows.
@@ -75,8 +95,15 @@ impl Fitted {
     #[must_use]
     pub fn with_satisfaction(mut self, clicks: &[[f64; 2]]) -> Self {
         let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
-        let mean = if all > 0.0 { last / all } else { 0.5 };
-        self.satisfaction = clicks.iter().map(|[all, last]| (last + PRIOR * mean) / (all + PRIOR)).collect();
+        let mean = within(if all > 0.0 { last / all } else { 0.5 });
+        self.satisfaction =
+            clicks.iter().map(|[all, last]| within((last + PRIOR * mean) / (all + PRIOR))).collect();
+        // Whether a click is the last one does not depend on the rows that were examined before it.
+        let of = |((alpha, s), [all, _]): ((&Estimate, &f64), &[f64; 2])| {
+            let information = all / (s * (1.0 - s)) + prior_information(PRIOR, mean, *s);
+            alpha.times(Estimate { value: *s, error: 1.0 / libm::sqrt(information) }, 0.0)
+        };
+        self.relevance = self.alpha.iter().zip(&self.satisfaction).zip(clicks).map(of).collect();
         self
     }
 }
@@ -90,9 +117,6 @@ struct Problem<'a> {
     mean: f64,
     prior: f64,
 }
-
-/// Alpha by pair, then gamma by context.
-type Point = Vec<f64>;
 
 /// Fits alpha and gamma with a prior of this strength. The cells are sorted by pair.
 pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
@@ -108,7 +132,8 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     if let Some(first) = start.get_mut(pairs) {
         *first = 1.0;
     }
-    let point = problem.maximum(start);
+    let passes = Passes { most: MOST_PASSES, tolerance: TOLERANCE, fixed: Some(pairs) };
+    let Ok((point, _)) = passes.maximum(start, &mut |point| Ok::<_, Infallible>(problem.pass(point)));
     // 3. Errors.
     let (alpha_errors, gamma_errors) = problem.errors(&point);
     let estimate = |(value, error): (&f64, f64)| Estimate { value: *value, error };
@@ -119,8 +144,11 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
         examined[cell.pair as usize] += cell.rows * gamma[*context];
         gamma_sum = [gamma_sum[0] + cell.rows * gamma[*context], gamma_sum[1] + cell.rows];
     }
+    let alpha: Vec<Estimate> = alpha.iter().zip(alpha_errors).map(estimate).collect();
     Fitted {
-        alpha: alpha.iter().zip(alpha_errors).map(estimate).collect(),
+        relevance: alpha.clone(),
+        alpha,
+        perseverance: 1.0,
         gamma: known.into_iter().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),
         examined,
         satisfaction: Vec::new(),
@@ -142,43 +170,8 @@ fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
     (sorted.into_iter().map(|((_, context), _)| context).collect(), contexts)
 }
 
-fn within(probability: f64) -> f64 {
-    probability.clamp(MARGIN, 1.0 - MARGIN)
-}
-
+/// The point of a maximum has alpha by pair, then gamma by context; gamma of the first context is 1.
 impl Problem<'_> {
-    /// The maximum, from a start.
-    fn maximum(&self, start: Point) -> Point {
-        let change = |a: &Point, b: &Point| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        let mut point = start;
-        for _ in 0..MOST_PASSES / 3 {
-            // 1. Two passes.
-            let (once, _) = self.pass(&point);
-            let (twice, before) = self.pass(&once);
-            if change(&once, &twice) <= TOLERANCE {
-                return twice;
-            }
-            // 2. A step along their change, if it does not lower the likelihood.
-            let r: Vec<f64> = once.iter().zip(&point).map(|(b, a)| b - a).collect();
-            let v: Vec<f64> = twice.iter().zip(&once).zip(&r).map(|((c, b), r)| c - b - r).collect();
-            let length = |x: &[f64]| libm::sqrt(x.iter().map(|x| x * x).sum());
-            let step = (length(&r) / length(&v).max(f64::MIN_POSITIVE)).max(1.0);
-            let far: Point = (0..point.len())
-                .map(|i| {
-                    if self.is_fixed(i) { 1.0 } else { within(point[i] + step * (2.0 * r[i] + step * v[i])) }
-                })
-                .collect();
-            let (next, value) = self.pass(&far);
-            point = if value >= before { next } else { twice };
-        }
-        point
-    }
-
-    /// Whether a number of a point is gamma of the first context.
-    fn is_fixed(&self, index: usize) -> bool {
-        index == self.pairs
-    }
-
     /// One pass of expectation maximization, and the penalized log-likelihood before it.
     fn pass(&self, point: &Point) -> (Point, f64) {
         let (alpha, gamma) = point.split_at(self.pairs);
@@ -204,7 +197,7 @@ impl Problem<'_> {
         }
         // 2. Shares of them.
         let share = |(index, [part, all]): (usize, &[f64; 2])| {
-            if self.is_fixed(index) { 1.0 } else { within(part / all) }
+            if index == self.pairs { 1.0 } else { within(part / all) }
         };
         (sums.iter().enumerate().map(share).collect(), value)
     }
@@ -215,8 +208,7 @@ impl Problem<'_> {
         let (alpha, gamma) = point.split_at(self.pairs);
         let free = gamma.len().saturating_sub(1);
         // 1. The parts of the information.
-        let prior =
-            |a: &f64| self.prior * (self.mean / (a * a) + (1.0 - self.mean) / ((1.0 - a) * (1.0 - a)));
+        let prior = |a: &f64| prior_information(self.prior, self.mean, *a);
         let mut of_alpha: Vec<f64> = alpha.iter().map(prior).collect();
         let mut of_gamma = vec![0.0; gamma.len()];
         let mut both = vec![0.0; self.cells.len()];

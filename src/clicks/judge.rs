@@ -1,10 +1,10 @@
 //! Judgments from clicks: attractiveness with its interval, grades, and the comparison of models on held-out impressions.
 
-use super::counts::{Counted, TakesImpressions, is_held_out};
-use super::estimate::PRIOR;
-use super::{Fitted, Shown, fit};
+use super::counts::{Counted, Finder, TakesImpressions, is_held_out};
+use super::estimate::{Estimate, PRIOR};
+use super::{ClickModel, Fitted, Shown, fit};
 use crate::data::Id;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::normal;
 use crate::math::order::sort_ascending;
 
@@ -32,21 +32,19 @@ pub struct Judgment {
 
 /// The judgment of each pair.
 pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
-    let of = |pair: usize| {
-        let (alpha, satisfaction) =
-            (fitted.alpha[pair], fitted.satisfaction.get(pair).copied().unwrap_or(1.0));
+    let of = |(relevance, examined): (&Estimate, &f64)| {
+        let Estimate { value, error } = *relevance;
         // On the scale of log-odds, where bounds stay within 0 and 1.
-        let odds = libm::log(alpha.value / (1.0 - alpha.value));
-        let half = z() * alpha.error / (alpha.value * (1.0 - alpha.value));
-        let bound = |odds: f64| satisfaction / (1.0 + libm::exp(-odds));
-        let examined = fitted.examined[pair];
+        let odds = libm::log(value / (1.0 - value));
+        let half = z() * error / (value * (1.0 - value));
+        let bound = |odds: f64| 1.0 / (1.0 + libm::exp(-odds));
         Judgment {
-            attractiveness: alpha.value * satisfaction,
+            attractiveness: value,
             interval: [bound(odds - half), bound(odds + half)],
             doc_weight: examined / (examined + HALF_WEIGHT),
         }
     };
-    (0..fitted.alpha.len()).map(of).collect()
+    fitted.relevance.iter().zip(&fitted.examined).map(of).collect()
 }
 
 /// How attractiveness becomes relevance.
@@ -73,7 +71,8 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
     judgments.iter().map(|judgment| reached(judgment.attractiveness)).collect()
 }
 
-/// Fits model number `number`. `all`: to all impressions, otherwise without those that are held out.
+/// Fits model number `number` to its counts. `all`: to all impressions, otherwise without those that are held out. A model
+/// that takes passes begins with these estimates.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     let found = fit(&counted.cells(number, all), counted.pairs.len(), PRIOR);
     if counted.models[number].has_satisfaction {
@@ -86,7 +85,8 @@ pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
 /// How well models predict held-out impressions, each fitted to the others.
 #[derive(Debug)]
 pub struct HeldOut<'a> {
-    counted: &'a Counted,
+    models: &'a [&'static ClickModel],
+    finder: Finder<'a>,
     fitted: Vec<Fitted>,
     /// By model.
     predictions: Vec<Prediction>,
@@ -112,12 +112,10 @@ impl Prediction {
 }
 
 impl<'a> HeldOut<'a> {
-    /// No impression yet.
-    pub fn new(counted: &'a Counted) -> Self {
-        let fitted: Vec<Fitted> =
-            (0..counted.models.len()).map(|model| fitted(counted, model, false)).collect();
+    /// No impression yet. `fitted`: the models of the log, without the impressions that are held out.
+    pub fn new(counted: &'a Counted, fitted: Vec<Fitted>) -> Self {
         let predictions = vec![Prediction::default(); fitted.len()];
-        Self { counted, fitted, predictions }
+        Self { models: &counted.models, finder: Finder::new(counted), fitted, predictions }
     }
 
     /// By model.
@@ -132,9 +130,7 @@ impl TakesImpressions for HeldOut<'_> {
     }
 
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
-        self.counted
-            .pair(&query, &doc)
-            .ok_or_else(|| Error::Data("the log changed while it was read".to_owned()))
+        self.finder.pair(query, &doc)
     }
 
     fn impression(&mut self, _: &Id, rows: &[Shown]) -> Result<()> {
@@ -143,7 +139,7 @@ impl TakesImpressions for HeldOut<'_> {
             libm::log(if row.clicked { probability } else { 1.0 - probability })
         };
         let sum = |probabilities: Vec<f64>| probabilities.iter().zip(rows).map(log).sum::<f64>();
-        let models = self.counted.models.iter().zip(&self.fitted);
+        let models = self.models.iter().zip(&self.fitted);
         for ((model, fitted), prediction) in models.zip(&mut self.predictions) {
             prediction.log_likelihood += sum((model.given_above)(fitted, rows));
             prediction.log_overall += sum((model.overall)(fitted, rows));

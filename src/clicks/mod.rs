@@ -6,15 +6,20 @@
 //! * alpha_i: attractiveness, the probability of a click on a document that is examined
 //! * gamma_r: examination, the probability that a user examines a document in this context
 //!
-//! A model decides what a context is. Its file in `models` has formula and source.
+//! A model decides what a context is. Its file in `models` has formula and source. One model, `dbn`, needs more than counts:
+//! it begins with them, and reads the log again.
 
 mod counts;
+mod dbn;
 mod estimate;
 mod harvest;
+mod information;
 mod judge;
 mod models;
+mod passes;
 
 pub use counts::{Cell, Counted, Impression, Log, LogRow, TakesImpressions};
+pub use dbn::Network;
 pub use estimate::{Fitted, fit};
 pub use harvest::{Method, Propensity, by_likelihood, harvested};
 pub use judge::{Grading, HeldOut, Prediction, fitted, grade, judgments};

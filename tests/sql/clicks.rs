@@ -130,9 +130,28 @@ fn the_order_of_the_rows_does_not_matter() {
     let connection = log();
     let rows =
         "SELECT json_group_array(json_array(query_id, doc_id, attractiveness, ci_low)) FROM ltr_judgments(";
-    let [table, reversed]: [String; 2] = ["'log'", "'SELECT * FROM log ORDER BY random()'"]
-        .map(|source| value(&connection, &format!("{rows}{source}, '{{\"model\": \"ubm\"}}')")));
-    assert_eq!(table, reversed);
+    for model in ["ubm", "dbn"] {
+        let [table, reversed]: [String; 2] = ["'log'", "'SELECT * FROM log ORDER BY random()'"]
+            .map(|source| value(&connection, &format!("{rows}{source}, '{{\"model\": \"{model}\"}}')")));
+        assert_eq!(table, reversed);
+    }
+}
+
+#[test]
+fn passes_are_counted() {
+    let connection = log();
+    let passes = |sql: &str| number(&connection, &format!("SELECT passes FROM {sql} LIMIT 1")) as u32;
+    // One to count, one to compare.
+    assert_eq!(passes("ltr_judgments('log')"), 2);
+    assert_eq!(passes("ltr_judgments('log', '{\"model\": \"ubm\"}')"), 1);
+    assert_eq!(passes("ltr_click_models('log') WHERE name = 'ubm'"), 1);
+    let of_network = passes("ltr_judgments('log', '{\"model\": \"dbn\"}')");
+    assert!((4..=62).contains(&of_network), "{of_network}");
+    let alike =
+        "ltr_click_models('log') WHERE name = 'dbn' AND log_likelihood < 0 AND perplexity BETWEEN 1 AND 2";
+    assert!((4..=62).contains(&passes(alike)));
+    let unknown = "SELECT count(*) FROM ltr_click_models WHERE passes IS NULL AND log_likelihood IS NULL";
+    assert_eq!(number(&connection, unknown) as u32, 6);
 }
 
 #[test]
@@ -173,7 +192,14 @@ fn logs_that_cannot_be_used_are_refused() {
         ),
         ("ltr_judgments('SELECT * FROM log WHERE 0')", "0 rows in the log"),
         ("ltr_judgments('log', '{\"model\": \"dcm\"}')", "option 'model'"),
-        ("ltr_judgments('log', '{\"max_memory\": 1000}')", "pairs of query and document"),
+        (
+            "ltr_judgments('log', '{\"max_memory\": 1000}')",
+            "more than the 1000 of the option 'max_memory'; read fewer queries at a time, or raise max_memory",
+        ),
+        (
+            "ltr_judgments('log', '{\"model\": \"dbn\", \"max_memory\": 50000}')",
+            "estimating 158 pairs of query and document needs",
+        ),
         ("ltr_propensities('log', '{\"model\": \"pbm\"}')", "option 'model': it belongs to ltr_judgments"),
         ("ltr_rank('x', 'log', '{\"method\": \"em\"}')", "option 'method': it belongs to ltr_propensities"),
     ] {

@@ -11,6 +11,7 @@ pub static MODEL: ClickModel = ClickModel {
     formula: "P(click) = alpha(query, doc) as long as no row above is clicked, then 0",
     source: "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008",
     has_satisfaction: false,
+    takes_passes: false,
     contexts: |rows| down_to(rows.iter().position(|row| row.clicked), rows),
     given_above: |fitted, rows| chain(fitted, rows, |_| 1.0, true),
     overall: |fitted, rows| chain(fitted, rows, |_| 1.0, false),

@@ -12,6 +12,7 @@ pub static MODEL: ClickModel = ClickModel {
     formula: "P(click) = alpha(query, doc)",
     source: "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008",
     has_satisfaction: false,
+    takes_passes: false,
     contexts: |rows| down_to(None, rows),
     given_above: |fitted, rows| by_context(fitted, rows, down_to(None, rows)),
     overall: |fitted, rows| by_context(fitted, rows, down_to(None, rows)),

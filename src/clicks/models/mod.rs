@@ -2,6 +2,7 @@
 
 mod cascade;
 mod ctr;
+mod dbn;
 mod pbm;
 mod sdbn;
 mod ubm;
@@ -25,6 +26,8 @@ pub struct ClickModel {
     pub source: &'static str,
     /// Whether a click may satisfy, so that satisfaction is estimated from last clicks.
     pub has_satisfaction: bool,
+    /// Whether counts are not enough, so that fits read the log again ([`super::Network`]).
+    pub takes_passes: bool,
     /// The contexts of rows.
     pub contexts: fn(&[Shown]) -> Contexts,
     /// The probability of a click on each row, given the clicks above it.
@@ -34,11 +37,11 @@ pub struct ClickModel {
 }
 
 /// All models, the simplest first.
-pub static CLICK_MODELS: [&ClickModel; 5] =
-    [&ctr::MODEL, &pbm::MODEL, &cascade::MODEL, &sdbn::MODEL, &ubm::MODEL];
+pub static CLICK_MODELS: [&ClickModel; 6] =
+    [&ctr::MODEL, &pbm::MODEL, &cascade::MODEL, &sdbn::MODEL, &dbn::MODEL, &ubm::MODEL];
 
 /// What the option `model` takes: the choice among all models, or one of them.
-pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"];
+pub const CLICK_MODEL_NAMES: [&str; 7] = ["auto", "ctr", "pbm", "cascade", "sdbn", "dbn", "ubm"];
 
 /// The model of a name.
 ///
@@ -65,19 +68,20 @@ fn by_context(fitted: &Fitted, rows: &[Shown], contexts: Contexts) -> Vec<f64> {
     rows.iter().zip(contexts).map(click).collect()
 }
 
-/// Probabilities of a user who examines documents from the top and stops when satisfied: e = 1 for the first row. After a
-/// click e = 1 - s, with the satisfaction s. After a row without one, e = e (1 - alpha) / (1 - e alpha) if that row is known
-/// to have no click, otherwise e (1 - alpha s).
+/// Probabilities of a user who examines documents from the top, stops when satisfied, and otherwise goes on with the
+/// perseverance p: e = 1 for the first row. After a click e = p (1 - s), with the satisfaction s. After a row without one,
+/// e = p e (1 - alpha) / (1 - e alpha) if that row is known to have no click, otherwise p e (1 - alpha s).
 fn chain(fitted: &Fitted, rows: &[Shown], satisfaction: impl Fn(u32) -> f64, is_given: bool) -> Vec<f64> {
     let mut examined = 1.0;
     let next = |row: &Shown| {
         let (alpha, s) = (fitted.attractiveness(row.pair), satisfaction(row.pair));
         let click = examined * alpha;
-        examined = match (is_given, row.clicked) {
+        let unsatisfied = match (is_given, row.clicked) {
             (false, _) => examined * (1.0 - alpha * s),
             (true, true) => 1.0 - s,
             (true, false) => examined * (1.0 - alpha) / (1.0 - click).max(f64::MIN_POSITIVE),
         };
+        examined = fitted.perseverance * unsatisfied;
         click
     };
     rows.iter().map(next).collect()

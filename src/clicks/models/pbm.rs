@@ -13,6 +13,7 @@ pub static MODEL: ClickModel = ClickModel {
     formula: "P(click) = gamma(position) alpha(query, doc), gamma = 1 at the first position",
     source: "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008",
     has_satisfaction: false,
+    takes_passes: false,
     contexts,
     given_above: |fitted, rows| by_context(fitted, rows, contexts(rows)),
     overall: |fitted, rows| by_context(fitted, rows, contexts(rows)),

@@ -12,6 +12,7 @@ pub static MODEL: ClickModel = ClickModel {
     formula: "P(click) = alpha(query, doc) down to the row that satisfies; P(satisfied | click) = s(query, doc)",
     source: "Chapelle & Zhang, WWW 2009",
     has_satisfaction: true,
+    takes_passes: false,
     contexts: |rows| down_to(rows.iter().rposition(|row| row.clicked), rows),
     given_above: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), true),
     overall: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), false),

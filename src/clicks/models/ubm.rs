@@ -14,6 +14,7 @@ pub static MODEL: ClickModel = ClickModel {
     formula: "P(click) = gamma(position, position of the last click above) alpha(query, doc), gamma(1, none) = 1",
     source: "Dupret & Piwowarski, SIGIR 2008",
     has_satisfaction: false,
+    takes_passes: false,
     contexts,
     given_above: |fitted, rows| by_context(fitted, rows, contexts(rows)),
     overall,

@@ -5,12 +5,15 @@
 //!   error, which is NULL where the log does not determine it.
 //! * 16.4: `ltr_judgments` has a row per query and document of the log, in the order of their ids.
 //! * 16.5: With `"model": "auto"` each model is fitted to seven of eight impressions, and the one with the largest likelihood of
-//!   the others is fitted to all. Ties: the first in `ltr_click_models`.
+//!   the others is fitted to all. Ties: the first in `ltr_click_models`. Models that take several passes take part only if
+//!   they are named.
 
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::clicks::{
-    self, CLICK_MODELS, ClickModel, Counted, Grading, HeldOut, Log, Method, Prediction, Propensity,
+    self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
+    Propensity,
 };
 use crate::control::Control;
 use crate::data::Id;
@@ -29,7 +32,7 @@ const PARAMETERS: &[Parameter] =
 /// The definition of `ltr_click_models`.
 pub const CLICK_MODEL_TABLE: TableFunction = TableFunction::new(
     "ltr_click_models",
-    &["name", "summary", "formula", "source", "log_likelihood", "perplexity"],
+    &["name", "summary", "formula", "source", "log_likelihood", "perplexity", "passes"],
     &with_values::<2, 10>([Parameter::optional("log"), Parameter::optional("options")]),
     click_models,
 );
@@ -56,6 +59,7 @@ pub const JUDGMENTS: TableFunction = TableFunction::new(
         "clicks",
         "doc_weight",
         "model",
+        "passes",
     ],
     PARAMETERS,
     judgments,
@@ -63,7 +67,7 @@ pub const JUDGMENTS: TableFunction = TableFunction::new(
 
 /// The models; with a log, how well they predict held-out impressions.
 fn click_models(call: &Call<'_>) -> Result<OutputRows> {
-    let predictions = if call.arguments[0].is_some() {
+    let measured = if call.arguments[0].is_some() {
         let arguments = Arguments::new(call, Use::ClickModels)?;
         let log = arguments.log(call)?;
         let counted = arguments.counted(&log, CLICK_MODELS.to_vec())?;
@@ -71,14 +75,15 @@ fn click_models(call: &Call<'_>) -> Result<OutputRows> {
     } else {
         vec![None; CLICK_MODELS.len()]
     };
-    let row = |(model, prediction): (&&ClickModel, Option<Prediction>)| {
+    let row = |(model, measured): (&&ClickModel, Option<(Prediction, usize)>)| {
         let texts = [model.name, model.summary, model.formula, model.source];
         let mut row: Vec<Output> = texts.into_iter().map(|text| Output::Text(text.to_owned())).collect();
-        row.push(Output::from(prediction.map(|prediction| prediction.log_likelihood)));
-        row.push(Output::from(prediction.map(|prediction| prediction.perplexity())));
+        row.push(Output::from(measured.map(|(prediction, _)| prediction.log_likelihood)));
+        row.push(Output::from(measured.map(|(prediction, _)| prediction.perplexity())));
+        row.push(measured.map_or(Output::Null, |(_, passes)| Output::Integer(passes as i64)));
         row
     };
-    Ok(ready(CLICK_MODELS.iter().zip(predictions).map(row).collect()))
+    Ok(ready(CLICK_MODELS.iter().zip(measured).map(row).collect()))
 }
 
 /// The checked arguments of a call.
@@ -113,16 +118,37 @@ impl Arguments {
         Ok(counted)
     }
 
-    /// How well each model of the log predicts held-out impressions, by a second pass.
+    /// Fits a model of the log, and how many times the log was read for it. `all`: to all impressions, otherwise without those
+    /// that are held out.
+    fn fitted(
+        &self,
+        connection: &Connection,
+        log: &LogSource<'_>,
+        (counted, model): (&Counted, usize),
+        all: bool,
+    ) -> Result<(Fitted, usize)> {
+        let fitted = self.limits.run(connection, |_| Ok(clicks::fitted(counted, model, all)))?;
+        if !counted.models[model].takes_passes {
+            return Ok((fitted, 1));
+        }
+        let mut network = Network::new(counted, fitted, all, self.limits.memory())?;
+        let passes = self.limits.run_here(connection, || network.read(&mut |to| log.read(to)))?;
+        Ok((self.limits.run(connection, |_| Ok(network.finish()))?, 1 + passes))
+    }
+
+    /// How well each model of the log predicts held-out impressions, by one more pass; and the passes of its fit.
     fn predictions(
         &self,
         call: &Call<'_>,
         log: &LogSource<'_>,
         counted: &Counted,
-    ) -> Result<Vec<Prediction>> {
-        let mut held_out = self.limits.run(call.connection, |_| Ok(HeldOut::new(counted)))?;
+    ) -> Result<Vec<(Prediction, usize)>> {
+        let fit = |model| self.fitted(call.connection, log, (counted, model), false);
+        let fits = (0..counted.models.len()).map(fit).collect::<Result<Vec<_>>>()?;
+        let (fitted, passes): (Vec<Fitted>, Vec<usize>) = fits.into_iter().unzip();
+        let mut held_out = HeldOut::new(counted, fitted);
         log.read(&mut held_out)?;
-        Ok(held_out.predictions().to_vec())
+        Ok(held_out.predictions().iter().copied().zip(passes).collect())
     }
 }
 
@@ -160,16 +186,24 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let arguments = Arguments::new(call, Use::Judgments)?;
     let grading = grading(&arguments.options);
     let name = arguments.options.text("model").unwrap_or("auto");
-    let models = if name == "auto" { CLICK_MODELS.to_vec() } else { vec![clicks::find(name)?] };
+    let models = if name == "auto" {
+        CLICK_MODELS.into_iter().filter(|model| !model.takes_passes).collect()
+    } else {
+        vec![clicks::find(name)?]
+    };
     // 1. One pass counts the log; a second one compares the models.
     let log = arguments.log(call)?;
     let counted = arguments.counted(&log, models)?;
     let limits = &arguments.limits;
-    let chosen =
-        if counted.models.len() > 1 { best(&arguments.predictions(call, &log, &counted)?) } else { 0 };
+    let (chosen, compared) = if counted.models.len() > 1 {
+        (best(&arguments.predictions(call, &log, &counted)?), 1)
+    } else {
+        (0, 0)
+    };
     // 2. The chosen one is fitted to all impressions.
+    let (fitted, passes) = arguments.fitted(call.connection, &log, (&counted, chosen), true)?;
     let judge = |_: &Control| {
-        let judgments = clicks::judgments(&clicks::fitted(&counted, chosen, true));
+        let judgments = clicks::judgments(&fitted);
         let grades = clicks::grade(&judgments, &grading);
         Ok((judgments, grades))
     };
@@ -191,16 +225,17 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
             Output::Integer(seen.clicks as i64),
             Output::Real(judgment.doc_weight),
             Output::Text(model.to_owned()),
+            Output::Integer((passes + compared) as i64),
         ]
     };
     Ok(ready((0..counted.pairs.len()).map(row).collect()))
 }
 
 /// The number of the model with the largest likelihood, the first of equal ones.
-fn best(predictions: &[Prediction]) -> usize {
+fn best(predictions: &[(Prediction, usize)]) -> usize {
     let mut best = 0;
-    for (number, prediction) in predictions.iter().enumerate() {
-        if prediction.log_likelihood > predictions[best].log_likelihood {
+    for (number, (prediction, _)) in predictions.iter().enumerate() {
+        if prediction.log_likelihood > predictions[best].0.log_likelihood {
             best = number;
         }
     }

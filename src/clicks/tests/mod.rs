@@ -3,100 +3,13 @@
 use super::estimate::Estimate;
 use super::*;
 use crate::data::Id;
-use crate::math::random::Random;
 use crate::memory::Memory;
 
-const QUERIES: usize = 4;
-const DOCS: usize = 10;
-const PAIRS: usize = QUERIES * DOCS;
+mod dbn;
+mod likelihood;
+mod users;
 
-/// Users of a simulation.
-struct Users {
-    random: Random,
-    /// By pair.
-    alpha: Vec<f64>,
-    /// By pair.
-    satisfaction: Vec<f64>,
-}
-
-impl Users {
-    fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let mut between = |low: f64, high: f64| low + (high - low) * f64::midpoint(random.symmetric(), 1.0);
-        let alpha = (0..PAIRS).map(|_| between(0.05, 0.6)).collect();
-        let satisfaction = (0..PAIRS).map(|_| between(0.3, 0.9)).collect();
-        Self { random, alpha, satisfaction }
-    }
-
-    fn happens(&mut self, probability: f64) -> bool {
-        f64::midpoint(self.random.symmetric(), 1.0) < probability
-    }
-
-    /// Examination in the position-based model.
-    fn pbm(position: usize) -> f64 {
-        1.0 / position as f64
-    }
-
-    /// Examination in the user browsing model.
-    fn ubm(position: usize, last: usize) -> f64 {
-        if last == 0 { 1.0 / libm::sqrt(position as f64) } else { 1.0 / (1.0 + (position - last) as f64) }
-    }
-
-    /// The clicks on a list of pairs.
-    fn clicks(&mut self, model: &str, list: &[usize]) -> Vec<bool> {
-        let (mut last, mut goes_on) = (0, true);
-        let mut clicks = Vec::new();
-        for (index, &pair) in list.iter().enumerate() {
-            let examined = match model {
-                "ctr" => 1.0,
-                "pbm" => Self::pbm(index + 1),
-                "ubm" => Self::ubm(index + 1, last),
-                _ => f64::from(u8::from(goes_on)),
-            };
-            let click = self.happens(examined * self.alpha[pair]);
-            if click {
-                last = index + 1;
-                goes_on = model != "cascade" && !self.happens(self.satisfaction[pair]);
-            }
-            clicks.push(click);
-        }
-        clicks
-    }
-
-    /// A log, in which lists are in a random order that prefers attractive documents.
-    fn rows(&mut self, model: &str, impressions: usize) -> Vec<LogRow> {
-        let mut rows = Vec::new();
-        for number in 0..impressions {
-            let query = number % QUERIES;
-            let mut list: Vec<(f64, usize)> = (query * DOCS..(query + 1) * DOCS)
-                .map(|pair| (self.alpha[pair] + 0.4 * self.random.symmetric(), pair))
-                .collect();
-            list.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let list: Vec<usize> = list.into_iter().map(|(_, pair)| pair).collect();
-            let clicks = self.clicks(model, &list);
-            rows.extend(list.into_iter().zip(clicks).zip(1..).map(|((pair, clicked), position)| LogRow {
-                impression: Id::Integer(number as i64),
-                query: Id::Integer(query as i64),
-                doc: Id::Integer((pair % DOCS) as i64),
-                position,
-                clicked,
-            }));
-        }
-        rows
-    }
-
-    fn log(&mut self, model: &str, impressions: usize) -> Counted {
-        let mut log = Log::new(vec![find(model).unwrap()], &Memory::limited(None));
-        read(&self.rows(model, impressions), &mut log);
-        log.finish()
-    }
-}
-
-fn read(rows: &[LogRow], to: &mut dyn TakesImpressions) {
-    let mut impression = Impression::default();
-    rows.iter().for_each(|row| impression.push(row.clone(), to).unwrap());
-    impression.close(to).unwrap();
-}
+use users::{DOCS, PAIRS, Users, fits, read};
 
 #[test]
 fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
@@ -141,14 +54,14 @@ fn propensities_are_those_of_the_users_with_both_methods() {
 
 #[test]
 fn held_out_impressions_prefer_the_model_of_the_log() {
-    // The model sdbn contains cascade.
-    for model in ["pbm", "sdbn", "ubm"] {
+    // The model sdbn contains cascade, and dbn contains sdbn.
+    for model in ["pbm", "dbn", "ubm"] {
         let mut users = Users::new(2);
         let rows = users.rows(model, 20_000);
         let mut log = Log::new(CLICK_MODELS.to_vec(), &Memory::limited(None));
         read(&rows, &mut log);
         let counted = log.finish();
-        let mut held_out = HeldOut::new(&counted);
+        let mut held_out = HeldOut::new(&counted, fits(&counted, &rows, false));
         read(&rows, &mut held_out);
         let found = held_out.predictions();
         let best =
@@ -178,35 +91,6 @@ fn the_order_of_impressions_changes_no_bit() {
         alpha.iter().map(|alpha| (alpha.value.to_bits(), alpha.error.to_bits())).collect::<Vec<_>>()
     };
     assert_eq!(bits(alpha(&rows)), bits(alpha(&reversed.concat())));
-}
-
-#[test]
-fn probabilities_of_all_outcomes_of_a_list_add_up_to_one() {
-    let counted = Users::new(4).log("sdbn", 2000);
-    for model in CLICK_MODELS {
-        let fitted = fitted(&counted, 0, true);
-        let shown = |clicks: u32, index: u32| Shown {
-            pair: index,
-            position: index + 1,
-            clicked: clicks >> index & 1 == 1,
-        };
-        let (mut total, mut overall) = (0.0, [0.0; 4]);
-        for clicks in 0..16 {
-            let rows: Vec<Shown> = (0..4).map(|index| shown(clicks, index)).collect();
-            let given = (model.given_above)(&fitted, &rows);
-            let probability: f64 =
-                given.iter().zip(&rows).map(|(p, row)| if row.clicked { *p } else { 1.0 - p }).product();
-            total += probability;
-            rows.iter()
-                .zip(&mut overall)
-                .for_each(|(row, sum)| *sum += f64::from(u8::from(row.clicked)) * probability);
-        }
-        assert!((total - 1.0).abs() < 1e-12, "{}: {total}", model.name);
-        let rows: Vec<Shown> = (0..4).map(|index| shown(0, index)).collect();
-        for (found, truth) in (model.overall)(&fitted, &rows).iter().zip(overall) {
-            assert!((found - truth).abs() < 1e-12, "{}: {found} {truth}", model.name);
-        }
-    }
 }
 
 #[test]
