@@ -116,7 +116,7 @@ impl<'a> Network<'a> {
 
 /// Mean of the prior of a number of a point; `mean`: of alpha.
 fn prior_mean(index: usize, count: usize, mean: f64) -> f64 {
-    if index + 1 < count && index % 2 == 0 { mean } else { HALF }
+    if index + 1 < count && index.is_multiple_of(2) { mean } else { HALF }
 }
 
 /// One pass over the log.

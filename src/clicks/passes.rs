@@ -14,6 +14,9 @@ pub(super) fn within(probability: f64) -> f64 {
     probability.clamp(MARGIN, 1.0 - MARGIN)
 }
 
+/// A pass: the next point, and the log-likelihood of this one.
+pub(super) type Pass<'a, E> = dyn FnMut(&Point) -> Result<(Point, f64), E> + 'a;
+
 /// When the passes end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passes {
@@ -26,15 +29,11 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    /// The maximum, from a start, and the number of passes. A pass returns the next point, and the log-likelihood of this one.
+    /// The maximum, from a start, and the number of passes.
     ///
     /// # Errors
     /// Those of a pass.
-    pub fn maximum<E>(
-        &self,
-        start: Point,
-        pass: &mut dyn FnMut(&Point) -> Result<(Point, f64), E>,
-    ) -> Result<(Point, usize), E> {
+    pub fn maximum<E>(&self, start: Point, pass: &mut Pass<'_, E>) -> Result<(Point, usize), E> {
         let (mut point, mut passes) = (start, 0);
         while passes + 3 <= self.most {
             // 1. Two passes.

@@ -123,7 +123,7 @@ fn point_of(fitted: &Fitted) -> Vec<f64> {
 
 fn prior(point: &[f64], mean: f64) -> f64 {
     let of = |(index, value): (usize, &f64)| {
-        let mean = if index % 2 == 0 && index + 1 < point.len() { mean } else { 0.5 };
+        let mean = if index.is_multiple_of(2) && index + 1 < point.len() { mean } else { 0.5 };
         PRIOR * (mean * value.ln() + (1.0 - mean) * (1.0 - value).ln())
     };
     point.iter().enumerate().map(of).sum()
