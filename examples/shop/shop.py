@@ -1,0 +1,121 @@
+"""The shop without its pages: each function asks the database that `shop.sql` has made.
+
+All of the ranking is SQL. FTS5 finds the best 100 products of a search. A temporary table keeps them with their
+features, so that the lists, the explanations and the log of one request see the same numbers.
+"""
+
+import functools
+import sqlite3
+import threading
+import uuid
+
+LENGTH = 10
+TABLES = """
+-- What was shown, and what was clicked. The view has the columns that ltr_judgments and ltr_interleave_result read.
+CREATE TABLE IF NOT EXISTS served (impression, query_id, doc_id, rank, team, PRIMARY KEY (impression, doc_id));
+CREATE TABLE IF NOT EXISTS clicks (impression, doc_id, PRIMARY KEY (impression, doc_id));
+CREATE VIEW IF NOT EXISTS visits AS
+SELECT s.*, c.doc_id IS NOT NULL AS clicked FROM served AS s LEFT JOIN clicks AS c USING (impression, doc_id);
+CREATE TEMP TABLE candidates (query_id, doc_id, score, features);
+"""
+CANDIDATES = """
+WITH found AS MATERIALIZED (
+  SELECT rowid AS doc_id, -rank AS score, ltr_fts(docs) AS text
+    FROM docs WHERE docs MATCH ltr_fts_query(?1) ORDER BY rank LIMIT 100)
+INSERT INTO candidates
+SELECT ?1, doc_id, score, ltr_vec(text, p.features) FROM found JOIN properties AS p USING (doc_id)
+"""
+LEARNED = "SELECT doc_id, rank FROM ltr_rank('shop', 'temp.candidates') ORDER BY rank"
+TODAY = "SELECT doc_id, score FROM candidates ORDER BY score DESC, doc_id LIMIT ?"
+# One statement mixes the two rankings and logs the list.
+MIXED = """
+INSERT INTO served (impression, query_id, doc_id, rank, team)
+SELECT impression, query_id, doc_id, rank, team
+  FROM ltr_interleave(NULL, 'shop', 'temp.candidates', json_object('seed', ?, 'k', ?))
+ ORDER BY rank
+RETURNING doc_id, rank, team
+"""
+EXPLAINED = """
+SELECT feature, value, contribution FROM ltr_explain('shop', 'temp.candidates', ?, ?)
+ WHERE feature <> '(base)' AND contribution <> 0 ORDER BY abs(contribution) DESC LIMIT 5
+"""
+COMPARED = """
+SELECT feature, value_a, value_b, contribution FROM ltr_explain_rank('shop', 'temp.candidates', ?, ?, ?)
+ WHERE contribution <> 0 ORDER BY abs(contribution) DESC LIMIT 3
+"""
+
+
+def one_at_a_time(method):
+    """A method that waits until no other request uses the connection."""
+
+    @functools.wraps(method)
+    def guarded(self, *arguments):
+        with self.lock:
+            return method(self, *arguments)
+
+    return guarded
+
+
+class Shop:
+    """A connection to the database, for the threads of a server."""
+
+    def __init__(self, database, library):
+        self.lock = threading.RLock()
+        # mode=rw: a file that is not there is an error, not an empty shop.
+        self.db = sqlite3.connect(f"file:{database}?mode=rw", uri=True, isolation_level=None, check_same_thread=False)
+        self.db.row_factory = sqlite3.Row
+        self.db.enable_load_extension(True)
+        self.db.load_extension(library)
+        self.db.enable_load_extension(False)
+        self.db.executescript(TABLES)
+
+    def rows(self, sql, *values):
+        return [dict(row) for row in self.db.execute(sql, values)]
+
+    @one_at_a_time
+    def products(self, ids):
+        """The rows of products, by id."""
+        marks = ", ".join("?" * len(ids))
+        return {row["id"]: row for row in self.rows(f"SELECT * FROM products WHERE id IN ({marks})", *ids)}
+
+    @one_at_a_time
+    def popular_searches(self):
+        sql = "SELECT query_id FROM log WHERE position = 1 GROUP BY query_id ORDER BY count(*) DESC, query_id LIMIT 8"
+        return [row["query_id"] for row in self.rows(sql)]
+
+    @one_at_a_time
+    def search(self, text):
+        """The three lists of a search, as a dict; the mixed one is logged. None: no product has one of the words."""
+        self.db.execute("DELETE FROM candidates")
+        self.db.execute(CANDIDATES, (text,))
+        learned = self.rows(LEARNED)
+        if not learned:
+            return None
+        today = self.rows(TODAY, LENGTH)
+        impression = str(uuid.uuid4())
+        mixed = sorted(self.rows(MIXED, impression, LENGTH), key=lambda row: row["rank"])
+        places = {row["doc_id"]: row["rank"] for row in learned}
+        learned = learned[:LENGTH]
+        ids = {row["doc_id"] for row in [*learned, *today, *mixed]}
+        return {
+            "impression": impression, "mixed": mixed, "today": today, "learned": learned, "places": places,
+            "products": self.products(ids), "reasons": {doc: self.rows(EXPLAINED, text, doc) for doc in ids},
+            "above": {
+                one["doc_id"]: self.rows(COMPARED, text, one["doc_id"], other["doc_id"])
+                for one, other in zip(learned, learned[1:])
+            },
+        }  # fmt: skip
+
+    @one_at_a_time
+    def click(self, impression, doc):
+        """Logs a click, once. Only products that the impression has shown count. Returns the search, or None."""
+        shown = self.rows("SELECT query_id FROM served WHERE impression = ? AND doc_id = ?", impression, doc)
+        if not shown:
+            return None
+        self.db.execute("INSERT OR IGNORE INTO clicks VALUES (?, ?)", (impression, doc))
+        return shown[0]["query_id"]
+
+    @one_at_a_time
+    def result(self):
+        """What the clicks have said until now; b is the learned ranking."""
+        return self.rows("SELECT * FROM ltr_interleave_result('visits')")[0]
