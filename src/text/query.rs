@@ -1,5 +1,7 @@
 //! What a user types, as a query that FTS5 accepts.
 
+use std::collections::HashSet;
+
 use crate::param::named;
 
 /// Whether a match has one or all of the words.
@@ -21,7 +23,8 @@ pub const MAX_WORDS: usize = 1000;
 const NOTHING: &str = "\"\"";
 
 /// The FTS5 query of a text. Every word becomes a string of FTS5, so that no character is an operator. Text in double quotes
-/// is a phrase. Words without a letter or a digit are left out. With `prefix` the last word also matches its continuations.
+/// is a phrase. Words without a letter or a digit are left out, and words that are there already: FTS5 would find each of
+/// their places again. With `prefix` the last word also matches its continuations.
 pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
     // 1. Words and phrases. The parts of the text with an odd number are in quotes; a last quote without a partner is a space.
     let text = text.replace('\0', " ");
@@ -37,10 +40,16 @@ pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
         }
     }
     strings.retain(|(string, _)| string.contains(char::is_alphanumeric));
+    let last = strings.pop_if(|(_, is_phrase)| prefix && !*is_phrase);
+    let mut known = HashSet::new();
+    strings.retain(|(string, _)| known.insert(string.to_lowercase()));
+    strings.extend(last);
     strings.truncate(MAX_WORDS);
     // 2. The query. Without AND between them FTS5 ignores strings that its tokenizer finds empty.
-    let Some((_, last_is_phrase)) = strings.last() else { return NOTHING.to_owned() };
-    let star = if prefix && !last_is_phrase { "*" } else { "" };
+    if strings.is_empty() {
+        return NOTHING.to_owned();
+    }
+    let star = if last.is_some() && strings.last() == last.as_ref() { "*" } else { "" };
     let quoted: Vec<String> = strings.iter().map(|(string, _)| format!("\"{string}\"")).collect();
     let separator = match words {
         Words::Any => " OR ",

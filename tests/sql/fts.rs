@@ -102,6 +102,8 @@ fn tokenizers_and_contents() {
         INSERT INTO porter VALUES ('he runs and was running');
         CREATE VIRTUAL TABLE tri USING fts5(a, tokenize = 'trigram');
         INSERT INTO tri VALUES ('the cat, cat dog');
+        CREATE VIRTUAL TABLE split USING fts5(a, tokenize = \"unicode61 separators 'd'\");
+        INSERT INTO split VALUES ('cat zoo');
         CREATE TABLE source (id INTEGER PRIMARY KEY, a, b UNIQUE);
         INSERT INTO source VALUES (7, 'red shoes', 'x'), (8, 'blue', 'red');
         CREATE VIRTUAL TABLE external USING fts5(a, b, content = source, content_rowid = id);
@@ -112,6 +114,8 @@ fn tokenizers_and_contents() {
     assert_eq!(features(&connection, "porter", 1, "run")[1..4], [2.0, 1.0, 0.5]);
     // Trigrams: 14 of 16 characters; "cat" at 4 and 9, "dog" at 13; the words follow each other with a space.
     assert_eq!(features(&connection, "tri", 1, "cat OR dog")[1..7], [3.0, 1.0, 0.2, 1.0, 1.0, 14.0]);
+    // Letters that separate words are no trigrams.
+    assert_eq!(features(&connection, "split", 1, "cat OR zoo")[4..6], [1.0, 1.0]);
     assert_eq!(features(&connection, "external", 7, "red")[1..2], [1.0]);
     // External content that is gone does not matter: the index has the places.
     connection.execute_batch("DELETE FROM source").unwrap();
@@ -204,14 +208,17 @@ fn wrong_calls_tell_the_right_one() {
             "SELECT ltr_fts(docs) FROM plain UNION ALL SELECT ltr_fts(1)",
             "ltr_fts: no match of a full-text table",
         ),
-        ("SELECT ltr_fts(docs) FROM docs", "ltr_fts: the statement has no MATCH"),
+        (
+            "SELECT ltr_fts(docs) FROM docs",
+            "ltr_fts: the row is no match: the statement has no MATCH, or an OR beside it",
+        ),
         (
             "SELECT ltr_fts(docs, 1) FROM docs WHERE docs MATCH 'red'",
             "ltr_fts: got 2 arguments; call ltr_fts(fts_table)",
         ),
         ("SELECT ltr_fts_names('seen')", "ltr_fts_names: source 'seen': it is no FTS5 table"),
         ("SELECT ltr_fts_names('plain')", "ltr_fts_names: source 'plain': it is no FTS5 table"),
-        ("SELECT ltr_fts_names('dosc')", "ltr_fts_names: source 'dosc': no such table"),
+        ("SELECT ltr_fts_names('dosc')", "ltr_fts_names: source 'dosc': no such full-text table"),
         ("SELECT ltr_fts_names(NULL)", "ltr_fts_names: argument 1: got NULL, allowed is text"),
         ("SELECT ltr_fts_query('a', '{\"words\": \"some\"}')", "ltr_fts_query: option 'words': got \"some\""),
         ("SELECT ltr_fts_query('a', '{\"seed\": 1}')", "ltr_fts_query: option 'seed': it belongs to"),
@@ -262,6 +269,14 @@ fn queries_of_what_users_type() {
         ("\"", "{}", ""),
     ] {
         assert_eq!(found(text, options), rows, "{text} {options}");
+    }
+    // Words that are there already find nothing new; the last one may have only begun.
+    for (text, options, query) in [
+        ("red Red shoes RED", r#"{"prefix": true}"#, r#""red" OR "shoes" OR "RED"*"#),
+        ("red Red shoes RED", "{}", r#""red" OR "shoes""#),
+        ("\"a b\" a b \"A b\"", "{}", r#""a b" OR "a" OR "b""#),
+    ] {
+        assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query(?1, ?2)", (text, options)), query);
     }
     assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query(NULL)", []), "\"\"");
     assert_eq!(value::<String>(&connection, "SELECT ltr_fts_query(42)", []), "\"42\"");
@@ -318,7 +333,9 @@ fn names_of_features_that_do_not_fit_are_refused() {
     let _: String = value(&connection, "SELECT ltr_train('rank_svm', 'matches', '{\"lambda\": 0.1}')", []);
     for (call, names, expected) in [
         ("ltr_fit('rank_svm', 'matches'", "[\"a\"]", "has 1 names, but the vectors have 15 values"),
-        ("ltr_fit('rank_svm', 'matches'", "\"a\"", "allowed is an array of names"),
+        ("ltr_fit('rank_svm', 'matches'", "\"[]\"", "allowed is an array of names; json(...) makes one"),
+        ("ltr_fit('rank_svm', 'matches'", "[\"a\", \"A\"]", "got \"A\" twice"),
+        ("ltr_fit('rank_svm', 'matches'", "[\"a\", \" \"]", "names with a letter"),
         ("ltr_fit('rank_svm', 'matches'", "[1]", "allowed is an array of names"),
         (
             "ltr_fit('rank_svm', 'SELECT 1 AS query_id, 2 AS x, 1 AS relevance'",

@@ -142,6 +142,9 @@ fn fts5_that_is_found_later_is_used() {
     other.execute_batch("COMMIT").unwrap();
     let problem = connection.query_row(FIRST, [], |_| Ok(())).unwrap_err().to_string();
     assert!(problem.contains("prepare the statement again"), "{problem}");
+    // Also for statements that were prepared before FTS5 was found, and are executed later.
+    let problem = connection.query_row("SELECT ltr_fts(1)", [], |_| Ok(())).unwrap_err().to_string();
+    assert!(problem.contains("prepare the statement again"), "{problem}");
     works(&connection);
     assert_eq!(value::<String>(&third, "SELECT ltr_fts_query('red')", []), "\"red\"");
     works(&third);

@@ -74,8 +74,8 @@ fn row_id(row: &[Output]) -> Option<i64> {
 struct Request {
     /// Without `score`.
     options: Params,
-    /// The column that a NULL model ranks by.
-    score: String,
+    /// The column that a NULL model ranks by, if the options name it.
+    score: Option<String>,
     impression: Id,
     k: usize,
     limits: RunLimits,
@@ -96,7 +96,7 @@ impl Request {
             }
         };
         let k = options.count("k").unwrap_or(usize::MAX);
-        let mut request = Self { options, score: SCORE_KEY.to_owned(), impression, k, limits };
+        let mut request = Self { options, score: None, impression, k, limits };
         request.take_score()?;
         Ok(request)
     }
@@ -108,7 +108,7 @@ impl Request {
         };
         match columns.remove(SCORE_KEY) {
             None => return Ok(()),
-            Some(Value::String(name)) => self.score = name,
+            Some(Value::String(name)) => self.score = Some(name),
             Some(other) => {
                 let what = format!("option 'columns', key '{SCORE_KEY}'");
                 return Err(Error::value(what, other.to_string(), "the name of a column"));
@@ -139,6 +139,14 @@ fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
     if models == [ValueRef::Null; 2] {
         let problem = "both models are NULL, which means the column 'score' for both; name a model";
         return Err(Error::Unsupported(problem.to_owned()));
+    }
+    if let Some(name) = request.score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
+        let what = format!("option 'columns', key '{SCORE_KEY}'");
+        return Err(Error::value(
+            what,
+            format!("\"{name}\""),
+            "nothing with two models; NULL ranks by this column",
+        ));
     }
     // 1. Both rankings. The one by a column has the roles of columns of the other's training.
     let (mut calls, mut other) = ([None, None], None);
@@ -200,12 +208,13 @@ fn by_model(call: &Call<'_>, request: &Request, model: ValueRef<'_>) -> Result<R
 /// The ranking by a column: that of a model whose only feature is the column, with weight 1.
 fn by_column(call: &Call<'_>, request: &Request, other: Option<&Model>) -> Result<Ranked> {
     let ticket = call.statements.begin();
+    let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
     let columns = TrainingColumns { features: None, query_features: None, ignored: Vec::new(), ..columns };
-    let key = serde_json::to_vec(&(&request.score, &columns)).map_err(|e| Error::Internal(e.to_string()))?;
+    let key = serde_json::to_vec(&(score, &columns)).map_err(|e| Error::Internal(e.to_string()))?;
     let card = Card {
         algorithm: "regression".to_owned(),
-        features: vec![request.score.clone()],
+        features: vec![score.to_owned()],
         columns,
         missing: Missing::Error,
         means: vec![0.0],
@@ -226,14 +235,23 @@ fn by_column(call: &Call<'_>, request: &Request, other: Option<&Model>) -> Resul
     let source = call.argument(2);
     let ranking = RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, options, limits)?;
     ranked(call, &ranking).map_err(|error| {
+        let error = match error {
+            Error::Row { source_text, row, column, problem }
+                if problem.starts_with("NULL") && column.eq_ignore_ascii_case(score) =>
+            {
+                let problem = "NULL; a document needs a score to have a place, as in coalesce(..., 0)";
+                return Error::Row { source_text, row, column, problem: problem.to_owned() };
+            }
+            other => other,
+        };
         let names = ranking.source.columns(call.connection, &request.limits).unwrap_or_default();
-        if names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(&request.score)) {
+        if names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(score)) {
             return error;
         }
         ranking.source.error(format!(
             "a NULL model ranks by the column \"{}\", which does not exist; name the column of the score with the options \
              {{\"columns\": {{\"{SCORE_KEY}\": \"...\"}}}} (the highest is the best); the columns are {}",
-            request.score,
+            score,
             names.join(", ")
         ))
     })

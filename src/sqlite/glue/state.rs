@@ -52,6 +52,8 @@ pub struct State {
     planned: AtomicUsize,
     /// Whether FTS5 has taken `ltr_fts`, or why it has not.
     fts5: Mutex<Option<Result<(), String>>>,
+    /// Whether the first attempt failed.
+    fts5_was_late: AtomicBool,
     /// The last training in buckets, and its bytes.
     round: Mutex<Option<(Vec<u8>, Arc<rounds::State>)>>,
 }
@@ -70,6 +72,7 @@ impl State {
             training: AtomicBool::new(false),
             planned: AtomicUsize::new(0),
             fts5: Mutex::default(),
+            fts5_was_late: AtomicBool::new(false),
             round: Mutex::default(),
         })
     }
@@ -138,7 +141,15 @@ impl State {
 
     /// Stores the outcome of giving `ltr_fts` to FTS5.
     pub fn set_fts5(&self, outcome: Result<(), String>) {
+        if outcome.is_err() {
+            self.fts5_was_late.store(true, Ordering::SeqCst);
+        }
         *lock(&self.fts5) = Some(outcome);
+    }
+
+    /// Whether an attempt to give `ltr_fts` to FTS5 has failed, so that there may be statements that were prepared before it.
+    pub fn fts5_was_late(&self) -> bool {
+        self.fts5_was_late.load(Ordering::SeqCst)
     }
 
     /// Marks that a training runs on this connection until the mark is dropped.

@@ -96,14 +96,14 @@ impl Lists {
         if other_teams.0 > 0 {
             let Found(count, first) = other_teams;
             warnings.push(format!(
-                "{count} rows have a team other than 'a' and 'b' (the first: {first}); their clicks are not counted"
+                "rows with a team other than 'a' and 'b': {count} (the first: {first}); their clicks are not counted"
             ));
         }
         if repeated.0 > 0 {
             let Found(count, first) = repeated;
             warnings.push(format!(
-                "{count} impressions have a position twice (the first: {first}), and are counted as one list each; give each list \
-                 that is shown an id of its own"
+                "impressions with a position twice: {count} (the first: {first}), each counted as one list; give each list that is \
+                 shown an id of its own, and log one row for a document, however often it is clicked"
             ));
         }
         if self.all_rows > 0 && self.all_clicks == self.all_rows {
@@ -114,8 +114,8 @@ impl Lists {
         } else if uneven.0 > 0 {
             let Found(count, first) = uneven;
             warnings.push(format!(
-                "{count} impressions have two or more documents more of one team than of the other (the first: {first}), which \
-                 team draft does not make; log all documents that are shown, and all from the top"
+                "impressions with two or more documents more of one team than of the other: {count} (the first: {first}); team \
+                 draft makes no such lists, so log all documents that are shown, and all from the top"
             ));
         }
         warnings

@@ -8,6 +8,8 @@
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{null, null_mut};
 
@@ -75,16 +77,20 @@ pub fn register(
 /// A match: the current row of a full-text query.
 #[derive(Clone, Copy)]
 pub struct Match<'a> {
-    api: &'a ffi::Fts5ExtensionApi,
+    /// An older FTS5 has fewer functions than this type, so there is never a reference to the whole of it.
+    api: *const ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
+    call: PhantomData<&'a ()>,
 }
 
-/// Calls a function of the interface, which every version of FTS5 has.
+/// Calls a function of the interface. All that are used are in its version 3, which SQLite 3.38 has.
 macro_rules! call {
     ($self:ident.$function:ident($($argument:expr),*)) => {{
-        let function = $self.api.$function.ok_or_else(|| missing(stringify!($function)))?;
         // SAFETY: FTS5 gave the interface and the context for the running call.
-        unsafe { function($self.context, $($argument),*) }
+        unsafe {
+            let function = (*$self.api).$function.ok_or_else(|| missing(stringify!($function)))?;
+            function($self.context, $($argument),*)
+        }
     }};
 }
 
@@ -97,6 +103,10 @@ fn checked(code: c_int) -> Result<()> {
         ffi::SQLITE_OK => Ok(()),
         ffi::SQLITE_INTERRUPT => Err(Error::Interrupted),
         ffi::SQLITE_NOMEM => Err(Error::Host("out of memory".to_owned())),
+        ffi::SQLITE_CORRUPT_VTAB => Err(Error::Host(
+            "FTS5 found no text for a row of its index: rows of the content table are missing, or the statement deleted them"
+                .to_owned(),
+        )),
         _ => {
             // SAFETY: SQLite has a static text for every code.
             let text = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
@@ -139,22 +149,22 @@ unsafe extern "C" fn on_row<F: FnMut(Match<'_>) -> Result<()>>(
     data: *mut c_void,
 ) -> c_int {
     // SAFETY: as above.
-    let (callback, api) = unsafe { (&mut *data.cast::<Callback<'_, F>>(), &*api) };
-    callback.run(|body| body(Match { api, context }))
+    let callback = unsafe { &mut *data.cast::<Callback<'_, F>>() };
+    callback.run(|body| body(Match { api, context, call: PhantomData }))
 }
 
 /// # Safety
-/// `data` is a `usize`.
+/// `data` is a `Vec<Range<c_int>>`.
 unsafe extern "C" fn on_token(
     data: *mut c_void,
     _: c_int,
     _: *const c_char,
     _: c_int,
-    _: c_int,
-    _: c_int,
+    start: c_int,
+    end: c_int,
 ) -> c_int {
     // SAFETY: as above.
-    unsafe { *data.cast::<usize>() += 1 };
+    unsafe { (*data.cast::<Vec<Range<c_int>>>()).push(start..end) };
     ffi::SQLITE_OK
 }
 
@@ -164,8 +174,7 @@ impl<'a> Match<'a> {
     /// # Safety
     /// FTS5 gave both pointers for a call that runs for `'a`.
     pub unsafe fn new(api: *const ffi::Fts5ExtensionApi, context: *mut ffi::Fts5Context) -> Self {
-        // SAFETY: as above.
-        Self { api: unsafe { &*api }, context }
+        Self { api, context, call: PhantomData }
     }
 
     /// Number of columns.
@@ -204,12 +213,12 @@ impl<'a> Match<'a> {
         Ok(u32::try_from(tokens).ok())
     }
 
-    /// Number of tokens of a text by the tokenizer of the table.
-    pub fn token_count(&self, text: &str) -> Result<usize> {
-        let mut count = 0usize;
-        let data = (&raw mut count).cast::<c_void>();
+    /// Where the tokens of a text begin and end, by the tokenizer of the table.
+    pub fn tokens_of(&self, text: &str) -> Result<Vec<Range<c_int>>> {
+        let mut tokens: Vec<Range<c_int>> = Vec::new();
+        let data = (&raw mut tokens).cast::<c_void>();
         checked(call!(self.xTokenize(text.as_ptr().cast(), text.len() as c_int, data, Some(on_token))))?;
-        Ok(count)
+        Ok(tokens)
     }
 
     /// Calls `body` with each row of the table that has a term.
@@ -242,27 +251,28 @@ impl<'a> Match<'a> {
         Ok(column >= 0)
     }
 
-    /// The places of all terms in the row, in the order of columns, offsets and terms.
-    pub fn hits(&self, hits: &mut Vec<Hit>) -> Result<()> {
-        let mut count = 0;
-        checked(call!(self.xInstCount(&raw mut count)))?;
-        let count = count.max(0) as usize;
+    /// The places of all `terms` in the row, in the order of columns, offsets and terms.
+    ///
+    /// FTS5 offers them in this order (`xInst`), but compares each place with all terms to sort them.
+    pub fn hits(&self, terms: usize, hits: &mut Vec<Hit>) -> Result<()> {
         hits.clear();
-        if count > MAX_HITS || hits.try_reserve(count).is_err() {
-            return Err(Error::Host(format!(
-                "the row has {count} hits of the query, more than fit; at most {MAX_HITS}"
-            )));
-        }
-        let read = self.api.xInst.ok_or_else(|| missing("xInst"))?;
-        for index in 0..count {
-            let (mut term, mut column, mut offset) = (0, 0, 0);
-            // SAFETY: FTS5 gave the interface and the context for the running call.
-            let code = unsafe {
-                read(self.context, index as c_int, &raw mut term, &raw mut column, &raw mut offset)
-            };
+        for term in 0..terms {
+            let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
+            let (mut column, mut offset) = (-1, -1);
+            let code =
+                call!(self.xPhraseFirst(term as c_int, &raw mut places, &raw mut column, &raw mut offset));
             checked(code)?;
-            hits.push(Hit { column: column as u32, offset: offset as u32, term: term as u32 });
+            while column >= 0 {
+                if hits.len() == MAX_HITS || hits.try_reserve(1).is_err() {
+                    return Err(Error::Host(format!(
+                        "the row has too many hits of the query; at most {MAX_HITS}"
+                    )));
+                }
+                hits.push(Hit { column: column as u32, offset: offset as u32, term: term as u32 });
+                call!(self.xPhraseNext(&raw mut places, &raw mut column, &raw mut offset));
+            }
         }
+        hits.sort_unstable_by_key(|hit| (hit.column, hit.offset, hit.term));
         Ok(())
     }
 

@@ -105,7 +105,7 @@ impl Kept {
         let (n_columns, n_terms) = (row.columns()?, row.terms()?);
         if n_terms == 0 {
             return Err(Error::Unsupported(
-                "the statement has no MATCH; without one there are no terms to find".to_owned(),
+                "the row is no match: the statement has no MATCH, or an OR beside it".to_owned(),
             ));
         }
         let sizes: Vec<u32> = (0..n_terms).map(|term| row.size(term)).collect::<Result<_>>()?;
@@ -161,7 +161,7 @@ impl Kept {
                     row.each_column_with(term, |column| covered[column] = true)?;
                 }
             }
-            Detail::Places => row.hits(&mut self.hits)?,
+            Detail::Places => row.hits(self.covered.len() / columns.max(1), &mut self.hits)?,
         }
         Ok(())
     }
@@ -187,10 +187,11 @@ fn detail_of(row: Match<'_>) -> Result<Detail> {
     Ok(if row.each_column_with(0, |_| ())? { Detail::Columns } else { Detail::Nothing })
 }
 
-/// Tokens between two words: none, unless tokens are n-grams of characters. These begin in every character, but not in the last
-/// n - 1 of a word; with the space between them two words are n tokens apart.
+/// Tokens between two words: none, unless tokens are n-grams of characters, which overlap. These begin in every character, but
+/// not in the last n - 1 of a word; with the space between them two words are n tokens apart.
 fn gap(row: Match<'_>) -> Result<u32> {
-    const LETTERS: &str = "abcdefgh";
-    let count = row.token_count(LETTERS)?;
-    Ok(if (2..=LETTERS.len()).contains(&count) { (LETTERS.len() + 1 - count) as u32 } else { 0 })
+    let tokens = row.tokens_of("abcdefgh")?;
+    let [first, second, ..] = tokens.as_slice() else { return Ok(0) };
+    let overlap = first.start < second.start && second.start < first.end;
+    Ok(if overlap { (first.end - first.start) as u32 } else { 0 })
 }

@@ -25,7 +25,7 @@ use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, from_host, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
-use crate::sqlite::source::{is_missing, name_forms, no_such_table, quote};
+use crate::sqlite::source::{is_missing, name_forms, quote};
 use crate::text::{feature_names, match_query};
 
 /// What answers calls of `ltr_fts` outside of a full-text query.
@@ -72,18 +72,19 @@ pub fn status(connection: &Connection, state: &State) -> serde_json::Value {
 }
 
 fn outside_of_a_match(call: &ScalarCall<'_>) -> Result<Output> {
-    let was_registered = call.state.fts5() == Some(Ok(()));
     call.with_connection(|connection| {
         register(connection, call.state);
         Ok(())
     })?;
     let example = "call it as in SELECT ltr_fts(docs) FROM docs WHERE docs MATCH 'words', with the name of a full-text table; \
-                   for aggregates of it compute it first, in WITH m AS MATERIALIZED (SELECT ...)";
+                   for aggregates and window functions of it compute it first, in WITH m AS MATERIALIZED (SELECT ...)";
     Err(Error::Unsupported(match call.state.fts5() {
         Some(Err(problem)) => format!("it needs FTS5, which this SQLite does not offer: {problem}"),
-        _ if was_registered => format!("no match of a full-text table; {example}"),
-        _ => "FTS5 could not be used when the extension was loaded; now it can: prepare the statement again"
-            .to_owned(),
+        _ if call.state.fts5_was_late() => format!(
+            "FTS5 could not be used when the extension was loaded; now it can: prepare the statement again, or change its text \
+             if the host keeps prepared statements. If that does not help: no match of a full-text table; {example}"
+        ),
+        _ => format!("no match of a full-text table; {example}"),
     }))
 }
 
@@ -116,7 +117,7 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         }
         return Ok(statement.column_names().into_iter().map(str::to_owned).collect());
     }
-    Err(problem(no_such_table(connection, table)))
+    Err(problem("no such full-text table".to_owned()))
 }
 
 fn query(call: &ScalarCall<'_>) -> Result<Output> {

@@ -10,7 +10,7 @@ mod ids;
 mod log;
 mod messages;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -420,15 +420,27 @@ impl<'a> ColumnChoice<'a> {
         let Some(value) = self.columns.and_then(|columns| columns.get(FEATURE_NAMES)) else {
             return Ok(known.filter(|_| is_vector));
         };
-        let refuse = |allowed: &str| {
-            let what = format!("option 'columns', key '{FEATURE_NAMES}'");
-            Err(Error::value(what, shorten(&value.to_string()), allowed))
-        };
+        let what = format!("option 'columns', key '{FEATURE_NAMES}'");
+        let refuse = |allowed: &str| Err(Error::value(what.clone(), shorten(&value.to_string()), allowed));
         let name = |name: &Value| name.as_str().map(str::to_owned);
         let Some(names) = value.as_array().and_then(|list| list.iter().map(name).collect::<Option<Vec<_>>>())
         else {
-            return refuse("an array of names, one for each value of the vectors");
+            return refuse(match value {
+                Value::String(_) => "an array of names; json(...) makes one of its text",
+                _ => "an array of names, one for each value of the vectors",
+            });
         };
+        if names.iter().any(|name| name.contains('\0') || name.trim().is_empty()) {
+            return refuse("names with a letter, and without zero bytes");
+        }
+        let mut known_names = HashSet::new();
+        if let Some(name) = names.iter().find(|name| !known_names.insert(name.to_ascii_lowercase())) {
+            return Err(Error::value(
+                what.clone(),
+                format!("\"{name}\" twice"),
+                "names that differ in more than case",
+            ));
+        }
         if !is_vector {
             return refuse("nothing, because the features of this source are columns, which have names");
         }
