@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::algorithm::Weighting;
 use crate::algorithm::short_report::ReportLength;
+use crate::algorithm::{Feedback, Weighting};
 use crate::clicks::{CLICK_MODEL_NAMES, Method};
 use crate::column_advice::columns_text;
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
@@ -13,7 +13,7 @@ use crate::fit::{FitAt, LambdaScope, PenaltyKind, Prior};
 use crate::loss::PairWeights;
 use crate::loss::list::{self, Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::metric::{Gain, Ties, Undefined};
-use crate::model::MAX_BUDGET;
+use crate::model::{MAX_BUDGET, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 use crate::param::{Params, Rule, named};
 use crate::smoothing::SmoothingKind;
 use crate::space::Form;
@@ -283,6 +283,9 @@ pub const OPTIONS: &[OptionDef] = &[
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable(),
     def("epochs", Rule::Integer(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows").searchable(),
     def("max_rounds", Rule::Integer(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items").searchable(),
+    def("feedback", Rule::OneOf(Feedback::NAMES), "\"ratings\"", TRAIN, "what cofi_rank learns from: ratings, or pairs of users and items without ratings (implicit)"),
+    def("negatives", Rule::IntegerOr(1, MAX_NEGATIVES as u64, "all"), "\"all\"", TRAIN, "items that count as not liked with feedback implicit: all items without a pair, by weighted least squares, or so many drawn by the seed for each pair, by the loss"),
+    def("count_weight", Rule::Between(0.0, MAX_COUNT_WEIGHT), "3", TRAIN, "alpha with feedback implicit and negatives all: a pair with the count n (relevance, 1 without such a column) has the weight 1 + alpha n, any other item 1"),
     def("factors", Rule::Integer(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank").searchable(),
     def("biases", Rule::Flag, "true", TRAIN, "whether cofi_rank adds biases of users and items to the factors").searchable(),
     def("shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed").searchable(),

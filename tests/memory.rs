@@ -153,6 +153,18 @@ fn large(size: usize) -> Vec<Case> {
             "\"lambda\": 1, \"factors\": 1000, \"max_rounds\": 1,",
         ),
         training(
+            "1000 factors of pairs",
+            "cofi_rank",
+            ratings(200 * size, 1000, 20),
+            "\"lambda\": 1, \"factors\": 1000, \"max_rounds\": 1, \"feedback\": \"implicit\", \"count_weight\": 0,",
+        ),
+        training(
+            "drawn pairs",
+            "cofi_rank",
+            ratings(60 * size, 300, 20),
+            "\"factors\": 20, \"max_rounds\": 1, \"feedback\": \"implicit\", \"negatives\": 5,",
+        ),
+        training(
             "folds of factors",
             "cofi_rank",
             ratings(60 * size, 300, 20),

@@ -30,6 +30,7 @@ use crate::param::{Defaults, Params};
 
 use report::DataFacts;
 
+pub use cofi_rank::Feedback;
 pub use grid::Weighting;
 pub use selection::{Curve, LambdaSelection, Searched, SelectionReport, Split, metric};
 
@@ -250,6 +251,8 @@ pub enum Columns {
     Features,
     /// None: it learns from ids.
     Ids,
+    /// None, and no relevance: it learns from pairs of ids, and from their counts if there are any.
+    Pairs,
 }
 
 /// Trains a model further.

@@ -213,6 +213,30 @@ impl Dataset {
         Self::from_arrays(Array2::<f64>::zeros((ratings.len(), 0)), users, ratings)?.with_doc_ids(items)
     }
 
+    /// Pairs of users and items without ratings, for the algorithm `cofi_rank` with the option `"feedback": "implicit"`. A pair
+    /// in several rows counts several times; [`from_ratings`](Self::from_ratings) takes counts.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, RecommendOptions, Trainer};
+    ///
+    /// let pairs = Dataset::from_pairs([1, 1, 2, 2, 3], ["tea", "milk", "tea", "honey", "honey"])?;
+    /// let trainer = Trainer::new("cofi_rank").option("feedback", "implicit").option("factors", 1).option("lambda", 0.1);
+    /// let best = trainer.fit(&pairs)?.recommend(3, &RecommendOptions::default())?;
+    /// assert_eq!(best[0].doc_id, "tea".into());
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Numbers of rows that differ.
+    pub fn from_pairs(
+        users: impl IntoIterator<Item = impl Into<Id>>,
+        items: impl IntoIterator<Item = impl Into<Id>>,
+    ) -> Result<Self> {
+        let users: Vec<Id> = users.into_iter().map(Into::into).collect();
+        let ones = vec![1.0; users.len()];
+        Self::from_ratings(users, items, &ones)
+    }
+
     /// Reads LETOR or SVMlight text: `grade qid:ID index:value ... # comment`. Features are numbered from 1, absent ones
     /// are 0. A `docid = ID` in the comment is the document's id.
     ///

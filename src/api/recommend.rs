@@ -15,7 +15,7 @@ pub struct RecommendOptions {
     /// The items to choose from; all items of the model by default. Items that are not in the model are left out;
     /// `ltr_recommend` in SQL warns of their number.
     pub candidates: Option<Vec<Id>>,
-    /// Ratings of the user, in place of those of the training. The user is fitted to them; items that are not in the model are
+    /// Ratings of the user, in place of those of the training; counts, for a model of pairs without ratings. The user is fitted to them; items that are not in the model are
     /// left out, as candidates are.
     pub ratings: Option<Vec<(Id, f64)>>,
 }
@@ -36,7 +36,7 @@ pub struct Recommended {
     /// The rank, from 1.
     pub rank: usize,
     /// Whether the list is the same for every new user: the user is not in the model, and fewer than two ratings of items of
-    /// the model are given.
+    /// the model are given; for a model of pairs without ratings, not one pair.
     pub new_user: bool,
 }
 
@@ -67,15 +67,13 @@ impl Model {
         let among = options.candidates.as_ref();
         let among = among.map(|ids| factored.candidates(ids, "candidates")).transpose()?;
         let among = among.as_ref().map(|(items, _)| &items[..]);
-        let (index, user) = if let Some(ratings) = &options.ratings {
-            (None, factored.user_of_ratings(ratings.clone(), "ratings")?.0)
-        } else {
-            let index = factored.user_indices(&[user.into()], "user")?[0];
-            (index, factored.user(index))
+        let user = match &options.ratings {
+            Some(ratings) => factored.user_of_ratings(ratings.clone(), "ratings")?.0,
+            None => factored.user(factored.user_indices(&[user.into()], "user")?[0]),
         };
         let rated = if options.include_seen { Candidates::All } else { Candidates::Unrated };
         let best = run(&RankOptions::default(), |_| factored.best(&user, options.k, rated, among))?;
-        let new_user = user.is_new(index);
+        let new_user = user.is_new;
         let item = |((item, score), rank): ((usize, f64), usize)| Recommended {
             doc_id: factored.items[item].clone(),
             score,

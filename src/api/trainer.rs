@@ -349,7 +349,11 @@ fn judged_rows(
     let bytes = matrix_bytes(data.rows() + more, data.features()).saturating_mul(2);
     let what = "a sorted copy of the data set";
     let memory = control.reserve(bytes, what, "use fewer rows, or f32 features")?;
-    Ok((data.ordered(needs(input))?, memory))
+    let (mut data, read_report) = data.ordered(needs(input))?;
+    if input.columns == Columns::Pairs {
+        data.duplicates = 0; // Each row of a pair counts.
+    }
+    Ok(((data, read_report), memory))
 }
 
 fn needs(input: Input<'_>) -> Needs<'static> {

@@ -31,6 +31,19 @@ impl Ratings {
     /// # Errors
     /// An item without an id.
     pub fn of(data: &Dataset) -> Result<(Self, Vec<Id>)> {
+        Self::combined(data, |sum, number| sum / number as f64)
+    }
+
+    /// As [`Self::of`], for counts of pairs: several rows of a user and an item are replaced by the sum of their counts.
+    ///
+    /// # Errors
+    /// Those of [`Self::of`].
+    pub fn counted(data: &Dataset) -> Result<(Self, Vec<Id>)> {
+        Self::combined(data, |sum, _| sum)
+    }
+
+    /// `value`: the value for the sum and the number of those of a user and an item.
+    fn combined(data: &Dataset, value: fn(f64, usize) -> f64) -> Result<(Self, Vec<Id>)> {
         let mut ids = data.doc_ids.clone();
         let mut ticks = Ticks::default();
         sort_items(&mut ids, Ord::cmp);
@@ -49,12 +62,17 @@ impl Ratings {
                 data.rows(user).map(|row| (index(row), data.relevance[row])).collect();
             sort_items(&mut rated, |a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             for same in rated.chunk_by(|a, b| a.0 == b.0) {
-                ratings.items.push(same[0].0);
-                ratings.values.push(same.iter().map(|(_, value)| value).sum::<f64>() / same.len() as f64);
+                ratings.push(same[0].0, value(same.iter().map(|(_, value)| value).sum(), same.len()));
             }
             ratings.offsets.push(ratings.items.len());
         }
         Ok((ratings, ids))
+    }
+
+    /// Adds a rating to the last user, who ends with the next offset.
+    pub fn push(&mut self, item: u32, value: f64) {
+        self.items.push(item);
+        self.values.push(value);
     }
 
     /// Number of users.

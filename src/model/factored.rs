@@ -6,10 +6,14 @@
 //!
 //! An unknown user has u = 0, so its items are ranked by their biases b. An unknown item has v = 0 and the bias of an item
 //! without ratings. The model keeps which items each user has rated: they are not recommended again.
+//!
+//! Ratings of 1 stand for pairs without ratings ([`Implicit`]). With all other items as negatives the scale is 0, and b_i, the
+//! share of the users that have the item, ranks for unknown users only.
 
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
+use super::implicit::Implicit;
 use crate::arrange::ListConstraint;
 use crate::control::Ticks;
 use crate::data::Id;
@@ -19,9 +23,12 @@ use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::math::dense::dot;
 use crate::math::order::{keep_smallest, sort_items};
 use crate::memory::{bytes_of, matrix_bytes};
-use crate::solve::{Factors, HalfStep, UserLoss, gather};
+use crate::solve::{Factors, HalfStep, Side, UserLoss, gather, no_solution};
 
 pub(super) const TAG: &str = "factor";
+
+/// The form of models of pairs without ratings.
+pub(super) const IMPLICIT_TAG: &str = "implicit";
 
 /// Most iterations of one user's fit.
 pub const MAX_STEPS: usize = 60;
@@ -117,17 +124,9 @@ pub struct Factored {
     pub rated: Vec<u32>,
     /// How a new user is fitted.
     pub fold_in: FoldIn,
-}
-
-/// Fewest ratings of known items that determine an order.
-const ORDERED: usize = 2;
-
-impl User {
-    /// Whether only the biases of items rank for this user: one without an index in the training
-    /// and with fewer than two ratings of items of the model.
-    pub fn is_new(&self, index: Option<usize>) -> bool {
-        index.is_none() && self.rated.len() < ORDERED
-    }
+    /// How pairs without ratings were learned; `None` for ratings.
+    #[serde(skip)]
+    pub implicit: Option<Implicit>,
 }
 
 /// The index of each id among the known ids, which ascend; `None` for a new id.
@@ -171,6 +170,9 @@ pub struct User {
     pub factors: Vec<f64>,
     /// Indices of the items that it has rated, ascending.
     pub rated: Vec<u32>,
+    /// Whether only the biases of items rank for this user: one that is not in the training, and has too few ratings of items
+    /// of the model for an order.
+    pub is_new: bool,
 }
 
 /// Which items are recommended.
@@ -213,10 +215,11 @@ impl Factored {
     pub fn user(&self, index: Option<usize>) -> User {
         let rank = self.factors.rank;
         match index {
-            None => User { factors: vec![0.0; rank], rated: Vec::new() },
+            None => User { factors: vec![0.0; rank], rated: Vec::new(), is_new: true },
             Some(user) => User {
                 factors: self.factors.users[user * rank..][..rank].to_vec(),
                 rated: self.rated[self.rated_offsets[user]..self.rated_offsets[user + 1]].to_vec(),
+                is_new: false,
             },
         }
     }
@@ -234,7 +237,32 @@ impl Factored {
                 loss.fit_user(&rows, &offsets, &start, self.fold_in.step())
             }
         };
-        User { factors, rated }
+        User { factors, is_new: rated.len() < self.fewest_ratings(), rated }
+    }
+
+    /// Fewest ratings of known items that determine an order. Of pairs without ratings one does: it is above all other items.
+    pub fn fewest_ratings(&self) -> usize {
+        if self.implicit.is_some() { 1 } else { 2 }
+    }
+
+    /// A new user with these pairs of items (ascending indices) and counts, for fixed V.
+    fn fold_in_pairs(&self, implicit: Implicit, counts: &[(u32, f64)]) -> Result<User> {
+        let rated: Vec<u32> = counts.iter().map(|(item, _)| *item).collect();
+        if rated.is_empty() {
+            return Ok(self.user(None));
+        }
+        let Implicit::AllItems { count_weight } = implicit else {
+            let drawn = implicit.negatives(self.users.len(), &rated, self.items.len());
+            let mut ratings: Vec<(u32, f64)> = rated.iter().map(|item| (*item, 1.0)).collect();
+            ratings.extend(drawn.into_iter().map(|item| (item, 0.0)));
+            sort_items(&mut ratings, |a, b| a.0.cmp(&b.0));
+            return Ok(User { rated, ..self.fold_in(&ratings) });
+        };
+        let pairs: Vec<(u32, f64)> =
+            counts.iter().map(|(item, count)| (*item, count_weight * count)).collect();
+        let lambda = self.fold_in.lambda;
+        let found = Side::new(&self.factors.items, self.factors.rank).solve(&pairs, lambda);
+        Ok(User { factors: found.ok_or_else(|| no_solution(lambda))?, rated, is_new: false })
     }
 
     /// A new user with these ratings, and the number of ratings of items that are not in the model. `what` names the ratings.
@@ -243,7 +271,11 @@ impl Factored {
     /// An item twice, a rating that is too large, an id as in [`Self::item_indices`].
     pub fn user_of_ratings(&self, mut ratings: Vec<(Id, f64)>, what: &str) -> Result<(User, usize)> {
         for (id, rating) in &ratings {
-            self.fold_in.transform.check(*rating, || format!("{what}, item {id}"))?;
+            let origin = || format!("{what}, item {id}");
+            match self.implicit {
+                Some(implicit) => implicit.check(*rating, origin)?,
+                None => self.fold_in.transform.check(*rating, origin)?,
+            }
         }
         sort_items(&mut ratings, |a, b| a.0.cmp(&b.0));
         if let Some(pair) = ratings.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -253,7 +285,11 @@ impl Factored {
         let indices = self.item_indices(&ids, what)?;
         let known = |(index, rating): (&Option<usize>, &f64)| Some(((*index)? as u32, *rating));
         let rated: Vec<(u32, f64)> = indices.iter().zip(&ratings).filter_map(known).collect();
-        Ok((self.fold_in(&rated), ratings.len() - rated.len()))
+        let user = match self.implicit {
+            Some(implicit) => self.fold_in_pairs(implicit, &rated)?,
+            None => self.fold_in(&rated),
+        };
+        Ok((user, ratings.len() - rated.len()))
     }
 
     /// Indices of items to choose from, ascending, and the number of ids that are not in the model. `what` names the ids.
@@ -276,9 +312,16 @@ impl Factored {
     /// The score of an item, given by its index; `None` is an unknown item.
     pub fn score(&self, user: &User, item: Option<usize>) -> f64 {
         let rank = self.factors.rank;
+        let scale = match self.implicit {
+            Some(Implicit::AllItems { .. }) if user.is_new => 1.0,
+            _ => self.scale,
+        };
         match item {
-            Some(item) => self.offset(item) + dot(&user.factors, &self.factors.items[item * rank..][..rank]),
-            None => self.scale * self.unknown_bias,
+            Some(item) => {
+                scale * self.item_biases[item]
+                    + dot(&user.factors, &self.factors.items[item * rank..][..rank])
+            }
+            None => scale * self.unknown_bias,
         }
     }
 
@@ -327,12 +370,27 @@ impl Factored {
         ids_bytes.saturating_add(rows).saturating_add(bytes_of::<u32>(self.rated.len()))
     }
 
+    /// The name of the form in a stored model.
+    pub(super) fn tag(&self) -> &'static str {
+        if self.implicit.is_some() { IMPLICIT_TAG } else { TAG }
+    }
+
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        encode_header(self)
+        match self.implicit {
+            Some(implicit) => encode_header(&(implicit, self)),
+            None => encode_header(self),
+        }
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
         let factored: Self = decode_header(header)?;
+        factored.validate()?;
+        Ok(factored)
+    }
+
+    pub(super) fn decode_implicit(header: &[u8]) -> Result<Self> {
+        let (implicit, factored): (Implicit, Self) = decode_header(header)?;
+        let factored = Self { implicit: Some(implicit), ..factored };
         factored.validate()?;
         Ok(factored)
     }
@@ -356,6 +414,7 @@ impl Factored {
                 ),
                 (bounded && are_bounded(&[self.scale, self.unknown_bias]), BOUNDED),
                 (self.rated_items_are_valid(), "ascending indices of rated items"),
+                (self.implicit.is_none_or(Implicit::is_valid), "a weight of counts or a number of negatives"),
             ],
         )?;
         self.fold_in.validate()
@@ -418,6 +477,7 @@ mod tests {
                 lambda: 1.0,
                 tolerance: 1e-3,
             },
+            implicit: None,
         }
     }
 
@@ -465,6 +525,29 @@ mod tests {
             f.fold_in.loss = Loss::Pair(crate::loss::PairLoss::Psi, crate::loss::PairWeights::Equal);
         }),
     ];
+
+    #[test]
+    fn pairs_are_read_as_they_were_written() {
+        let kinds = [
+            (Implicit::AllItems { count_weight: 3.0 }, true),
+            (Implicit::AllItems { count_weight: f64::NAN }, false),
+            (Implicit::AllItems { count_weight: -1.0 }, false),
+            (Implicit::AllItems { count_weight: 1e7 }, false),
+            (Implicit::Sampled { negatives: 2, seed: 5 }, true),
+            (Implicit::Sampled { negatives: 0, seed: 5 }, false),
+            (Implicit::Sampled { negatives: usize::MAX, seed: 5 }, false),
+        ];
+        for (implicit, valid) in kinds {
+            let factored = Factored { implicit: Some(implicit), ..example() };
+            let read = Ranker::decode(factored.tag(), &factored.encode().unwrap(), 0, Loading::All);
+            match read {
+                Ok(Ranker::Factored(read)) => assert!(valid && *read == factored, "{implicit:?}"),
+                Ok(_) => panic!("another form"),
+                Err(error) => assert!(!valid && matches!(error, Error::Corrupt(_)), "{implicit:?}: {error}"),
+            }
+            assert!(Factored::decode(&factored.encode().unwrap()).is_err(), "{implicit:?} as ratings");
+        }
+    }
 
     #[test]
     fn what_does_not_fit_together_is_refused() {

@@ -47,7 +47,7 @@ impl Ranker {
             Self::Linear(_) => linear::TAG,
             Self::Online(_) => online::TAG,
             Self::QueryDependent(_) => query_dependent::TAG,
-            Self::Factored(_) => factored::TAG,
+            Self::Factored(factored) => factored.tag(),
         }
     }
 
@@ -145,6 +145,9 @@ impl Ranker {
             query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
                 .map(|ranker| Self::QueryDependent(Box::new(ranker))),
             factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),
+            factored::IMPLICIT_TAG => {
+                Factored::decode_implicit(header).map(|factored| Self::Factored(Box::new(factored)))
+            }
             _ => Err(Error::Corrupt(format!("unknown form of ranker '{tag}'"))),
         }
     }

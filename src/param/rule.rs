@@ -32,6 +32,8 @@ pub enum Rule {
     OneOfOrModel(&'static [&'static str]),
     /// An integer in this range, both ends included.
     Integer(u64, u64),
+    /// As [`Self::Integer`], or this text.
+    IntegerOr(u64, u64, &'static str),
     /// A whole number, or a text that is not empty.
     Id,
     /// A whole number of bytes, at least 1.
@@ -73,6 +75,7 @@ impl Rule {
             Self::Id => value.is_i64() || value.as_str().is_some_and(|text| !text.is_empty()),
             Self::Bytes => value.as_u64().is_some_and(|n| n > 0),
             Self::Integer(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
+            Self::IntegerOr(low, high, text) => Self::Integer(low, high).accepts(value) || word(&[text]),
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
             Self::AboveOrSeveral(low, high) => {
                 let one = Self::Above(low, high);
@@ -114,7 +117,7 @@ impl Rule {
     /// The smallest and the largest number that can obey the rule.
     pub fn range(&self) -> (f64, f64) {
         match *self {
-            Self::Integer(low, high) => (low as f64, high as f64),
+            Self::Integer(low, high) | Self::IntegerOr(low, high, _) => (low as f64, high as f64),
             Self::Above(low, high)
             | Self::AboveOrSeveral(low, high)
             | Self::Between(low, high)
@@ -190,6 +193,9 @@ impl fmt::Display for Rule {
             Self::Id => f.write_str("a whole number from -2^63 to 2^63 - 1, or a text that is not empty"),
             Self::Bytes => f.write_str("a whole number of bytes from 1"),
             Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Self::IntegerOr(low, high, text) => {
+                write!(f, "a whole number from {low} to {high} or \"{text}\"")
+            }
             Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
             Self::AboveOrSeveral(low, high) => {
                 write!(f, "a number above {low}, at most {high}, or an array of up to {MAX_NUMBERS} of them")

@@ -13,7 +13,9 @@ use crate::loss::{Loss, PairLoss, Shape};
 
 pub use crate::optim::{Solution, SolveReport, Step, Stop, StopRule};
 
-pub use factor::{Factorization, Factors, HalfStep, UserLoss, gather, kept_planes};
+pub use factor::{
+    Factorization, Factors, HalfStep, Side, UserLoss, WeightedSquares, gather, kept_planes, no_solution,
+};
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, ball_path, eigenpairs, l1_path, largest_l1_lambda,
     least_squares_of_sums, path as list_path, spectral_of_sums, spectral_path, sphere_path,

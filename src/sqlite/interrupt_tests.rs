@@ -98,6 +98,8 @@ fn every_training_stops_at_every_check() {
     for loss in ["pair_squared", "logistic", "hinge", "direct", "list_net", "slam"] {
         calls.push(fit("cofi_rank", "r", &format!(r#""loss": "{loss}", "lambda": [1, 0.1]"#)));
     }
+    calls.push(fit("cofi_rank", "r", r#""feedback": "implicit", "factors": 2, "max_rounds": 2"#));
+    calls.push(fit("cofi_rank", "r", r#""feedback": "implicit", "negatives": 1, "lambda": [1, 0.1]"#));
     for solver in ["dual_descent", "admm"] {
         calls.push(fit("rank_svm", "j", &format!(r#""solver": "{solver}", "lambda": 0.1"#)));
     }
@@ -127,6 +129,7 @@ fn every_other_function_stops_at_every_check() {
         ("g", "rank_svm", "j", r#""lambda": 0.1, "kernel": "gaussian", "form": "ranking""#),
         ("per", "perceptron", "j", ""),
         ("cofi", "cofi_rank", "r", r#""lambda": 1"#),
+        ("pairs", "cofi_rank", "r", r#""lambda": 1, "feedback": "implicit""#),
     ] {
         let comma = if options.is_empty() { "" } else { ", " };
         let train = format!(
@@ -155,6 +158,7 @@ fn every_other_function_stops_at_every_check() {
         "SELECT ltr_paired_test(y, s, '{\"samples\": 100}') FROM long",
         "SELECT ltr_paired_test(y, s, '{\"test\": \"bootstrap\", \"samples\": 100}') FROM long",
         "SELECT * FROM ltr_recommend('cofi', 1, '{\"ratings\": \"SELECT item, rating FROM r WHERE user = 0\"}')",
+        "SELECT * FROM ltr_recommend('pairs', 1, '{\"ratings\": \"SELECT item FROM r WHERE user = 0\"}')",
         "SELECT * FROM ltr_recommend('cofi', '[0, 1, 2]', '{\"candidates\": \"SELECT item FROM r\"}')",
     ] {
         assert!(assert_interruptible(&connection, sql) > 0, "{sql}");

@@ -151,6 +151,8 @@ const CASES: &[(&str, &str)] = &[
     ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "loss": "logistic", "biases": false}"#),
     ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "loss": "direct", "decoder": "power"}"#),
     ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "loss": "list_net"}"#),
+    ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "feedback": "implicit"}"#),
+    ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2, "feedback": "implicit", "negatives": 1}"#),
 ];
 
 /// All models. Fails if an algorithm has none.

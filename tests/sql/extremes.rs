@@ -46,6 +46,8 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("landmarks", r#"{"kernel": "gaussian"}"#),
     ("budget", r#"{"kernel": "gaussian"}"#),
     ("threshold", r#"{"loss": "svm_map"}"#),
+    ("count_weight", r#"{"feedback": "implicit"}"#),
+    ("negatives", r#"{"feedback": "implicit"}"#),
 ];
 
 /// Options that do not change the model, or only how long it takes.
@@ -62,7 +64,7 @@ fn connect() -> Connection {
 fn extremes(rule: Rule) -> Vec<Value> {
     let positive = [f64::MIN_POSITIVE, 1e-300, 1e-150, 1e-20, 1e20, 1e150, 1e300, f64::MAX];
     match rule {
-        Rule::Integer(low, high) => vec![json!(low), json!(high)],
+        Rule::Integer(low, high) | Rule::IntegerOr(low, high, _) => vec![json!(low), json!(high)],
         Rule::Above(low, high) if low > 0.0 => vec![json!(low.next_up()), json!(high)],
         Rule::Above(_, high) => vec![json!(f64::MIN_POSITIVE), json!(1e-150), json!(high)],
         Rule::Between(low, high) => {
@@ -85,6 +87,9 @@ fn try_it(connection: &Connection, algorithm: &AlgorithmDef, source: &str, optio
     let sql = "SELECT ltr_fit(?1, ?2, ?3)";
     let what = format!("{} {options} on {source}", algorithm.name);
     let source = match algorithm.name {
+        "cofi_rank" if options["feedback"] == "implicit" => {
+            format!("SELECT query_id AS user, doc_id AS item FROM ({source})")
+        }
         "cofi_rank" => {
             format!("SELECT query_id AS user, doc_id AS item, relevance AS rating FROM ({source})")
         }

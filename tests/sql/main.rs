@@ -20,6 +20,7 @@ mod extremes;
 mod files;
 mod fts;
 mod fts_loading;
+mod implicit;
 mod interleave;
 mod interleave_users;
 mod item_factors;

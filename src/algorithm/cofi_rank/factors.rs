@@ -38,7 +38,7 @@ impl Fit {
     }
 
     /// Adds a line to the log. The gap is relative to the objective without the penalty of U.
-    fn record(&mut self, objective: f64, lambda: f64, began: Instant) {
+    pub(super) fn record(&mut self, objective: f64, lambda: f64, began: Instant) {
         let of_users = 0.5 * lambda * dot(&self.factors.users, &self.factors.users);
         let gap = self.gap.unwrap_or(0.0) * (objective - of_users);
         self.log.push(LogStep { objective, gap, seconds: began.elapsed().as_secs_f64() });
@@ -54,7 +54,7 @@ pub(super) enum Purpose<'a> {
 }
 
 /// The rounds of a lambda end when one lowers the objective by at most this fraction.
-const SETTLED: f64 = 1e-4;
+pub(super) const SETTLED: f64 = 1e-4;
 
 /// Exponents of the root of 2.
 const SCALES: std::ops::RangeInclusive<i32> = -6..=16;

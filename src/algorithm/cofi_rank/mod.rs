@@ -3,10 +3,11 @@
 //!
 //! Training has three parts: `biases` fits what is common to all users; `factors` fits U and V in turn, with the biases as
 //! offsets; `select_lambda` chooses the weight of the penalty on held-out ratings. With a large weight all factors are 0
-//! and the biases alone rank, so factors are used only if they help.
+//! and the biases alone rank, so factors are used only if they help. `implicit` learns from pairs without ratings.
 
 mod biases;
 mod factors;
+mod implicit;
 mod select_lambda;
 
 use serde::Serialize;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::biases::Biases;
 use self::factors::{Fit, Purpose};
+use self::implicit::ImplicitSpec;
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
@@ -30,15 +32,15 @@ use crate::loss::list::Target;
 use crate::loss::{self, Loss, LossDef, Shape};
 use crate::math::dense::dot;
 use crate::memory::matrix_bytes;
-use crate::model::{Factored, FoldIn, Ranker, RatingTransform};
-use crate::param::Params;
+use crate::model::{Factored, FoldIn, Implicit, Ranker, RatingTransform};
+use crate::param::{Params, named};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "cofi_rank",
-    summary: "recommendation from ratings: factors of users and items with a ranking loss per user, around biases; reads ids and ratings, no features",
-    objective: "lambda / 2 (|U|^2 + |V|^2) + sum_u w_u l_u(scale b + V_u u), by turns in U and V; b_i the lower ends of shrunk means of items, freed from the habits of users, l_u the loss on the ratings of user u; w_u the number of ratings for least squares, else 1",
-    source: "Le, Smola, Chapelle & Teo, equation (42); Weimer, Karatzoglou, Le & Smola 2008",
+    summary: "recommendation from ratings: factors of users and items with a ranking loss per user, around biases; reads ids and ratings, no features; with feedback implicit from pairs of users and items, by weighted least squares over all items or with drawn negatives",
+    objective: "lambda / 2 (|U|^2 + |V|^2) + sum_u w_u l_u(scale b + V_u u), by turns in U and V; b_i the lower ends of shrunk means of items, freed from the habits of users, l_u the loss on the ratings of user u; w_u the number of ratings for least squares, else 1; implicit, all items: lambda / 2 (|U|^2 + |V|^2) + 1/2 sum over all u, i of c_ui (p_ui - v_i.u)^2, p = 1 and c = 1 + count_weight * count for pairs, p = 0 and c = 1 for others",
+    source: "Le, Smola, Chapelle & Teo, equation (42); Weimer, Karatzoglou, Le & Smola 2008; implicit: Hu, Koren & Volinsky 2008",
     // Least squares on pairs of gains: a convex ranking loss that is consistent with NDCG.
     defaults: &[
         ("loss", loss::list::PAIR_SQUARED.name),
@@ -46,7 +48,13 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
         ("decoder", "power"),
     ],
     reads: |option| OPTIONS.contains(&option),
-    parse: |params| Ok(Box::new(CofiRankSpec::parse(params)?)),
+    parse: |params| match params.choice("feedback")? {
+        Some(Feedback::Implicit) => Ok(Box::new(ImplicitSpec::parse(params)?)),
+        Some(Feedback::Ratings) | None => {
+            implicit::refuse_without_pairs(params)?;
+            Ok(Box::new(CofiRankSpec::parse(params)?))
+        }
+    },
     resume: None,
 };
 
@@ -54,8 +62,19 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 #[rustfmt::skip]
 const OPTIONS: &[&str] = &[
     "loss", "measure", "decoder", "decoder_power", "neutral_grade", "half_life", "margin", "label_ties",
-    "target", "factors", "biases", "lambda", "max_rounds", "tolerance", "metric", "undefined", "validation",
+    "feedback", "negatives", "count_weight", "target", "factors", "biases", "lambda", "max_rounds", "tolerance", "metric", "undefined", "validation",
 ];
+
+/// What users tell about items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feedback {
+    /// Ratings.
+    Ratings,
+    /// Which items they took, and maybe how often.
+    Implicit,
+}
+
+named!(Feedback { Ratings = "ratings", Implicit = "implicit" });
 
 /// Vectors of a number per rating beside those of fits.
 const JUDGED_VECTORS: usize = 10;
@@ -201,7 +220,9 @@ impl TrainingSpec for CofiRankSpec {
         let path = session.path_to(lambda);
         let fit = session.fit(&ratings, &path, Purpose::Model)?;
         // 3. The model and its report.
-        let mut trained = trained(&session, fit, lambda, selection, (data.query_ids, items, ratings))?;
+        let warnings = warnings(lambda, selection.as_ref(), &ratings);
+        let trained = factored_model(&session, fit, lambda, (data.query_ids, items, ratings), None)?;
+        let mut trained = Trained { selection, warnings, ..trained };
         if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
             trained.warnings.push(format!(
                 "{unknown} users of the validation source are left out because they have no training ratings"
@@ -287,18 +308,18 @@ struct Norms {
     items: f64,
 }
 
-fn trained(
+/// The model of a fit, without warnings.
+fn factored_model(
     session: &Session<'_>,
     fit: Fit,
     lambda: f64,
-    selection: Option<LambdaSelection>,
     known: Known,
+    implicit: Option<Implicit>,
 ) -> Result<Trained> {
     let (users, items, ratings) = known;
     let CofiRankSpec { loss, tolerance, .. } = session.spec;
     let fold_in = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
-    let warnings = warnings(lambda, selection.as_ref(), &ratings);
     let norm = |rows: &[f64]| dot(rows, rows).sqrt();
     let details = entries(&Details {
         users: users.len(),
@@ -318,13 +339,12 @@ fn trained(
         rated_offsets: ratings.offsets,
         rated: ratings.items,
         fold_in,
+        implicit,
     };
     Ok(Trained {
         lambda: Some(lambda),
-        selection,
         log: fit.log,
         unconverged: usize::from(fit.gap.is_some_and(|gap| gap > *tolerance)),
-        warnings,
         details,
         ..Trained::new(Ranker::Factored(Box::new(factored)), Scaling::None)
     })
@@ -343,8 +363,8 @@ fn warnings(lambda: f64, selection: Option<&LambdaSelection>, ratings: &Ratings)
     warnings
 }
 
-/// Refuses weights, and ratings for which the loss has no value.
-fn check(data: &Dataset, spec: &CofiRankSpec) -> Result<()> {
+/// Refuses weights of users.
+fn check_weights(data: &Dataset) -> Result<()> {
     if let Some(user) = data.weights.iter().position(|weight| (weight - 1.0).abs() > 0.0) {
         return Err(Error::Unsupported(format!(
             "user {} has the weight {}; 'cofi_rank' supports no weights; ignore the column of weights with the options {}",
@@ -353,6 +373,12 @@ fn check(data: &Dataset, spec: &CofiRankSpec) -> Result<()> {
             columns_text(None, None, &["..."])
         )));
     }
+    Ok(())
+}
+
+/// Refuses weights, and ratings for which the loss has no value.
+fn check(data: &Dataset, spec: &CofiRankSpec) -> Result<()> {
+    check_weights(data)?;
     let labels = RatingTransform { gain: spec.target == Target::Gain, scale: 1.0 };
     for user in 0..data.n_queries() {
         for row in data.rows(user) {

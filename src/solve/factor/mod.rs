@@ -16,12 +16,14 @@
 mod bundle;
 mod cuts;
 mod risk;
+mod weighted;
 
 use serde::{Deserialize, Serialize};
 
 use self::bundle::{Found, Search};
 use self::cuts::Cuts;
 use self::risk::{OfItems, OfUser};
+pub use self::weighted::{Side, WeightedSquares, no_solution};
 use crate::control::{Control, checkpoint};
 use crate::data::Ratings;
 use crate::error::Result;
@@ -365,6 +367,7 @@ fn by_item(ratings: &Ratings) -> (Vec<usize>, Vec<(u32, u32)>) {
     let mut next = offsets.clone();
     let mut by_item = vec![(0, 0); ratings.len()];
     for user in 0..ratings.n_users() {
+        checkpoint();
         for rating in ratings.of_user(user) {
             let index = &mut next[ratings.items[rating] as usize];
             by_item[*index] = (user as u32, rating as u32);

@@ -93,7 +93,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
         let _counted = (&memory, &handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
         let user = folded.clone().unwrap_or_else(|| factored.user(index));
-        let is_new = i64::from(user.is_new(index));
+        let is_new = i64::from(user.is_new);
         limits.check_time()?;
         let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
         let row = |((item, score), rank): ((usize, f64), i64)| {
@@ -244,11 +244,12 @@ fn fold_in(factored: &Factored, ratings: Vec<(Id, f64)>, warnings: &mut Vec<Stri
     if unknown > 0 {
         warnings.push(format!("{unknown} ratings are of items that are not in the model; they are left out"));
     }
-    if user.is_new(None) {
-        warnings.push(
-            "fewer than two ratings of known items determine no order; items are ranked by their biases"
-                .to_owned(),
-        );
+    if user.is_new {
+        let problem = match factored.implicit {
+            Some(_) => "no item of the option 'ratings' is in the model",
+            None => "fewer than two ratings of known items determine no order",
+        };
+        warnings.push(format!("{problem}; items are ranked by their biases"));
     }
     Ok(user)
 }
@@ -286,9 +287,17 @@ fn of_text(text: &str, factored: &Factored) -> Id {
     }
 }
 
+/// An item and its rating. For a model of pairs the item alone is one, with the count 1.
 fn pair(entry: &Value, factored: &Factored) -> Result<(Id, f64)> {
-    let Some([item, rating]) = entry.as_array().map(Vec::as_slice) else {
-        return Err(Error::value("an entry of the option 'ratings'", entry.to_string(), "[item, rating]"));
+    let is_implicit = factored.implicit.is_some();
+    let one = Value::from(1);
+    let (item, rating) = match entry.as_array().map(Vec::as_slice) {
+        Some([item, rating]) => (item, rating),
+        None if is_implicit => (entry, &one),
+        _ => {
+            let allowed = if is_implicit { "item or [item, count]" } else { "[item, rating]" };
+            return Err(Error::value("an entry of the option 'ratings'", entry.to_string(), allowed));
+        }
     };
     let refuse = || Error::value("an item in the option 'ratings'", item.to_string(), "a number or a text");
     let id = id_of_json(item, |text| of_text(text, factored)).ok_or_else(refuse)?;
@@ -311,7 +320,9 @@ fn of_source(
     model: &Model,
 ) -> Result<Vec<(Id, f64)>> {
     let source = Source::resolve(call.connection, text, limits)?;
-    let spec = ReadSpec { judgments: Judgments::Relevance, ..ReadSpec::ranked(model, ListConstraint::None) };
+    let is_implicit = factored(model)?.implicit.is_some();
+    let judgments = if is_implicit { Judgments::Count } else { Judgments::Relevance };
+    let spec = ReadSpec { judgments, ..ReadSpec::ranked(model, ListConstraint::None) };
     let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
     if data.n_queries() > 1 {
         let problem = format!("ratings of {} users; allowed are those of one user", data.n_queries());

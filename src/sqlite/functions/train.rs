@@ -32,7 +32,7 @@ use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Parameter, with_values};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
 use crate::tuning::{Choice, Search, SearchRows};
 
@@ -465,7 +465,10 @@ pub(super) fn read_judged(
     limits: &RunLimits,
 ) -> Result<SourceRows> {
     let spec = ReadSpec { values, ..read_spec(input, input.order) };
-    let rows = read(connection, source, spec, options, limits)?;
+    let mut rows = read(connection, source, spec, options, limits)?;
+    if input.columns == Columns::Pairs {
+        rows.data.duplicates = 0; // Each row of a pair counts.
+    }
     if rows.data.n_docs() == 0 {
         return Err(source.error("0 rows; training needs judged documents"));
     }
@@ -512,7 +515,8 @@ fn repeated_documents(training: &Dataset, validation: &Dataset) -> Option<String
 
 pub(super) fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
     let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
-    ReadSpec { doc_weights: input.doc_weights, ..judged }
+    let judgments = if input.columns == Columns::Pairs { Judgments::Count } else { judged.judgments };
+    ReadSpec { doc_weights: input.doc_weights, judgments, ..judged }
 }
 
 /// Refuses a model that is too long for one value of the database: before training by the bytes that are known, after it by

@@ -36,6 +36,8 @@ pub enum Judgments {
     Unread,
     /// The relevance if there is any: data are monitored.
     RelevanceIfAny,
+    /// The relevance as a count of pairs; each row counts 1 if there is none.
+    Count,
     /// The relevance, which must exist: rankings are measured, a user is fitted.
     Relevance,
     /// The relevance, and the weights of queries if there are any: a model is trained.
@@ -342,7 +344,7 @@ impl<'a> Reader<'a> {
 
     fn relevance(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<Option<f64>> {
         let Some(column) = self.roles.relevance.filter(|_| self.spec.reads_relevance()) else {
-            return Ok(None);
+            return Ok((self.spec.judgments == Judgments::Count).then_some(1.0));
         };
         let found = self.value(row, column)?;
         let number = number_of(found).filter(|value| value.is_finite());
@@ -351,6 +353,7 @@ impl<'a> Reader<'a> {
                 ValueRef::Null if self.spec.features => {
                     " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
                 }
+                ValueRef::Null if self.spec.judgments == Judgments::Count => " (the counts of pairs)",
                 ValueRef::Null => " (leave out rows without a rating)",
                 _ => "",
             };

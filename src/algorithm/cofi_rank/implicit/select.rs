@@ -1,0 +1,177 @@
+//! Choosing lambda on held-out pairs: of all items that a user has no other pair with, those of held-out pairs should be first.
+
+use super::super::factors::{Fit, Purpose};
+use super::super::{Session, UseBiases, select_lambda};
+use super::ImplicitSpec;
+use crate::algorithm::selection::LambdaChoice;
+use crate::algorithm::{Curve, LambdaSelection, Split};
+use crate::data::{Dataset, Id, Ratings};
+use crate::error::Result;
+use crate::math::random::Random;
+use crate::memory::matrix_bytes;
+use crate::metric::Mean;
+use crate::parallel;
+use crate::select::{argmax, one_standard_error};
+
+/// Most users with held-out pairs whose lists are measured.
+const MOST_USERS: usize = 2000;
+/// Lambda if nothing can be held out, as an index of the candidates: one that serves most data.
+const FALLBACK: usize = 3;
+/// Numbers for each item beside the scores of a list.
+const LIST_VECTORS: usize = 6;
+
+/// Pairs to judge by, which no fit of the candidates knows.
+pub(super) struct Held {
+    /// Users by their indices in the training, with the items of their pairs, ascending.
+    users: Vec<(usize, Vec<u32>)>,
+    split: Split,
+    /// Pairs whose user or item is not in the training, or that are training pairs themselves.
+    left_out: usize,
+}
+
+impl Held {
+    /// Those of another data set.
+    pub(super) fn of(data: &Dataset, (users, items): (&[Id], &[Id]), pairs: &Ratings) -> Self {
+        let mut held = Self { users: Vec::new(), split: Split::SourceRatings, left_out: 0 };
+        for query in 0..data.n_queries() {
+            let user = users.binary_search(&data.query_ids[query]).ok();
+            let known = |user: usize| {
+                let seen = &pairs.items[pairs.of_user(user)];
+                let item = |row| items.binary_search(&data.doc_ids[row]).ok().map(|item| item as u32);
+                data.rows(query).filter_map(item).filter(|item| seen.binary_search(item).is_err()).collect()
+            };
+            let mut liked: Vec<u32> = user.map(known).unwrap_or_default();
+            held.left_out += data.rows(query).len() - liked.len();
+            liked.sort_unstable();
+            liked.dedup();
+            held.users.extend(user.map(|user| (user, liked)).filter(|(_, liked)| !liked.is_empty()));
+        }
+        held
+    }
+
+    /// Those of some of the users.
+    fn of_users(mut self, seed: u64) -> Self {
+        Random::new(seed).shuffle(&mut self.users);
+        self.users.truncate(MOST_USERS);
+        self.users.sort_unstable();
+        self
+    }
+
+    /// Value and weight of the metric for each user; `None` if it is undefined. `known`: the pairs of the fit.
+    fn values(&self, session: &Session<'_>, fit: &Fit, known: &Ratings) -> Result<Vec<Option<(f64, f64)>>> {
+        let validation = &session.spec.validation;
+        let mean = Mean::new(validation.metric.def(), validation.undefined);
+        let bytes = matrix_bytes(known.n_items.saturating_mul(LIST_VECTORS), parallel::threads());
+        let what = "lists of all items for the validation";
+        let _memory =
+            session.control.reserve(bytes, what, "give lambda as a number, or use fewer threads")?;
+        parallel::try_map(self.users.len(), |index| {
+            session.control.check()?;
+            let (user, liked) = &self.users[index];
+            let seen = &known.items[known.of_user(*user)];
+            let fresh = || (0..known.n_items).filter(|item| seen.binary_search(&(*item as u32)).is_err());
+            let label = |item: usize| if liked.binary_search(&(item as u32)).is_ok() { 1.0 } else { 0.0 };
+            let labels: Vec<f64> = fresh().map(label).collect();
+            let scores: Vec<f64> = fresh().map(|item| fit.score(*user, item)).collect();
+            Ok(mean.weighted(validation.metric.finite_value(&labels, &scores)?, &labels))
+        })
+    }
+}
+
+/// What was chosen.
+pub(super) struct Found {
+    pub(super) lambda: f64,
+    /// The lambdas of the last fit, smallest first.
+    pub(super) path: Vec<f64>,
+    pub(super) selection: Option<LambdaSelection>,
+    left_out: usize,
+}
+
+impl Found {
+    /// A warning about pairs of the validation source that were not used.
+    pub(super) fn left_out(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            format!(
+                "{} pairs of the validation source are left out: their user or item is not in the training, or they are training pairs",
+                self.left_out
+            )
+        })
+    }
+}
+
+impl ImplicitSpec {
+    /// The lambda to use among candidates, largest first, and how it was chosen.
+    pub(super) fn select(
+        &self,
+        session: &Session<'_>,
+        (users, items, pairs): (&[Id], &[Id], &Ratings),
+        source: Option<Held>,
+        lambdas: Vec<f64>,
+    ) -> Result<Found> {
+        let left_out = source.as_ref().map_or(0, |held| held.left_out);
+        if let (LambdaChoice::Fixed(lambda), _) | (_, [lambda]) = (&self.lambda, &lambdas[..]) {
+            return Ok(Found { lambda: *lambda, path: lambdas, selection: None, left_out });
+        }
+        // 1. The pairs that candidates are fitted to, and those that judge them.
+        let (known, held) = match source {
+            Some(held) => (pairs.clone(), held),
+            None => self.hold_out(users, items, pairs),
+        };
+        let held = held.of_users(self.ranking.seed);
+        // 2. The values at each lambda, smallest first.
+        let ascending: Vec<f64> = lambdas.iter().rev().copied().collect();
+        let mut values = Vec::with_capacity(lambdas.len());
+        if !held.users.is_empty() {
+            session.control.expect(lambdas.len() * session.spec.max_rounds);
+            let mut observe = |_: f64, fit: &Fit| {
+                values.push(held.values(session, fit, &known)?);
+                Ok(())
+            };
+            self.fit_pairs(session, &known, &ascending, Purpose::Validation(&mut observe))?;
+        }
+        values.reverse();
+        let (curve, chosen) = self.choose(&lambdas, &values);
+        // 3. The report.
+        let lambda = lambdas[chosen.unwrap_or(FALLBACK.min(lambdas.len() - 1))];
+        let split = if held.users.is_empty() { Split::Nothing } else { held.split };
+        let metric = self.ranking.validation.metric.name();
+        let of_users = |chosen: usize| values[chosen].iter().copied().flatten().collect();
+        let selection = LambdaSelection { metric, split, curve, chosen, error: None }.with_error(of_users);
+        let mut path: Vec<f64> = ascending.into_iter().filter(|other| *other < lambda).collect();
+        path.push(lambda);
+        Ok(Found { lambda, path, selection: Some(selection), left_out })
+    }
+
+    /// The mean at each candidate, largest first, and the best. With a loss the largest lambda leaves the biases alone to rank;
+    /// factors need a clear advantage.
+    fn choose(&self, lambdas: &[f64], values: &[Vec<Option<(f64, f64)>>]) -> (Curve, Option<usize>) {
+        let mean = |at: usize| {
+            let counted = || values.get(at).into_iter().flatten().flatten();
+            let weights: f64 = counted().map(|(_, weight)| weight).sum();
+            (weights > 0.0).then(|| counted().map(|(value, weight)| value * weight).sum::<f64>() / weights)
+        };
+        let means: Vec<Option<f64>> = (0..lambdas.len()).map(mean).collect();
+        let curve = lambdas.iter().copied().zip(means.iter().copied()).collect();
+        let better = self.ranking.validation.metric.def().better;
+        let lists = values.first().map_or(0, Vec::len);
+        let of_list = |list: usize| values.iter().map(|of| of[list].map(|(value, _)| value)).collect();
+        let paired: Vec<Vec<f64>> = (0..lists).filter_map(of_list).collect();
+        let biases_rank = self.draws() && self.ranking.biases == UseBiases::Yes;
+        let chosen = argmax(&means, better)
+            .map(|best| if biases_rank && one_standard_error(&paired, best, better) == 0 { 0 } else { best });
+        (curve, chosen)
+    }
+
+    /// The pairs that stay, and those that are held out of every user.
+    fn hold_out(&self, users: &[Id], items: &[Id], pairs: &Ratings) -> (Ratings, Held) {
+        let folds = select_lambda::folds(users, items, pairs, &self.ranking);
+        let out = |pair: usize| folds.of_rating[pair] == Some(0);
+        let of_user = |user: usize| {
+            let liked: Vec<u32> =
+                pairs.of_user(user).filter(|pair| out(*pair)).map(|pair| pairs.items[pair]).collect();
+            (user, liked)
+        };
+        let users = (0..pairs.n_users()).map(of_user).filter(|(_, liked)| !liked.is_empty()).collect();
+        (pairs.only(|pair| !out(pair)), Held { users, split: Split::RatingFraction, left_out: 0 })
+    }
+}
