@@ -11,6 +11,8 @@ import uuid
 
 LENGTH = 10
 TABLES = """
+-- Readers and the shop do not wait for each other.
+PRAGMA journal_mode = wal;
 -- What was shown, and what was clicked. The view has the columns that ltr_judgments and ltr_interleave_result read.
 CREATE TABLE IF NOT EXISTS served (impression, query_id, doc_id, rank, team, PRIMARY KEY (impression, doc_id));
 CREATE TABLE IF NOT EXISTS clicks (impression, doc_id, PRIMARY KEY (impression, doc_id));

@@ -127,4 +127,5 @@ def main():
     print("VIEWS", views)
 
 
-main()
+if __name__ == "__main__":
+    main()
