@@ -8,7 +8,7 @@ use crate::buckets::bucket_of;
 use crate::data::Id;
 use crate::error::{Error, Result};
 use crate::math::order::sort_items;
-use crate::memory::{Memory, Reservation};
+use crate::memory::{Memory, Reservation, bytes_of};
 
 /// Rows and clicks of a pair in a context.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +28,9 @@ const HELD_OUT: u32 = 8;
 
 /// Bytes of an entry of a map, with the unused capacity.
 const ENTRY_BYTES: u64 = 40;
+
+/// Vectors with a number for each pair that a fit has at once.
+const POINTS: usize = 10;
 
 /// Numbers of things in the order in which they came; a thing is two numbers.
 pub(super) type Numbers = HashMap<(u32, u32), u32>;
@@ -113,7 +116,7 @@ pub trait TakesImpressions {
     /// # Errors
     /// More memory than is allowed.
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32>;
-    /// An impression with its rows, in the order of positions.
+    /// An impression with its rows, in the order of positions. There is at least one.
     ///
     /// # Errors
     /// More memory than is allowed.
@@ -130,10 +133,10 @@ pub struct Impression {
 }
 
 impl Impression {
-    /// Adds a row. The rows of an impression come in the order of their positions.
+    /// Adds a row.
     ///
     /// # Errors
-    /// Two queries in an impression; a position that appears twice or is out of range; those of `to`.
+    /// Two queries in an impression; a position out of range; too many rows; those of [`Self::close`].
     pub fn push(&mut self, row: LogRow, to: &mut dyn TakesImpressions) -> Result<()> {
         if self.ids.as_ref().is_none_or(|(id, _)| *id != row.impression) {
             self.close(to)?;
@@ -151,8 +154,8 @@ impl Impression {
         if row.position == 0 || row.position > MOST_POSITIONS {
             return Err(problem(format!("position {}; allowed are 1 to {MOST_POSITIONS}", row.position)));
         }
-        if self.rows.last().is_some_and(|last| last.position >= row.position) {
-            return Err(problem(format!("two rows have position {}", row.position)));
+        if self.rows.len() == MOST_POSITIONS as usize {
+            return Err(problem(format!("more than {MOST_POSITIONS} rows; each position is allowed once")));
         }
         let pair = to.pair(row.query, row.doc)?;
         self.rows.push(Shown { pair, position: row.position, clicked: row.clicked });
@@ -162,9 +165,18 @@ impl Impression {
     /// Ends the impression.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// A position that appears twice; those of `to`.
     pub fn close(&mut self, to: &mut dyn TakesImpressions) -> Result<()> {
         if let Some((id, _)) = self.ids.take().filter(|_| self.is_taken) {
+            if !self.rows.is_sorted_by_key(|row| row.position) {
+                sort_items(&mut self.rows, |a, b| a.position.cmp(&b.position));
+            }
+            if let Some(twice) = self.rows.windows(2).find(|rows| rows[0].position == rows[1].position) {
+                return Err(Error::Data(format!(
+                    "impression {id}: two rows have position {}",
+                    twice[0].position
+                )));
+            }
             to.impression(&id, &self.rows)?;
             self.rows.clear();
         }
@@ -321,6 +333,13 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Bytes that [`super::fitted`] takes for a model, with its cells.
+    pub fn bytes_of_fit(&self, model: usize) -> u64 {
+        let vectors = bytes_of::<f64>(POINTS).saturating_mul(2 * self.pairs.len() as u64);
+        // A cell is sorted by its number, and has a context and what it tells about two estimates.
+        vectors + bytes_of::<(Cell, [usize; 3])>(self.counts[model].counts.len())
+    }
+
     /// The cells of a model. `all`: of all impressions, otherwise without those that are held out.
     pub fn cells(&self, model: usize, all: bool) -> Vec<Cell> {
         self.counts[model].cells(&self.numbers, all)

@@ -180,7 +180,7 @@ fn logs_that_cannot_be_used_are_refused() {
         ),
         (
             "ltr_judgments('SELECT impression, query_id, doc_id, 0.5 AS position, clicked FROM log')",
-            "column \"position\": 0.5; allowed are whole numbers from 1",
+            "column \"position\": 0.5; allowed are whole numbers from 1 to 1000",
         ),
         (
             "ltr_judgments('SELECT impression, NULL AS query_id, doc_id, position, clicked FROM log')",

@@ -9,6 +9,7 @@ mod buckets_errors;
 mod buckets_kernels;
 mod calls;
 mod clicks;
+mod clicks_hostile;
 mod cross_validation;
 mod direct;
 mod doc_weight;

@@ -5,42 +5,19 @@ use super::*;
 use crate::data::Id;
 use crate::memory::Memory;
 
-mod dbn;
+mod coverage;
 mod likelihood;
 mod users;
 
-use users::{DOCS, PAIRS, Users, fits, read};
-
-#[test]
-fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
-    // The model sdbn is left out: it takes users who leave unsatisfied as satisfied.
-    let (mut covered, mut all) = (0.0, 0.0);
-    for model in ["ctr", "pbm", "cascade", "ubm"] {
-        for seed in 0..5 {
-            let mut users = Users::new(seed);
-            let counted = users.log(model, 24_000);
-            let fitted = fitted(&counted, 0, true);
-            for (pair, alpha) in fitted.alpha.iter().enumerate() {
-                let (truth, examined) = (users.alpha[pair], fitted.examined[pair]);
-                assert!(alpha.error < 0.7 / libm::sqrt(examined), "{model} {pair}: {alpha:?} of {examined}");
-                let error = (alpha.value - truth).abs();
-                assert!(error <= 0.03 || examined < 5000.0, "{model} {pair}: {error}");
-                covered += f64::from(u8::from(error <= 1.96 * alpha.error));
-                all += 1.0;
-            }
-        }
-    }
-    let share: f64 = covered / all;
-    assert!((0.93..=0.97).contains(&share), "{share}");
-}
+use users::{Users, fits, read};
 
 #[test]
 fn propensities_are_those_of_the_users_with_both_methods() {
     let mut users = Users::new(1);
     let counted = users.log("pbm", 60_000);
     let cells = counted.cells(0, true);
-    for (name, found) in [("em", by_likelihood(&cells, PAIRS)), ("harvest", harvested(&cells))] {
-        assert_eq!(found.len(), DOCS);
+    for (name, found) in [("em", by_likelihood(&cells, users.pairs())), ("harvest", harvested(&cells))] {
+        assert_eq!(found.len(), users.docs);
         for Propensity { position, estimate } in found {
             let truth = Users::pbm(position as usize);
             let bound = if estimate.error.is_finite() { 4.0 * estimate.error } else { 0.05 };
@@ -118,7 +95,8 @@ fn hopeless_rows_are_refused() {
     ] {
         let mut log = Log::new(vec![find("ctr").unwrap()], &Memory::limited(None));
         let mut impression = Impression::default();
-        let error = rows.into_iter().find_map(|row| impression.push(row, &mut log).err());
+        let refused = rows.into_iter().find_map(|row| impression.push(row, &mut log).err());
+        let error = refused.or_else(|| impression.close(&mut log).err());
         assert_eq!(error.unwrap().to_string(), message);
     }
     let mut log = Log::new(vec![find("ubm").unwrap()], &Memory::limited(Some(100)));

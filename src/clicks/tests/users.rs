@@ -5,15 +5,18 @@ use crate::data::Id;
 use crate::math::random::Random;
 use crate::memory::Memory;
 
-pub(super) const QUERIES: usize = 4;
-pub(super) const DOCS: usize = 10;
-pub(super) const PAIRS: usize = QUERIES * DOCS;
-
 /// Of users of the model dbn.
 pub(super) const PERSEVERANCE: f64 = 0.85;
 
 /// Users of a simulation.
 pub(super) struct Users {
+    pub queries: usize,
+    /// Of each query.
+    pub docs: usize,
+    /// Rows of a list.
+    pub shown: usize,
+    /// How much the order of lists differs from that of attractiveness.
+    pub noise: f64,
     pub random: Random,
     /// By pair.
     pub alpha: Vec<f64>,
@@ -23,11 +26,20 @@ pub(super) struct Users {
 
 impl Users {
     pub fn new(seed: u64) -> Self {
+        Self::of(seed, 4, 10)
+    }
+
+    /// Users of these numbers of queries and of documents of each.
+    pub fn of(seed: u64, queries: usize, docs: usize) -> Self {
         let mut random = Random::new(seed);
         let mut between = |low: f64, high: f64| low + (high - low) * f64::midpoint(random.symmetric(), 1.0);
-        let alpha = (0..PAIRS).map(|_| between(0.05, 0.6)).collect();
-        let satisfaction = (0..PAIRS).map(|_| between(0.3, 0.9)).collect();
-        Self { random, alpha, satisfaction }
+        let alpha = (0..queries * docs).map(|_| between(0.05, 0.6)).collect();
+        let satisfaction = (0..queries * docs).map(|_| between(0.3, 0.9)).collect();
+        Self { queries, docs, shown: docs, noise: 0.4, random, alpha, satisfaction }
+    }
+
+    pub fn pairs(&self) -> usize {
+        self.alpha.len()
     }
 
     pub fn happens(&mut self, probability: f64) -> bool {
@@ -70,17 +82,17 @@ impl Users {
     pub fn rows(&mut self, model: &str, impressions: usize) -> Vec<LogRow> {
         let mut rows = Vec::new();
         for number in 0..impressions {
-            let query = number % QUERIES;
-            let mut list: Vec<(f64, usize)> = (query * DOCS..(query + 1) * DOCS)
-                .map(|pair| (self.alpha[pair] + 0.4 * self.random.symmetric(), pair))
+            let query = number % self.queries;
+            let mut list: Vec<(f64, usize)> = (query * self.docs..(query + 1) * self.docs)
+                .map(|pair| (self.alpha[pair] + self.noise * self.random.symmetric(), pair))
                 .collect();
             list.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let list: Vec<usize> = list.into_iter().map(|(_, pair)| pair).collect();
+            let list: Vec<usize> = list.into_iter().map(|(_, pair)| pair).take(self.shown).collect();
             let clicks = self.clicks(model, &list);
             rows.extend(list.into_iter().zip(clicks).zip(1..).map(|((pair, clicked), position)| LogRow {
                 impression: Id::Integer(number as i64),
                 query: Id::Integer(query as i64),
-                doc: Id::Integer((pair % DOCS) as i64),
+                doc: Id::Integer((pair % self.docs) as i64),
                 position,
                 clicked,
             }));
@@ -89,9 +101,7 @@ impl Users {
     }
 
     pub fn log(&mut self, model: &str, impressions: usize) -> Counted {
-        let mut log = Log::new(vec![find(model).unwrap()], &Memory::limited(None));
-        read(&self.rows(model, impressions), &mut log);
-        log.finish()
+        counted(model, &self.rows(model, impressions))
     }
 }
 
@@ -100,6 +110,13 @@ pub(super) fn read(rows: &[LogRow], to: &mut dyn TakesImpressions) {
     let mut impression = Impression::default();
     rows.iter().for_each(|row| impression.push(row.clone(), to).unwrap());
     impression.close(to).unwrap();
+}
+
+/// Counts rows for a model.
+pub(super) fn counted(model: &str, rows: &[LogRow]) -> Counted {
+    let mut log = Log::new(vec![find(model).unwrap()], &Memory::limited(None));
+    read(rows, &mut log);
+    log.finish()
 }
 
 /// Fits a model of a log, and the number of passes over these rows.

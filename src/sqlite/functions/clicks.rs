@@ -70,7 +70,7 @@ fn click_models(call: &Call<'_>) -> Result<OutputRows> {
     let measured = if call.arguments[0].is_some() {
         let arguments = Arguments::new(call, Use::ClickModels)?;
         let log = arguments.log(call)?;
-        let counted = arguments.counted(&log, CLICK_MODELS.to_vec())?;
+        let counted = arguments.counted(call.connection, &log, CLICK_MODELS.to_vec())?;
         arguments.predictions(call, &log, &counted)?.into_iter().map(Some).collect()
     } else {
         vec![None; CLICK_MODELS.len()]
@@ -108,10 +108,15 @@ impl Arguments {
     }
 
     /// Counts the log for these models.
-    fn counted(&self, log: &LogSource<'_>, models: Vec<&'static ClickModel>) -> Result<Counted> {
+    fn counted(
+        &self,
+        connection: &Connection,
+        log: &LogSource<'_>,
+        models: Vec<&'static ClickModel>,
+    ) -> Result<Counted> {
         let mut counts = Log::new(models, self.limits.memory());
         log.read(&mut counts)?;
-        let counted = counts.finish();
+        let counted = self.limits.run(connection, |_| Ok(counts.finish()))?;
         if counted.impressions == 0 {
             return Err(Error::Data("0 rows in the log".to_owned()));
         }
@@ -127,7 +132,11 @@ impl Arguments {
         (counted, model): (&Counted, usize),
         all: bool,
     ) -> Result<(Fitted, usize)> {
+        let what = format_args!("estimating {} pairs of query and document", counted.pairs.len());
+        let (bytes, way_out) = (counted.bytes_of_fit(model), "read fewer queries at a time");
+        let memory = self.limits.memory().reserve(bytes, what, way_out)?;
         let fitted = self.limits.run(connection, |_| Ok(clicks::fitted(counted, model, all)))?;
+        drop(memory);
         if !counted.models[model].takes_passes {
             return Ok((fitted, 1));
         }
@@ -155,7 +164,7 @@ impl Arguments {
 fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     let arguments = Arguments::new(call, Use::Propensities)?;
     let method = arguments.options.choice("method")?.unwrap_or(Method::Em);
-    let counted = arguments.counted(&arguments.log(call)?, vec![clicks::find("pbm")?])?;
+    let counted = arguments.counted(call.connection, &arguments.log(call)?, vec![clicks::find("pbm")?])?;
     let estimate = |_: &Control| {
         let cells = counted.cells(0, true);
         let mut found = Vec::new();
@@ -193,7 +202,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     };
     // 1. One pass counts the log; a second one compares the models.
     let log = arguments.log(call)?;
-    let counted = arguments.counted(&log, models)?;
+    let counted = arguments.counted(call.connection, &log, models)?;
     let limits = &arguments.limits;
     let (chosen, compared) = if counted.models.len() > 1 {
         (best(&arguments.predictions(call, &log, &counted)?), 1)
@@ -209,12 +218,12 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     };
     let (judgments, grades) = limits.run(call.connection, judge)?;
     // 3. Rows.
-    let model = counted.models[chosen].name;
-    let row = |pair: usize| {
+    let (model, pairs) = (counted.models[chosen].name, counted.pairs.len());
+    let row = move |pair: usize| {
         let (query, doc) = counted.pairs[pair];
         let (seen, judgment) = (counted.seen[pair], judgments[pair]);
         let id = |id: &Id| Output::Id(id.clone());
-        vec![
+        Ok(vec![
             id(&counted.queries[query as usize]),
             id(&counted.docs[doc as usize]),
             Output::Integer(grades[pair] as i64),
@@ -226,9 +235,9 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
             Output::Real(judgment.doc_weight),
             Output::Text(model.to_owned()),
             Output::Integer((passes + compared) as i64),
-        ]
+        ])
     };
-    Ok(ready((0..counted.pairs.len()).map(row).collect()))
+    Ok(Box::new((0..pairs).map(row)))
 }
 
 /// The number of the model with the largest likelihood, the first of equal ones.

@@ -11,7 +11,7 @@ use rusqlite::{Connection, Row};
 use super::Source;
 use super::column_choice::LogColumns;
 use super::params::bind;
-use crate::clicks::{Impression, LogRow, TakesImpressions};
+use crate::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::data::Id;
 use crate::error::{Error, Result};
 use crate::param::Params;
@@ -19,9 +19,6 @@ use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of};
 use crate::sqlite::glue::watchdog::within_time;
-
-/// Larger positions are no numbers of rows. Click models allow fewer.
-const MOST_POSITION: f64 = 1e9;
 
 /// Runs a statement over a source, and passes each row to `take`.
 ///
@@ -77,18 +74,19 @@ impl<'a> LogSource<'a> {
         Ok(Self { connection, source, columns, options, values, limits })
     }
 
-    /// Reads all rows, ordered by impression and position.
+    /// Reads all impressions, in the order of their ids. Ids of impressions that are equal under the collation of their column
+    /// are still different.
     ///
     /// # Errors
     /// Rule 16.2; those of the database and of `to`; the time limit.
     pub fn read(&self, to: &mut dyn TakesImpressions) -> Result<()> {
-        let select = self.source.ordered(&self.columns.names(), "1, 4");
+        let select = self.source.ordered(&self.columns.names(), "1 COLLATE BINARY");
         let mut impression = Impression::default();
         let arguments = (self.options, &self.values[..]);
         each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
             impression.push(self.row(row)?, to).map_err(|error| self.of_source(error))
         })?;
-        impression.close(to)
+        impression.close(to).map_err(|error| self.of_source(error))
     }
 
     /// An error about the data as one about this source.
@@ -101,7 +99,8 @@ impl<'a> LogSource<'a> {
 
     fn row(&self, row: &Row<'_>) -> Result<LogRow> {
         let value = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
-        let is_position = |number: &f64| (1.0..=MOST_POSITION).contains(number) && number.fract() <= 0.0;
+        let is_position =
+            |number: &f64| (1.0..=f64::from(MOST_POSITIONS)).contains(number) && number.fract() <= 0.0;
         let position = number_of(value(3)?).filter(is_position);
         let clicked = number_of(value(4)?).filter(|clicked| [0.0, 1.0].contains(clicked));
         let row = LogRow {
@@ -113,9 +112,9 @@ impl<'a> LogSource<'a> {
         };
         let null = [&row.impression, &row.query, &row.doc].iter().position(|id| **id == Id::Null);
         let (column, allowed) = match (null, position, clicked) {
-            (Some(column), _, _) => (column, "ids that are not NULL"),
-            (None, None, _) => (3, "whole numbers from 1"),
-            (None, Some(_), None) => (4, "0 and 1"),
+            (Some(column), _, _) => (column, "ids that are not NULL".to_owned()),
+            (None, None, _) => (3, format!("whole numbers from 1 to {MOST_POSITIONS}")),
+            (None, Some(_), None) => (4, "0 and 1".to_owned()),
             (None, Some(_), Some(_)) => return Ok(row),
         };
         let (name, found) = (self.columns.names()[column], describe(value(column)?));
