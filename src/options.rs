@@ -63,6 +63,8 @@ pub enum Use {
     Propensities,
     /// `ltr_judgments`.
     Judgments,
+    /// `ltr_evaluate_clicks`.
+    EvaluateClicks,
     /// `ltr_fts_query`.
     FtsQuery,
 }
@@ -91,6 +93,7 @@ impl Use {
             Self::ClickModels => "ltr_click_models",
             Self::Propensities => "ltr_propensities",
             Self::Judgments => "ltr_judgments",
+            Self::EvaluateClicks => "ltr_evaluate_clicks",
             Self::FtsQuery => "ltr_fts_query",
         }
     }
@@ -147,7 +150,7 @@ const TRAIN: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
 /// All that read a source with a model, and `ltr_import`.
-const WITH_MODELS: [Use; 13] = [
+const WITH_MODELS: [Use; 14] = [
     Use::Train,
     Use::Fit,
     Use::CrossValidate,
@@ -160,20 +163,30 @@ const WITH_MODELS: [Use; 13] = [
     Use::Explain,
     Use::Importance,
     Use::Monitor,
+    Use::EvaluateClicks,
     Use::Recommend,
 ];
-const FINDS_MODELS: &[Use] = &without::<12>(&WITH_MODELS, Use::Fit);
-const ALL_WITH_MODELS: &[Use] = &without::<12>(&WITH_MODELS, Use::Import);
+const FINDS_MODELS: &[Use] = &without::<13>(&WITH_MODELS, Use::Fit);
+const ALL_WITH_MODELS: &[Use] = &without::<13>(&WITH_MODELS, Use::Import);
 const READS_LOGS: [Use; 4] = [Use::ClickModels, Use::Propensities, Use::Judgments, Use::InterleaveResult];
-const READS: &[Use] = &joined::<16>(ALL_WITH_MODELS, &READS_LOGS);
+const READS: &[Use] = &joined::<17>(ALL_WITH_MODELS, &READS_LOGS);
 /// All that keep `time_limit`.
-const LIMITED: &[Use] = &joined::<17>(&WITH_MODELS, &READS_LOGS);
+const LIMITED: &[Use] = &joined::<18>(&WITH_MODELS, &READS_LOGS);
 /// All that keep `max_memory`.
-const RESERVES: &[Use] = &joined::<18>(LIMITED, &[Use::PairedTest]);
-const FIT_OR_SCORE: &[Use] = &without::<11>(ALL_WITH_MODELS, Use::Recommend);
+const RESERVES: &[Use] = &joined::<19>(LIMITED, &[Use::PairedTest]);
+const FIT_OR_SCORE: &[Use] = &without::<12>(ALL_WITH_MODELS, Use::Recommend);
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
 const MEASURES_OF_MODELS: &[Use] =
     &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
+const NAMES_METRICS: &[Use] = &[
+    Use::Train,
+    Use::Fit,
+    Use::CrossValidate,
+    Use::Evaluate,
+    Use::Compare,
+    Use::Importance,
+    Use::EvaluateClicks,
+];
 const TESTS: &[Use] = &[Use::Compare, Use::PairedTest];
 
 /// A list of N + 1 calls without one of them.
@@ -246,7 +259,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
-    def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; feature_names: names of the values in a column of vectors; of a log: impression, query, doc, position, clicked, team; of ltr_interleave also score, by which a NULL model ranks"),
+    def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; feature_names: names of the values in a column of vectors; of a log: impression, query, doc, position, clicked, team; of ltr_interleave and ltr_evaluate_clicks also score, by which a NULL model ranks"),
     def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists").searchable(),
     def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries").searchable(),
@@ -297,7 +310,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("lambda", Rule::PositivesOr(&["auto", "rate"]), "\"auto\"", TRAIN, "weight of the penalty; for auto or an array, validation chooses; rate: n^(-2/(9 + 3p)) for n training queries and p query features").searchable(),
     def("lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one lambda for each training query, chosen on its documents of the validation"),
     def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
-    def("metric", Rule::Texts, "\"ndcg@10\"", MEASURES_OF_MODELS, "metric that validation maximizes, or metrics to evaluate"),
+    def("metric", Rule::Texts, "\"ndcg@10\"", NAMES_METRICS, "metric that validation maximizes, or metrics to evaluate; of ltr_evaluate_clicks: dcg, dcg@k, precision@k, default dcg@10"),
     def("validation", Rule::FractionOrText, "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source"),
     def("folds", Rule::Integer(2, 1000), "5", TRAIN, "number of parts of the queries, each held out once by cross-validation; for cofi_rank parts of the ratings of each user"),
     def("split_by", Rule::Text, "null", TRAIN, "column such as a date, by which cross-validation orders the queries: it trains on earlier ones and validates on later ones"),
@@ -305,7 +318,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
     def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
     def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "of a test: number of random sign patterns or resamples, default 10000; up to 16 pairs randomization counts all patterns; of an explanation: number of random orders of the features, each with its reverse, default 200; up to 12 features all sets are counted"),
-    def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult], "probability that the interval covers the true difference"),
+    def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult, Use::EvaluateClicks], "probability that the interval covers the true difference or value"),
     def("power", Rule::Between(0.5, 0.9999), "0.8", &[Use::InterleaveResult], "probability of a p-value of at most 1 - confidence, for which more_impressions is computed"),
     def("min_difference", Rule::Between(0.0001, 1.0), "null", &[Use::InterleaveResult], "smallest true difference to find, for which more_impressions is computed; default: the observed one"),
     def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::Interleave, Use::PairedTest, Use::Explain, Use::Importance], "seed of the choice of held-out queries or documents, of random orders, and of the samples of tests, explanations and importances; of ltr_interleave: the id of the impression, a whole number or a text, without default"),
@@ -330,6 +343,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", &[Use::Judgments], "click model; auto: the one that predicts held-out impressions best, of those that read the log once"),
     def("thresholds", Rule::NumbersBetween(0.0, 1.0), "null", &[Use::Judgments], "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
     def("quantiles", Rule::NumbersBetween(0.0, 1.0), "[0.5, 0.75, 0.9]", &[Use::Judgments], "the same as quantiles of the attractiveness of all documents in the log"),
+    def("propensities", Rule::TextOrArray, "null", &[Use::EvaluateClicks], "propensities: an array by position from 1, or a source with the columns position and propensity; default: estimated from the log by em"),
+    def("clip", Rule::Between(0.0001, 1.0), "0.01", &[Use::EvaluateClicks], "smallest propensity; smaller ones count as this one, which limits the weight of a click"),
     def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "em: likelihood of the position-based model, by expectation maximization; harvest: only documents that the log shows at several positions; both: rows of both"),
     def("words", Rule::OneOf(Words::NAMES), "\"any\"", &[Use::FtsQuery], "words that a match has: at least one, or all"),
     def("prefix", Rule::Flag, "false", &[Use::FtsQuery], "whether the last word also matches words that it begins"),

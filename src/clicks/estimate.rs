@@ -109,18 +109,28 @@ impl Fitted {
 }
 
 /// The cells with numbers of contexts in place of contexts.
-struct Problem<'a> {
+pub(super) struct Problem<'a> {
     cells: &'a [Cell],
     /// By cell: the number of its context.
-    contexts: Vec<usize>,
+    pub(super) contexts: Vec<usize>,
     pairs: usize,
     mean: f64,
     prior: f64,
 }
 
-/// Fits alpha and gamma with a prior of this strength. The cells are sorted by pair.
-pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
-    // 1. Contexts. The first one has gamma = 1.
+/// The expected information of a point.
+pub(super) struct Information {
+    /// Of alpha, by pair.
+    pub(super) of_alpha: Vec<f64>,
+    /// Of gamma, by number of the context.
+    of_gamma: Vec<f64>,
+    /// Of alpha and gamma together, by cell.
+    pub(super) both: Vec<f64>,
+}
+
+/// The problem of these cells, sorted by pair; its contexts, sorted; and its maximum. The first context has gamma = 1.
+pub(super) fn solved(cells: &[Cell], pairs: usize, prior: f64) -> (Problem<'_>, Vec<u32>, Point) {
+    // 1. Contexts.
     let (known, contexts) = numbered_contexts(cells);
     let in_first = cells.iter().zip(&contexts).filter(|(_, context)| **context == 0).map(|(cell, _)| cell);
     let [n, c] = in_first.fold([0.0, 0.0], |[n, c], cell| [n + cell.rows, c + cell.clicks]);
@@ -134,7 +144,12 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     }
     let passes = Passes { most: MOST_PASSES, tolerance: TOLERANCE, fixed: Some(pairs) };
     let Ok((point, _)) = passes.maximum(start, &mut |point| Ok::<_, Infallible>(problem.pass(point)));
-    // 3. Errors.
+    (problem, known, point)
+}
+
+/// Fits alpha and gamma with a prior of this strength. The cells are sorted by pair.
+pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
+    let (problem, known, point) = solved(cells, pairs, prior);
     let (alpha_errors, gamma_errors) = problem.errors(&point);
     let estimate = |(value, error): (&f64, f64)| Estimate { value: *value, error };
     let (alpha, gamma) = point.split_at(pairs);
@@ -152,7 +167,7 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
         gamma: known.into_iter().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),
         examined,
         satisfaction: Vec::new(),
-        mean,
+        mean: problem.mean,
         mean_gamma: if gamma_sum[1] > 0.0 { gamma_sum[0] / gamma_sum[1] } else { 1.0 },
     }
 }
@@ -168,6 +183,11 @@ fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
     sorted.iter().enumerate().for_each(|(rank, (_, number))| ranks[*number as usize] = rank);
     contexts.iter_mut().for_each(|context| *context = ranks[*context]);
     (sorted.into_iter().map(|((_, context), _)| context).collect(), contexts)
+}
+
+/// 1 - p for a probability p of a click, away from 0.
+pub(super) fn no_click(click: f64) -> f64 {
+    (1.0 - click).max(MARGIN)
 }
 
 /// The point of a maximum has alpha by pair, then gamma by context; gamma of the first context is 1.
@@ -202,36 +222,43 @@ impl Problem<'_> {
         (sums.iter().enumerate().map(share).collect(), value)
     }
 
-    /// Standard errors of alpha and gamma: roots of the diagonal of the inverse information. Its part of alpha is diagonal, so
-    /// only a matrix of contexts is inverted.
-    fn errors(&self, point: &Point) -> (Vec<f64>, Vec<f64>) {
+    /// The expected information.
+    pub(super) fn information(&self, point: &Point) -> Information {
         let (alpha, gamma) = point.split_at(self.pairs);
-        let free = gamma.len().saturating_sub(1);
-        // 1. The parts of the information.
         let prior = |a: &f64| prior_information(self.prior, self.mean, *a);
         let mut of_alpha: Vec<f64> = alpha.iter().map(prior).collect();
         let mut of_gamma = vec![0.0; gamma.len()];
         let mut both = vec![0.0; self.cells.len()];
         for (index, (cell, context)) in self.cells.iter().zip(&self.contexts).enumerate() {
             let (a, g) = (alpha[cell.pair as usize], gamma[*context]);
-            let no_click = (1.0 - a * g).max(MARGIN);
+            let no_click = no_click(a * g);
             of_alpha[cell.pair as usize] += cell.rows * g / (a * no_click);
             of_gamma[*context] += cell.rows * a / (g * no_click);
             both[index] = cell.rows / no_click;
         }
+        Information { of_alpha, of_gamma, both }
+    }
+
+    /// Standard errors of alpha and gamma: roots of the diagonal of the inverse information. Its part of alpha is diagonal, so
+    /// only a matrix of contexts is inverted.
+    fn errors(&self, point: &Point) -> (Vec<f64>, Vec<f64>) {
+        let (alpha, gamma) = point.split_at(self.pairs);
+        let free = gamma.len().saturating_sub(1);
+        let information = self.information(point);
+        let Information { of_alpha, of_gamma, both } = &information;
         let alone = |information: &f64| 1.0 / libm::sqrt(*information);
         if free == 0 || free > MOST_CONTEXTS {
             let mut gamma_errors: Vec<f64> = of_gamma.iter().map(alone).collect();
             gamma_errors.first_mut().into_iter().for_each(|first| *first = 0.0);
             return (of_alpha.iter().map(alone).collect(), gamma_errors);
         }
-        // 2. What is left for gamma once alpha is estimated, inverted.
-        let Some(covariance) = self.covariance(&of_alpha, &of_gamma, &both) else {
+        // 1. What is left for gamma once alpha is estimated, inverted.
+        let Some(covariance) = self.covariance(&information) else {
             let mut gamma_errors = vec![f64::INFINITY; gamma.len()];
             gamma_errors[0] = 0.0;
             return (vec![f64::INFINITY; alpha.len()], gamma_errors);
         };
-        // 3. Variances.
+        // 2. Variances.
         let mut variances: Vec<f64> = of_alpha.iter().map(|information| 1.0 / information).collect();
         for (cells, from) in self.by_pair() {
             let pair = cells[0].pair as usize;
@@ -250,9 +277,13 @@ impl Problem<'_> {
         (variances.iter().map(|variance| libm::sqrt(*variance)).collect(), gamma_errors)
     }
 
-    /// The covariance of gamma without the first context; `None` if the data do not determine it.
-    fn covariance(&self, of_alpha: &[f64], of_gamma: &[f64], both: &[f64]) -> Option<Vec<Vec<f64>>> {
-        let free = of_gamma.len() - 1;
+    /// The covariance of gamma without the first context; `None` if the data do not determine it, or for too many contexts.
+    pub(super) fn covariance(&self, information: &Information) -> Option<Vec<Vec<f64>>> {
+        let Information { of_alpha, of_gamma, both } = information;
+        let free = of_gamma.len().saturating_sub(1);
+        if free == 0 || free > MOST_CONTEXTS {
+            return (free == 0).then(Vec::new);
+        }
         let width = lanes::blocks_for(free);
         let mut matrix = vec![Lanes::ZERO; width * LANES * width];
         for i in 0..free {
@@ -285,7 +316,7 @@ impl Problem<'_> {
     }
 
     /// The cells of each pair, and the number of the first of them.
-    fn by_pair(&self) -> impl Iterator<Item = (&[Cell], usize)> {
+    pub(super) fn by_pair(&self) -> impl Iterator<Item = (&[Cell], usize)> {
         let mut from = 0;
         self.cells.chunk_by(|a, b| a.pair == b.pair).map(move |cells| {
             let first = from;

@@ -13,17 +13,21 @@ mod counts;
 mod dbn;
 mod estimate;
 mod harvest;
+mod influence;
 mod information;
 mod judge;
 mod models;
+mod offline;
 mod passes;
 
 pub use counts::{Cell, Counted, Impression, Log, LogRow, TakesImpressions};
 pub use dbn::Network;
 pub use estimate::{Fitted, fit};
 pub use harvest::{Method, Propensity, by_likelihood, harvested};
+pub use influence::Influence;
 pub use judge::{Grading, HeldOut, Prediction, fitted, grade, judgments};
 pub use models::{CLICK_MODEL_NAMES, CLICK_MODELS, ClickModel, find};
+pub use offline::{Changes, GROUPS, OfflineValue, Sums, Weights, group_of};
 
 /// A row of an impression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

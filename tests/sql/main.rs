@@ -14,6 +14,7 @@ mod cross_validation;
 mod direct;
 mod doc_weight;
 mod eru;
+mod evaluate_clicks;
 mod explain;
 mod export;
 mod export_limits;

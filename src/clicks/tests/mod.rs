@@ -7,6 +7,7 @@ use crate::memory::Memory;
 
 mod coverage;
 mod likelihood;
+mod offline;
 mod users;
 
 use users::{Users, fits, read};

@@ -11,25 +11,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
-use serde_json::{Value, json};
-use xxhash_rust::xxh3::xxh3_128_with_seed;
+use serde_json::Value;
 
 use super::compare::other_queries;
 use super::ranking_call::{FEWER_RANKED, RankingCall};
+use super::score_column;
 use crate::arrange::ListConstraint;
 use crate::control::Ticks;
-use crate::data::{Dataset, Id, Missing, Scaling};
+use crate::data::{Dataset, Id};
 use crate::error::{Error, Result};
 use crate::evaluate::selected_rows;
 use crate::interleave::{Coins, Team, team_draft};
 use crate::math::order::sort_items;
 use crate::memory::{Reservation, bytes_of};
-use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
+use crate::model::Model;
 use crate::options::{self, SCORE_KEY, Use};
 use crate::param::Params;
-use crate::space::{Form, Function, Space};
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::{Output, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, with_values};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
@@ -96,26 +94,8 @@ impl Request {
             }
         };
         let k = options.count("k").unwrap_or(usize::MAX);
-        let mut request = Self { options, score: None, impression, k, limits };
-        request.take_score()?;
-        Ok(request)
-    }
-
-    /// Takes the key `score` out of the option `columns`.
-    fn take_score(&mut self) -> Result<()> {
-        let Some(mut columns) = self.options.get("columns").and_then(Value::as_object).cloned() else {
-            return Ok(());
-        };
-        match columns.remove(SCORE_KEY) {
-            None => return Ok(()),
-            Some(Value::String(name)) => self.score = Some(name),
-            Some(other) => {
-                let what = format!("option 'columns', key '{SCORE_KEY}'");
-                return Err(Error::value(what, other.to_string(), "the name of a column"));
-            }
-        }
-        self.options = std::mem::take(&mut self.options).with("columns", Value::Object(columns));
-        Ok(())
+        let (score, options) = score_column::take_score(options)?;
+        Ok(Self { options, score, impression, k, limits })
     }
 }
 
@@ -141,12 +121,7 @@ fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
         return Err(Error::Unsupported(problem.to_owned()));
     }
     if let Some(name) = request.score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
-        let what = format!("option 'columns', key '{SCORE_KEY}'");
-        return Err(Error::value(
-            what,
-            format!("\"{name}\""),
-            "nothing with two models; NULL ranks by this column",
-        ));
+        return Err(score_column::unused(name, "nothing with two models"));
     }
     // 1. Both rankings. The one by a column has the roles of columns of the other's training.
     let (mut calls, mut other) = ([None, None], None);
@@ -205,56 +180,16 @@ fn by_model(call: &Call<'_>, request: &Request, model: ValueRef<'_>) -> Result<R
     Ok(ranking)
 }
 
-/// The ranking by a column: that of a model whose only feature is the column, with weight 1.
+/// The ranking by a column.
 fn by_column(call: &Call<'_>, request: &Request, other: Option<&Model>) -> Result<Ranked> {
     let ticket = call.statements.begin();
     let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
-    let columns = TrainingColumns { features: None, query_features: None, ignored: Vec::new(), ..columns };
-    let key = serde_json::to_vec(&(score, &columns)).map_err(|e| Error::Internal(e.to_string()))?;
-    let card = Card {
-        algorithm: "regression".to_owned(),
-        features: vec![score.to_owned()],
-        columns,
-        missing: Missing::Error,
-        means: vec![0.0],
-        slots: false,
-        settings: json!({}),
-        summary: json!({}),
-        log: Vec::new(),
-    };
-    let function = Function { weights: vec![1.0], objective: 0.0, gap: 0.0 };
-    let ranker = Ranker::Linear(Linear::new(Space::linear(1, Form::Scoring), function));
-    let handle = ModelHandle {
-        model: Arc::new(Model::new(card, Scaling::None, ranker)),
-        key: xxh3_128_with_seed(&key, 1),
-        location: None,
-        memory: Arc::default(),
-    };
+    let handle = score_column::model(score, columns)?;
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
     let ranking = RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, options, limits)?;
-    ranked(call, &ranking).map_err(|error| {
-        let error = match error {
-            Error::Row { source_text, row, column, problem }
-                if problem.starts_with("NULL") && column.eq_ignore_ascii_case(score) =>
-            {
-                let problem = "NULL; a document needs a score to have a place, as in coalesce(..., 0)";
-                return Error::Row { source_text, row, column, problem: problem.to_owned() };
-            }
-            other => other,
-        };
-        let names = ranking.source.columns(call.connection, &request.limits).unwrap_or_default();
-        if names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(score)) {
-            return error;
-        }
-        ranking.source.error(format!(
-            "a NULL model ranks by the column \"{}\", which does not exist; name the column of the score with the options \
-             {{\"columns\": {{\"{SCORE_KEY}\": \"...\"}}}} (the highest is the best); the columns are {}",
-            score,
-            names.join(", ")
-        ))
-    })
+    ranked(call, &ranking).map_err(|error| score_column::explained(call, &ranking, score, error))
 }
 
 /// Ranks the source of a call.

@@ -10,6 +10,7 @@ mod clicks;
 mod compare;
 mod cross_validate;
 mod evaluate;
+mod evaluate_clicks;
 mod explain;
 mod export;
 pub mod fts;
@@ -28,6 +29,7 @@ mod recommend;
 #[cfg(feature = "plots")]
 mod report;
 mod score;
+mod score_column;
 mod tables;
 mod train;
 mod update;
@@ -86,6 +88,7 @@ pub const TABLES: &[&TableFunction] = &[
     &clicks::CLICK_MODEL_TABLE,
     &clicks::PROPENSITIES,
     &clicks::JUDGMENTS,
+    &evaluate_clicks::EVALUATE_CLICKS,
     &tables::ALGORITHM_TABLE,
     &tables::METRIC_TABLE,
     &tables::OPTION_TABLE,

@@ -7,8 +7,9 @@
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
+use serde_json::Value;
 
-use super::Source;
+use super::{Source, quote};
 use super::column_choice::LogColumns;
 use super::params::bind;
 use crate::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
@@ -74,6 +75,11 @@ impl<'a> LogSource<'a> {
         Ok(Self { connection, source, columns, options, values, limits })
     }
 
+    /// The names of its columns, in the order of [`crate::options::LOG_KEYS`].
+    pub fn names(&self) -> [&str; 5] {
+        self.columns.names()
+    }
+
     /// Reads all impressions, in the order of their ids. Ids of impressions that are equal under the collation of their column
     /// are still different.
     ///
@@ -84,21 +90,39 @@ impl<'a> LogSource<'a> {
         let mut impression = Impression::default();
         let arguments = (self.options, &self.values[..]);
         each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
-            impression.push(self.row(row)?, to).map_err(|error| self.of_source(error))
+            impression.push(self.row(row, 0)?, to).map_err(|error| self.of_source(error))
         })?;
         impression.close(to).map_err(|error| self.of_source(error))
     }
 
+    /// Passes all rows to `take`, with all columns of the source, ordered by impression and position.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`] and of `take`.
+    pub fn read_with_all(&self, take: &mut dyn FnMut(&Row<'_>, LogRow) -> Result<()>) -> Result<()> {
+        let first = self.source.columns(self.connection, self.limits)?.len();
+        let names = self.columns.names();
+        // Positions may be texts.
+        let order = format!("{} COLLATE BINARY, CAST({} AS REAL)", first + 1, quote(names[3]));
+        let select = self.source.ordered_with_all(&names, &order);
+        let arguments = (self.options, &self.values[..]);
+        each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
+            take(row, self.row(row, first)?).map_err(|error| self.of_source(error))
+        })
+    }
+
     /// An error about the data as one about this source.
-    fn of_source(&self, error: Error) -> Error {
+    pub fn of_source(&self, error: Error) -> Error {
         match error {
             Error::Data(problem) => self.source.error(problem),
             other => other,
         }
     }
 
-    fn row(&self, row: &Row<'_>) -> Result<LogRow> {
-        let value = |column: usize| row.get_ref(column).map_err(|error| self.source.host_error(&error));
+    /// The row with the columns of the log from this one on.
+    fn row(&self, row: &Row<'_>, first: usize) -> Result<LogRow> {
+        let value =
+            |column: usize| row.get_ref(first + column).map_err(|error| self.source.host_error(&error));
         let is_position =
             |number: &f64| (1.0..=f64::from(MOST_POSITIONS)).contains(number) && number.fract() <= 0.0;
         let position = number_of(value(3)?).filter(is_position);
@@ -122,4 +146,59 @@ impl<'a> LogSource<'a> {
             format!("impression {}, column \"{name}\": {found}; allowed are {allowed}", row.impression);
         Err(self.source.error(problem))
     }
+}
+
+/// The propensities of the option `propensities`: an array by position, or a source with position and propensity.
+///
+/// # Errors
+/// No such source or column; a value that cannot be used; the time limit.
+pub fn given_propensities(
+    (connection, given): (&Connection, &Value),
+    limits: &RunLimits,
+) -> Result<Vec<(u32, f64)>> {
+    const OPTION: &str = "option 'propensities'";
+    const ALLOWED: &str = "numbers above 0, at most 1000";
+    const COLUMNS: [&str; 2] = ["position", "propensity"];
+    let is_propensity = |value: &f64| *value > 0.0 && *value <= 1000.0;
+    if let Some(numbers) = given.as_array() {
+        let number = |(value, position): (&Value, u32)| {
+            let number = value.as_f64().filter(is_propensity);
+            let refused = || Error::value(OPTION, value.to_string(), ALLOWED);
+            number.map(|number| (position, number)).ok_or_else(refused)
+        };
+        return numbers.iter().zip(1..=MOST_POSITIONS).map(number).collect();
+    }
+    let source = Source::resolve(connection, given.as_str().unwrap_or_default(), limits)?;
+    // SQLite would take the name of a column that does not exist as a text.
+    let names = source.columns(connection, limits)?;
+    let exists = |column: &&str| names.iter().any(|name| name.eq_ignore_ascii_case(column));
+    if let Some(column) = COLUMNS.iter().find(|column| !exists(column)) {
+        let names = names.join(", ");
+        return Err(source.error(format!("{OPTION}: no column \"{column}\"; the columns are {names}")));
+    }
+    let select = source.ordered(&COLUMNS, "1");
+    let mut found: Vec<(u32, f64)> = Vec::new();
+    each_row((connection, &source), &select, (&Params::default(), &[]), limits, &mut |row| {
+        let value = |column: usize| row.get_ref(column).map_err(|error| source.host_error(&error));
+        let is_position =
+            |number: &f64| (1.0..=f64::from(MOST_POSITIONS)).contains(number) && number.fract() <= 0.0;
+        let position = number_of(value(0)?).filter(is_position);
+        let propensity = number_of(value(1)?).filter(is_propensity);
+        let refuse = |column: usize, allowed: &str| {
+            let (name, found) = (COLUMNS[column], describe(value(column)?));
+            Err(source.error(format!("{OPTION}, column \"{name}\": {found}; allowed are {allowed}")))
+        };
+        match (position, propensity) {
+            (None, _) => refuse(0, "whole numbers from 1 to 1000"),
+            (_, None) => refuse(1, ALLOWED),
+            (Some(position), Some(propensity)) => {
+                if found.last().is_some_and(|(last, _)| f64::from(*last) >= position) {
+                    return Err(source.error(format!("{OPTION}: position {position} stands twice")));
+                }
+                found.push((position as u32, propensity));
+                Ok(())
+            }
+        }
+    })?;
+    Ok(found)
 }

@@ -117,6 +117,12 @@ impl Source {
         format!("SELECT {} FROM {} ORDER BY {order}", columns.join(", "), self.from)
     }
 
+    /// The same with all columns before these ones.
+    pub fn ordered_with_all(&self, columns: &[&str], order: &str) -> String {
+        let columns: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+        format!("SELECT *, {} FROM {} ORDER BY {order}", columns.join(", "), self.from)
+    }
+
     /// The names of its columns.
     ///
     /// # Errors

@@ -205,7 +205,13 @@ pub fn read_prepared(
     let reader = Reader::new(source, roles, spec, limits)?;
     let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
     let (builder, split) = within_time(limits, connection, read_all)?;
-    let finish = FinishOptions {
+    let (data, mut read_report) = builder.finish(finish_options(options, spec)?)?;
+    read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
+    Ok((data, read_report))
+}
+
+fn finish_options<'a>(options: &Params, spec: ReadSpec<'a>) -> Result<FinishOptions<'a>> {
+    Ok(FinishOptions {
         missing: missing(options, spec)?,
         keep_missing: spec.keep_missing,
         text_columns: match spec.model {
@@ -216,10 +222,7 @@ pub fn read_prepared(
         order: spec.order,
         constraint: spec.constraint,
         previous: spec.previous,
-    };
-    let (data, mut read_report) = builder.finish(finish)?;
-    read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
-    Ok((data, read_report))
+    })
 }
 
 /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
@@ -229,6 +232,51 @@ fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
         Missing::Error => spec.not_allowed,
         allowed => allowed,
     })
+}
+
+/// Reads rows that a model ranks, a part of them at a time.
+pub struct PartReader<'a> {
+    reader: Reader<'a>,
+    finish: FinishOptions<'a>,
+    builder: DatasetBuilder,
+}
+
+impl<'a> PartReader<'a> {
+    /// Reads rows of this source.
+    ///
+    /// # Errors
+    /// Options that do not fit.
+    pub fn new(
+        (source, roles): (&'a Source, &'a Roles),
+        spec: ReadSpec<'a>,
+        options: &Params,
+        limits: &'a RunLimits,
+    ) -> Result<Self> {
+        let reader = Reader::new(source, roles, spec, limits)?;
+        let (finish, builder) = (finish_options(options, spec)?, reader.builder());
+        Ok(Self { reader, finish, builder })
+    }
+
+    /// Adds a row to the part.
+    ///
+    /// # Errors
+    /// A value that the rules do not allow; more memory than is allowed.
+    pub fn push(&mut self, row: &Row<'_>) -> Result<()> {
+        self.reader.read_row(row, &mut self.builder)
+    }
+
+    /// Number of rows in the part.
+    pub fn n_rows(&self) -> usize {
+        self.builder.n_rows()
+    }
+
+    /// Ends the part.
+    ///
+    /// # Errors
+    /// Rows that do not fit together; more memory than is allowed.
+    pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
+        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.finish)
+    }
 }
 
 /// Builds the error about a value in a column of the row that is read.
@@ -250,8 +298,8 @@ impl<'a> Reader<'a> {
         Ok(Self { source, roles, spec, limits })
     }
 
-    /// The rows, and the values of the column `split_by`.
-    fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
+    /// No row yet.
+    fn builder(&self) -> DatasetBuilder {
         let names_of =
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
         let names = match (&self.roles.features, self.spec.model) {
@@ -271,6 +319,12 @@ impl<'a> Reader<'a> {
         if let Some(names) = &self.roles.feature_names {
             builder = builder.with_value_names(names.clone());
         }
+        builder
+    }
+
+    /// The rows, and the values of the column `split_by`.
+    fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
+        let mut builder = self.builder();
         let mut rows = statement.raw_query();
         let mut split = Vec::new();
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {

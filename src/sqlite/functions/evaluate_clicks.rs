@@ -1,0 +1,428 @@
+//! `ltr_evaluate_clicks(model, log [, options])`: metrics of a model on a log of clicks on other rankings.
+//!
+//! Rules (docs/reference/rules.md, 16):
+//! * 16.8: The documents of each impression are ranked by the model. Rows `metric, estimator, value, ci_low, ci_high, impressions,
+//!   clicks, effective_sample_size`, with the estimators `ips` and `snips` of each metric.
+//! * 16.9: Metrics are sums over clicked documents: `dcg`, `dcg@k`, `precision@k`. Others are refused.
+//! * 16.10: Propensities are those of the option `propensities`, otherwise those of `ltr_propensities` by `em`.
+//! * 16.11: Intervals take the impressions as the sample.
+
+use std::collections::HashSet;
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use serde_json::{Value, json};
+
+use super::evaluate::metrics;
+use super::ranking_call::{RankingCall, given_values};
+use super::score_column;
+use crate::arrange::ListConstraint;
+use crate::clicks::{
+    self, Changes, Counted, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums, TakesImpressions,
+    Weights, group_of,
+};
+use crate::control::{Control, Ticks};
+use crate::data::Id;
+use crate::error::{Error, Result};
+use crate::evaluate::t_quantile;
+use crate::math::order::{compare, sort_indices};
+use crate::metric::{Metric, logarithmic};
+use crate::model::TrainingColumns;
+use crate::options::{self, LOG_KEYS, SCORE_KEY, Use};
+use crate::param::Params;
+use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::source::log::{LogSource, given_propensities};
+use crate::sqlite::source::reader::{PartReader, ReadSpec};
+use crate::sqlite::source::roles::Roles;
+
+/// The definition of `ltr_evaluate_clicks`.
+pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
+    "ltr_evaluate_clicks",
+    &["metric", "estimator", "value", "ci_low", "ci_high", "impressions", "clicks", "effective_sample_size"],
+    &with_values::<3, 11>([
+        Parameter::required("model"),
+        Parameter::required("log"),
+        Parameter::optional("options"),
+    ]),
+    evaluate_clicks,
+);
+
+/// The number of the first argument after the options.
+const FIRST_VALUE: usize = 3;
+
+/// The metric if none is given.
+const DEFAULT_METRIC: &str = "dcg@10";
+
+/// The smallest propensity if none is given.
+const DEFAULT_CLIP: f64 = 0.01;
+
+/// Rows that are scored together, or those of one impression.
+const ROWS_OF_PART: usize = 4096;
+
+/// What to do about propensities that are not known.
+const GIVE_PROPENSITIES: &str = "give them with the option 'propensities', as an array by position or a source with position and propensity";
+
+/// The gain of a rank, from 0.
+type Gain = Box<dyn Fn(usize) -> f64>;
+
+/// The checked arguments of a call.
+struct Request {
+    /// For the log: the option `columns` has its keys.
+    log_options: Params,
+    /// The column that a NULL model ranks by.
+    score: String,
+    names: Vec<String>,
+    gains: Vec<Gain>,
+    clip: f64,
+    confidence: f64,
+    ranking: RankingCall,
+}
+
+fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
+    let request = Request::new(call)?;
+    let limits = request.ranking.limits.clone();
+    limits.run_here(call.connection, || {
+        rows(call, &request).map_err(|error| {
+            if call.argument(0) == ValueRef::Null {
+                return score_column::explained(call, &request.ranking, &request.score, error);
+            }
+            error
+        })
+    })
+}
+
+impl Request {
+    fn new(call: &Call<'_>) -> Result<Self> {
+        let text = optional_text("argument 'options'", call.arguments[2])?;
+        let options = options::parse(text.as_deref(), Use::EvaluateClicks)?;
+        let limits = RunLimits::new(&options);
+        let metrics = match options.has("metric") {
+            true => metrics(&options)?,
+            false => vec![Metric::parse(DEFAULT_METRIC)?],
+        };
+        let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
+        let clip = options.number("clip").unwrap_or(DEFAULT_CLIP);
+        let confidence = options.number("confidence").unwrap_or(0.95);
+        // 1. The model reads the log without the columns that only logs have.
+        let (score, options) = score_column::take_score(options)?;
+        let of_model = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
+        let (model, source) = (call.argument(0), call.argument(1));
+        if let Some(name) = score.as_ref().filter(|_| model != ValueRef::Null) {
+            return Err(score_column::unused(name, "nothing with a model"));
+        }
+        let score = score.unwrap_or_else(|| SCORE_KEY.to_owned());
+        let ranking = if model == ValueRef::Null {
+            let ticket = call.statements.begin();
+            let handle = score_column::model(&score, TrainingColumns::default())?;
+            let of_model = of_model.without(&["missing"]);
+            RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, of_model, limits)?
+        } else {
+            RankingCall::of(call, model, source, FIRST_VALUE, of_model, limits)?
+        };
+        if ranking.handle.model.card.slots {
+            let problem = "a model that assigns documents to slots has no ranking to evaluate";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        // 2. The log is read without features. Its queries and documents are those of the model.
+        let names = ranking.source.columns(call.connection, &ranking.limits)?;
+        let mut log_options = with_columns(&options, |key| LOG_KEYS.contains(&key));
+        for role in ["query", "doc"] {
+            let trained = ranking.handle.model.card.columns.of(role);
+            let exists = |name: &&str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+            if let Some(name) = trained.filter(exists) {
+                log_options = with_column(log_options, role, name);
+            }
+        }
+        let names = metrics.iter().map(Metric::name).collect();
+        Ok(Self { log_options, score, names, gains, clip, confidence, ranking })
+    }
+
+    fn log<'a>(&'a self, call: &'a Call<'_>) -> Result<LogSource<'a>> {
+        let text = text_argument("argument 'log'", call.argument(1))?;
+        let arguments = (&self.log_options, given_values(call, FIRST_VALUE));
+        LogSource::new((call.connection, &text), arguments, &self.ranking.limits)
+    }
+}
+
+/// The options with these keys of the option `columns`.
+fn with_columns(options: &Params, keeps: impl Fn(&str) -> bool) -> Params {
+    let Some(columns) = options.get("columns").and_then(Value::as_object) else { return options.clone() };
+    let columns =
+        columns.iter().filter(|(key, _)| keeps(key)).map(|(key, value)| (key.clone(), value.clone()));
+    options.clone().with("columns", Value::Object(columns.collect()))
+}
+
+/// The options with a column for a role that the option `columns` does not have.
+fn with_column(options: Params, role: &str, name: &str) -> Params {
+    let mut columns = options.get("columns").and_then(Value::as_object).cloned().unwrap_or_default();
+    columns.entry(role).or_insert_with(|| json!(name));
+    options.with("columns", Value::Object(columns))
+}
+
+/// The gain of a document by its rank (rule 16.9).
+fn gain(metric: &Metric) -> Result<Gain> {
+    let depth = metric.cutoff().unwrap_or(usize::MAX);
+    match (metric.def().name, metric.cutoff()) {
+        ("dcg", _) => Ok(Box::new(move |rank| if rank < depth { logarithmic(rank) } else { 0.0 })),
+        ("precision", Some(k)) => Ok(Box::new(move |rank| if rank < k { 1.0 / k as f64 } else { 0.0 })),
+        _ => Err(Error::Unsupported(format!(
+            "metric '{}': it is no sum over documents by their ranks, so clicks do not estimate it without bias; allowed are dcg, \
+             dcg@k and precision@k, as in 'dcg@10'",
+            metric.name()
+        ))),
+    }
+}
+
+fn rows(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
+    let log = request.log(call)?;
+    // 1. Propensities.
+    let propensities = propensities(call, request, &log)?;
+    // 2. One pass over the log with the features.
+    let ranking = &request.ranking;
+    let constraint = ListConstraint::None;
+    let spec = ReadSpec { query: true, ..ReadSpec::ranked(&ranking.handle.model, constraint) };
+    let names = ranking.source.columns(call.connection, &ranking.limits)?;
+    let options = with_log_ids(&ranking.options, &log);
+    let roles = Roles::find(&ranking.source, names, spec, &options)?;
+    let roles = if spec.features { roles } else { roles.without_features() };
+    let mut evaluation = Evaluation::new(call, request, &propensities);
+    evaluation.part = Some(PartReader::new((&ranking.source, &roles), spec, &options, &ranking.limits)?);
+    let mut impression = Impression::default();
+    log.read_with_all(&mut |row, of_log| {
+        impression.push(of_log, &mut evaluation)?;
+        evaluation.push(row)
+    })?;
+    impression.close(&mut evaluation).map_err(|error| log.of_source(error))?;
+    evaluation.score()?;
+    if evaluation.sums.impressions() < 1.0 {
+        return Err(Error::Data("0 rows in the log".to_owned()));
+    }
+    // 3. Estimates.
+    let weights = propensities.weights(request.clip);
+    let known = |position: &usize| weights.at(*position).is_none();
+    if let Some(position) = evaluation.sums.clicks().map(|(position, _)| position).find(known) {
+        return Err(Error::Data(format!(
+            "position {position} has clicks, but no propensity; {GIVE_PROPENSITIES}"
+        )));
+    }
+    let (sums, slopes) = (&evaluation.sums, &evaluation.slopes);
+    let changes = propensities.influence().map(|influence| changes(influence, slopes));
+    let mut warnings = std::mem::take(&mut evaluation.warnings);
+    warnings.extend(clipped(sums, &weights, request.clip));
+    let rows = output(request, sums, &weights, changes.as_ref());
+    call.state.set_warnings(warnings);
+    Ok(ready(rows))
+}
+
+/// The options with the columns of the log for queries and documents.
+fn with_log_ids(options: &Params, log: &LogSource<'_>) -> Params {
+    let [_, query, doc, ..] = log.names();
+    with_column(with_column(options.clone(), "query", query), "doc", doc)
+}
+
+/// Where the propensities come from.
+enum Propensities {
+    Given(Vec<(u32, f64)>),
+    Estimated(Counted, Influence),
+}
+
+impl Propensities {
+    fn weights(&self, clip: f64) -> Weights {
+        match self {
+            Self::Given(known) => Weights::new(known.iter().copied(), clip),
+            Self::Estimated(_, influence) => Weights::new(influence.propensities(), clip),
+        }
+    }
+
+    fn influence(&self) -> Option<&Influence> {
+        match self {
+            Self::Given(_) => None,
+            Self::Estimated(_, influence) => Some(influence),
+        }
+    }
+}
+
+/// The propensities of the option, or those of the log.
+fn propensities(call: &Call<'_>, request: &Request, log: &LogSource<'_>) -> Result<Propensities> {
+    let limits = &request.ranking.limits;
+    if let Some(given) = request.ranking.options.get("propensities") {
+        return given_propensities((call.connection, given), limits).map(Propensities::Given);
+    }
+    let mut counts = Log::new(vec![clicks::find("pbm")?], limits.memory());
+    log.read(&mut counts)?;
+    let counted = counts.finish();
+    let influence = limits.run(call.connection, |_: &Control| {
+        Ok(Influence::of(&counted.cells(0, true), counted.pairs.len()))
+    })?;
+    influence.map(|influence| Propensities::Estimated(counted, influence)).ok_or_else(|| {
+        Error::Data(format!(
+            "the log does not determine its propensities, because too few documents stand at several positions; {GIVE_PROPENSITIES}"
+        ))
+    })
+}
+
+/// The impressions of a log while they are ranked.
+struct Evaluation<'a> {
+    call: &'a Call<'a>,
+    request: &'a Request,
+    propensities: &'a Propensities,
+    /// The rows of the impressions that are not scored yet.
+    part: Option<PartReader<'a>>,
+    /// Their groups and rows.
+    impressions: Vec<(usize, Vec<Shown>)>,
+    /// The number of these rows.
+    closed_rows: usize,
+    /// Their queries, if the model needs all documents of a query.
+    queries: HashSet<Id>,
+    needs_queries: bool,
+    sums: Sums,
+    /// By group: slopes of the likelihood by propensity.
+    slopes: Vec<Vec<f64>>,
+    warnings: Vec<String>,
+}
+
+impl<'a> Evaluation<'a> {
+    fn new(call: &'a Call<'a>, request: &'a Request, propensities: &'a Propensities) -> Self {
+        let capabilities = request.ranking.handle.model.capabilities();
+        let positions = propensities.influence().map_or(0, |influence| influence.propensities().count());
+        Self {
+            call,
+            request,
+            propensities,
+            part: None,
+            impressions: Vec::new(),
+            closed_rows: 0,
+            queries: HashSet::new(),
+            needs_queries: !capabilities.pointwise || capabilities.query_dependent,
+            sums: Sums::new(request.gains.len(), request.ranking.limits.memory()),
+            slopes: vec![vec![0.0; positions]; GROUPS],
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Rows of the part.
+    fn n_rows(&self) -> usize {
+        self.part.as_ref().map_or(0, PartReader::n_rows)
+    }
+
+    /// Adds the features of a row.
+    fn push(&mut self, row: &Row<'_>) -> Result<()> {
+        self.part.as_mut().map_or(Ok(()), |part| part.push(row))
+    }
+
+    /// Ranks the impressions of the part that is read, and adds their clicks.
+    fn score(&mut self) -> Result<()> {
+        let impressions = std::mem::take(&mut self.impressions);
+        self.queries.clear();
+        self.closed_rows = 0;
+        let Some(part) = self.part.as_mut().filter(|_| !impressions.is_empty()) else { return Ok(()) };
+        let (data, report) = part.take()?;
+        let scored = self.request.ranking.scored(self.call, &data)?;
+        // Impressions of a query repeat its documents.
+        let repeated = data.repeated_rows();
+        for warning in scored.warnings {
+            if repeated.as_ref() != Some(&warning) && !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+        // The document of each row.
+        let mut documents = vec![0; data.n_docs()];
+        report.rows.iter().enumerate().for_each(|(document, row)| documents[*row] = document);
+        let (mut start, mut ticks) = (0, Ticks::default());
+        for (group, rows) in impressions {
+            ticks.add(64 * rows.len());
+            let documents = &documents[start..start + rows.len()];
+            start += rows.len();
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            sort_indices(&mut order, &|a, b| {
+                let (a, b) = (documents[a], documents[b]);
+                compare(scored.scores[b], scored.scores[a])
+                    .then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b]))
+            });
+            for (rank, row) in order.into_iter().enumerate().filter(|(_, row)| rows[*row].clicked) {
+                let gains = self.request.gains.iter().map(|gain| gain(rank));
+                self.sums.add_click(group, rows[row].position, gains)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TakesImpressions for Evaluation<'_> {
+    fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
+        let pair = match self.propensities {
+            Propensities::Given(_) => Some(0),
+            Propensities::Estimated(counted, _) => counted.pair(&query, &doc),
+        };
+        // A model that needs all documents of a query ranks them once for each impression.
+        let is_first = self.n_rows() == self.closed_rows;
+        if self.needs_queries && is_first && !self.queries.insert(query.clone()) {
+            self.score()?;
+            self.queries.insert(query);
+        }
+        pair.ok_or_else(|| Error::Data("the log changed while it was read".to_owned()))
+    }
+
+    fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()> {
+        let group = group_of(id);
+        self.sums.add_impression(group);
+        if let Some(influence) = self.propensities.influence() {
+            for row in rows {
+                influence.add_row((row.pair, row.position, row.clicked), &mut self.slopes[group]);
+            }
+        }
+        self.impressions.push((group, rows.to_vec()));
+        self.closed_rows += rows.len();
+        if self.closed_rows >= ROWS_OF_PART { self.score() } else { Ok(()) }
+    }
+}
+
+/// What the impressions of each group do to the propensities.
+fn changes(influence: &Influence, slopes: &[Vec<f64>]) -> Changes {
+    let of_group = |slopes: &Vec<f64>| {
+        let changes = influence.change(slopes);
+        influence.propensities().map(|(position, _)| position).zip(changes).collect()
+    };
+    slopes.iter().map(of_group).collect()
+}
+
+/// A warning about propensities below `clip`.
+fn clipped(sums: &Sums, weights: &Weights, clip: f64) -> Option<String> {
+    let is_clipped = |position: usize| weights.at(position).is_some_and(|[_, slope]| slope >= 0.0);
+    let [all, found] = sums.clicks().fold([0.0; 2], |[all, found], (position, clicks)| {
+        [all + clicks, found + if is_clipped(position) { clicks } else { 0.0 }]
+    });
+    (found > 0.0).then(|| {
+        format!(
+            "{found} of {all} clicks are at positions with a propensity below {clip} (option 'clip'), and count too little"
+        )
+    })
+}
+
+/// The rows.
+fn output(request: &Request, sums: &Sums, weights: &Weights, changes: Option<&Changes>) -> Vec<Vec<Output>> {
+    let [weight, squares] = sums.weight(weights);
+    let clicks: f64 = sums.clicks().map(|(_, clicks)| clicks).sum();
+    let half = t_quantile(1.0 - request.confidence, (sums.groups() - 1.0).max(1.0));
+    let mut rows = Vec::new();
+    for (metric, name) in request.names.iter().enumerate() {
+        let values = sums.values(metric, weights, changes);
+        for (estimator, OfflineValue { value, error }) in ["ips", "snips"].into_iter().zip(values) {
+            let bound =
+                |sign: f64| Output::from(value.zip(error).map(|(value, error)| value + sign * half * error));
+            rows.push(vec![
+                Output::Text(name.clone()),
+                Output::Text(estimator.to_owned()),
+                Output::from(value),
+                bound(-1.0),
+                bound(1.0),
+                Output::Integer(sums.impressions() as i64),
+                Output::Integer(clicks as i64),
+                Output::from((squares > 0.0).then(|| weight * weight / squares)),
+            ]);
+        }
+    }
+    rows
+}
