@@ -38,7 +38,7 @@ def load(db, folder, name, seed):
 
 
 def train(db, algorithm, source, **options):
-    options = {"name": "model", "validation": "vali", "undefined": "zero", "lambda": LAMBDAS} | options
+    options = {"name": "model", "validation": "vali", "undefined": "zero", "lambda": LAMBDAS, "threads": 1} | options
     db.execute("SELECT ltr_train(?, ?, ?)", (algorithm, source, json.dumps(options))).fetchone()
 
 
@@ -126,9 +126,11 @@ def boosted(db, values, seed):
     import numpy as np
 
     def read(table):
-        rows = db.execute(f"SELECT query_id, doc_id, relevance, features FROM {table} ORDER BY query_id, doc_id").fetchall()
+        rows = db.execute(
+            f"SELECT query_id, doc_id, relevance, features FROM {table} ORDER BY query_id, doc_id"
+        ).fetchall()
         features = np.array([np.frombuffer(row[3], dtype="<f4") for row in rows])
-        ids, counts = np.unique([row[0] for row in rows], return_counts=True)
+        _, counts = np.unique([row[0] for row in rows], return_counts=True)
         return [row[:2] for row in rows], np.array([row[2] for row in rows]), features, counts
 
     _, own, features, counts = read("train")
@@ -156,7 +158,9 @@ def boosted(db, values, seed):
         db.execute("CREATE TEMP TABLE scored(query_id, relevance, score)")
         rows = [(ids[k][0], float(relevance[k]), float(scores[k])) for k in range(len(ids))]
         db.executemany("INSERT INTO scored VALUES (?, ?, ?)", rows)
-        sql = "SELECT avg(coalesce(n, 0)) FROM (SELECT ltr_ndcg(relevance, score, 10) AS n FROM scored GROUP BY query_id)"
+        sql = (
+            "SELECT avg(coalesce(n, 0)) FROM (SELECT ltr_ndcg(relevance, score, 10) AS n FROM scored GROUP BY query_id)"
+        )
         value = db.execute(sql).fetchone()[0]
         db.execute("DROP TABLE scored")
         return value
@@ -225,8 +229,8 @@ def main():
     db = sqlite3.connect(":memory:")
     db.enable_load_extension(True)
     db.load_extension(library)
-    for seed in range(int(sys.argv[3]) if len(sys.argv) > 3 else 10):
-        for name in GRADES:
+    for name in GRADES:
+        for seed in range(int(sys.argv[3]) if len(sys.argv) > 3 else 10):
             for eta in (1.0, 2.0):
                 run(db, folder, name, eta, seed)
 

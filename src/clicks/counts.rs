@@ -356,7 +356,7 @@ impl Counted {
 
 /// Finds the numbers of pairs in a log that is read again.
 #[derive(Debug)]
-pub(super) struct Finder<'a> {
+pub struct Finder<'a> {
     counted: &'a Counted,
     /// The query of the last row, and its pairs.
     query: Option<(Id, Range<usize>)>,

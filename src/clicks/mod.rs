@@ -20,7 +20,7 @@ mod models;
 mod offline;
 mod passes;
 
-pub use counts::{Cell, Counted, Impression, Log, LogRow, TakesImpressions};
+pub use counts::{Cell, Counted, Finder, Impression, Log, LogRow, TakesImpressions};
 pub use dbn::Network;
 pub use estimate::{Fitted, fit};
 pub use harvest::{Method, Propensity, by_likelihood, harvested};

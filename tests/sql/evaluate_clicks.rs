@@ -212,7 +212,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
         ("NULL, 'log'", "a NULL model ranks by the column \"score\", which does not exist"),
         ("'one', 'products'", "no column for the role impression of a log"),
         ("'one', 'SELECT * FROM shown WHERE 0', '{\"propensities\": [1]}'", "0 rows in the log"),
-        ("'one', 'SELECT * FROM shown WHERE 0'", "the log does not determine its propensities"),
+        ("'one', 'SELECT * FROM shown WHERE 0'", "0 rows in the log"),
         (
             "'one', 'SELECT * FROM shown WHERE impression <= 20'",
             "the log does not determine its propensities",

@@ -8,6 +8,7 @@ mod buckets_agree;
 mod buckets_errors;
 mod buckets_kernels;
 mod calls;
+mod click_training;
 mod clicks;
 mod clicks_hostile;
 mod cross_validation;

@@ -2,8 +2,8 @@
 
 use super::users::{DOCS, QUERIES, Users, read};
 use crate::clicks::{
-    Changes, GROUPS, Impression, Influence, Log, LogRow, OfflineValue, Shown, Sums, TakesImpressions, Weights, find,
-    group_of,
+    Changes, GROUPS, Impression, Influence, Log, LogRow, OfflineValue, Shown, Sums, TakesImpressions,
+    Weights, find, group_of,
 };
 use crate::data::Id;
 use crate::error::Result;

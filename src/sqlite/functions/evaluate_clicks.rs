@@ -18,14 +18,15 @@ use super::ranking_call::{RankingCall, given_values};
 use super::score_column;
 use crate::arrange::ListConstraint;
 use crate::clicks::{
-    self, Changes, Counted, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums, TakesImpressions,
-    Weights, group_of,
+    self, Changes, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums,
+    TakesImpressions, Weights, group_of,
 };
 use crate::control::{Control, Ticks};
 use crate::data::Id;
 use crate::error::{Error, Result};
 use crate::evaluate::t_quantile;
 use crate::math::order::{compare, sort_indices};
+use crate::memory::{Reservation, bytes_of};
 use crate::metric::{Metric, logarithmic};
 use crate::model::TrainingColumns;
 use crate::options::{self, LOG_KEYS, SCORE_KEY, Use};
@@ -200,7 +201,7 @@ fn rows(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
         return Err(Error::Data("0 rows in the log".to_owned()));
     }
     // 3. Estimates.
-    let weights = propensities.weights(request.clip);
+    let weights = Weights::new(propensities.known.iter().copied(), request.clip);
     let known = |position: &usize| weights.at(*position).is_none();
     if let Some(position) = evaluation.sums.clicks().map(|(position, _)| position).find(known) {
         return Err(Error::Data(format!(
@@ -208,7 +209,7 @@ fn rows(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
         )));
     }
     let (sums, slopes) = (&evaluation.sums, &evaluation.slopes);
-    let changes = propensities.influence().map(|influence| changes(influence, slopes));
+    let changes = propensities.estimated.as_ref().map(|estimated| changes(&estimated.influence, slopes));
     let mut warnings = std::mem::take(&mut evaluation.warnings);
     warnings.extend(clipped(sums, &weights, request.clip));
     let rows = output(request, sums, &weights, changes.as_ref());
@@ -222,45 +223,43 @@ fn with_log_ids(options: &Params, log: &LogSource<'_>) -> Params {
     with_column(with_column(options.clone(), "query", query), "doc", doc)
 }
 
-/// Where the propensities come from.
-enum Propensities {
-    Given(Vec<(u32, f64)>),
-    Estimated(Counted, Influence),
+/// Propensities by position.
+struct Propensities {
+    known: Vec<(u32, f64)>,
+    estimated: Option<Estimated>,
 }
 
-impl Propensities {
-    fn weights(&self, clip: f64) -> Weights {
-        match self {
-            Self::Given(known) => Weights::new(known.iter().copied(), clip),
-            Self::Estimated(_, influence) => Weights::new(influence.propensities(), clip),
-        }
-    }
-
-    fn influence(&self) -> Option<&Influence> {
-        match self {
-            Self::Given(_) => None,
-            Self::Estimated(_, influence) => Some(influence),
-        }
-    }
+/// What propensities were estimated from.
+struct Estimated {
+    counted: Counted,
+    influence: Influence,
+    _memory: Reservation,
 }
 
 /// The propensities of the option, or those of the log.
 fn propensities(call: &Call<'_>, request: &Request, log: &LogSource<'_>) -> Result<Propensities> {
     let limits = &request.ranking.limits;
     if let Some(given) = request.ranking.options.get("propensities") {
-        return given_propensities((call.connection, given), limits).map(Propensities::Given);
+        let known = given_propensities((call.connection, given), limits)?;
+        return Ok(Propensities { known, estimated: None });
     }
     let mut counts = Log::new(vec![clicks::find("pbm")?], limits.memory());
     log.read(&mut counts)?;
     let counted = counts.finish();
-    let influence = limits.run(call.connection, |_: &Control| {
-        Ok(Influence::of(&counted.cells(0, true), counted.pairs.len()))
-    })?;
-    influence.map(|influence| Propensities::Estimated(counted, influence)).ok_or_else(|| {
-        Error::Data(format!(
+    let cells = counted.cells(0, true);
+    let what = format_args!("propensities of {} pairs of query and document", counted.pairs.len());
+    let bytes = bytes_of::<[f64; 8]>(cells.len() + counted.pairs.len());
+    let memory =
+        limits.memory().reserve(bytes, what, "read fewer queries at a time, or give 'propensities'")?;
+    let pairs = counted.pairs.len();
+    let influence = limits.run(call.connection, |_: &Control| Ok(Influence::of(&cells, pairs)))?;
+    let Some(influence) = influence else {
+        return Err(Error::Data(format!(
             "the log does not determine its propensities, because too few documents stand at several positions; {GIVE_PROPENSITIES}"
-        ))
-    })
+        )));
+    };
+    let known = influence.propensities().collect();
+    Ok(Propensities { known, estimated: Some(Estimated { counted, influence, _memory: memory }) })
 }
 
 /// The impressions of a log while they are ranked.
@@ -268,6 +267,8 @@ struct Evaluation<'a> {
     call: &'a Call<'a>,
     request: &'a Request,
     propensities: &'a Propensities,
+    /// Finds the pairs of estimated propensities.
+    finder: Option<Finder<'a>>,
     /// The rows of the impressions that are not scored yet.
     part: Option<PartReader<'a>>,
     /// Their groups and rows.
@@ -286,18 +287,19 @@ struct Evaluation<'a> {
 impl<'a> Evaluation<'a> {
     fn new(call: &'a Call<'a>, request: &'a Request, propensities: &'a Propensities) -> Self {
         let capabilities = request.ranking.handle.model.capabilities();
-        let positions = propensities.influence().map_or(0, |influence| influence.propensities().count());
+        let finder = propensities.estimated.as_ref().map(|estimated| Finder::new(&estimated.counted));
         Self {
             call,
             request,
             propensities,
+            finder,
             part: None,
             impressions: Vec::new(),
             closed_rows: 0,
             queries: HashSet::new(),
             needs_queries: !capabilities.pointwise || capabilities.query_dependent,
             sums: Sums::new(request.gains.len(), request.ranking.limits.memory()),
-            slopes: vec![vec![0.0; positions]; GROUPS],
+            slopes: vec![vec![0.0; propensities.known.len()]; GROUPS],
             warnings: Vec::new(),
         }
     }
@@ -352,23 +354,20 @@ impl<'a> Evaluation<'a> {
 
 impl TakesImpressions for Evaluation<'_> {
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
-        let pair = match self.propensities {
-            Propensities::Given(_) => Some(0),
-            Propensities::Estimated(counted, _) => counted.pair(&query, &doc),
-        };
+        let pair = self.finder.as_mut().map_or(Ok(0), |finder| finder.pair(query.clone(), &doc))?;
         // A model that needs all documents of a query ranks them once for each impression.
         let is_first = self.n_rows() == self.closed_rows;
         if self.needs_queries && is_first && !self.queries.insert(query.clone()) {
             self.score()?;
             self.queries.insert(query);
         }
-        pair.ok_or_else(|| Error::Data("the log changed while it was read".to_owned()))
+        Ok(pair)
     }
 
     fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()> {
         let group = group_of(id);
         self.sums.add_impression(group);
-        if let Some(influence) = self.propensities.influence() {
+        if let Some(Estimated { influence, .. }) = &self.propensities.estimated {
             for row in rows {
                 influence.add_row((row.pair, row.position, row.clicked), &mut self.slopes[group]);
             }
