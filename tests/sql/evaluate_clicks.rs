@@ -153,6 +153,29 @@ fn the_order_of_the_rows_and_threads_change_no_bit() {
 }
 
 #[test]
+fn positions_may_be_texts() {
+    let connection = log();
+    let options = "{\"propensities\": \"SELECT column1 AS position, 1.0 / column1 AS propensity FROM (VALUES (7), (8), (9), (10), (11))\"}";
+    let of = |position: &str| {
+        let log = format!(
+            "SELECT impression, query_id, doc_id, {position} AS position, clicked, price, stars FROM shown"
+        );
+        text(&connection, &format!("'one', '{log}', '{options}'"))
+    };
+    assert_eq!(of("CAST(position + 6 AS TEXT)"), of("position + 6"));
+    assert_eq!(
+        text(
+            &connection,
+            &format!(
+                "'one', 'SELECT impression, query_id, doc_id, position + 6 AS position, clicked, price, stars FROM shown', '{}'",
+                options.replace("SELECT column1", "SELECT CAST(column1 AS TEXT)")
+            )
+        ),
+        of("position + 6")
+    );
+}
+
+#[test]
 fn propensities_are_estimated_or_given() {
     let connection = log();
     connection.execute_batch("CREATE TABLE p AS SELECT column1 AS position, column2 AS propensity FROM (VALUES (2, 0.5), (1, 1.0), (3, 0.4), (4, 0.25), (5, 0.2))").unwrap();

@@ -1,6 +1,6 @@
 //! Values of rankings by inverse propensity scoring against logs whose users are known.
 
-use super::users::{DOCS, QUERIES, Users, read};
+use super::users::{Users, read};
 use crate::clicks::{
     Changes, GROUPS, Impression, Influence, Log, LogRow, OfflineValue, Shown, Sums, TakesImpressions,
     Weights, find, group_of,
@@ -11,6 +11,9 @@ use crate::memory::Memory;
 use crate::metric::logarithmic;
 
 const LOGS: u64 = 1000;
+const QUERIES: usize = 4;
+/// Of each query.
+const DOCS: usize = 10;
 
 /// Rank of a document in the ranking to evaluate, which is none of the log: by its number, from the last one in odd queries.
 fn rank(pair: usize) -> usize {
@@ -86,7 +89,7 @@ fn values(rows: &[LogRow], is_estimated: bool, clip: f64) -> [OfflineValue; 2] {
 fn coverage(is_estimated: bool, impressions: usize) -> [f64; 2] {
     let mut covered = [0.0; 2];
     for seed in 0..LOGS {
-        let mut users = Users::new(seed % 10);
+        let mut users = Users::of(seed % 10, QUERIES, DOCS);
         users.random = crate::math::random::Random::new(1000 + seed);
         let rows = users.rows("pbm", impressions);
         for ((value, truth), covered) in

@@ -9,9 +9,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde_json::Value;
 
-use super::{Source, quote};
 use super::column_choice::LogColumns;
 use super::params::bind;
+use super::{Source, quote};
 use crate::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::data::Id;
 use crate::error::{Error, Result};
@@ -176,7 +176,7 @@ pub fn given_propensities(
         let names = names.join(", ");
         return Err(source.error(format!("{OPTION}: no column \"{column}\"; the columns are {names}")));
     }
-    let select = source.ordered(&COLUMNS, "1");
+    let select = source.ordered(&COLUMNS, "CAST(position AS REAL)");
     let mut found: Vec<(u32, f64)> = Vec::new();
     each_row((connection, &source), &select, (&Params::default(), &[]), limits, &mut |row| {
         let value = |column: usize| row.get_ref(column).map_err(|error| source.host_error(&error));
