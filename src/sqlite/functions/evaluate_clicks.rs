@@ -99,10 +99,8 @@ impl Request {
         let text = optional_text("argument 'options'", call.arguments[2])?;
         let options = options::parse(text.as_deref(), Use::EvaluateClicks)?;
         let limits = RunLimits::new(&options);
-        let metrics = match options.has("metric") {
-            true => metrics(&options)?,
-            false => vec![Metric::parse(DEFAULT_METRIC)?],
-        };
+        let metrics =
+            if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(DEFAULT_METRIC)?] };
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
         let clip = options.number("clip").unwrap_or(DEFAULT_CLIP);
         let confidence = options.number("confidence").unwrap_or(0.95);
