@@ -6,9 +6,12 @@
 //! Source: Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias without intrusive interventions",
 //! WSDM 2019, section 4.3 (AllPairs).
 
+use std::collections::BTreeSet;
+
 use super::Cell;
 use super::counts::{Numbers, number_of};
 use super::estimate::{Estimate, PRIOR, fit};
+use crate::control::Ticks;
 use crate::math::order::sort_items;
 use crate::param::named;
 
@@ -39,8 +42,35 @@ pub struct Propensity {
 
 /// Propensities by the likelihood of the position-based model. The cells are those of its contexts.
 pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
-    let propensity = |(context, estimate)| Propensity { position: context + 1, estimate };
+    let determined = determined(cells);
+    let propensity = |(context, Estimate { value, error })| {
+        let error = if determined.contains(&context) { error } else { f64::INFINITY };
+        Propensity { position: context + 1, estimate: Estimate { value, error } }
+    };
     fit(cells, pairs, PRIOR).gamma.into_iter().map(propensity).collect()
+}
+
+/// The contexts whose examination the cells determine, relative to the first: those with clicks to which pairs with clicks lead
+/// from the first, where each pair leads to all of its contexts. Elsewhere only the prior tells examination from attractiveness.
+pub fn determined(cells: &[Cell]) -> BTreeSet<u32> {
+    let mut reached: BTreeSet<u32> = cells.iter().map(|cell| cell.context).min().into_iter().collect();
+    let mut ticks = Ticks::default();
+    loop {
+        let before = reached.len();
+        for cells in cells.chunk_by(|a, b| a.pair == b.pair) {
+            ticks.add(cells.len());
+            let has_clicks = cells.iter().any(|cell| cell.clicks > 0.0);
+            if has_clicks && cells.iter().any(|cell| reached.contains(&cell.context)) {
+                reached.extend(cells.iter().map(|cell| cell.context));
+            }
+        }
+        if reached.len() == before {
+            break;
+        }
+    }
+    let clicked: BTreeSet<u32> =
+        cells.iter().filter(|cell| cell.clicks > 0.0).map(|cell| cell.context).collect();
+    reached.intersection(&clicked).copied().collect()
 }
 
 /// Harvested propensities, from the same cells; with errors by a jackknife over groups of pairs. Positions

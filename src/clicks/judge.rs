@@ -52,23 +52,30 @@ pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
 pub enum Grading {
     /// The number of thresholds that are not above it.
     Thresholds(Vec<f64>),
-    /// The same, with these quantiles of all pairs as thresholds.
+    /// The number of these quantiles of all pairs that it reaches. Equal values, such as those of documents without a click, do
+    /// not reach a quantile that lies among them.
     Quantiles(Vec<f64>),
 }
 
 /// The relevance of each judgment.
 pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
-    let thresholds = match grading {
-        Grading::Thresholds(thresholds) => thresholds.clone(),
-        Grading::Quantiles(quantiles) => {
-            let mut values: Vec<f64> = judgments.iter().map(|judgment| judgment.attractiveness).collect();
-            sort_ascending(&mut values);
-            let at = |quantile: &f64| values[((values.len() - 1) as f64 * quantile).round() as usize];
-            if values.is_empty() { Vec::new() } else { quantiles.iter().map(at).collect() }
+    let values: Vec<f64> = judgments.iter().map(|judgment| judgment.attractiveness).collect();
+    match grading {
+        Grading::Thresholds(thresholds) => {
+            let reached = |value: &f64| thresholds.iter().filter(|threshold| **threshold <= *value).count();
+            values.iter().map(reached).collect()
         }
-    };
-    let reached = |value: f64| thresholds.iter().filter(|threshold| **threshold <= value).count();
-    judgments.iter().map(|judgment| reached(judgment.attractiveness)).collect()
+        Grading::Quantiles(quantiles) => {
+            let mut sorted = values.clone();
+            sort_ascending(&mut sorted);
+            // By quantile: the value that must be exceeded.
+            let last = sorted.len().saturating_sub(1) as f64;
+            let below = |quantile: &f64| ((last * quantile).round() as usize).checked_sub(1);
+            let bounds: Vec<f64> =
+                quantiles.iter().map(|quantile| below(quantile).map_or(0.0, |index| sorted[index])).collect();
+            values.iter().map(|value| bounds.iter().filter(|bound| **bound < *value).count()).collect()
+        }
+    }
 }
 
 /// Fits model number `number` to its counts. `all`: to all impressions, otherwise without those that are held out. A model

@@ -125,6 +125,48 @@ fn relevance_counts_thresholds_or_quantiles() {
     assert!(number(&connection, wrong).abs() < 0.5);
 }
 
+/// Documents without a click have equal estimates. Most of them must not be of the highest grade.
+#[test]
+fn equal_estimates_do_not_reach_a_quantile_among_them() {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE few AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 39)
+               SELECT i / 5 AS impression, i / 5 AS query_id, i AS doc_id, i % 5 + 1 AS position, i = 7 AS clicked FROM n;",
+        )
+        .unwrap();
+    let grades = "SELECT group_concat(DISTINCT clicks || ':' || relevance) FROM ltr_judgments('few', '{\"model\": \"ctr\"}')";
+    assert_eq!(value::<String>(&connection, grades), "0:0,1:3");
+    let none = "SELECT max(relevance) FROM ltr_judgments('SELECT * FROM few WHERE NOT clicked', '{\"model\": \"ctr\"}')";
+    assert!(number(&connection, none).abs() < 0.5);
+    let warning: String = value(&connection, "SELECT ltr_debug() ->> '$.last_warnings[0]'");
+    assert!(warning.starts_with("no row has a click"), "{warning}");
+}
+
+/// A page that always shows the same order: nothing tells position from attractiveness.
+#[test]
+fn propensities_that_a_log_does_not_determine_have_no_error() {
+    let connection = log();
+    connection
+        .execute_batch("CREATE TABLE fixed AS SELECT * FROM log WHERE position = doc_id % 5 + 1")
+        .unwrap();
+    let warning = |sql: &str| -> Option<String> {
+        let _: i64 = value(&connection, sql);
+        value(&connection, "SELECT ltr_debug() ->> '$.last_warnings[0]'")
+    };
+    let errors = "SELECT count(standard_error) FROM ltr_propensities('fixed')";
+    assert!((number(&connection, errors) - 1.0).abs() < 0.5);
+    let found = warning(errors).unwrap();
+    assert!(found.starts_with("the log does not determine 4 of 5 propensities"), "{found}");
+    let found =
+        warning("SELECT count(*) FROM ltr_propensities('fixed', '{\"method\": \"harvest\"}')").unwrap();
+    assert!(found.starts_with("no document stands at two positions"), "{found}");
+    let found = warning("SELECT count(*) FROM ltr_judgments('fixed', '{\"model\": \"pbm\"}')").unwrap();
+    assert!(found.contains("the model 'pbm' cannot tell position from attractiveness"), "{found}");
+    assert_eq!(warning("SELECT count(*) FROM ltr_judgments('fixed', '{\"model\": \"ctr\"}')"), None);
+    assert_eq!(warning("SELECT count(*) FROM ltr_propensities('log')"), None);
+}
+
 #[test]
 fn the_order_of_the_rows_does_not_matter() {
     let connection = log();

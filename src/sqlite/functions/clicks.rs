@@ -13,7 +13,7 @@ use rusqlite::types::ValueRef;
 
 use crate::clicks::{
     self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
-    Propensity,
+    Propensity, Seen,
 };
 use crate::control::Control;
 use crate::data::Id;
@@ -179,6 +179,20 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
         Ok(found)
     };
     let found = arguments.limits.run(call.connection, estimate)?;
+    let unknown = found.iter().filter(|(propensity, _)| !propensity.estimate.error.is_finite()).count();
+    let mut warnings = warnings_of(&counted);
+    if found.is_empty() {
+        warnings.push(format!(
+            "no document stands at two positions, so nothing can be harvested; {OTHER_ORDERS}"
+        ));
+    } else if unknown > 0 {
+        warnings.push(format!(
+            "the log does not determine {unknown} of {} propensities, because documents with clicks do not stand at these positions \
+             and at others; {OTHER_ORDERS}",
+            found.len()
+        ));
+    }
+    call.state.set_warnings(warnings);
     let row = |(Propensity { position, estimate }, method): (Propensity, Method)| {
         let error = Some(estimate.error).filter(|error| error.is_finite());
         vec![
@@ -214,11 +228,21 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let judge = |_: &Control| {
         let judgments = clicks::judgments(&fitted);
         let grades = clicks::grade(&judgments, &grading);
-        Ok((judgments, grades))
+        let contexts = fitted.gamma.len();
+        let is_known = contexts < 2 || clicks::determined(&counted.cells(chosen, true)).len() == contexts;
+        Ok((judgments, grades, is_known))
     };
-    let (judgments, grades) = limits.run(call.connection, judge)?;
-    // 3. Rows.
+    let (judgments, grades, is_known) = limits.run(call.connection, judge)?;
     let (model, pairs) = (counted.models[chosen].name, counted.pairs.len());
+    let mut warnings = warnings_of(&counted);
+    if !is_known {
+        warnings.push(format!(
+            "the log does not determine how often users look at each position, so the model '{model}' cannot tell position from \
+             attractiveness everywhere; {OTHER_ORDERS}"
+        ));
+    }
+    call.state.set_warnings(warnings);
+    // 3. Rows.
     let row = move |pair: usize| {
         let (query, doc) = counted.pairs[pair];
         let (seen, judgment) = (counted.seen[pair], judgments[pair]);
@@ -238,6 +262,22 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
         ])
     };
     Ok(Box::new((0..pairs).map(row)))
+}
+
+/// What a log needs so that position and attractiveness can be told apart.
+const OTHER_ORDERS: &str = "show some lists in another order, as ltr_interleave does";
+
+/// What may be wrong with a log.
+fn warnings_of(counted: &Counted) -> Vec<String> {
+    let sum = |count: fn(&Seen) -> u64| counted.seen.iter().map(count).sum::<u64>();
+    let (rows, clicks) = (sum(|seen| seen.rows), sum(|seen| seen.clicks));
+    if clicks == 0 {
+        vec!["no row has a click, so nothing is known about the documents".to_owned()]
+    } else if clicks == rows {
+        vec!["every row has a click; log all documents that are shown, also those without a click".to_owned()]
+    } else {
+        Vec::new()
+    }
 }
 
 /// The number of the model with the largest likelihood, the first of equal ones.
