@@ -115,7 +115,8 @@ pub(super) struct Problem<'a> {
     pub(super) contexts: Vec<usize>,
     pairs: usize,
     mean: f64,
-    prior: f64,
+    /// Strength of the prior of a pair, in rows.
+    pub(super) prior: f64,
 }
 
 /// The expected information of a point.

@@ -29,9 +29,15 @@ pub struct Influence {
 impl Influence {
     /// Fits the position-based model to its cells; `None` if they do not determine its propensities.
     pub fn of(cells: &[Cell], pairs: usize) -> Option<Self> {
-        let (problem, contexts, point) = solved(cells, pairs, WEAK_PRIOR);
+        let (mut problem, contexts, point) = solved(cells, pairs, WEAK_PRIOR);
+        // The prior determines nothing. What it would is rounding errors here, with a standard error far above 1.
+        problem.prior = 0.0;
         let information = problem.information(&point);
         let covariance = problem.covariance(&information)?;
+        let is_determined = |(number, row): (usize, &Vec<f64>)| row[number] < 1.0;
+        if !covariance.iter().enumerate().all(is_determined) {
+            return None;
+        }
         let mut of_pair = vec![Vec::new(); pairs];
         for (cells, from) in problem.by_pair() {
             let pair = cells[0].pair as usize;
