@@ -1,11 +1,15 @@
-"""Recommendation from pairs on MovieLens-100k: benches/implicit.py LIBRARY FOLDER [SEEDS]
+"""Recommendation from pairs on MovieLens-100k: benches/implicit.py LIBRARY FOLDER [FIRST_SEED SEEDS]
 
-Ratings of 4 and more of FOLDER/u.data are the pairs. A fifth of the pairs of every user with five or more is the test, by the
-seed; a fifth of the rest chooses settings. Every item without a training pair is ranked. The lines are popularity, `cofi_rank`
-with all items as negatives and with drawn ones, and, where the packages are there, the same model of `implicit` (ALS).
-The last line of each is the mean over the seeds, with the standard error of its difference to `cofi_rank` over users.
+Ratings of 4 and more of FOLDER/u.data are the pairs. A fifth of the pairs of every user with five or more is the
+test, by the seed. Every item without a training pair is ranked. The lines are `cofi_rank` with all items as negatives,
+ALS of `implicit` with the same objective where its packages are there, popularity, and `cofi_rank` with drawn items.
+SETTINGS were chosen by NDCG@10 on a fifth of the training pairs of the seeds 0 and 1;
+`benches/implicit.py LIBRARY FOLDER choose SEED OPTIONS...` prints such values for options in JSON. Seconds are those
+of the processor, of one training. The last lines of each are means over the seeds, with the difference of NDCG@10 to
+the first form of `cofi_rank` and its standard error over users.
 """
 
+import json
 import math
 import random
 import sqlite3
@@ -21,7 +25,10 @@ except ImportError:
     implicit = None
 
 LIBRARY, FOLDER = sys.argv[1:3]
-SEEDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+SETTINGS = {
+    "cofi_rank, all items": {"factors": 16, "lambda": 29},
+    "cofi_rank, drawn items": {"factors": 10, "negatives": 10, "lambda": 14},
+}
 FRACTION = 0.2
 METRICS = ("recall@10", "recall@20", "NDCG@10")
 
@@ -68,7 +75,8 @@ def popularity(stay, users):
         for item in items:
             counts[item] += 1
     order = sorted(counts, key=lambda item: (-counts[item], item))
-    return {user: [item for item in order if item not in set(stay[user])][:20] for user in users}
+    seen = {user: set(stay[user]) for user in users}
+    return {user: [item for item in order if item not in seen[user]][:20] for user in users}
 
 
 def load(db, table, pairs):
@@ -79,114 +87,104 @@ def load(db, table, pairs):
 
 
 def cofi_rank(stay, users, options, seed):
-    """Lists, seconds of the training, and the chosen lambda."""
+    """Lists, seconds of the training, and lambda."""
     db = sqlite3.connect(":memory:")
     db.enable_load_extension(True)
     db.load_extension(LIBRARY)
     load(db, "pairs", stay)
-    settings = f'{{"feedback": "implicit", "seed": {seed}{options}}}'
-    started = time.perf_counter()
-    report = "SELECT r ->> 'lambda' FROM (SELECT ltr_train('cofi_rank', 'pairs', ?) AS r)"
-    (chosen,) = db.execute(report, (settings,)).fetchone()
-    took = time.perf_counter() - started
+    settings = json.dumps({"feedback": "implicit", "seed": seed, **options})
+    started = time.process_time()
+    (lam,) = db.execute("SELECT ltr_train('cofi_rank', 'pairs', ?) ->> 'lambda'", (settings,)).fetchone()
+    took = time.process_time() - started
     lists = defaultdict(list)
     rows = db.execute("SELECT user_id, doc_id FROM ltr_recommend('cofi_rank', ?, 20)", (str(list(users)),))
     for user, item in rows:
         lists[user].append(item)
-    return lists, took, chosen
+    return lists, took, lam
 
 
-def als(stay, users, settings, seed):
-    """Lists of the package `implicit`, and seconds."""
+def als(stay, users, seed):
+    """Lists of the package `implicit`, and seconds. Its alpha is the whole weight of a pair, here 1 + count_weight."""
     names, items = sorted(stay), sorted({item for items in stay.values() for item in items})
     rows = {user: row for row, user in enumerate(names)}
     columns = {item: column for column, item in enumerate(items)}
     entries = [(rows[user], columns[item]) for user, liked in stay.items() for item in liked]
     ones = numpy.ones(len(entries))
     matrix = scipy.sparse.csr_matrix((ones, tuple(zip(*entries))), shape=(len(names), len(items)))
-    started = time.perf_counter()
-    factors, weight, lam = settings
+    started = time.process_time()
+    ours = SETTINGS["cofi_rank, all items"]
     model = implicit.als.AlternatingLeastSquares(
-        factors=factors, regularization=lam, alpha=weight, iterations=15, random_state=seed, use_gpu=False, num_threads=2
+        factors=ours["factors"], regularization=ours["lambda"], alpha=4.0, random_state=seed, use_gpu=False
     )
     model.fit(matrix, show_progress=False)
-    took = time.perf_counter() - started
+    took = time.process_time() - started
     chosen = [rows[user] for user in users]
     found, _ = model.recommend(chosen, matrix[chosen], N=20, filter_already_liked_items=True)
     return {user: [items[column] for column in of] for user, of in zip(users, found)}, took
 
 
-def best(candidates, measure):
-    """The candidate with the largest NDCG@10, and its value."""
-    scored = [(measure(candidate), candidate) for candidate in candidates]
-    return max(scored, key=lambda pair: pair[0])
-
-
-OURS = {
-    "cofi_rank, all items": [f', "factors": {factors}' for factors in (8, 16, 32)],
-    "cofi_rank, drawn items": [
-        f', "negatives": {count}, "factors": {factors}' for count in (3, 10) for factors in (8,)
-    ],
-}
-THEIRS = [
-    (factors, weight, lam) for factors in (8, 16, 32) for weight in (1.0, 4.0, 10.0) for lam in (0.01, 1.0, 10.0, 30.0, 100.0)
-]
-
-
-def run(seed, pairs, sums):
+def run(seed, name, pairs, sums):
     stay, test = split(pairs, random.Random(seed))
+    if name == "popularity":
+        lists, took = popularity(stay, test), 0.0
+    elif name == "implicit, ALS":
+        lists, took = als(stay, list(test), seed)
+    else:
+        lists, took, _ = cofi_rank(stay, test, SETTINGS[name], seed)
+    found = values(lists, test)
+    line = " | ".join(f"{value:.4f}" for value in means(found))
+    print(f"| {name}, seed {seed} | {line} | {took:.2f} |", flush=True)
+    sums[name].append((found, took))
+
+
+def choose(seed, pairs, candidates):
+    """Prints the validation values of options."""
+    stay, _ = split(pairs, random.Random(seed))
     fitted, judged = split(stay, random.Random(1000 + seed))
-
-    def note(name, lists, took, settings):
-        found = values(lists, test)
-        line = " | ".join(f"{value:.4f}" for value in means(found))
-        print(f"| {name}, seed {seed} | {line} | {took:.2f} | {settings} |", flush=True)
-        sums[name].append((found, took))
-
-    note("popularity", popularity(stay, test), 0, "")
-    for name, candidates in OURS.items():
-        def ndcg(options):
-            return means(values(cofi_rank(fitted, judged, options, seed)[0], judged))[2]
-
-        _, options = best(candidates, ndcg)
-        lists, took, chosen = cofi_rank(stay, test, options, seed)
-        note(name, lists, took, f"{options[2:]}, lambda {chosen:.3g}")
-    if implicit is not None:
-        users = list(judged)
-        _, settings = best(THEIRS, lambda each: means(values(als(fitted, users, each, seed)[0], judged))[2])
-        lists, took = als(stay, list(test), settings, seed)
-        note("implicit, ALS", lists, took, f"factors, alpha, regularization {settings}")
+    print("popularity", [round(value, 4) for value in means(values(popularity(fitted, judged), judged))])
+    for options in candidates:
+        lists, took, lam = cofi_rank(fitted, judged, json.loads(options), seed)
+        print(
+            options,
+            [round(value, 4) for value in means(values(lists, judged))],
+            f"{took:.1f} s, lambda {lam:.4g}",
+            flush=True,
+        )
 
 
-def summary(sums):
-    """Means over seeds; differences to the first form of cofi_rank over users, each with its mean over seeds."""
+def summary(name, sums):
+    """Means over seeds, and the difference to the first form of cofi_rank over users."""
 
     def of_users(name):
         total = defaultdict(list)
         for found, _ in sums[name]:
             for user, metrics in found.items():
                 total[user].append(metrics[2])
-        return {user: sum(list_) / len(list_) for user, list_ in total.items()}
+        return {user: sum(each) / len(each) for user, each in total.items()}
 
-    ours = of_users("cofi_rank, all items")
-    for name, runs in sums.items():
-        line = " | ".join(f"{sum(means(found)[m] for found, _ in runs) / len(runs):.4f}" for m in range(3))
-        differences = [value - ours[user] for user, value in of_users(name).items()]
-        mean = sum(differences) / len(differences)
-        variance = sum((d - mean) ** 2 for d in differences) / (len(differences) - 1)
-        error = math.sqrt(variance / len(differences))
-        took = sum(took for _, took in runs) / len(runs)
-        print(f"| **{name}** | {line} | {took:.2f} | {mean:+.4f} +- {error:.4f} |")
+    runs, ours = sums[name], of_users("cofi_rank, all items")
+    line = " | ".join(f"{sum(means(found)[m] for found, _ in runs) / len(runs):.4f}" for m in range(3))
+    differences = [value - ours[user] for user, value in of_users(name).items()]
+    mean = sum(differences) / len(differences)
+    variance = sum((d - mean) ** 2 for d in differences) / (len(differences) - 1)
+    took = sum(took for _, took in runs) / len(runs)
+    error = math.sqrt(variance / len(differences))
+    print(f"| **{name}, mean** | {line} | {took:.2f} | {mean:+.4f} +- {error:.4f} |", flush=True)
 
 
 def main():
     pairs = pairs_of_file()
+    if "choose" in sys.argv:
+        return choose(int(sys.argv[4]), pairs, sys.argv[5:])
+    first, count = (int(number) for number in sys.argv[3:5] or (2, 5))
     print(f"{sum(map(len, pairs.values()))} pairs of {len(pairs)} users")
-    print(f"| model | {' | '.join(METRICS)} | seconds | settings |\n|---|---|---|---|---|---|")
+    print(f"| model | {' | '.join(METRICS)} | seconds |\n|---|---|---|---|---|")
     sums = defaultdict(list)
-    for seed in range(SEEDS):
-        run(seed, pairs, sums)
-    summary(sums)
+    names = ["cofi_rank, all items", *(["implicit, ALS"] if implicit else []), "popularity", "cofi_rank, drawn items"]
+    for name in names:
+        for seed in range(first, first + count):
+            run(seed, name, pairs, sums)
+        summary(name, sums)
 
 
 if __name__ == "__main__":

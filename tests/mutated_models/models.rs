@@ -178,6 +178,7 @@ pub fn samples(connection: &Connection) -> Vec<Sample> {
         let source = match *algorithm {
             "auto" => MANY,
             "matching" => SLOTS,
+            "cofi_rank" if options.contains("implicit") => "SELECT user, item FROM ratings",
             "cofi_rank" => "ratings",
             _ if options.contains("mean\"") => WITHOUT_MOOD,
             _ => WITH_MOOD,

@@ -16,7 +16,7 @@
 //! without a pair cost nothing. Each half step is the exact minimum. All sums have a fixed order.
 
 use super::{Factors, by_item};
-use crate::control::{Control, checkpoint};
+use crate::control::{Control, Ticks, checkpoint};
 use crate::data::Ratings;
 use crate::error::{Error, Result};
 use crate::math::dense::dot;
@@ -104,7 +104,9 @@ impl<'a> Side<'a> {
     fn square(&self, x: &[f64]) -> f64 {
         let width = lanes::blocks_for(self.rank);
         let entry = |i: usize, j: usize| lanes::get(&self.gram[i * width..], j);
+        let mut ticks = Ticks::default();
         let row = |i: usize| {
+            ticks.add(self.rank);
             let above: f64 = (i + 1..self.rank).map(|j| entry(i, j) * x[j]).sum();
             x[i] * (entry(i, i) * x[i] + 2.0 * above)
         };

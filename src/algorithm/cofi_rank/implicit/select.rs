@@ -5,6 +5,7 @@ use super::super::{Session, UseBiases, select_lambda};
 use super::ImplicitSpec;
 use crate::algorithm::selection::LambdaChoice;
 use crate::algorithm::{Curve, LambdaSelection, Split};
+use crate::control::Ticks;
 use crate::data::{Dataset, Id, Ratings};
 use crate::error::Result;
 use crate::math::random::Random;
@@ -19,6 +20,8 @@ const MOST_USERS: usize = 2000;
 const FALLBACK: usize = 3;
 /// Numbers for each item beside the scores of a list.
 const LIST_VECTORS: usize = 6;
+/// Operations, for [`Ticks`], of finding an item among those of a user.
+const SEARCH_COST: usize = 32;
 
 /// Pairs to judge by, which no fit of the candidates knows.
 pub(super) struct Held {
@@ -69,10 +72,12 @@ impl Held {
             session.control.check()?;
             let (user, liked) = &self.users[index];
             let seen = &known.items[known.of_user(*user)];
-            let fresh = || (0..known.n_items).filter(|item| seen.binary_search(&(*item as u32)).is_err());
-            let label = |item: usize| if liked.binary_search(&(item as u32)).is_ok() { 1.0 } else { 0.0 };
-            let labels: Vec<f64> = fresh().map(label).collect();
-            let scores: Vec<f64> = fresh().map(|item| fit.score(*user, item)).collect();
+            let (mut labels, mut scores, mut ticks) = (Vec::new(), Vec::new(), Ticks::default());
+            for item in (0..known.n_items).filter(|item| seen.binary_search(&(*item as u32)).is_err()) {
+                ticks.add(fit.factors.rank + SEARCH_COST);
+                labels.push(if liked.binary_search(&(item as u32)).is_ok() { 1.0 } else { 0.0 });
+                scores.push(fit.score(*user, item));
+            }
             Ok(mean.weighted(validation.metric.finite_value(&labels, &scores)?, &labels))
         })
     }
