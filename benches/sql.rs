@@ -124,6 +124,24 @@ fn scoring(connection: &Connection, scale: &str) {
     );
 }
 
+/// One query of 100,000 documents and 1,000 queries of 100, beside a loop that reads the same rows. The model has the default
+/// scaling.
+fn large_rankings(connection: &Connection) {
+    let train =
+        r#"SELECT ltr_train('rank_svm', 'narrow', '{"lambda": 1, "tolerance": 0.1, "name": "ranker"}')"#;
+    connection.query_row(train, [], |_| Ok(())).unwrap();
+    for (what, query) in [("one query of 120,000", "1"), ("1,200 queries of 100", "query_id")] {
+        let source =
+            format!("SELECT {query} AS query_id, query_id * 1000 + doc_id AS doc_id, features FROM narrow");
+        let sql = "SELECT count(*) FROM ltr_rank('ranker', ?1)";
+        compare(
+            &format!("ltr_rank, BLOBs of {FEATURES}, default scaling, {what}"),
+            || seconds(|| connection.query_row(sql, [&source], |_| Ok(())).unwrap()),
+            || plain_narrow(connection),
+        );
+    }
+}
+
 fn data_folder() -> PathBuf {
     std::env::var_os("LTR_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from)
 }
@@ -302,4 +320,5 @@ fn main() {
     for scale in ["none", "standard", "quantile"] {
         scoring(&connection, scale);
     }
+    large_rankings(&connection);
 }

@@ -19,6 +19,7 @@
 //! rate of theorem 1, whose constant is the median.
 
 mod query_distance;
+mod query_rows;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,7 @@ use crate::math::order::{keep_smallest, median};
 use crate::param::named;
 
 pub use query_distance::{ColumnDistance, Comparison, QueryDistance, Separation};
+pub use query_rows::{COMPARISON, QueryRole, QueryRows};
 
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,11 +145,15 @@ impl Smoothing {
 
     /// The bandwidth h for a target with these distances to all training queries, which have p features; 0 without any.
     pub fn bandwidth(&self, distances: &[f64], p: usize) -> f64 {
-        let median = || median(distances).unwrap_or(0.0);
+        self.bandwidth_by(|| median(distances).unwrap_or(0.0), distances.len(), p)
+    }
+
+    /// The bandwidth h for a target with this median distance to all `n` training queries, which have p features.
+    pub fn bandwidth_by(&self, median: impl FnOnce() -> f64, n: usize, p: usize) -> f64 {
         match self.bandwidth {
             Bandwidth::Median => median(),
             Bandwidth::Fixed(h) => h,
-            Bandwidth::Rate => median() * bandwidth_rate(distances.len(), p),
+            Bandwidth::Rate => median() * bandwidth_rate(n, p),
         }
     }
 

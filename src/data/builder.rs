@@ -385,7 +385,9 @@ impl DatasetBuilder {
         };
         let start = values.len();
         values.extend(chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)));
-        match values[start..].iter().position(|value| !value.is_finite()) {
+        // Without an end at the first value that is not finite, the loop runs over several values at a time.
+        let finite = values[start..].iter().fold(true, |finite, value| finite & value.is_finite());
+        match values[start..].iter().position(|value| !finite && !value.is_finite()) {
             None => Ok(()),
             Some(at) => {
                 let found = values[start + at];

@@ -17,6 +17,7 @@ use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::order::{compare, sort_indices, sort_items};
+use crate::math::simd::simd;
 use crate::memory::{Reservation, bytes_of};
 use crate::param::named;
 
@@ -452,17 +453,33 @@ fn summarize_columns<T: Element>(
     let mut ticks = Ticks::default();
     let mut summaries = previous.to_vec();
     summaries.resize(array.ncols(), ColumnSummary::default());
+    let (mut sums, mut counts): (Vec<f64>, Vec<u64>) =
+        summaries.iter().map(|summary| (summary.sum, summary.count)).unzip();
     for (position, &row) in order.iter().enumerate() {
         ticks.add(array.ncols());
-        for (column, (summary, value)) in summaries.iter_mut().zip(array.row(row)).enumerate() {
-            let value = value.to_f64();
-            if value.is_nan() {
-                missing.add(column, position);
-            } else {
-                summary.sum += value;
-                summary.count = summary.count.saturating_add(1);
-            }
+        let row = array.row(row);
+        let copy = if row.as_slice().is_none() { row.to_vec() } else { Vec::new() };
+        let row = row.as_slice().unwrap_or(&copy);
+        if add_row(row, &mut sums, &mut counts) {
+            let is_missing = |column: &usize| row[*column].to_f64().is_nan();
+            (0..row.len()).filter(is_missing).for_each(|column| missing.add(column, position));
         }
     }
-    summaries
+    let totals = sums.into_iter().zip(counts);
+    totals.map(|(sum, count)| ColumnSummary { sum, count }).collect()
+}
+
+simd! {
+    /// Adds the values that are not NaN to sums and counts of columns. Returns whether there is a NaN.
+    fn add_row<'a; T: Element>(row: &'a [T], sums: &'a mut [f64], counts: &'a mut [u64]) -> bool {
+        let mut missing = false;
+        for ((value, sum), count) in row.iter().zip(sums).zip(counts) {
+            let value = value.to_f64();
+            let is_nan = value.is_nan();
+            missing |= is_nan;
+            *sum = if is_nan { *sum } else { *sum + value };
+            *count = count.saturating_add(u64::from(!is_nan));
+        }
+        missing
+    }
 }

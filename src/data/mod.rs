@@ -1,8 +1,10 @@
 //! Documents grouped by query: identifiers, the feature matrix, the canonical order, scaling, LETOR text.
 
 mod builder;
+mod cells;
 mod clusters;
 mod dataset;
+mod feature_quantiles;
 mod fingerprint;
 mod finish;
 mod id;
@@ -19,6 +21,7 @@ mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use dataset::{Dataset, Documents};
+pub use feature_quantiles::FeatureQuantiles;
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{
     ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns, position_names, repeated_name,

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::Cells;
 use crate::control::Ticks;
 use crate::math::bounds::are_bounded;
 use crate::math::normal;
@@ -15,25 +16,30 @@ const NORMAL_COST: usize = 64;
 /// Maximum number of stored quantiles.
 const MAX_QUANTILES: usize = 256;
 
-/// Cells of equal width between the first and the last quantile; a look-up starts at the cell of a value.
-const CELLS: usize = 256;
-
-/// Quantiles after the start that a look-up compares at once.
-const WINDOW: usize = 4;
-
 /// Quantiles of one feature with an index for look-ups.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
 pub struct Quantiles {
-    /// Values, strictly increasing, then `WINDOW` infinities.
-    x: Vec<f64>,
-    /// For each value its score and the slope to the next one (0 after the last).
-    lines: Vec<(f64, f64)>,
+    /// Quantiles with strictly increasing values, then `FAR` that no value passes.
+    records: Vec<Record>,
     /// For each cell the last quantile in an earlier cell, or the first.
     starts: Vec<u16>,
-    /// Cells per unit of the feature.
-    cells_per_unit: f64,
+    /// The cells of values.
+    cells: Cells,
 }
+
+/// A quantile.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Record {
+    x: f64,
+    /// The score of x.
+    z: f64,
+    /// The slope to the next quantile; 0 after the last.
+    slope: f64,
+}
+
+/// A look-up compares so many quantiles after the start of a cell. If the last of them is passed, it searches.
+const FAR: usize = 3;
 
 impl From<Vec<(f64, f64)>> for Quantiles {
     fn from(pairs: Vec<(f64, f64)>) -> Self {
@@ -42,26 +48,24 @@ impl From<Vec<(f64, f64)>> for Quantiles {
             // Neighboring subnormal values have no finite slope.
             next.map_or(0.0, |(x1, z1)| ((z1 - z0) / (x1 - x0)).min(f64::MAX))
         };
-        let lines = (0..pairs.len()).map(|index| (pairs[index].1, slope(index))).collect();
-        let range = pairs.last().map_or(0.0, |last| last.0) - pairs.first().map_or(0.0, |first| first.0);
-        let cells_per_unit = CELLS as f64 / range;
-        let usable = cells_per_unit.is_finite();
-        let infinities = std::iter::repeat_n(f64::INFINITY, WINDOW);
-        let mut quantiles = Self {
-            x: pairs.into_iter().map(|(x, _)| x).chain(infinities).collect(),
-            lines,
-            // Without a range every value is in the first cell.
-            starts: vec![0; if usable { CELLS } else { 1 }],
-            cells_per_unit: if usable { cells_per_unit } else { 0.0 },
-        };
-        quantiles.set_starts();
-        quantiles
+        let record = |index: usize| Record { x: pairs[index].0, z: pairs[index].1, slope: slope(index) };
+        let end = std::iter::repeat_n(Record { x: f64::NAN, ..Record::default() }, FAR);
+        let x: Vec<f64> = pairs.iter().map(|(x, _)| *x).collect();
+        // A look-up in so few quantiles needs no search.
+        let cells = if x.len() <= FAR { Cells::ONE } else { Cells::of(&x) };
+        Self { records: (0..pairs.len()).map(record).chain(end).collect(), starts: cells.starts(&x), cells }
+    }
+}
+
+impl PartialEq for Quantiles {
+    fn eq(&self, other: &Self) -> bool {
+        self.stored() == other.stored()
     }
 }
 
 impl From<Quantiles> for Vec<(f64, f64)> {
     fn from(quantiles: Quantiles) -> Self {
-        quantiles.x.into_iter().zip(quantiles.lines).map(|(x, (z, _))| (x, z)).collect()
+        quantiles.stored().iter().map(|record| (record.x, record.z)).collect()
     }
 }
 
@@ -93,54 +97,58 @@ impl Quantiles {
         thin(all).into()
     }
 
+    /// The quantiles.
+    fn stored(&self) -> &[Record] {
+        &self.records[..self.records.len() - FAR]
+    }
+
     /// Whether all numbers are finite, scores are within the bound of stored numbers, and both values and scores increase.
     pub fn is_valid(&self) -> bool {
-        let x = &self.x[..self.lines.len()];
-        !x.is_empty()
-            && x.len() <= MAX_QUANTILES + 1
-            && x.iter().all(|x| x.is_finite())
-            && self.lines.iter().all(|(z, slope)| are_bounded([z]) && slope.is_finite() && *slope >= 0.0)
-            && x.windows(2).all(|pair| pair[0] < pair[1])
+        let stored = self.stored();
+        let is_line = |line: &Record| line.x.is_finite() && are_bounded([&line.z]) && line.slope.is_finite();
+        !stored.is_empty()
+            && stored.len() <= MAX_QUANTILES + 1
+            && stored.iter().all(|line| is_line(line) && line.slope >= 0.0)
+            && stored.windows(2).all(|pair| pair[0].x < pair[1].x)
     }
 
     /// Each stored value, its score, and the slope to the next one (0 after the last): the score of x is
     /// score + slope (x - value) at the last value that is not above x. Below the first value it is the first score.
     pub fn lines(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        self.x.iter().zip(&self.lines).map(|(x, (z, slope))| (*x, *z, *slope))
+        self.stored().iter().map(|line| (line.x, line.z, line.slope))
     }
 
-    fn set_starts(&mut self) {
-        let mut last = 0;
-        for cell in 0..self.starts.len() {
-            while last + 1 < self.lines.len() && self.cell(self.x[last + 1]) < cell {
-                last += 1;
-            }
-            self.starts[cell] = last.min(usize::from(u16::MAX)) as u16;
-        }
-    }
-
-    /// The cell of a value; monotone.
-    #[inline]
-    fn cell(&self, value: f64) -> usize {
-        (((value - self.x[0]) * self.cells_per_unit) as usize).min(CELLS - 1)
-    }
-
-    /// The last quantile that is not above the value, or the first.
-    #[inline]
-    fn index(&self, value: f64) -> usize {
-        let start = usize::from(self.starts[self.cell(value)]);
-        let next = &self.x[start + 1..];
-        let passed: usize = next[..WINDOW].iter().map(|x| usize::from(*x <= value)).sum();
-        if passed < WINDOW { start + passed } else { start + next.partition_point(|x| *x <= value) }
+    /// The cells of values.
+    pub(super) fn cells(&self) -> Cells {
+        self.cells
     }
 
     /// The normal score of a value: linear between quantiles, constant outside.
     #[inline]
     pub fn normal_score(&self, value: f64) -> f64 {
-        let index = self.index(value.min(f64::MAX));
-        let (z, slope) = self.lines[index];
+        self.score_in(self.cells.cell(value), value)
+    }
+
+    /// The normal score of a value in this cell.
+    #[inline(always)]
+    pub(super) fn score_in(&self, cell: usize, value: f64) -> f64 {
+        let start = usize::from(self.starts[cell & (self.starts.len() - 1)]);
+        let near = &self.records[start..=start + FAR];
+        // The last quantile that is not above the value, or the first. Without branches: they could not be predicted.
+        let passed = usize::from(near[1].x <= value) + usize::from(near[2].x <= value);
+        let mut line = &near[passed];
+        if near[FAR].x <= value {
+            line = self.search(value);
+        }
         // The distance is 0 below the first quantile and finite above the last, whose slope is 0.
-        z + slope * (value - self.x[index]).clamp(0.0, f64::MAX)
+        line.z + line.slope * (value - line.x).clamp(0.0, f64::MAX)
+    }
+
+    /// The last quantile that is not above the value.
+    #[cold]
+    #[inline(never)]
+    fn search(&self, value: f64) -> &Record {
+        &self.records[self.stored().partition_point(|line| line.x <= value) - 1]
     }
 }
 
@@ -201,18 +209,35 @@ mod tests {
     #[test]
     fn a_look_up_finds_what_a_search_finds() {
         let skewed = |i: u32| f64::from(i % 700).powi(5) - f64::from(i % 3);
+        let log_normal = |i: u32| (4.0 * normal::quantile((f64::from(i) + 0.5) / 5000.0)).exp();
+        let heavy = |i: u32| ((f64::from(i) + 0.5) / 5000.0 - 0.5).tan() / (f64::from(i % 7) + 0.01);
+        let clustered = |i: u32| 1.0 + f64::from(i % 50) * 1e-14 + f64::from(i / 4999) * 1e9;
         let data = [
             (0..5000).map(skewed).collect::<Vec<f64>>(),
+            (0..5000).map(log_normal).collect(),
+            (0..5000).map(heavy).collect(),
+            (0..5000).map(clustered).collect(),
+            (0..5000).map(|i| f64::from(i) * 0.37).collect(),
             vec![-1e308, 0.0, 1e-300, 1.0, 1e308],
+            vec![-f64::MAX, f64::MAX],
+            vec![-0.0, 0.0, 5e-324],
             vec![0.1; 4],
             (0..1000).map(|i| f64::from(i) * 1e-310).collect(),
         ];
         for values in data {
             let quantiles = Quantiles::fit(values.clone());
-            let search = |v: f64| quantiles.x.partition_point(|x| *x <= v).saturating_sub(1);
-            let more = [f64::MIN, f64::MAX, f64::NAN, -0.0, 1e-320];
-            for value in values.iter().flat_map(|v| [*v, v.next_up(), v.next_down(), 0.5 * v]).chain(more) {
-                assert_eq!(quantiles.index(value), search(value), "{value}");
+            assert!(quantiles.is_valid());
+            let stored = quantiles.stored();
+            let search = |v: f64| {
+                // NaN is compared as the largest number.
+                let line = stored[stored.partition_point(|line| line.x <= v.min(f64::MAX)).saturating_sub(1)];
+                line.z + line.slope * (v - line.x).clamp(0.0, f64::MAX)
+            };
+            let more = [f64::MIN, f64::MAX, f64::NAN, -0.0, 1e-320, f64::INFINITY, f64::NEG_INFINITY];
+            for value in values.iter().flat_map(|v| [*v, v.next_up(), v.next_down(), 0.5 * v, -v]).chain(more)
+            {
+                let (found, expected) = (quantiles.normal_score(value), search(value));
+                assert!(found.to_bits() == expected.to_bits() || value.is_nan() && found.is_nan(), "{value}");
             }
         }
     }

@@ -16,12 +16,13 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
-use super::matrix::{Matrix, shaped};
+use super::feature_quantiles::{FeatureQuantiles, normal_scores, weighted_scores};
+use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::Quantiles;
 use crate::control::{Control, Ticks};
 use crate::error::{Error, Result, require};
 use crate::math::bounds::{are_bounded, is_positive};
-use crate::math::dense::Element;
+use crate::math::dense::{Element, dot, dot_by};
 use crate::memory::matrix_bytes;
 use crate::parallel;
 use crate::param::named;
@@ -61,13 +62,13 @@ pub enum Scaling {
     /// No change.
     None,
     /// Quantiles per feature.
-    Quantile(Vec<Quantiles>),
+    Quantile(FeatureQuantiles),
     /// Mean and factor (1 / standard deviation, or 0) per feature.
     Standard(Vec<(f64, f64)>),
     /// Min-max within the query.
     QueryMinmax,
     /// Quantiles per feature, then min-max within the query.
-    QuantileMinmax(Vec<Quantiles>),
+    QuantileMinmax(FeatureQuantiles),
     /// 1 / the largest norm of a document, or 0: one factor for all features.
     MaxNorm(f64),
 }
@@ -81,8 +82,10 @@ impl Scaling {
         Ok(match kind {
             ScalingKind::None => Self::None,
             ScalingKind::QueryMinmax => Self::QueryMinmax,
-            ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
-            ScalingKind::QuantileMinmax => Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?),
+            ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?.into()),
+            ScalingKind::QuantileMinmax => {
+                Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?.into())
+            }
             ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
             ScalingKind::MaxNorm => Self::MaxNorm(norm_factor(data, control)?),
         })
@@ -91,7 +94,9 @@ impl Scaling {
     /// The scaling of some of the features, in this order.
     #[must_use]
     pub fn select(&self, features: &[usize]) -> Self {
-        let quantiles = |of: &[Quantiles]| features.iter().map(|feature| of[*feature].clone()).collect();
+        let quantiles = |of: &FeatureQuantiles| {
+            features.iter().map(|feature| of[*feature].clone()).collect::<Vec<Quantiles>>().into()
+        };
         match self {
             Self::Quantile(of) => Self::Quantile(quantiles(of)),
             Self::QuantileMinmax(of) => Self::QuantileMinmax(quantiles(of)),
@@ -189,6 +194,38 @@ impl Scaling {
         features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
     }
 
+    /// The weighted sum of the scaled features of a document, which are rounded to the type of the source. Only for a scaling
+    /// of single documents.
+    #[inline]
+    pub fn weighted_sum<T: Element>(&self, document: &[T], weights: &[f64]) -> f64 {
+        let weights = &weights[..document.len()];
+        let rounded = |value: f64| T::from_f64(value).to_f64();
+        match self {
+            Self::Quantile(quantiles) | Self::QuantileMinmax(quantiles) => {
+                weighted_scores(quantiles, document, weights)
+            }
+            Self::Standard(moments) => {
+                let moments = &moments[..document.len()];
+                dot_by(weights, |index| {
+                    rounded((document[index].to_f64() - moments[index].0) * moments[index].1)
+                })
+            }
+            Self::MaxNorm(factor) => dot_by(weights, |index| rounded(document[index].to_f64() * factor)),
+            Self::None | Self::QueryMinmax => dot(document, weights),
+        }
+    }
+
+    /// [`Self::weighted_sum`] of a row of a matrix.
+    pub fn row_sum(&self, features: &Matrix, row: usize, weights: &[f64]) -> f64 {
+        match (features.slice(row..row + 1), features) {
+            (Some(Slice::F32(document)), _) => self.weighted_sum(document, weights),
+            (Some(Slice::F64(document)), _) => self.weighted_sum(document, weights),
+            // Rows that are not contiguous are copied.
+            (None, Matrix::F32(_)) => self.weighted_sum(&features.rows_f32(row..row + 1), weights),
+            (None, Matrix::F64(_)) => self.weighted_sum(&features.row_f64(row), weights),
+        }
+    }
+
     /// Scales all documents of a matrix on all threads; the rows of query i are `offsets[i]..offsets[i + 1]`. Reuses the
     /// memory of the matrix if the number of features stays the same.
     ///
@@ -238,8 +275,12 @@ impl Scaling {
                 Self::QueryMinmax => out.split_at_mut(0),
                 _ => out.split_at_mut(columns),
             };
-            for (feature, (out, x)) in global.iter_mut().zip(raw).enumerate() {
-                *out = T::from_f64(self.value(feature, x.to_f64()));
+            if let Self::Quantile(quantiles) | Self::QuantileMinmax(quantiles) = self {
+                normal_scores(quantiles, raw, global);
+            } else {
+                for (feature, (out, x)) in global.iter_mut().zip(raw).enumerate() {
+                    *out = T::from_f64(self.value(feature, x.to_f64()));
+                }
             }
             for ((out, x), (low, factor)) in within.iter_mut().zip(raw).zip(&ranges) {
                 *out = T::from_f64((x.to_f64() - low) * factor);

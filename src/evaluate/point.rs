@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::control::Control;
 use crate::data::{Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result};
-use crate::math::dense::{Element, dot, dot_by};
+use crate::math::dense::Element;
 use crate::model::Model;
 use crate::space::{Function, Scorer};
 
@@ -44,8 +44,11 @@ impl PointScorer {
     fn score_of<T: Element>(&self, argument: &str, features: &[T]) -> Result<f64> {
         self.model.check_width(features.len())?;
         let scorer = self.model.scorer()?;
-        let score =
-            if scorer.is_linear() { self.weighted_sum(features) } else { self.by_kernel(scorer, features)? };
+        let score = if scorer.is_linear() {
+            self.model.scaling.weighted_sum(features, &self.function.weights)
+        } else {
+            self.by_kernel(scorer, features)?
+        };
         // A weighted sum of NaN or infinity is not finite. Quantiles and kernels can map them to finite numbers.
         let can_hide = !scorer.is_linear() || matches!(self.model.scaling, Scaling::Quantile(_));
         if can_hide || !score.is_finite() {
@@ -72,25 +75,6 @@ impl PointScorer {
         let scaled =
             |(index, x): (usize, &T)| T::from_f64(self.model.scaling.value(index, x.to_f64())).to_f64();
         features.iter().enumerate().map(scaled).collect()
-    }
-
-    fn weighted_sum<T: Element>(&self, features: &[T]) -> f64 {
-        let weights = &self.function.weights[..features.len()];
-        let rounded = |value: f64| T::from_f64(value).to_f64();
-        match &self.model.scaling {
-            Scaling::Standard(moments) => {
-                let moments = &moments[..features.len()];
-                dot_by(weights, |index| {
-                    rounded((features[index].to_f64() - moments[index].0) * moments[index].1)
-                })
-            }
-            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-                let quantiles = &quantiles[..features.len()];
-                dot_by(weights, |index| rounded(quantiles[index].normal_score(features[index].to_f64())))
-            }
-            Scaling::MaxNorm(factor) => dot_by(weights, |index| rounded(features[index].to_f64() * factor)),
-            Scaling::None | Scaling::QueryMinmax => dot(features, weights),
-        }
     }
 }
 
@@ -152,7 +136,9 @@ impl PairScorer {
 
 /// Refuses features of an argument that are not finite.
 pub(super) fn check_finite<T: Element>(argument: &str, features: &[T]) -> Result<()> {
-    match features.iter().position(|value| !value.to_f64().is_finite()) {
+    // Without an end at the first value that is not finite, the loop runs over several values at a time.
+    let finite = features.iter().fold(true, |finite, value| finite & value.to_f64().is_finite());
+    match features.iter().position(|value| !finite && !value.to_f64().is_finite()) {
         None => Ok(()),
         Some(index) => {
             let got = format!("{} as value {}", features[index].to_f64(), index + 1);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::fit_cache::FitCache;
-use crate::control::{Control, each_in_memory};
+use crate::control::{Control, Ticks, each_in_memory};
 use crate::data::{Dataset, Documents, VALUE_COST};
 use crate::error::{Error, Result};
 use crate::fit::BATCH;
@@ -20,6 +20,12 @@ const FEWER_ROWS: &str = "score fewer queries in one call";
 /// Operations for a document beside products of factors: finding its id; for a value of a kernel beside its features.
 const FACTORED_COST: usize = 200;
 const KERNEL_COST: usize = 30;
+
+/// Documents whose weighted sums one thread computes together.
+const DOCUMENTS: usize = 512;
+
+/// Why a score may not be finite.
+const TOO_LARGE: &str = "its features are too large for this model";
 
 /// Scores of a data set.
 #[derive(Debug)]
@@ -221,6 +227,11 @@ impl<'a> ScoringJob<'a> {
         let unknown = || Error::Internal("a query has no function".to_owned());
         let functions: Vec<Arc<Function>> =
             functions.into_iter().map(|function| function.ok_or_else(unknown)).collect::<Result<_>>()?;
+        if model.scaling.pointwise() && model.scorer()?.pointwise() && model.scorer()?.is_linear() {
+            let scores = weighted_sums(model, data, &functions, control)?;
+            return Scored { scores, seen, fitted, warnings, functions, _memory: memory }
+                .checked(data, TOO_LARGE);
+        }
         let _scoring = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
         let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
         let scorer = model.scorer()?;
@@ -232,8 +243,36 @@ impl<'a> ScoringJob<'a> {
         };
         let scores: Vec<Vec<f64>> = parallel::try_map(functions.len(), score_query)?;
         Scored { scores: scores.concat(), seen, fitted, warnings, functions, _memory: memory }
-            .checked(data, "its features are too large for this model")
+            .checked(data, TOO_LARGE)
     }
+}
+
+/// Weighted sums of the scaled features of each document: scores whose documents need not stay in memory scaled.
+fn weighted_sums(
+    model: &Model,
+    data: &Dataset,
+    functions: &[Arc<Function>],
+    control: &Control,
+) -> Result<Vec<f64>> {
+    let _scores = control.reserve(bytes_of::<[f64; 2]>(data.n_docs()), SCORING, FEWER_ROWS)?;
+    let mut scores = vec![0.0; data.n_docs()];
+    let operations = ScoringJob::operations_of_document(model);
+    let score_chunk = |chunk: usize, scores: &mut [f64]| {
+        control.check()?;
+        let first = chunk * DOCUMENTS;
+        let mut query = data.offsets.partition_point(|start| *start <= first) - 1;
+        let mut ticks = Ticks::default();
+        for (row, score) in (first..).zip(scores) {
+            ticks.add(operations);
+            while data.offsets[query + 1] <= row {
+                query += 1;
+            }
+            *score = model.scaling.row_sum(&data.features, row, &functions[query].weights);
+        }
+        Ok(())
+    };
+    parallel::try_each_of(scores.chunks_mut(DOCUMENTS).collect(), score_chunk)?;
+    Ok(scores)
 }
 
 /// A warning if functions that are fitted to near training queries are 0.

@@ -241,7 +241,7 @@ impl From<&Scaling> for ScalingText {
             }
             Scaling::MaxNorm(factor) => Self { factor: Some(*factor), ..text },
             Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-                Self { points: Some(List(quantiles.clone())), ..text }
+                Self { points: Some(List(quantiles.to_vec())), ..text }
             }
         }
     }
@@ -263,10 +263,10 @@ impl TryFrom<ScalingText> for Scaling {
                 Self::Standard(centers.into_iter().zip(factors).collect())
             }
             (ScalingKind::MaxNorm, None, None, Some(factor), None) => Self::MaxNorm(factor),
-            (ScalingKind::Quantile, None, None, None, Some(List(points))) => Self::Quantile(points),
+            (ScalingKind::Quantile, None, None, None, Some(List(points))) => Self::Quantile(points.into()),
             (ScalingKind::QueryMinmax, None, None, None, None) => Self::QueryMinmax,
             (ScalingKind::QuantileMinmax, None, None, None, Some(List(points))) => {
-                Self::QuantileMinmax(points)
+                Self::QuantileMinmax(points.into())
             }
             _ => {
                 let found = format!("other keys for the scaling \"{}\"", kind.name());

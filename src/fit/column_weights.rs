@@ -12,14 +12,14 @@
 //! of the columns is sum_i |g_i - sum_j pi_ij g_j / sum_j pi_ij|^2. One column after the other takes the least of a few
 //! candidates that is within one standard error of the best (Breiman et al. 1984).
 
-use super::neighborhood::{COMPARISON, Neighborhood};
+use super::neighborhood::Neighborhood;
 use crate::control::{Control, Ticks};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::math::order::{compare, sort_ascending};
 use crate::memory::matrix_bytes;
 use crate::parallel;
-use crate::smoothing::{Comparison, QueryDistance, Separation, Target};
+use crate::smoothing::{COMPARISON, Comparison, QueryDistance, Separation, Target};
 use ndarray::Array2;
 
 /// Candidates for -log K of two queries that differ as two queries of the training set do on average.

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use super::blocks::TrainingBlocks;
 use super::problem::FitSpec;
-use crate::control::{Control, Ticks};
+use crate::control::Control;
 use crate::error::Result;
 use crate::loss::Loss;
 use crate::math::order::sort_indices;
 use crate::memory::{Memory, Reservation};
 use crate::parallel;
-use crate::smoothing::{QueryDistance, Separation, Smoothing, SmoothingKind, Target};
+use crate::smoothing::{QueryDistance, QueryRole, QueryRows, Smoothing, SmoothingKind, Target};
 use crate::solve::{QueryBlock, SolveReport};
 use crate::space::Function;
-use ndarray::Array2;
 
 /// A training query that is used for another query.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +39,7 @@ pub struct Neighborhood {
     /// How query features are compared.
     pub distance: QueryDistance,
     /// Encoded query features (`n_queries`, width of a row).
-    pub features: Arc<Array2<f64>>,
+    pub features: Arc<QueryRows>,
     /// Weight omega of each query in the training data (`n_queries`), > 0.
     pub weights: Arc<Vec<f64>>,
     /// The judgments.
@@ -48,9 +47,6 @@ pub struct Neighborhood {
     /// Queries held out for validation, which are not used (`n_queries`).
     pub held_out: Arc<Vec<bool>>,
 }
-
-/// Work of comparing one number of two rows, an item of two orders at most.
-pub(super) const COMPARISON: usize = 50;
 
 impl Neighborhood {
     /// Training queries used for a query with these encoded features, nearest first.
@@ -61,25 +57,13 @@ impl Neighborhood {
             _ => {}
         }
         // The bandwidth is computed from all queries, the neighbors are informative ones.
-        let mut ticks = Ticks::default();
-        let separation = |query: usize| {
-            ticks.add(COMPARISON * features.len());
-            (query, self.distance.between(&self.features.row(query).to_vec(), features))
+        let role = |query: usize| match () {
+            () if self.held_out[query] => QueryRole::LeftOut,
+            () if self.blocks.is_informative(query) => QueryRole::Candidate,
+            () => QueryRole::Counted,
         };
-        let (queries, separations): (Vec<usize>, Vec<Separation>) =
-            self.not_held_out().map(separation).unzip();
-        let distances: Vec<f64> = separations.iter().map(|separation| separation.distance).collect();
-        let h = self.smoothing.bandwidth(&distances, self.distance.numbers());
-        let candidate = |(query, separation): (&usize, &Separation)| {
-            self.blocks.is_informative(*query).then(|| self.distance.combined(separation, h))
-        };
-        let candidates: Vec<Option<f64>> = queries.iter().zip(&separations).map(candidate).collect();
-        let neighbor = |(index, distance): (usize, f64)| {
-            let weight = self.smoothing.weight(&separations[index], h);
-            Neighbor { query: queries[index], distance, weight }
-        };
-        let nearest = self.smoothing.nearest(&candidates, target).into_iter().map(neighbor);
-        nearest.filter(|neighbor| neighbor.weight > 0.0).collect()
+        let near = self.features.nearest(&self.distance, &self.smoothing, (features, target), &role);
+        near.into_iter().map(|(query, distance, weight)| Neighbor { query, distance, weight }).collect()
     }
 
     /// Training queries used for a training query.

@@ -22,6 +22,8 @@ pub mod normal;
 pub mod order;
 pub mod pivoted;
 pub mod random;
+pub mod select;
 pub mod simd;
+pub mod splits;
 pub mod tile;
 pub mod triangular;

@@ -71,7 +71,9 @@ impl QueryDependent {
     pub fn bytes(&self) -> u64 {
         let TrainingQueries { ids, functions, .. } = &self.training;
         let ids_bytes = ids.iter().map(|id| bytes_of::<[Id; 2]>(1) + 2 * id.heap_bytes()).sum::<u64>();
-        let features = matrix_bytes(self.neighborhood.features.nrows(), self.neighborhood.features.ncols());
+        // Rows, and their numbers in tiles.
+        let features =
+            matrix_bytes(2 * self.neighborhood.features.nrows(), self.neighborhood.features.ncols());
         let rule = self.training.rule.bytes();
         self.space().bytes()
             + matrix_bytes(functions.len(), self.space().dim() + 8)
@@ -217,7 +219,7 @@ impl QueryDependent {
         let neighborhood = Neighborhood {
             smoothing: header.smoothing,
             distance: header.distance,
-            features: Arc::new(features),
+            features: Arc::new(features.into()),
             weights: Arc::new(header.weights),
             blocks: Arc::new(blocks),
             held_out: Arc::new(held_out),

@@ -133,7 +133,17 @@ impl QueryDistance {
             return distance(a, b);
         }
         let squares = a.iter().zip(b).zip(&self.number_weights);
-        squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>().sqrt().min(f64::MAX)
+        self.of_square(squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>())
+    }
+
+    /// The distance of numbers with this square.
+    pub fn of_square(&self, square: f64) -> f64 {
+        if self.number_weights.is_empty() { square.sqrt() } else { square.sqrt().min(f64::MAX) }
+    }
+
+    /// Weights of the numbers; none if all are 1.
+    pub fn number_weights(&self) -> &[f64] {
+        &self.number_weights
     }
 
     /// The same distance with other weights of some columns, each limited to 0 to 1e6.

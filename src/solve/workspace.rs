@@ -37,13 +37,14 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         // 2. Dual methods: a multiplier of each pair, and the active pairs.
         pairs.saturating_mul(16)
     } else {
-        // 3. Newton: Hessians of chunks, and curvatures of the pairs of a query.
+        // 3. Newton: Hessians of chunks, the product of a graph of pairs and the documents, and curvatures of the pairs of a
+        // query.
         let square = matrix_bytes(dim + LANES, dim + LANES);
         let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
         let threads = parallel::threads() as u64;
         let of_pairs = match problem.loss() {
             // Its multipliers are reserved if they become necessary.
-            PairLoss::Hinge | PairLoss::Psi => 0,
+            PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, dim + 2 * LANES),
             _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
         };
         hessians.saturating_add(of_pairs)

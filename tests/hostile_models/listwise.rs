@@ -1,6 +1,6 @@
 //! Listwise losses, penalties and starts in a query-dependent model; the sum of functions that `auto` leaves behind.
 
-use sqlite_ltr::internals::data::Scaling;
+use sqlite_ltr::internals::data::{Quantiles, Scaling};
 use sqlite_ltr::internals::fit::Penalty;
 use sqlite_ltr::internals::model::encode_header;
 
@@ -140,7 +140,9 @@ const WRONG_SUM: &[Change<Sum>] = &[
     ("a sum of another width", |s| s.width += 1),
     ("a scaling of another width", |s| s.members[0].scaling = Scaling::Standard(vec![(0.0, 1.0); 3])),
     ("a scaling that is NaN", |s| s.members[0].scaling = Scaling::Standard(vec![(f64::NAN, 1.0); 2])),
-    ("a scaling without quantiles", |s| s.members[0].scaling = Scaling::Quantile(vec![Vec::new().into(); 2])),
+    ("a scaling without quantiles", |s| {
+        s.members[0].scaling = Scaling::Quantile(vec![Quantiles::from(Vec::new()); 2].into())
+    }),
     ("a weight that is NaN", |s| s.weights[0] = f64::NAN),
     ("a weight too few", |s| s.weights.truncate(1)),
     ("an objective that is NaN", |s| s.objective = f64::NAN),

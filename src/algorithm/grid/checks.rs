@@ -8,11 +8,11 @@ use crate::control::Control;
 use crate::data::{Dataset, QueryValue};
 use crate::error::{Error, Result};
 use crate::fit::{Neighborhood, Penalty, Prior};
-use crate::loss::{self, Loss, Shape};
+use crate::loss::{self, Loss, PairLoss, PairWeights, Shape};
 use crate::memory::{Reservation, matrix_bytes};
 use crate::smoothing::Comparison;
 use crate::solve::STOCHASTIC;
-use crate::space::{Scorer, Space};
+use crate::space::{Form, Scorer, Space};
 
 /// A loss that training lowers by less than 1% is not lowered.
 const COLLAPSED: f64 = 0.99;
@@ -31,7 +31,18 @@ pub(super) fn functions_memory(data: &Dataset, space: &Space, control: &Control)
     control.reserve(bytes, what, "use \"fit_at\": \"query_time\", fewer queries or fewer landmarks")
 }
 
-/// Refuses queries with so many pairs that a fit takes too long.
+/// Refuses queries with so many pairs that a fit takes too long. The hinge in Newton's method sorts the documents of long
+/// queries instead.
+pub(super) fn pairs_of_queries(spec: &GridSpec, data: &Dataset) -> Result<()> {
+    let documents = spec.form == Form::Scoring || spec.kernel.is_linear();
+    let sorted = spec.loss == Loss::Pair(PairLoss::Hinge, PairWeights::Equal)
+        && spec.solver.sorts_pairs()
+        && data.doc_weights.is_empty()
+        && documents;
+    if sorted { Ok(()) } else { pairs(data, ["query", "documents"]) }
+}
+
+/// Refuses queries or users with so many pairs that a fit takes too long.
 pub(in crate::algorithm) fn pairs(data: &Dataset, [query_name, documents]: [&str; 2]) -> Result<()> {
     for query in 0..data.n_queries() {
         let pairs = loss::pair_count(data.labels(query));

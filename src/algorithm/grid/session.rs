@@ -43,7 +43,7 @@ impl<'a> Session<'a> {
     pub fn new(spec: &'a GridSpec, mut data: Dataset, control: &'a Control) -> Result<Self> {
         let is_local = spec.smoothing.kind != SmoothingKind::Uniform;
         if matches!(spec.loss, Loss::Pair(..)) {
-            checks::pairs(&data, ["query", "documents"])?;
+            checks::pairs_of_queries(spec, &data)?;
         }
         // 1. Query features from documents as they are, then documents scaled.
         let (scaling, center) = scaling(spec, &data, control)?;
@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
         let mut neighborhood = Neighborhood {
             smoothing: spec.smoothing,
             distance,
-            features: Arc::new(features),
+            features: Arc::new(features.into()),
             weights: Arc::new(weights(&data, spec.weighting)),
             held_out: Arc::new(vec![false; data.n_queries()]),
             blocks: Arc::new(blocks),

@@ -113,11 +113,11 @@ impl Round {
         if let Some(own) = self.training_query(query) {
             return neighborhood.neighbors_of(own);
         }
-        let features = match &self.targets {
-            Targets::Others { features, .. } => features,
-            Targets::HeldOut | Targets::Observed => &neighborhood.features,
+        let row = match &self.targets {
+            Targets::Others { features, .. } => features.row(query),
+            Targets::HeldOut | Targets::Observed => neighborhood.features.row(query),
         };
-        neighborhood.neighbors(&features.row(query).to_vec(), Target::Novel)
+        neighborhood.neighbors(&row.to_vec(), Target::Novel)
     }
 }
 

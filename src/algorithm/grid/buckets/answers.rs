@@ -106,7 +106,7 @@ pub(super) fn answer(
 /// The answer to the first question.
 fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
     if matches!(spec.loss, Loss::Pair(..)) {
-        checks::pairs(data, ["query", "documents"])?;
+        checks::pairs_of_queries(spec, data)?;
     }
     let sampled = || (Unit::Document, map_options(spec).sampled());
     let first = First {

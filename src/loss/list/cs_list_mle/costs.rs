@@ -14,7 +14,7 @@
 
 use serde::Deserialize;
 
-use crate::control::Ticks;
+use super::swap::Swaps;
 use crate::error::{Error, Result};
 use crate::loss::list::options::largest_dcg;
 use crate::math::order::{compare, descending};
@@ -135,6 +135,12 @@ impl Costs {
         }
     }
 
+    /// The weights of `swap`, with the factors of alpha by position.
+    pub(super) fn swaps(&self) -> Option<(Swaps<'_>, &[f64])> {
+        let Alpha::Swap { gains, discounts, scales } = &self.alpha else { return None };
+        Some((Swaps { gains, discounts, lower: &self.lower }, scales))
+    }
+
     /// True if alpha is the same for all positions of a grade.
     pub(super) fn alpha_is_of_grades(&self) -> bool {
         !matches!(self.alpha, Alpha::Swap { .. })
@@ -156,14 +162,8 @@ fn products(a: &[f64], b: &[f64]) -> Vec<f64> {
 }
 
 fn swap(gains: Vec<f64>, discounts: Vec<f64>, lower: &[usize]) -> (Vec<f64>, Alpha) {
-    let n = gains.len();
-    let of_pair = |j: usize, t: usize| (gains[j] - gains[t]) * (discounts[j] - discounts[t]);
-    let mut ticks = Ticks::default();
-    let of_position = |j: usize| -> f64 {
-        ticks.add(n - lower[j]);
-        (lower[j]..n).map(|t| of_pair(j, t)).sum()
-    };
-    let beta: Vec<f64> = (0..n).map(of_position).collect();
+    let swaps = Swaps { gains: &gains, discounts: &discounts, lower };
+    let beta = swaps.over_lower(&vec![1.0; gains.len()]);
     let scales = beta.iter().map(|beta| if *beta > 0.0 { 1.0 / beta } else { 0.0 }).collect();
     (beta, Alpha::Swap { gains, discounts, scales })
 }

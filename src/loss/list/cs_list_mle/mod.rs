@@ -11,10 +11,12 @@
 //!
 //! alpha and beta are those of `cost_weights`; see [`Costs`]. With p_t = P r_t and r_t = alpha_jt exp(s_t) / sum_u
 //! alpha_ju exp(s_u), all j of one grade have the same r unless alpha depends on j: a term is then O(1) and a grade
-//! O(m), m documents with L grades O(m L); with `swap`, where it does, k terms are O(k m). The largest score of the
-//! lower grades is taken out of the exponentials, so nothing overflows.
+//! O(m), m documents with L grades O(m L). With `swap`, where it does, sums over pairs of positions are O(m) (`swap`), or
+//! O(k m) for few documents and for scores with a large range. The largest score of the lower grades is taken out of the
+//! exponentials, so nothing overflows.
 
 mod costs;
+mod swap;
 
 use std::sync::Arc;
 
@@ -27,6 +29,8 @@ use crate::control::Ticks;
 use crate::error::{Error, Result, shorten};
 use crate::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::param::Params;
+
+use self::swap::Swaps;
 
 pub use costs::{Costs, Scheme, Tables};
 
@@ -55,6 +59,8 @@ struct CsListMle {
 struct CsListMleQuery {
     costs: Costs,
     blocks: Vec<Block>,
+    /// From so many documents on, sums over all positions take less time than those of each block.
+    many: usize,
 }
 
 /// Positions j with beta_j > 0 and the same r.
@@ -102,7 +108,7 @@ impl CsListMle {
                 _ => blocks.push(Block { start: j, end: j + 1, lower }),
             }
         }
-        CsListMleQuery { costs, blocks }
+        CsListMleQuery { costs, blocks, many: MANY }
     }
 }
 
@@ -194,11 +200,96 @@ impl CsListMleQuery {
     }
 }
 
+/// Documents from which on sums over all positions are used.
+const MANY: usize = 24;
+
+/// The largest range of scores whose exponentials, and products of them, stay far from the limits of numbers.
+const MOST_RANGE: f64 = 600.0;
+
+/// Sums of a query with the weights of `swap`, by position.
+struct SwapSums<'a> {
+    swaps: Swaps<'a>,
+    /// exp(s_t - largest).
+    powers: Vec<f64>,
+    /// sum_t (G_j - G_t) (D_j - D_t) exp(s_t - largest).
+    totals: Vec<f64>,
+    /// log sum_t alpha_jt exp(s_t - s_j), for positions that weigh.
+    logs: Vec<f64>,
+}
+
+impl CsListMleQuery {
+    /// The sums of `swap`; `None` for other weights, few documents, and scores with a large range.
+    fn swap_sums(&self, scores: &[f64]) -> Option<SwapSums<'_>> {
+        let (swaps, scales) = self.costs.swaps().filter(|_| scores.len() >= self.many)?;
+        let order = &self.costs.order;
+        let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = scores.iter().copied().fold(f64::INFINITY, f64::min);
+        if !(0.0..=MOST_RANGE).contains(&(largest - least)) {
+            return None;
+        }
+        let powers: Vec<f64> = order.iter().map(|t| libm::exp(scores[*t] - largest)).collect();
+        let totals = swaps.over_lower(&powers);
+        let log = |j: usize| largest + libm::log(totals[j] * scales[j]) - scores[order[j]];
+        let weighs = |j: usize| self.costs.beta[j] > 0.0;
+        let logs = (0..order.len()).map(|j| if weighs(j) { log(j) } else { f64::NEG_INFINITY }).collect();
+        Some(SwapSums { swaps, powers, totals, logs })
+    }
+
+    /// Positions that weigh, where the sum is not too small for a number.
+    fn positions(&self, sums: &SwapSums<'_>) -> impl Iterator<Item = usize> {
+        self.blocks.iter().flat_map(|block| block.start..block.end).filter(|j| sums.totals[*j] > 0.0)
+    }
+
+    fn swap_value(&self, sums: &SwapSums<'_>, subgradient: &mut [f64]) -> f64 {
+        let Costs { order, beta, .. } = &self.costs;
+        let mut value = 0.0;
+        let mut pushed = vec![0.0; order.len()];
+        for j in self.positions(sums) {
+            let factor = beta[j] / std::f64::consts::LN_2;
+            let (cost, p, _) = softplus(sums.logs[j]);
+            value += factor * cost;
+            subgradient[order[j]] -= factor * p;
+            pushed[j] = factor * p / sums.totals[j];
+        }
+        let pushes = sums.swaps.over_higher(&pushed);
+        for ((document, power), push) in order.iter().zip(&sums.powers).zip(&pushes) {
+            subgradient[*document] += power * push;
+        }
+        value
+    }
+
+    fn swap_hessian_times(&self, sums: &SwapSums<'_>, direction: &[f64], product: &mut [f64]) {
+        let Costs { order, beta, .. } = &self.costs;
+        // Only differences count: a mean of 0 keeps numbers small.
+        let center = direction.iter().sum::<f64>() / direction.len() as f64;
+        let directions: Vec<f64> = order.iter().map(|t| direction[*t] - center).collect();
+        let moved: Vec<f64> = sums.powers.iter().zip(&directions).map(|(power, d)| power * d).collect();
+        let moved = sums.swaps.over_lower(&moved);
+        let (mut spread, mut shift) = (vec![0.0; order.len()], vec![0.0; order.len()]);
+        for j in self.positions(sums) {
+            let mean = moved[j] / sums.totals[j];
+            let (_, p, rest) = softplus(sums.logs[j]);
+            let factor = p * beta[j] / std::f64::consts::LN_2;
+            let term = factor * rest * (mean - directions[j]);
+            product[order[j]] -= term;
+            spread[j] = factor / sums.totals[j];
+            shift[j] = (term - factor * mean) / sums.totals[j];
+        }
+        let (spread, shift) = (sums.swaps.over_higher(&spread), sums.swaps.over_higher(&shift));
+        for (t, document) in order.iter().enumerate() {
+            product[*document] += sums.powers[t] * (spread[t] * directions[t] + shift[t]);
+        }
+    }
+}
+
 impl QueryLoss for CsListMleQuery {
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         let Costs { order, beta, .. } = &self.costs;
         let mut value = 0.0;
         subgradient.fill(0.0);
+        if let Some(sums) = self.swap_sums(scores) {
+            return self.swap_value(&sums, subgradient);
+        }
         self.each_block(scores, |block, r, sum| {
             let mut pushed = 0.0;
             for j in block.start..block.end {
@@ -218,6 +309,10 @@ impl QueryLoss for CsListMleQuery {
     fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) -> bool {
         let Costs { order, beta, .. } = &self.costs;
         product.fill(0.0);
+        if let Some(sums) = self.swap_sums(scores) {
+            self.swap_hessian_times(&sums, direction, product);
+            return true;
+        }
         self.each_block(scores, |block, r, sum| {
             let mean: f64 = (block.lower..order.len()).map(|t| r[t] * direction[order[t]]).sum();
             // v_t = r_t p (d_t - mean + (1 - p) (mean - d_j)), added over the j of the block.
@@ -267,6 +362,40 @@ mod tests {
                         proptest::prop_assert!(loss.is_informative(&labels) || value <= 0.0);
                     }
                 }
+            }
+        }
+    }
+
+    /// Sums over all positions give the value, slopes and Hessian of sums over each block.
+    #[test]
+    fn many_documents_have_the_sums_of_each_block() {
+        let mut random = crate::math::random::Random::new(6);
+        for (n, grades, truncation, scale) in [
+            (24, 2, None, 1.0),
+            (60, 5, Some(10), 2.0),
+            (200, 200, None, 0.2),
+            (300, 4, None, 60.0),
+            (40, 1, None, 1.0),
+        ] {
+            let labels: Vec<f64> = (0..n).map(|_| random.below(grades) as f64 / 16.0).collect();
+            let mut number = || scale * random.symmetric();
+            let scores: Vec<f64> = (0..n).map(|_| number()).collect();
+            let direction: Vec<f64> = (0..n).map(|_| number()).collect();
+            let query = CsListMle { scheme: Scheme::Swap, truncation }.of(&labels);
+            let slow = CsListMleQuery {
+                many: usize::MAX,
+                ..CsListMle { scheme: Scheme::Swap, truncation }.of(&labels)
+            };
+            let of = |query: &CsListMleQuery| {
+                let (mut slopes, mut product) = (vec![0.0; n], vec![0.0; n]);
+                let value = query.value_and_subgradient(&scores, &mut slopes);
+                assert!(query.hessian_times(&scores, &direction, &mut product));
+                [vec![value], slopes, product].concat()
+            };
+            let (found, expected) = (of(&query), of(&slow));
+            let size = expected.iter().fold(1e-300, |size: f64, value| size.max(value.abs()));
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!((found - expected).abs() <= 1e-11 * size, "{n}: {found} {expected}");
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use super::hessian::Products;
 use super::line::Slope;
+use super::long;
 use super::pass::{self, Center, Half, PAD, Stored, Update};
 use crate::math::lanes::{self, Lanes};
 use crate::math::simd::simd;
@@ -225,6 +226,10 @@ simd! {
             g.fill(Lanes::ZERO);
             let (start, centers) = (part.block.start(), centers.get(part.pairs..).unwrap_or_default());
             let (hinge, alpha) = match part.block.weights() {
+                None if centers.is_empty() && long::is_long(part.block) => {
+                    let found = long::pass(part.block, scores, delta, g);
+                    (found.hinge * inverse, found.total)
+                }
                 None => pass_query(start, (scaled, inverse), centers, Equal, rows, g),
                 Some(weights) => pass_query(start, (scaled, inverse), centers, weights, rows, g),
             };
@@ -254,6 +259,10 @@ simd! {
         let inverse = 1.0 / delta;
         *zone_pairs = 0;
         for part in parts.iter() {
+            if centers.is_empty() && long::is_long(part.block) {
+                *zone_pairs += products.add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
+                continue;
+            }
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             zone.clear();

@@ -5,6 +5,7 @@
 //! multiplied by X. Both end in the same register-tiled product of cost m b^2 for m rows.
 #![allow(clippy::inline_always)]
 
+use super::long;
 use crate::math::gram;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::PairBlock;
@@ -55,6 +56,27 @@ impl Products {
         if self.waiting.len() >= BATCH * block.width() {
             self.finish(block.width(), h);
         }
+    }
+
+    /// h += weight / delta * sum of z z' over the zone of a long query; returns the number of pairs in the zone.
+    pub(super) fn add_long_zone(
+        &mut self,
+        block: &PairBlock,
+        scores: &[Lanes],
+        delta: f64,
+        weight: f64,
+        h: &mut [Lanes],
+    ) -> u64 {
+        let pairs = long::zone_laplacian(block, scores, delta, weight / delta, &mut self.laplacian);
+        gram::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
+        pairs
+    }
+
+    /// weight * L X for the graph of the given pairs.
+    #[cfg(test)]
+    pub(super) fn laplacian_of(mut self, block: &PairBlock, pairs: &[(u32, u32)], weight: f64) -> Vec<Lanes> {
+        self.zone_laplacian(block, pairs, weight);
+        self.laplacian
     }
 
     /// Multiplies the waiting rows.

@@ -9,6 +9,7 @@ mod curve;
 mod hessian;
 mod hinge;
 mod line;
+mod long;
 mod pass;
 mod penalty;
 mod smooth;
