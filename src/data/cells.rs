@@ -119,7 +119,7 @@ mod tests {
         };
         let normal = |i: usize| crate::math::normal::quantile(share(i));
         assert!(most((0..256).map(share).collect()) <= 1);
-        assert!(most((0..256).map(|i| i as f64 - 128.0).collect()) <= 1);
+        assert!(most((0..256).map(|i| f64::from(i) - 128.0).collect()) <= 1);
         assert!(most((0..256).map(|i| (2.0 * normal(i)).exp()).collect()) <= 4);
         assert!(most((0..256).map(normal).collect()) <= 3);
         assert!(most((0..256).map(|i| (3.1 * (share(i) - 0.5)).tan()).collect()) <= 4);

@@ -130,6 +130,7 @@ impl Quantiles {
     }
 
     /// The normal score of a value in this cell.
+    #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
     #[inline(always)]
     pub(super) fn score_in(&self, cell: usize, value: f64) -> f64 {
         let start = usize::from(self.starts[cell & (self.starts.len() - 1)]);

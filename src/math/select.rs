@@ -64,7 +64,8 @@ simd! {
             let mut hits = 0;
             for lane in 0..LANES {
                 counts[lane] += u64::from(block[lane] < low);
-                hits += u64::from((block[lane] >= low) & (block[lane] <= high));
+                // The product is vectorized; a lazy operator is not.
+                hits += u64::from(block[lane] >= low) * u64::from(block[lane] <= high);
             }
             if hits > 0 {
                 between.extend(block.iter().filter(|value| (low..=high).contains(value)));

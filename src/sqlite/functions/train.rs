@@ -82,7 +82,7 @@ enum Plan {
     /// A setting.
     One(Box<dyn TrainingSpec>),
     /// The best of several settings.
-    Best(Search),
+    Best(Box<Search>),
 }
 
 impl Plan {
@@ -274,7 +274,7 @@ impl<'a> Request<'a> {
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), used)?;
         let plan = match Search::of_training(algorithm, &options)? {
-            Some(search) => Plan::Best(search),
+            Some(search) => Plan::Best(Box::new(search)),
             None => Plan::One(algorithm.spec(&options)?),
         };
         let values = (3..).map_while(|index| call.argument(index)).collect();
