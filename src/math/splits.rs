@@ -12,56 +12,76 @@ use crate::parallel;
 /// Operations, for [`Ticks`], of a document in a merge, and of a comparison.
 pub const MERGE_COST: usize = 16;
 
-/// Documents of one grade from which on grades are sorted on several threads.
+/// Documents from which on grades are sorted on several threads.
 const MANY: usize = 10_000;
 
-/// Sorts each grade by score; ties by number. `order` has the documents grade by grade, from `starts[i]` to `starts[i + 1]`.
-pub fn sort_grades(order: &mut [u32], starts: &[usize], scores: &[f64]) {
+/// A document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Item {
+    /// Its score.
+    pub score: f64,
+    /// What the caller adds up for it; it begins with 0.
+    pub sum: f64,
+    /// Its number.
+    pub document: u32,
+}
+
+impl Item {
+    /// A document with this score.
+    pub fn new(document: usize, score: f64) -> Self {
+        Self { score, sum: 0.0, document: document as u32 }
+    }
+}
+
+/// Calls `work` with the two lists of each split, higher grades first, each sorted by score. `items` has the documents from high
+/// grades to low ones, each grade from `starts[i]` to `starts[i + 1]`. At the end all are sorted by score.
+pub fn each_split(items: &mut [Item], starts: &[usize], work: &mut dyn FnMut(&mut [Item], &mut [Item])) {
+    let parallel = items.len() >= MANY;
     let mut grades = Vec::with_capacity(starts.len());
-    let mut rest = order;
+    let mut rest = &mut *items;
     for bounds in starts.windows(2) {
         grades.push(rest.split_off_mut(..bounds[1] - bounds[0]).unwrap_or_default());
     }
-    let sort = |grade: &mut [u32]| {
-        let mut ticks = Ticks::default();
-        grade.sort_unstable_by(|&a, &b| {
-            ticks.add(MERGE_COST);
-            compare(scores[a as usize], scores[b as usize]).then(a.cmp(&b))
-        });
-    };
-    if scores.len() >= MANY {
+    if parallel {
         parallel::each_of(grades, |_, grade| sort(grade));
     } else {
         grades.into_iter().for_each(sort);
     }
+    split(items, starts, work);
 }
 
-/// Calls `work` with the two lists of each split, higher grades first. `order` and `starts` are those of [`sort_grades`], from
-/// high grades to low ones. At the end `order` is sorted by score.
-pub fn each_split(order: &mut [u32], starts: &[usize], scores: &[f64], work: &mut dyn FnMut(&[u32], &[u32])) {
+/// Sorts by score; ties by number.
+fn sort(items: &mut [Item]) {
+    let mut ticks = Ticks::default();
+    items.sort_unstable_by(|a, b| {
+        ticks.add(MERGE_COST);
+        compare(a.score, b.score).then(a.document.cmp(&b.document))
+    });
+}
+
+fn split(items: &mut [Item], starts: &[usize], work: &mut dyn FnMut(&mut [Item], &mut [Item])) {
     if starts.len() <= 2 {
         return;
     }
     // 1. Two halves with about the same number of documents.
-    let (first, half) = (starts[0], order.len() / 2);
+    let (first, half) = (starts[0], items.len() / 2);
     let grade = starts.partition_point(|start| start - first < half).clamp(1, starts.len() - 2);
-    let (high, low) = order.split_at_mut(starts[grade] - first);
-    each_split(high, &starts[..=grade], scores, work);
-    each_split(low, &starts[grade..], scores, work);
+    let (high, low) = items.split_at_mut(starts[grade] - first);
+    split(high, &starts[..=grade], work);
+    split(low, &starts[grade..], work);
     // 2. Pairs between them.
     work(high, low);
     // 3. One list.
     let mut ticks = Ticks::default();
-    let mut merged = Vec::with_capacity(order.len());
-    let (high, low) = order.split_at(starts[grade] - first);
+    let mut merged = Vec::with_capacity(high.len() + low.len());
     let (mut i, mut j) = (0, 0);
-    while let (Some(&a), Some(&b)) = (high.get(i), low.get(j)) {
+    while let (Some(a), Some(b)) = (high.get(i), low.get(j)) {
         ticks.add(MERGE_COST);
-        let is_high = scores[a as usize] <= scores[b as usize];
-        merged.push(if is_high { a } else { b });
+        let is_high = a.score <= b.score;
+        merged.push(if is_high { *a } else { *b });
         (i, j) = (i + usize::from(is_high), j + usize::from(!is_high));
     }
     merged.extend_from_slice(&high[i..]);
     merged.extend_from_slice(&low[j..]);
-    order.copy_from_slice(&merged);
+    items.copy_from_slice(&merged);
 }

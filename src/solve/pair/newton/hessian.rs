@@ -67,9 +67,11 @@ impl Products {
         weight: f64,
         h: &mut [Lanes],
     ) -> u64 {
-        let pairs = long::zone_laplacian(block, scores, delta, weight / delta, &mut self.laplacian);
-        gram::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
-        pairs
+        let (mut zone, factor) = long::zone(block, scores, delta);
+        let scale = factor * weight / delta;
+        zone.laplacian.iter_mut().for_each(|lanes| *lanes = Lanes(lanes.0.map(|value| scale * value)));
+        gram::add_gram(&zone.rows, &zone.laplacian, block.width(), zone.rows.len() / block.width().max(1), h);
+        (factor * zone.pairs as f64) as u64
     }
 
     /// weight * L X for the graph of the given pairs.

@@ -9,13 +9,30 @@ use std::ops::Range;
 
 use crate::control::Ticks;
 use crate::math::lanes::{self, Lanes};
-use crate::math::splits::{self, MERGE_COST};
+use crate::math::splits::{self, Item, MERGE_COST};
 use crate::parallel;
 use crate::solve::PairBlock;
 
 /// Queries with more documents are long. One with fewer takes less time pair by pair with wide registers unless it has some
 /// thousand documents; one with more has too many pairs for multipliers.
 const SHORT: usize = 1 << 14;
+
+/// Documents of a Hessian: of longer queries it is estimated from every second, third, ... document. Steps need no more, and
+/// gradients and gaps are those of all documents.
+const SAMPLED: usize = 1 << 16;
+
+/// Pairs in a sample, for each feature, below which all documents are used.
+const ENOUGH: u64 = 1000;
+
+/// The graph of the zone, of all documents or enough of them, and the factor of its pairs.
+pub(super) fn zone(block: &PairBlock, scores: &[Lanes], delta: f64) -> (Zone, f64) {
+    let stride = block.n_docs().div_ceil(SAMPLED);
+    let sampled = Zone::of(block, scores, delta, stride);
+    if stride == 1 || sampled.pairs >= ENOUGH * block.dim() as u64 {
+        return (sampled, (stride * stride) as f64);
+    }
+    (Zone::of(block, scores, delta, 1), 1.0)
+}
 
 /// Whether sums over the pairs of a query come from sorting.
 pub(super) fn is_long(block: &PairBlock) -> bool {
@@ -31,30 +48,35 @@ pub(super) struct LongSums {
 /// The lists of a split, and the side whose documents are visited.
 #[derive(Clone, Copy)]
 struct Side<'a> {
-    scores: &'a [f64],
-    own: &'a [u32],
-    other: &'a [u32],
+    own: &'a [Item],
+    other: &'a [Item],
     /// Whether the visited documents are the higher ones.
     is_high: bool,
 }
 
-impl Side<'_> {
-    /// The margin of the pair of documents `own` and `other`.
-    fn margin(&self, own: u32, other: u32) -> f64 {
-        let difference = self.scores[own as usize] - self.scores[other as usize];
-        if self.is_high { difference } else { -difference }
+impl<'a> Side<'a> {
+    /// The sides of a split.
+    fn both(high: &'a [Item], low: &'a [Item]) -> [Self; 2] {
+        [Self { own: high, other: low, is_high: true }, Self { own: low, other: high, is_high: false }]
+    }
+
+    /// 1 for the higher documents, else -1.
+    fn sign(&self) -> f64 {
+        if self.is_high { 1.0 } else { -1.0 }
     }
 
     /// Visits the documents so that all margins fall: calls `visit` with the place of each and, for each threshold, the number
     /// of other documents whose margin is below it; these are the first in the order of [`Self::other`].
     fn each<const N: usize>(&self, thresholds: [f64; N], mut visit: impl FnMut(usize, [usize; N])) {
+        let sign = self.sign();
         let mut ticks = Ticks::default();
         let mut ends = [0; N];
         for step in 0..self.own.len() {
             ticks.add(MERGE_COST);
             let place = if self.is_high { self.own.len() - 1 - step } else { step };
+            let own = self.own[place].score;
             for (end, threshold) in ends.iter_mut().zip(thresholds) {
-                while *end < self.other.len() && self.margin(self.own[place], self.other(*end)) < threshold {
+                while *end < self.other.len() && sign * (own - self.other(*end).score) < threshold {
                     *end += 1;
                 }
             }
@@ -63,71 +85,61 @@ impl Side<'_> {
     }
 
     /// The other documents in the order in which margins fall below a threshold.
-    fn other(&self, index: usize) -> u32 {
-        self.other[if self.is_high { self.other.len() - 1 - index } else { index }]
+    fn other(&self, index: usize) -> &'a Item {
+        &self.other[if self.is_high { self.other.len() - 1 - index } else { index }]
     }
 }
 
-/// The sides of a split.
-fn sides<'a>(scores: &'a [f64], high: &'a [u32], low: &'a [u32]) -> [Side<'a>; 2] {
-    [
-        Side { scores, own: high, other: low, is_high: true },
-        Side { scores, own: low, other: high, is_high: false },
-    ]
-}
-
-/// The documents by grade and score, and where the grades begin.
-fn by_grade(block: &PairBlock, scores: &[f64]) -> (Vec<u32>, Vec<usize>) {
+/// Every `stride`-th document of a query, by grade, and where the grades begin. Documents are numbered anew.
+fn by_grade(block: &PairBlock, scores: &[Lanes], stride: usize) -> (Vec<Item>, Vec<usize>) {
     let start = block.start();
-    let mut starts = vec![0];
-    while starts[starts.len() - 1] < start.len() {
-        starts.push(start[starts[starts.len() - 1]] as usize);
+    let (mut starts, mut first) = (vec![0], 0);
+    while first < start.len() {
+        first = start[first] as usize;
+        starts.push(first.div_ceil(stride));
     }
-    let mut order: Vec<u32> = (0..start.len() as u32).collect();
-    splits::sort_grades(&mut order, &starts, scores);
-    (order, starts)
+    starts.dedup();
+    let documents = (0..start.len()).step_by(stride).enumerate();
+    (documents.map(|(number, document)| Item::new(number, lanes::get(scores, document))).collect(), starts)
 }
 
 /// Adds to `g` the sums of p of each document as the better one minus those as the worse one.
 pub(super) fn pass(block: &PairBlock, scores: &[Lanes], delta: f64, g: &mut [Lanes]) -> LongSums {
-    let scores = lanes::to_vec(scores, block.n_docs());
-    let (mut order, starts) = by_grade(block, &scores);
+    let (mut items, starts) = by_grade(block, scores, 1);
     let mut sums = LongSums { hinge: 0.0, total: 0.0 };
-    splits::each_split(&mut order, &starts, &scores, &mut |high, low| {
-        let sides = sides(&scores, high, low);
-        let found = parallel::map(2, |side| side_sums(&sides[side], delta));
-        for (side, (p, hinge)) in sides.iter().zip(&found) {
-            let sign = if side.is_high { 1.0 } else { -1.0 };
-            for (document, p) in side.own.iter().zip(p) {
-                *lanes::get_mut(g, *document as usize) += sign * p;
-            }
-            if side.is_high {
+    splits::each_split(&mut items, &starts, &mut |high, low| {
+        let sides = Side::both(high, low);
+        let mut found = parallel::map(2, |side| side_sums(&sides[side], delta)).into_iter();
+        for (own, sign) in [(high, 1.0), (low, -1.0)] {
+            let (p, hinge) = found.next().unwrap_or_default();
+            own.iter_mut().zip(&p).for_each(|(item, p)| item.sum += sign * p);
+            if sign > 0.0 {
                 sums.hinge += hinge;
                 sums.total += p.iter().sum::<f64>();
             }
         }
     });
+    items.iter().for_each(|item| *lanes::get_mut(g, item.document as usize) += item.sum);
     sums
 }
 
 /// The sum of p of each document of a side, and the sum of max(u, 0).
 fn side_sums(side: &Side<'_>, delta: f64) -> (Vec<f64>, f64) {
-    let center = side.scores[side.own[side.own.len() / 2] as usize];
-    let centered = |document: u32| side.scores[document as usize] - center;
+    let center = side.own[side.own.len() / 2].score;
     // Sums of the first scores of the other list.
     let mut prefix = Vec::with_capacity(side.other.len() + 1);
     let (mut sum, mut ticks) = (0.0, Ticks::default());
     prefix.push(sum);
     for index in 0..side.other.len() {
         ticks.add(MERGE_COST);
-        sum += centered(side.other(index));
+        sum += side.other(index).score - center;
         prefix.push(sum);
     }
-    let sign = if side.is_high { 1.0 } else { -1.0 };
+    let sign = side.sign();
     let (mut p, mut hinge) = (vec![0.0; side.own.len()], 0.0);
     side.each([1.0 - 0.5 * delta, 1.0, 1.0 + 0.5 * delta], |place, [full, violated, end]| {
         // u of a pair is `own` plus or minus the score of the other document.
-        let own = 1.0 - sign * centered(side.own[place]);
+        let own = 1.0 - sign * (side.own[place].score - center);
         let zone = (end - full) as f64;
         let in_zone = zone * (0.5 + own / delta) + sign * (prefix[end] - prefix[full]) / delta;
         p[place] = full as f64 + in_zone;
@@ -136,57 +148,67 @@ fn side_sums(side: &Side<'_>, delta: f64) -> (Vec<f64>, f64) {
     (p, hinge)
 }
 
-/// Y = weight * L X for the graph L of the pairs in the zone; returns the number of these pairs.
-pub(super) fn zone_laplacian(
-    block: &PairBlock,
-    scores: &[Lanes],
-    delta: f64,
-    weight: f64,
-    laplacian: &mut Vec<Lanes>,
-) -> u64 {
-    let width = block.width();
-    let scores = lanes::to_vec(scores, block.n_docs());
-    let (mut order, starts) = by_grade(block, &scores);
-    laplacian.clear();
-    laplacian.resize(block.n_docs() * width, Lanes::ZERO);
-    let mut pairs = 0;
-    splits::each_split(&mut order, &starts, &scores, &mut |high, low| {
-        for side in sides(&scores, high, low) {
-            let (mut sum, mut zone) = (vec![Lanes::ZERO; width], 0..0);
-            side.each([1.0 - 0.5 * delta, 1.0 + 0.5 * delta], |place, [full, end]| {
-                move_zone(block, &side, &mut zone, full..end, &mut sum);
-                let document = side.own[place] as usize;
-                let target = &mut laplacian[document * width..(document + 1) * width];
-                lanes::axpy(weight * zone.len() as f64, block.row(document), target);
-                lanes::axpy(-weight, &sum, target);
-                pairs += if side.is_high { zone.len() as u64 } else { 0 };
-            });
-        }
-    });
-    pairs
+/// The graph of the pairs in the zone among every `stride`-th document.
+#[derive(Default)]
+pub(super) struct Zone {
+    /// The rows X of these documents.
+    pub rows: Vec<Lanes>,
+    /// L X for the Laplacian L of the graph.
+    pub laplacian: Vec<Lanes>,
+    /// The number of its pairs.
+    pub pairs: u64,
 }
 
-/// Moves the zone over the other list, and adds and subtracts rows so that `sum` is their sum.
-fn move_zone(
-    block: &PairBlock,
-    side: &Side<'_>,
-    zone: &mut Range<usize>,
+impl Zone {
+    /// The graph at these scores.
+    pub(super) fn of(block: &PairBlock, scores: &[Lanes], delta: f64, stride: usize) -> Self {
+        let width = block.width();
+        let (mut items, starts) = by_grade(block, scores, stride);
+        let documents = (0..block.n_docs()).step_by(stride);
+        let rows: Vec<Lanes> = documents.flat_map(|document| block.row(document)).copied().collect();
+        let mut zone = Self { laplacian: vec![Lanes::ZERO; rows.len()], rows, pairs: 0 };
+        splits::each_split(&mut items, &starts, &mut |high, low| {
+            for side in Side::both(high, low) {
+                zone.add_side(&side, delta, width);
+            }
+        });
+        zone
+    }
+
+    fn add_side(&mut self, side: &Side<'_>, delta: f64, width: usize) {
+        let Self { rows, laplacian, pairs } = self;
+        let of = |document: u32| document as usize * width..(document as usize + 1) * width;
+        let (mut sum, mut inside) = (vec![Lanes::ZERO; width], 0..0);
+        side.each([1.0 - 0.5 * delta, 1.0 + 0.5 * delta], |place, [full, end]| {
+            let row = |index: usize| &rows[of(side.other(index).document)];
+            move_range(&mut inside, full..end, row, &mut sum);
+            let own = of(side.own[place].document);
+            lanes::axpy(inside.len() as f64, &rows[own.clone()], &mut laplacian[own.clone()]);
+            lanes::axpy(-1.0, &sum, &mut laplacian[own]);
+            *pairs += if side.is_high { inside.len() as u64 } else { 0 };
+        });
+    }
+}
+
+/// Moves a range of rows forward, and adds and subtracts rows so that `sum` is their sum.
+fn move_range<'a>(
+    range: &mut Range<usize>,
     to: Range<usize>,
+    row: impl Fn(usize) -> &'a [Lanes],
     sum: &mut [Lanes],
 ) {
-    let row = |index: usize| block.row(side.other(index) as usize);
-    if to.start >= zone.end {
-        // No rounding is left from an empty zone.
+    if to.start >= range.end {
+        // No rounding is left from an empty range.
         sum.fill(Lanes::ZERO);
-        *zone = to.start..to.start;
+        *range = to.start..to.start;
     }
-    while zone.start < to.start {
-        lanes::axpy(-1.0, row(zone.start), sum);
-        zone.start += 1;
+    while range.start < to.start {
+        lanes::axpy(-1.0, row(range.start), sum);
+        range.start += 1;
     }
-    while zone.end < to.end {
-        lanes::axpy(1.0, row(zone.end), sum);
-        zone.end += 1;
+    while range.end < to.end {
+        lanes::axpy(1.0, row(range.end), sum);
+        range.end += 1;
     }
 }
 
@@ -207,8 +229,10 @@ mod tests {
             let block = PairBlock::new(&x, &labels, 3).unwrap();
             let mut scores = vec![Lanes([PAD; lanes::LANES]); lanes::blocks_for(n)];
             for document in 0..n {
-                *lanes::get_mut(&mut scores, document) =
-                    4.0 * random.below(different) as f64 / different as f64;
+                // Few different scores make ties, also at the ends of the zone.
+                let score =
+                    if different < 1000 { random.below(different) as f64 } else { random.symmetric() };
+                *lanes::get_mut(&mut scores, document) = score * if different < 1000 { 0.25 } else { 2.0 };
             }
             for delta in [4.0, 0.7, 1e-3] {
                 let scaled: Vec<Lanes> = scores.iter().map(|s| Lanes(s.0.map(|v| v / delta))).collect();
@@ -227,14 +251,15 @@ mod tests {
                 let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
                 assert!(near(found.hinge, hinge * delta) && near(found.total, total), "{n} {delta}");
                 assert!((0..n).all(|a| near(lanes::get(&g, a), lanes::get(&expected, a))), "{n} {delta}");
-                let (mut laplacian, mut zone) = (Vec::new(), Vec::new());
-                let pairs = zone_laplacian(&block, &scores, delta, 0.3, &mut laplacian);
+                let mut zone = Vec::new();
+                let Zone { rows, laplacian, pairs } = Zone::of(&block, &scores, delta, 1);
+                assert_eq!(rows, block.x());
                 pass::zone(block.start(), &scaled, one, &Half, &mut zone);
                 // Pairs at an end of the zone have no influence on the loss.
                 assert!(pairs.abs_diff(zone.len() as u64) <= 4 + zone.len() as u64 / 4, "{n} {delta}");
                 if different == 1000 {
                     assert_eq!(pairs, zone.len() as u64);
-                    let expected = Products::default().laplacian_of(&block, &zone, 0.3);
+                    let expected = Products::default().laplacian_of(&block, &zone, 1.0);
                     assert!((0..8 * n).all(|i| near(lanes::get(&laplacian, i), lanes::get(&expected, i))));
                 }
             }
