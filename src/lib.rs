@@ -116,6 +116,7 @@ mod space;
 mod sqlite;
 #[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod text;
+mod trees;
 mod tuning;
 
 pub use api::*;
@@ -133,7 +134,7 @@ pub mod internals {
     macro_rules! reexport {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
-    reexport! { algorithm arrange control data evaluate export fit interleave kernel loss math model optim options param run select smoothing solve space }
+    reexport! { algorithm arrange control data evaluate export fit interleave kernel loss math model optim options param run select smoothing solve space trees }
     #[cfg(feature = "sqlite")]
     reexport! { sqlite }
 }

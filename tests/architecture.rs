@@ -24,6 +24,7 @@ const MODULES: &[&str] = &[
     "text",
     "interleave",
     "kernel",
+    "trees",
     "optim",
     "solve",
     "space",

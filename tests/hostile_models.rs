@@ -13,6 +13,8 @@ mod listwise;
 mod online;
 #[path = "hostile_models/parts.rs"]
 mod parts;
+#[path = "hostile_models/trees.rs"]
+mod trees;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,6 +93,7 @@ const MODELS: &[(&str, &str)] = &[
         "cs_list_mle",
         r#"{"lambda": 0.01, "smoothing": "knn", "neighbors": 2, "cost_weights": {"pair": [[0,0,0],[1,0,0],[3,1,0]], "document": [0,1,3]}}"#,
     ),
+    ("boosted_trees", r#"{"trees": 2, "depth": 2}"#),
     ("auto", r#"{"kernel": "linear"}"#),
     ("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#),
 ];

@@ -97,7 +97,9 @@ impl FeatureChecks {
                 .map(|sign| (data.names[column].clone(), sign)))
         };
         let signs: Vec<Option<(String, Sign)>> = parallel::try_map(data.names.len(), sign)?;
-        let is_unscaled = settings.get("scale").is_some_and(|scale| scale == ScalingKind::None.name());
+        // Trees do not depend on the spread of a feature.
+        let is_unscaled = settings.get("scale").is_some_and(|scale| scale == ScalingKind::None.name())
+            && !settings.contains_key("trees");
         let spreads = if is_unscaled { spread_warning(data, control)? } else { None };
         Ok(Self { signs: signs.into_iter().flatten().collect(), spreads })
     }

@@ -5,6 +5,7 @@
 //! options and the conformance tests read the tables.
 
 mod auto;
+mod boosted_trees;
 mod cofi_rank;
 pub mod feature_checks;
 mod grid;
@@ -59,7 +60,7 @@ pub struct AlgorithmDef {
 pub const ALGORITHMS: &[&AlgorithmDef] = &all();
 
 /// Algorithms outside the grid.
-const OTHERS: &[&AlgorithmDef] = &[&auto::DEF, &perceptron::DEF, &cofi_rank::DEF];
+const OTHERS: &[&AlgorithmDef] = &[&auto::DEF, &boosted_trees::DEF, &perceptron::DEF, &cofi_rank::DEF];
 
 const fn all() -> [&'static AlgorithmDef; grid::PRESETS.len() + OTHERS.len()] {
     let mut all = [OTHERS[0]; grid::PRESETS.len() + OTHERS.len()];

@@ -117,8 +117,8 @@ impl Summary {
             query_features,
             functions: trained.functions,
             unconverged: trained.unconverged,
-            // A perceptron has no optimum, so no distance from it.
-            largest_relative_gap: (!matches!(trained.ranker, Ranker::Online(_)))
+            // A perceptron and sums of trees have no optimum, so no distance from it.
+            largest_relative_gap: (!matches!(trained.ranker, Ranker::Online(_)) && !trained.log.is_empty())
                 .then(|| largest_relative_gap(trained)),
             details: trained.details.clone(),
         }

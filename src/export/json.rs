@@ -12,6 +12,7 @@ use crate::kernel::{Basis, Kernel};
 use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
 use crate::param::{Strict, json_problem, list};
 use crate::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
+use crate::trees::{Forest, Split};
 
 /// The value of the key `format`.
 const FORMAT: &str = "sqlite-ltr model";
@@ -82,6 +83,21 @@ struct TermText {
     /// The documents of the kernel, their features scaled; none for linear functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     documents: Option<List<List<f64>>>,
+    /// Trees, whose leaves have the weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trees: Option<TreesText>,
+}
+
+/// Oblivious trees.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TreesText {
+    /// Splits of each tree.
+    depth: usize,
+    /// Level by level, tree by tree: number of the feature from 0, border, whether a missing value counts as above. A
+    /// value above the border of level i adds 2^i to the number of the leaf.
+    #[serde(with = "list")]
+    splits: Vec<(usize, f64, bool)>,
 }
 
 /// An optional list.
@@ -132,9 +148,13 @@ pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), Stri
         };
         let documents = match term.space.weights_of() {
             WeightsOf::Documents(basis) => basis.points().len().saturating_mul(basis.points().dim()),
-            WeightsOf::Features | WeightsOf::Pairs => 0,
+            WeightsOf::Features | WeightsOf::Pairs | WeightsOf::Leaves(_) => 0,
         };
-        term.weights.len() + points + documents
+        let splits = match term.space.weights_of() {
+            WeightsOf::Leaves(forest) => 3 * forest.splits().count(),
+            _ => 0,
+        };
+        term.weights.len() + points + documents + splits
     };
     let numbers = terms.iter().map(numbers).fold(0, usize::saturating_add);
     let names: usize = model.card.features.iter().map(|name| name.len() + NUMBER).sum();
@@ -190,7 +210,17 @@ impl TermText {
                 let rows = (0..points.len()).map(|document| points.row(document).collect());
                 (basis.kernel().to_json(), Some(List(rows.map(List).collect())))
             }
-            WeightsOf::Features | WeightsOf::Pairs => (Value::from("linear"), None),
+            WeightsOf::Features | WeightsOf::Pairs | WeightsOf::Leaves(_) => (Value::from("linear"), None),
+        };
+        let trees = match term.space.weights_of() {
+            WeightsOf::Leaves(forest) => Some(TreesText {
+                depth: forest.depth(),
+                splits: forest
+                    .splits()
+                    .map(|split| (split.feature, split.border, split.missing_above))
+                    .collect(),
+            }),
+            _ => None,
         };
         Self {
             scaling: ScalingText::from(term.scaling),
@@ -198,6 +228,7 @@ impl TermText {
             kernel,
             weights: term.weights.to_vec(),
             documents,
+            trees,
         }
     }
 
@@ -207,11 +238,33 @@ impl TermText {
         let form = named(&self.form, "form", Form::parse, Form::NAMES)?;
         let width = scaling.width(n_features);
         let kernel = Kernel::from_json(&self.kernel)?;
-        let space = match self.documents {
-            None if kernel.is_linear() => Space::linear(width, form),
-            None => return Err(refused("a kernel without 'documents'", "the documents of a kernel")),
+        let space = match (self.documents, self.trees) {
+            (None, Some(trees)) if kernel.is_linear() && form == Form::Scoring => trees.space(width),
+            (_, Some(_)) => {
+                let found = "'trees' with a kernel, documents or another form";
+                return Err(refused(found, "trees with \"kernel\": \"linear\" and \"form\": \"scoring\""));
+            }
+            (documents, None) => Self::of_kernel(documents, kernel, form, width)?,
+        };
+        if self.weights.len() != space.dim() {
+            let what = "number of weights of a term".to_owned();
+            return Err(Error::Shape { what, found: self.weights.len(), expected: space.dim() });
+        }
+        Ok((scaling, space, self.weights))
+    }
+
+    /// The space of a kernel.
+    fn of_kernel(
+        documents: Option<List<List<f64>>>,
+        kernel: Kernel,
+        form: Form,
+        width: usize,
+    ) -> Result<Space> {
+        match documents {
+            None if kernel.is_linear() => Ok(Space::linear(width, form)),
+            None => Err(refused("a kernel without 'documents'", "the documents of a kernel")),
             Some(_) if form == Form::Ranking => {
-                return Err(refused("a kernel with \"form\": \"ranking\"", "a kernel of single documents"));
+                Err(refused("a kernel with \"form\": \"ranking\"", "a kernel of single documents"))
             }
             Some(List(documents)) => {
                 let documents: Vec<Vec<f64>> = documents.into_iter().map(|List(row)| row).collect();
@@ -219,14 +272,17 @@ impl TermText {
                     let what = "number of scaled features of a document of a kernel".to_owned();
                     return Err(Error::Shape { what, found: document.len(), expected: width });
                 }
-                Space::of_basis(Basis::checked(kernel, &documents.concat(), documents.len(), width)?)
+                Basis::checked(kernel, &documents.concat(), documents.len(), width).map(Space::of_basis)
             }
-        };
-        if self.weights.len() != space.dim() {
-            let what = "number of weights of a term".to_owned();
-            return Err(Error::Shape { what, found: self.weights.len(), expected: space.dim() });
         }
-        Ok((scaling, space, self.weights))
+    }
+}
+
+impl TreesText {
+    fn space(self, width: usize) -> Space {
+        let split = |(feature, border, missing_above)| Split { feature, border, missing_above };
+        let splits: Vec<Split> = self.splits.into_iter().map(split).collect();
+        Space::of_trees(width, Forest::new(self.depth, &splits))
     }
 }
 

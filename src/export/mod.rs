@@ -113,6 +113,9 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());
     }
+    if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Leaves(_))) {
+        return Err("it has trees".to_owned());
+    }
     if terms.iter().any(|term| !matches!(term.space.weights_of(), WeightsOf::Features)) {
         return Err("its kernel is not linear".to_owned());
     }

@@ -28,6 +28,7 @@ use crate::math::tile::TILE;
 use crate::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
 use crate::param::named;
 use crate::solve::{PairBlock, PairWeighting};
+use crate::trees::Forest;
 
 pub use sum::{Member, SumSpace};
 
@@ -152,6 +153,8 @@ pub enum WeightsOf<'a> {
     Documents(&'a Basis),
     /// Pairs of documents.
     Pairs,
+    /// The leaves of trees.
+    Leaves(&'a Forest),
 }
 
 /// A space of functions of scaled documents.
@@ -185,6 +188,8 @@ enum Map {
     Fitted(Basis),
     /// A kernel of pairs of documents.
     Pairs(PairMap),
+    /// The leaves of trees: of each tree, 1 for the leaf of a document and 0 for the others. Functions are not fitted in it.
+    Leaves(Forest),
 }
 
 impl Space {
@@ -252,6 +257,11 @@ impl Space {
         Self { width: basis.points().dim(), form: Form::Scoring, map: Map::Fitted(basis) }
     }
 
+    /// The sums of values of the leaves of trees, for documents with `width` features.
+    pub fn of_trees(width: usize, forest: Forest) -> Self {
+        Self { width, form: Form::Scoring, map: Map::Leaves(forest) }
+    }
+
     /// What its functions take.
     pub fn form(&self) -> Form {
         self.form
@@ -264,6 +274,7 @@ impl Space {
             Map::Documents(map) => WeightsOf::Documents(map.basis()),
             Map::Fitted(basis) => WeightsOf::Documents(basis),
             Map::Pairs(_) => WeightsOf::Pairs,
+            Map::Leaves(forest) => WeightsOf::Leaves(forest),
         }
     }
 
@@ -278,13 +289,13 @@ impl Space {
 
     /// Whether functions of pairs of documents can be fitted in it.
     pub fn takes_pairs(&self) -> bool {
-        !matches!(self.map, Map::Fitted(_))
+        !matches!(self.map, Map::Fitted(_) | Map::Leaves(_))
     }
 
     /// A message for the caller, if the kernel needs one.
     pub fn warning(&self) -> Option<String> {
         match &self.map {
-            Map::Linear | Map::Fitted(_) => None,
+            Map::Linear | Map::Fitted(_) | Map::Leaves(_) => None,
             Map::Documents(map) => map.warning(),
             Map::Pairs(map) => map.warning(),
         }
@@ -336,7 +347,7 @@ impl Space {
                 let weighting = PairWeighting { by: PairWeights::Equal, documents: &documents };
                 return PairBlock::new(&rows, &as_labels, map.dim())?.weighted(weighting);
             }
-            Map::Fitted(_) => {
+            Map::Fitted(_) | Map::Leaves(_) => {
                 Err(Error::Internal("pairs of documents in a space of fitted functions".to_owned()))
             }
         };
@@ -359,6 +370,7 @@ impl Space {
                 Ok(Matrix::F64(shaped(rows.len(), basis.points().len(), columns)))
             }
             Map::Pairs(_) => Err(Error::Internal("single documents in a space of pairs".to_owned())),
+            Map::Leaves(_) => Err(Error::Internal("documents in a space of fitted trees".to_owned())),
         }
     }
 
@@ -368,7 +380,7 @@ impl Space {
     /// Another number of weights than the space has.
     pub fn function(&self, w: Vec<f64>) -> Result<Vec<f64>> {
         match &self.map {
-            Map::Linear | Map::Fitted(_) => Ok(w),
+            Map::Linear | Map::Fitted(_) | Map::Leaves(_) => Ok(w),
             Map::Documents(map) => map.coefficients(&w),
             Map::Pairs(map) => map.coefficients(&w),
         }
@@ -398,6 +410,9 @@ impl Space {
             }
             Map::Fitted(basis) => {
                 functions.map(|beta| basis.scores(features, rows.clone(), beta, control)).collect()
+            }
+            Map::Leaves(forest) => {
+                functions.map(|values| forest.scores(features, rows.clone(), values, control)).collect()
             }
             Map::Linear | Map::Pairs(_) => {
                 let score = |w: &[f64]| rows.clone().map(|row| features.row_dot(row, w)).collect();
@@ -484,6 +499,7 @@ impl Scorer for Space {
             Map::Documents(map) => map.dim(),
             Map::Fitted(basis) => basis.points().len(),
             Map::Pairs(map) => map.dim(),
+            Map::Leaves(forest) => forest.leaves(),
         }
     }
 
@@ -494,6 +510,7 @@ impl Scorer for Space {
             Map::Documents(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
             Map::Fitted(basis) => documents(basis),
             Map::Pairs(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
+            Map::Leaves(forest) => forest.bytes(),
         }
     }
 
@@ -507,7 +524,7 @@ impl Scorer for Space {
 
     fn kernel(&self) -> Option<&Kernel> {
         match &self.map {
-            Map::Linear => None,
+            Map::Linear | Map::Leaves(_) => None,
             Map::Documents(map) => Some(map.basis().kernel()),
             Map::Fitted(basis) => Some(basis.kernel()),
             Map::Pairs(map) => Some(map.kernel()),
@@ -515,8 +532,11 @@ impl Scorer for Space {
     }
 
     fn validate(&self) -> Result<()> {
+        if let Map::Leaves(forest) = &self.map {
+            forest.validate(self.width)?;
+        }
         let (map_is_valid, map_width) = match &self.map {
-            Map::Linear => (true, self.width),
+            Map::Linear | Map::Leaves(_) => (true, self.width),
             Map::Documents(map) => (map.is_valid(), map.basis().points().dim()),
             Map::Fitted(basis) => (true, basis.points().dim()),
             Map::Pairs(map) => (map.is_valid(), map.width()),

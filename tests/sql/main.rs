@@ -41,4 +41,5 @@ mod regressions;
 mod repeated_rankings;
 mod roles;
 mod support;
+mod trees;
 mod weights;

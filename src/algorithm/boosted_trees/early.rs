@@ -1,0 +1,179 @@
+//! The number of trees by validation: early stopping.
+//!
+//! Held-out queries have the weight 0 in a training on all rows, so that they get scores but change no tree. Trainings of
+//! several folds add their trees together, and the metric is the mean over all held-out queries.
+
+use super::{DEFAULT_TREES, LambdaSelection, Searched, TreesSpec, single_feature};
+use crate::algorithm::selection::{Curve, Split, Validation};
+use crate::algorithm::single_feature::Judge;
+use crate::arrange::ListConstraint;
+use crate::control::Control;
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::memory::bytes_of;
+use crate::metric::Mean;
+use crate::parallel;
+use crate::select::Folds;
+use crate::trees::{Binned, Boosting, Prepared};
+
+/// Trees between two measurements.
+const STEP: usize = 10;
+/// Measurements without a better value after which the training stops.
+const PATIENCE: usize = 10;
+/// Largest number of trees.
+const MOST_TREES: usize = 1000;
+
+/// The number of trees that validation found.
+pub(super) struct Found {
+    pub trees: usize,
+    pub selection: LambdaSelection,
+    pub warnings: Vec<String>,
+}
+
+/// Validation queries with their scores.
+struct Measured<'a> {
+    data: &'a Dataset,
+    queries: Vec<usize>,
+}
+
+/// The best measurement so far.
+#[derive(Default)]
+struct Best {
+    /// Its number in the curve, and the value.
+    at: Option<(usize, f64)>,
+    /// Value and weight of each query that counts.
+    values: Vec<(f64, f64)>,
+}
+
+/// Finds the number of trees.
+///
+/// # Errors
+/// Those of a training.
+pub(super) fn find(
+    spec: &TreesSpec,
+    prepared: &Prepared,
+    data: &Dataset,
+    source: Option<&Dataset>,
+    control: &Control,
+) -> Result<Found> {
+    // 1. What is held out.
+    let (measured, split, held_out) = match source {
+        Some(other) => {
+            let queries: Vec<usize> = (0..other.n_queries()).collect();
+            let split = Split::SourceQueries(queries.len());
+            (vec![Measured { data: other, queries }], split, vec![vec![false; data.n_queries()]])
+        }
+        None => folds(spec, data),
+    };
+    if measured.is_empty() {
+        let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
+        let searched = Searched::new("trees", DEFAULT_TREES as f64);
+        let warnings = selection.warning(&searched).into_iter().collect();
+        return Ok(Found { trees: DEFAULT_TREES, selection, warnings });
+    }
+    // 2. Trainings that leave it out.
+    let mut trainings = Vec::with_capacity(held_out.len());
+    for held_out in &held_out {
+        let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
+        let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
+        trainings.push(Boosting::new(prepared, TreesSpec::judged(data, &weights), spec.options, control)?);
+    }
+    let of_source = match source {
+        Some(other) => {
+            let bytes = Prepared::bytes_of(&other.features).saturating_add(bytes_of::<f64>(other.n_docs()));
+            let memory = control.reserve(bytes, "validation documents in bins", "use fewer of them")?;
+            Some((prepared.borders.bin(&other.features, control)?, memory))
+        }
+        None => None,
+    };
+    let binned = of_source.as_ref().map(|(binned, _)| binned);
+    let (curve, best) = measure(spec, &mut trainings, &measured, binned, control)?;
+    // 3. The report.
+    let selection = selection(spec, split, curve, best);
+    let trees = selection.chosen.map_or(DEFAULT_TREES, |chosen| selection.curve[chosen].0 as usize);
+    let searched = Searched {
+        advice: Some("give the option 'trees' a larger number"),
+        limits: (STEP as f64, f64::INFINITY),
+        ..Searched::new("trees", trees as f64)
+    };
+    let judges: Vec<Judge<'_>> =
+        measured.iter().map(|Measured { data, queries }| Judge { data, queries }).collect();
+    let baseline =
+        single_feature::warning(&selection, &judges, &spec.validation, ListConstraint::None, control)?;
+    let warnings = selection.warning(&searched).into_iter().chain(baseline).collect();
+    Ok(Found { trees, selection, warnings })
+}
+
+/// Held-out queries of each fold, and for each query whether it is held out.
+fn folds<'a>(spec: &TreesSpec, data: &'a Dataset) -> (Vec<Measured<'a>>, Split, Vec<Vec<bool>>) {
+    let Validation::Queries(fraction) = spec.validation.data else {
+        return (Vec::new(), Split::Nothing, Vec::new());
+    };
+    let judged: Vec<bool> =
+        (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query)) > 0).collect();
+    let Folds { held_out } = Folds::by_query(&data.query_ids, &judged, fraction, spec.options.seed);
+    let queries = |held_out: &Vec<bool>| (0..data.n_queries()).filter(|query| held_out[*query]).collect();
+    let measured: Vec<Measured<'_>> =
+        held_out.iter().map(|held_out| Measured { data, queries: queries(held_out) }).collect();
+    let count = measured.iter().map(|fold| fold.queries.len()).sum();
+    let split = Split::Queries { held_out: count, all: data.n_queries(), folds: measured.len() };
+    (measured, split, held_out)
+}
+
+/// Adds trees until the metric no longer improves. Returns it by the number of trees, and the best.
+fn measure(
+    spec: &TreesSpec,
+    trainings: &mut [Boosting<'_>],
+    measured: &[Measured<'_>],
+    source: Option<&Binned>,
+    control: &Control,
+) -> Result<(Curve, Best)> {
+    let metric = &spec.validation.metric;
+    let sign = metric.def().better.sign();
+    let mut of_source = vec![0.0; if source.is_some() { measured[0].data.n_docs() } else { 0 }];
+    let (mut curve, mut best): (Curve, Best) = (Vec::new(), Best::default());
+    for trees in 1..=MOST_TREES {
+        for training in &mut *trainings {
+            let tree = training.step(control)?;
+            if let Some(binned) = source {
+                tree.add_to(binned, &mut of_source);
+            }
+        }
+        if !trees.is_multiple_of(STEP) {
+            continue;
+        }
+        let mut mean = Mean::new(metric.def(), spec.validation.undefined);
+        let mut values = Vec::new();
+        for (Measured { data, queries }, training) in measured.iter().zip(&*trainings) {
+            let scores = if source.is_some() { of_source.clone() } else { training.scores() };
+            let value = |number: usize| {
+                control.check()?;
+                let query = queries[number];
+                metric.finite_value(data.labels(query), &scores[data.rows(query)])
+            };
+            let found = parallel::try_map(queries.len(), value)?;
+            for (query, value) in queries.iter().zip(found) {
+                mean.add(value, data.labels(*query));
+                values.extend(mean.weighted(value, data.labels(*query)));
+            }
+        }
+        curve.push((trees as f64, mean.value()));
+        if let Some(value) =
+            mean.value().filter(|value| best.at.is_none_or(|(_, best)| sign * (value - best) > 0.0))
+        {
+            best = Best { at: Some((curve.len() - 1, value)), values };
+        }
+        if best.at.is_none_or(|(at, _)| at + PATIENCE < curve.len()) && curve.len() > PATIENCE {
+            break;
+        }
+    }
+    Ok((curve, best))
+}
+
+/// The choice, with the largest numbers of trees first.
+fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> LambdaSelection {
+    curve.reverse();
+    let chosen = best.at.map(|(at, _)| curve.len() - 1 - at);
+    let metric = spec.validation.metric.name();
+    LambdaSelection { metric, split, curve, chosen, error: None }.with_error(|_| best.values)
+}

@@ -1,0 +1,236 @@
+//! Boosted oblivious trees (`trees`): least squares on the grades less their means in the query.
+//!
+//! The number of trees is given, or chosen by validation: the training stops when the metric of held-out queries no longer
+//! rises (`early`), and all rows are fitted with the best number.
+
+mod early;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::selection::{Searched, Validation, ValidationSpec};
+use super::{
+    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, Trained, TrainingSet,
+    TrainingSpec, entries, grid, scale, single_feature,
+};
+use crate::arrange::ListConstraint;
+use crate::control::Control;
+use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::error::{Error, Result};
+use crate::fit::HeldOut;
+use crate::model::{Linear, Ranker};
+use crate::param::Params;
+use crate::space::{Function, Space};
+use crate::trees::{Boosting, Fitted, Judged, Prepared, TreeOptions};
+
+use early::Found;
+
+/// The definition.
+pub const DEF: AlgorithmDef = AlgorithmDef {
+    name: "boosted_trees",
+    summary: "boosted oblivious trees: sums of functions that are constant between borders of up to eight features each",
+    objective: "tree by tree: sum over queries of sum_j w_j (r_j - v_j - mean of (r - v))^2 + 10 |v|^2 over the values v of its leaves, r = grade - score of the trees before; the score is a sum of trees, each times learning_rate",
+    source: "Friedman 2001, algorithms 1 and 2; oblivious trees: Prokhorenkova et al. 2018; least squares within queries: Cossock & Zhang 2006",
+    defaults: &[("scale", ScalingKind::None.name())],
+    reads: |option| OPTIONS.contains(&option),
+    parse: |params| Ok(Box::new(TreesSpec::parse(params)?)),
+    resume: None,
+};
+
+/// Its options.
+const OPTIONS: &[&str] = &[
+    "trees",
+    "depth",
+    "learning_rate",
+    "feature_fraction",
+    "bins",
+    "scale",
+    "validation",
+    "metric",
+    "neutral_grade",
+    "half_life",
+    "undefined",
+];
+
+/// The number of trees if validation finds none.
+const DEFAULT_TREES: usize = 240;
+
+/// The number of trees of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TreeCount {
+    /// The caller's.
+    Fixed(usize),
+    /// Chosen by validation.
+    Auto,
+}
+
+/// The choices of one training.
+#[derive(Debug, Clone)]
+struct TreesSpec {
+    trees: TreeCount,
+    options: TreeOptions,
+    scale: ScalingKind,
+    validation: ValidationSpec,
+    missing: Missing,
+}
+
+/// The choices in reports.
+#[derive(Serialize)]
+struct Settings<'a> {
+    /// A number, or "auto".
+    trees: Value,
+    depth: usize,
+    learning_rate: f64,
+    feature_fraction: f64,
+    bins: usize,
+    scale: &'a str,
+    seed: u64,
+}
+
+/// What training found.
+#[derive(Serialize)]
+struct Details {
+    trees: usize,
+    depth: usize,
+    features_used: usize,
+    /// Half the mean squared error of the training documents, less the means of the query.
+    training_loss: f64,
+}
+
+impl TreesSpec {
+    /// Parses and checks parameters.
+    ///
+    /// # Errors
+    /// A learning rate above 1; data to validate on that have no meaning.
+    fn parse(params: &Params) -> Result<Self> {
+        let trees = params.count("trees").map_or(TreeCount::Auto, TreeCount::Fixed);
+        let learning_rate = params.number("learning_rate").unwrap_or(0.08);
+        if learning_rate > 1.0 {
+            let allowed = "for boosted_trees a number above 0 and at most 1";
+            return Err(Error::value("option 'learning_rate'", learning_rate.to_string(), allowed));
+        }
+        let validation = ValidationSpec::parse(params, HeldOut::Queries)?;
+        if validation.data == Validation::Documents {
+            let problem = "'boosted_trees' validates on queries or on a source, not on \"documents\"";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        if let (TreeCount::Fixed(trees), true) = (trees, params.has("validation")) {
+            let problem = format!("option 'validation' has no effect with \"trees\": {trees}");
+            return Err(Error::Unsupported(problem));
+        }
+        Ok(Self {
+            trees,
+            options: TreeOptions {
+                depth: params.count("depth").unwrap_or(6),
+                learning_rate,
+                feature_fraction: params.number("feature_fraction").unwrap_or(0.5),
+                bins: params.count("bins").unwrap_or(64),
+                random_weights: true,
+                seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            },
+            scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
+            validation,
+            missing: params.choice("missing")?.unwrap_or_default(),
+        })
+    }
+
+    /// The documents of a data set, with the weights of its queries or others.
+    fn judged<'a>(data: &'a Dataset, query_weights: &'a [f64]) -> Judged<'a> {
+        Judged {
+            offsets: &data.offsets,
+            grades: &data.relevance,
+            query_weights,
+            row_weights: &data.doc_weights,
+        }
+    }
+
+    fn trained(
+        fitted: Fitted,
+        objective: f64,
+        found: Option<Found>,
+        scaling: Scaling,
+        width: usize,
+    ) -> Result<Trained> {
+        let Fitted { forest, values } = fitted;
+        let details = entries(&Details {
+            trees: forest.trees(),
+            depth: forest.depth(),
+            features_used: forest.features().len(),
+            training_loss: objective,
+        })?;
+        let function = Function { weights: values, objective, gap: 0.0 };
+        let ranker = Linear::new(Space::of_trees(width, forest), function);
+        let (selection, warnings) =
+            found.map_or((None, Vec::new()), |found| (Some(found.selection), found.warnings));
+        Ok(Trained { selection, warnings, details, ..Trained::new(Ranker::Linear(ranker), scaling) })
+    }
+}
+
+impl TrainingSpec for TreesSpec {
+    fn input(&self) -> Input<'_> {
+        let validation = if self.trees == TreeCount::Auto { self.validation.data.source() } else { None };
+        Input {
+            columns: Columns::Features,
+            constraint: ListConstraint::None,
+            order: RowOrder::Canonical,
+            missing: self.missing,
+            validation,
+            doc_weights: DocWeights::Taken,
+            prior: None,
+        }
+    }
+
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
+        let TrainingSet { mut data, mut validation, .. } = set;
+        if (0..data.n_queries()).all(|query| crate::loss::pair_count(data.labels(query)) == 0) {
+            return Err(grid::nothing_to_learn(data.n_queries()));
+        }
+        // 1. Scaled features, in bins.
+        let scaling = Scaling::fit(self.scale, &data, control)?;
+        let _memory = scale(&scaling, self.scale, &mut data, control)?;
+        let _validation_memory = match &mut validation {
+            Some(other) => Some(scale(&scaling, self.scale, other, control)?),
+            None => None,
+        };
+        let prepared = Prepared::new(&data.features, self.options.bins, control)?;
+        // 2. The number of trees.
+        let (trees, found) = match self.trees {
+            TreeCount::Fixed(trees) => (trees, None),
+            TreeCount::Auto => {
+                let found = early::find(self, &prepared, &data, validation.as_ref(), control)?;
+                (found.trees, Some(found))
+            }
+        };
+        drop(validation);
+        // 3. All rows.
+        let judged = Self::judged(&data, &data.weights);
+        let mut boosting = Boosting::new(&prepared, judged, self.options, control)?;
+        control.expect(trees);
+        for _ in 0..trees {
+            boosting.step(control)?;
+            control.step();
+        }
+        let objective = boosting.objective();
+        Self::trained(boosting.fitted(), objective, found, scaling, data.features.columns())
+    }
+
+    fn in_buckets(&self) -> Result<&dyn BucketTraining> {
+        Err(Error::Unsupported(
+            "'boosted_trees' does not train in buckets; train it on rows, or use \"regression\" in buckets"
+                .to_owned(),
+        ))
+    }
+
+    fn settings(&self) -> Result<Map<String, Value>> {
+        let TreeOptions { depth, learning_rate, feature_fraction, bins, seed, .. } = self.options;
+        let trees = match self.trees {
+            TreeCount::Fixed(trees) => Value::from(trees),
+            TreeCount::Auto => Value::from("auto"),
+        };
+        let scale = self.scale.name();
+        let mut settings =
+            entries(&Settings { trees, depth, learning_rate, feature_fraction, bins, scale, seed })?;
+        settings.extend(self.validation.given.clone());
+        Ok(settings)
+    }
+}

@@ -1,0 +1,211 @@
+//! Features in bins: the values between two borders are one bin.
+//!
+//! A feature with few values has a border between any two of them. Otherwise borders divide the rows into parts of about
+//! equal size. The borders of many rows are those of every n-th row.
+
+use std::ops::Range;
+
+use crate::control::Control;
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::math::order::sort_ascending;
+use crate::memory::{bytes_of, grow};
+use crate::parallel;
+
+/// Largest number of bins of a feature, that of missing values included: a bin is a byte.
+pub const MAX_BINS: usize = 255;
+
+/// Rows from which borders are found.
+const MOST_SAMPLED: usize = 1 << 16;
+
+/// Features that a thread reads together, so that it reads each row once for all of them.
+const BLOCK: usize = 8;
+
+/// The bin of missing values.
+pub const MISSING: u8 = 0;
+
+/// The borders of all features.
+#[derive(Debug, Clone)]
+pub struct Borders(Vec<FeatureBorders>);
+
+/// The borders of a feature.
+#[derive(Debug, Clone, Default)]
+pub struct FeatureBorders {
+    /// Ascending; a value belongs to the bin 1 + number of borders below it.
+    pub borders: Vec<f64>,
+    /// Whether a value is missing.
+    pub has_missing: bool,
+}
+
+/// Documents with features in bins.
+#[derive(Debug)]
+pub struct Binned {
+    /// The bin of each row, one vector per feature; empty for features that are not used.
+    pub columns: Vec<Vec<u8>>,
+}
+
+impl Borders {
+    /// At most `bins` bins for each feature. NaN is missing.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn find(features: &Matrix, bins: usize, control: &Control) -> Result<Self> {
+        let (n, blocks) = (features.rows(), features.columns().div_ceil(BLOCK));
+        let step = n.div_ceil(MOST_SAMPLED).max(1);
+        let find = |block: usize| {
+            let columns = columns_of(block, features);
+            let mut found = vec![(Vec::with_capacity(n / step + 1), false); columns.len()];
+            for row in 0..n {
+                check_sometimes(row, control)?;
+                for (column, (values, has_missing)) in columns.clone().zip(&mut found) {
+                    let value = features.at(row, column);
+                    if value.is_nan() {
+                        *has_missing = true;
+                    } else if row % step == 0 {
+                        values.push(value);
+                    }
+                }
+            }
+            let of_feature = |(mut values, has_missing): (Vec<f64>, bool)| {
+                control.check()?;
+                sort_ascending(&mut values);
+                let bins = bins - usize::from(has_missing);
+                Ok(FeatureBorders { borders: between(&values, bins), has_missing })
+            };
+            found.into_iter().map(of_feature).collect::<Result<Vec<FeatureBorders>>>()
+        };
+        Ok(Self(parallel::try_map(blocks, find)?.concat()))
+    }
+
+    /// Those of a feature.
+    pub fn of(&self, feature: usize) -> &FeatureBorders {
+        &self.0[feature]
+    }
+
+    /// Features with more than one bin.
+    pub fn varying(&self) -> Vec<usize> {
+        (0..self.0.len()).filter(|feature| self.0[*feature].bins() > 1).collect()
+    }
+
+    /// Largest number of bins of a feature, with that of missing values.
+    pub fn stride(&self) -> usize {
+        2 + self.0.iter().map(|feature| feature.borders.len()).max().unwrap_or(0)
+    }
+
+    /// Bytes that documents in bins take, and on the way the values of which borders are found.
+    pub fn bytes_needed(rows: usize, columns: usize) -> u64 {
+        let sampled = bytes_of::<[f64; 4 * BLOCK]>(rows.min(2 * MOST_SAMPLED));
+        let bins = bytes_of::<u8>(rows).saturating_mul(columns as u64);
+        bins.saturating_add(sampled.saturating_mul(parallel::threads() as u64))
+    }
+
+    /// Documents in bins.
+    ///
+    /// # Errors
+    /// An interruption; too little memory.
+    pub fn bin(&self, features: &Matrix, control: &Control) -> Result<Binned> {
+        let (n, blocks) = (features.rows(), features.columns().div_ceil(BLOCK));
+        let bin = |block: usize| {
+            let columns = columns_of(block, features);
+            let mut bins: Vec<Vec<u8>> = vec![Vec::new(); columns.len()];
+            let varies = |column: usize| self.0[column].bins() > 1;
+            for (_, bins) in columns.clone().zip(&mut bins).filter(|(column, _)| varies(*column)) {
+                grow(bins, n)?;
+            }
+            for row in 0..n {
+                check_sometimes(row, control)?;
+                for (column, bins) in columns.clone().zip(&mut bins).filter(|(column, _)| varies(*column)) {
+                    bins.push(self.0[column].bin(features.at(row, column)));
+                }
+            }
+            Ok(bins)
+        };
+        Ok(Binned { columns: parallel::try_map(blocks, bin)?.into_iter().flatten().collect() })
+    }
+}
+
+impl FeatureBorders {
+    /// Number of bins in use.
+    fn bins(&self) -> usize {
+        1 + self.borders.len() + usize::from(self.has_missing)
+    }
+
+    fn bin(&self, value: f64) -> u8 {
+        if value.is_nan() {
+            return MISSING;
+        }
+        1 + self.borders.partition_point(|border| *border < value) as u8
+    }
+}
+
+/// The features of a block.
+fn columns_of(block: usize, features: &Matrix) -> Range<usize> {
+    block * BLOCK..features.columns().min((block + 1) * BLOCK)
+}
+
+/// Asks for an interruption once in many rows.
+fn check_sometimes(row: usize, control: &Control) -> Result<()> {
+    if row.is_multiple_of(1 << 12) { control.check() } else { Ok(()) }
+}
+
+/// Borders between sorted values that make at most `bins` parts.
+fn between(values: &[f64], bins: usize) -> Vec<f64> {
+    // 1. Where each value ends.
+    let n = values.len();
+    let ends: Vec<usize> = (1..=n).filter(|end| *end == n || values[end - 1] < values[*end]).collect();
+    let mut borders = Vec::new();
+    let mut start = 0;
+    for (number, pair) in ends.windows(2).enumerate() {
+        let left = bins.saturating_sub(borders.len());
+        if left < 2 {
+            break;
+        }
+        // 2. A border behind a value if each of the others can have a bin, or if the part is then nearer to its size.
+        let size = (n - start) as f64 / left as f64;
+        let (without, with) = ((pair[0] - start) as f64, (pair[1] - start) as f64);
+        if ends.len() - number <= left || size - without < with - size {
+            borders.push(middle(values[pair[0] - 1], values[pair[0]]));
+            start = pair[0];
+        }
+    }
+    borders
+}
+
+/// A number that is at least `low` and below `high`.
+fn middle(low: f64, high: f64) -> f64 {
+    let middle = low / 2.0 + high / 2.0;
+    if low <= middle && middle < high { middle } else { low }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_values_have_a_bin_each_and_many_have_parts_of_equal_size() {
+        assert_eq!(between(&[1.0, 1.0, 2.0, 4.0], 5), [1.5, 3.0]);
+        assert_eq!(between(&[1.0, 1.0, 1.0], 5), [] as [f64; 0]);
+        assert_eq!(between(&[], 5), [] as [f64; 0]);
+        let values: Vec<f64> = (0..1000).map(f64::from).collect();
+        let borders = between(&values, 10);
+        assert_eq!(borders.len(), 9);
+        for (number, border) in borders.iter().enumerate() {
+            assert!((border - 100.0 * (number + 1) as f64).abs() <= 1.0, "{borders:?}");
+        }
+        // A value in most rows is a bin of its own.
+        let mut skewed = vec![0.0; 5000];
+        skewed.extend(&values[1..]);
+        let borders = between(&skewed, 11);
+        assert_eq!((borders.len(), borders[0]), (10, 0.5), "{borders:?}");
+    }
+
+    #[test]
+    fn a_border_separates_neighbors_in_double_precision() {
+        let low = 1.0_f64;
+        let high = low.next_up();
+        let border = middle(low, high);
+        assert!(low <= border && border < high);
+        let border = middle(f64::MIN, f64::MAX);
+        assert!(border.is_finite() && border < f64::MAX);
+    }
+}

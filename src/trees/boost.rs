@@ -1,0 +1,272 @@
+//! Boosting (Friedman 2001, algorithms 1 and 2; a random part of the rows and features for each tree: Friedman 2002,
+//! Breiman 2001): each tree is fitted to what the trees before leave of the grades, and added with a factor.
+
+use super::bins::{Binned, Borders};
+use super::forest::{Forest, Split};
+use super::histogram::{Cut, Histograms, Level};
+use super::leaves;
+use super::rows::{Judged, Packing, ROW_BYTES, RandomWeights, Shard, shards};
+use crate::control::Control;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::math::random::Random;
+use crate::memory::{Reservation, bytes_of};
+use crate::parallel;
+
+/// Added to the weight of each leaf, in rows of mean weight.
+const RIDGE: f64 = 10.0;
+
+/// What to do about too much memory.
+const WAY_OUT: &str = "use fewer rows or features, fewer bins, or a smaller depth";
+
+/// The choices of a training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TreeOptions {
+    /// Splits of a tree, from 1 to [`super::forest::MAX_DEPTH`].
+    pub depth: usize,
+    /// The factor of a tree.
+    pub learning_rate: f64,
+    /// Fraction of the features that a tree may split.
+    pub feature_fraction: f64,
+    /// Largest number of bins of a feature.
+    pub bins: usize,
+    /// Whether trees weight rows at random.
+    pub random_weights: bool,
+    /// Seed of the random choices.
+    pub seed: u64,
+}
+
+/// Trees with the values of their leaves.
+#[derive(Debug)]
+pub struct Fitted {
+    /// The trees.
+    pub forest: Forest,
+    /// The values of their leaves, tree by tree.
+    pub values: Vec<f64>,
+}
+
+/// A training under way.
+#[derive(Debug)]
+pub struct Boosting<'a> {
+    options: TreeOptions,
+    borders: &'a Borders,
+    histograms: Histograms<'a>,
+    shards: Vec<Shard>,
+    /// Features with more than one bin.
+    features: Vec<usize>,
+    /// The weight of a mean row.
+    ridge: f64,
+    equal_weights: bool,
+    table: RandomWeights,
+    random: Random,
+    splits: Vec<Split>,
+    values: Vec<f64>,
+    _memory: Reservation,
+}
+
+/// Features in bins, with the bytes that they take.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What separates bins.
+    pub borders: Borders,
+    /// The bins.
+    pub binned: Binned,
+    _memory: Reservation,
+}
+
+impl Prepared {
+    /// Bytes of documents in bins.
+    pub fn bytes_of(features: &Matrix) -> u64 {
+        Borders::bytes_needed(features.rows(), features.columns())
+    }
+
+    /// Puts the features of documents into bins.
+    ///
+    /// # Errors
+    /// Too little memory; an interruption.
+    pub fn new(features: &Matrix, bins: usize, control: &Control) -> Result<Self> {
+        let bytes = Self::bytes_of(features);
+        let what = format_args!("{} documents in bins", features.rows());
+        let memory = control.reserve(bytes, what, WAY_OUT)?;
+        let borders = Borders::find(features, bins, control)?;
+        let binned = borders.bin(features, control)?;
+        Ok(Self { borders, binned, _memory: memory })
+    }
+}
+
+/// A tree that was just added, in bins.
+#[derive(Debug)]
+pub struct Tree<'a> {
+    cuts: Vec<Cut>,
+    /// The values of its leaves.
+    values: &'a [f64],
+}
+
+impl Tree<'_> {
+    /// Adds its values to the scores of documents in bins.
+    pub fn add_to(&self, binned: &Binned, scores: &mut [f64]) {
+        let mut leaves = vec![0u8; scores.len()];
+        for (level, cut) in self.cuts.iter().enumerate() {
+            for (leaf, bin) in leaves.iter_mut().zip(&binned.columns[cut.feature]) {
+                *leaf |= u8::from(cut.is_above(*bin)) << level;
+            }
+        }
+        for (score, leaf) in scores.iter_mut().zip(leaves) {
+            *score += self.values[usize::from(leaf)];
+        }
+    }
+}
+
+impl<'a> Boosting<'a> {
+    /// Prepares a training on documents in bins.
+    ///
+    /// # Errors
+    /// Too little memory; features that are all constant.
+    pub fn new(
+        prepared: &'a Prepared,
+        judged: Judged<'_>,
+        options: TreeOptions,
+        control: &Control,
+    ) -> Result<Self> {
+        let Prepared { borders, binned, .. } = prepared;
+        let features = borders.varying();
+        if features.is_empty() {
+            return Err(Error::Data(
+                "every feature has the same value in all rows, so there is nothing to split".to_owned(),
+            ));
+        }
+        // 1. Memory.
+        let sampled = sampled(features.len(), &options);
+        let rows = judged.grades.len();
+        let numbers = Histograms::numbers(borders, options.depth).saturating_mul(sampled);
+        let numbers = numbers.saturating_add(leaves::numbers(1 << options.depth));
+        let bytes = bytes_of::<f64>(numbers).saturating_add(bytes_of::<[u8; ROW_BYTES]>(rows));
+        let memory = control.reserve(bytes, format_args!("boosting trees on {rows} documents"), WAY_OUT)?;
+        // 2. Weights in units of the largest.
+        let mut shards = shards(judged);
+        let largest = shards.iter().fold(0.0, |largest: f64, shard| largest.max(shard.largest_weight()));
+        let divisor = if largest > 0.0 { largest } else { 1.0 };
+        shards.iter_mut().for_each(|shard| shard.divide_weights(divisor));
+        let weights = || shards.iter().flat_map(|shard| &shard.weights).filter(|weight| **weight > 0.0);
+        let mean = weights().sum::<f64>() / weights().count().max(1) as f64;
+        let equal = weights().all(|weight| *weight >= 1.0);
+        Ok(Self {
+            options,
+            borders,
+            histograms: Histograms::new(binned, borders, sampled, options.depth),
+            features,
+            ridge: RIDGE * mean,
+            equal_weights: equal,
+            shards,
+            table: RandomWeights::exponential(),
+            random: Random::new(options.seed),
+            splits: Vec::new(),
+            values: Vec::new(),
+            _memory: memory,
+        })
+    }
+
+    /// Adds a tree.
+    ///
+    /// # Errors
+    /// An interruption; numbers that are too large.
+    pub fn step(&mut self, control: &Control) -> Result<Tree<'_>> {
+        // 1. Random weights and features.
+        let features = self.draw_features();
+        let packing = self.find_gradients();
+        // 2. Splits, level by level.
+        let cuts = self.grow(&features, packing, control)?;
+        // 3. Values.
+        let leaves = 1 << self.options.depth;
+        let mut values = leaves::values(&self.shards, leaves, self.ridge, control)?;
+        values.iter_mut().for_each(|value| *value *= self.options.learning_rate);
+        let shards = self.shards.iter_mut().collect();
+        parallel::each_of(shards, |_, shard: &mut Shard| shard.add(&values));
+        self.splits.extend(cuts.iter().map(|cut| cut.split(self.borders)));
+        let first = self.values.len();
+        self.values.extend(values);
+        Ok(Tree { cuts, values: &self.values[first..] })
+    }
+
+    /// The features that a tree may split, ascending.
+    fn draw_features(&mut self) -> Vec<usize> {
+        let count = sampled(self.features.len(), &self.options);
+        let mut features = self.features.clone();
+        if count < features.len() {
+            self.random.shuffle(&mut features);
+            features.truncate(count);
+            features.sort_unstable();
+        }
+        features
+    }
+
+    fn find_gradients(&mut self) -> Packing {
+        let seed = self.random.bits();
+        let (random_weights, table) = (self.options.random_weights, &self.table);
+        let find = |number: usize, shard: &mut Shard| {
+            if random_weights {
+                shard.draw_weights(table, seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            }
+            shard.find_gradients()
+        };
+        let sums = parallel::map_of(self.shards.iter_mut().collect(), find);
+        let sums =
+            sums.into_iter().fold((0.0, 0.0), |sum, part: (f64, f64)| (sum.0 + part.0, sum.1 + part.1));
+        let rows = self.shards.iter().map(Shard::len).sum();
+        let largest = if random_weights { table.largest() } else { 1.0 };
+        let packing = Packing::new(rows, largest, sums, self.equal_weights && !random_weights);
+        parallel::each_of(self.shards.iter_mut().collect(), |_, shard: &mut Shard| shard.pack(packing));
+        packing
+    }
+
+    fn grow(&mut self, features: &[usize], packing: Packing, control: &Control) -> Result<Vec<Cut>> {
+        let Self { options, histograms, shards, ridge, .. } = self;
+        let ridge = *ridge * packing.weight_scale;
+        let mut smaller_above = Vec::new();
+        let mut cuts = Vec::with_capacity(options.depth);
+        for number in 0..options.depth {
+            let level = Level { number, features, packing, ridge, smaller_above: &smaller_above };
+            let cut = histograms.best(shards, level, control)?;
+            cuts.push(cut);
+            let bins = histograms.column(cut.feature);
+            let divide = |_, shard: &mut Shard| shard.divide(bins, |bin| cut.is_above(bin), number);
+            let counts = parallel::map_of(shards.iter_mut().collect(), divide);
+            if number + 1 == options.depth {
+                break;
+            }
+            // The rows of smaller halves come next.
+            let rows = |leaf: usize| counts.iter().map(|counts| counts[leaf]).sum::<usize>();
+            let half = 1 << number;
+            smaller_above = (0..half).map(|leaf| rows(leaf + half) < rows(leaf)).collect();
+            let listed: Vec<bool> =
+                (0..2 * half).map(|leaf| smaller_above[leaf % half] == (leaf >= half)).collect();
+            let list = |_, shard: &mut Shard| shard.list(&listed, number);
+            parallel::each_of(shards.iter_mut().collect(), list);
+        }
+        Ok(cuts)
+    }
+
+    /// The score of each row.
+    pub fn scores(&self) -> Vec<f64> {
+        self.shards.iter().flat_map(|shard| &shard.scores).copied().collect()
+    }
+
+    /// Half the weighted mean of the squared residuals, less their means in the query.
+    pub fn objective(&self) -> f64 {
+        let sums = self.shards.iter().map(Shard::squares);
+        let (squares, weights) = sums.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        if weights > 0.0 { 0.5 * squares / weights } else { 0.0 }
+    }
+
+    /// Its trees.
+    pub fn fitted(self) -> Fitted {
+        let Self { options, .. } = self;
+        Fitted { forest: Forest::new(options.depth, &self.splits), values: self.values }
+    }
+}
+
+/// Number of features that a tree may split: a fraction, but enough for a feature per level.
+fn sampled(features: usize, options: &TreeOptions) -> usize {
+    let fraction = (features as f64 * options.feature_fraction).ceil() as usize;
+    fraction.clamp(options.depth.min(features), features)
+}

@@ -1,0 +1,257 @@
+//! The splits of an ensemble of oblivious trees, and the leaves of documents.
+//!
+//! The splits of all trees compare features with few different borders. A document is compared once with the borders of
+//! a feature; its bin is the number of borders below its value. A split then compares bins, which are single bytes.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::data::Matrix;
+use crate::error::{Result, require};
+use crate::math::order::{compare, sort_items};
+use crate::math::simd::simd;
+use crate::memory::bytes_of;
+
+/// Largest depth of a tree: the number of a leaf is a byte.
+pub const MAX_DEPTH: usize = 8;
+
+/// Largest number of different borders of a column.
+const MOST_BORDERS: usize = 255;
+
+/// Documents that are scored together.
+const BLOCK: usize = 64;
+
+/// The bin of a missing value that is above every border.
+const ABOVE: u8 = u8::MAX;
+
+/// A question about a document: is the value of a feature above a border?
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Split {
+    /// Number of the feature.
+    pub feature: usize,
+    /// The largest value that is not above.
+    pub border: f64,
+    /// Whether a missing value counts as above.
+    pub missing_above: bool,
+}
+
+impl Split {
+    /// What it shares with other splits.
+    fn column(&self) -> (usize, bool) {
+        (self.feature, self.missing_above)
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.column().cmp(&other.column()).then_with(|| compare(self.border, other.border))
+    }
+}
+
+/// A feature with the borders that splits compare it with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Column {
+    feature: usize,
+    missing_above: bool,
+    /// Ascending.
+    borders: Vec<f64>,
+}
+
+/// The trees of an ensemble, without the values of their leaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forest {
+    /// Splits of a tree.
+    depth: usize,
+    columns: Vec<Column>,
+    /// Column and number of the border, level by level, tree by tree.
+    splits: Vec<(u32, u8)>,
+}
+
+impl Forest {
+    /// The trees with these splits, `depth` for each tree.
+    pub fn new(depth: usize, splits: &[Split]) -> Self {
+        // 1. The different questions, by feature and border.
+        let mut known: Vec<Split> = splits.to_vec();
+        sort_items(&mut known, Split::order);
+        known.dedup_by(|a, b| a.order(b).is_eq());
+        let same = |a: &Split, b: &Split| a.column() == b.column();
+        let of_column = |questions: &[Split]| {
+            let (feature, missing_above) = questions[0].column();
+            Column { feature, missing_above, borders: questions.iter().map(|split| split.border).collect() }
+        };
+        let columns: Vec<Column> = known.chunk_by(same).map(of_column).collect();
+        // 2. The number of each split among them.
+        let number = |split: &Split| {
+            let column =
+                columns.partition_point(|column| (column.feature, column.missing_above) < split.column());
+            let rank = columns[column].borders.partition_point(|border| *border < split.border);
+            (column as u32, rank as u8)
+        };
+        let splits = splits.iter().map(number).collect();
+        Self { depth, columns, splits }
+    }
+
+    /// Splits of a tree.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Number of trees.
+    pub fn trees(&self) -> usize {
+        self.splits.len() / self.depth.max(1)
+    }
+
+    /// Number of leaves of all trees.
+    pub fn leaves(&self) -> usize {
+        let of_tree = 1_usize.checked_shl(self.depth as u32).unwrap_or(usize::MAX);
+        self.trees().saturating_mul(of_tree)
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        let borders = self.columns.iter().map(|column| column.borders.len()).sum();
+        bytes_of::<Column>(self.columns.len()) + bytes_of::<f64>(borders) + bytes_of::<u64>(self.splits.len())
+    }
+
+    /// The splits, level by level, tree by tree.
+    pub fn splits(&self) -> impl Iterator<Item = Split> + '_ {
+        self.splits.iter().map(|&(column, rank)| {
+            let Column { feature, missing_above, borders } = &self.columns[column as usize];
+            Split { feature: *feature, border: borders[usize::from(rank)], missing_above: *missing_above }
+        })
+    }
+
+    /// Numbers of the features that splits compare, ascending.
+    pub fn features(&self) -> Vec<usize> {
+        let mut features: Vec<usize> = self.columns.iter().map(|column| column.feature).collect();
+        features.dedup();
+        features
+    }
+
+    /// Checks trees of documents with this many features.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) for what [`Self::new`] does not make.
+    pub fn validate(&self, width: usize) -> Result<()> {
+        let ordered = self
+            .columns
+            .windows(2)
+            .all(|pair| (pair[0].feature, pair[0].missing_above) < (pair[1].feature, pair[1].missing_above));
+        let borders = |column: &Column| {
+            (1..=MOST_BORDERS).contains(&column.borders.len())
+                && column.borders.iter().all(|border| border.is_finite())
+                && column.borders.windows(2).all(|pair| pair[0] < pair[1])
+        };
+        let known = |&(column, rank): &(u32, u8)| {
+            let column = self.columns.get(column as usize);
+            column.is_some_and(|column| usize::from(rank) < column.borders.len())
+        };
+        require(
+            "trees",
+            &[
+                ((1..=MAX_DEPTH).contains(&self.depth), "a depth from 1 to 8"),
+                (!self.splits.is_empty(), "a tree"),
+                (self.depth > 0 && self.splits.len().is_multiple_of(self.depth), "full trees"),
+                (self.columns.iter().all(|column| column.feature < width), "splits of its features"),
+                (ordered, "features in ascending order"),
+                (self.columns.iter().all(borders), "finite borders in ascending order"),
+                (self.splits.iter().all(known), "borders of its features"),
+            ],
+        )
+    }
+
+    /// Sums of the values of the leaves of documents. `values`: those of the leaves, tree by tree.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn scores(
+        &self,
+        features: &Matrix,
+        rows: Range<usize>,
+        values: &[f64],
+        control: &Control,
+    ) -> Result<Vec<f64>> {
+        if let [row] = rows.clone().collect::<Vec<usize>>()[..] {
+            return Ok(vec![self.score_of(&|feature| features.at(row, feature), values)]);
+        }
+        let mut scores = Vec::with_capacity(rows.len());
+        let mut bins = vec![[0; BLOCK]; self.columns.len()];
+        for start in rows.clone().step_by(BLOCK) {
+            control.check()?;
+            let count = BLOCK.min(rows.end - start);
+            for (bins, column) in bins.iter_mut().zip(&self.columns) {
+                let mut lanes = [0.0; BLOCK];
+                for (lane, row) in lanes.iter_mut().zip(start..start + count) {
+                    *lane = features.at(row, column.feature);
+                }
+                find_bins(&lanes, &column.borders, column.missing_above, bins);
+            }
+            let mut sums = [0.0; BLOCK];
+            add_leaves(&self.splits, self.depth, &bins, values, &mut sums);
+            scores.extend(&sums[..count]);
+        }
+        Ok(scores)
+    }
+
+    /// The score of one document. The sum runs in the order of the trees, as that of many documents does.
+    pub fn score_of(&self, value: &dyn Fn(usize) -> f64, values: &[f64]) -> f64 {
+        let bins: Vec<u8> = self.columns.iter().map(|column| column.bin(value(column.feature))).collect();
+        let leaf = |splits: &[(u32, u8)]| {
+            let bit = |(level, &(column, rank)): (usize, &(u32, u8))| {
+                usize::from(bins[column as usize] > rank) << level
+            };
+            splits.iter().enumerate().map(bit).sum::<usize>()
+        };
+        let trees = self.splits.chunks_exact(self.depth).zip(values.chunks_exact(1 << self.depth));
+        trees.fold(0.0, |sum, (splits, values)| sum + values[leaf(splits)])
+    }
+}
+
+impl Column {
+    fn bin(&self, value: f64) -> u8 {
+        if value.is_nan() {
+            return if self.missing_above { ABOVE } else { 0 };
+        }
+        self.borders.partition_point(|border| *border < value) as u8
+    }
+}
+
+simd! {
+    /// The bins of a block of values.
+    fn find_bins<'a>(values: &'a [f64; BLOCK], borders: &'a [f64], missing_above: bool, bins: &'a mut [u8; BLOCK]) {
+        let mut counts = [0.0; BLOCK];
+        for border in borders {
+            for (count, value) in counts.iter_mut().zip(values) {
+                *count += f64::from(u8::from(value > border));
+            }
+        }
+        let missing = if missing_above { ABOVE } else { 0 };
+        for ((bin, count), value) in bins.iter_mut().zip(counts).zip(values) {
+            *bin = if value.is_nan() { missing } else { count as u8 };
+        }
+    }
+}
+
+simd! {
+    /// Adds the values of the leaves of a block of documents to their sums.
+    fn add_leaves<'a>(
+        splits: &'a [(u32, u8)],
+        depth: usize,
+        bins: &'a [[u8; BLOCK]],
+        values: &'a [f64],
+        sums: &'a mut [f64; BLOCK],
+    ) {
+        for (splits, values) in splits.chunks_exact(depth).zip(values.chunks_exact(1 << depth)) {
+            let mut leaves = [0u8; BLOCK];
+            for (level, (column, rank)) in splits.iter().enumerate() {
+                for (leaf, bin) in leaves.iter_mut().zip(&bins[*column as usize]) {
+                    *leaf |= u8::from(bin > rank) << level;
+                }
+            }
+            for (sum, leaf) in sums.iter_mut().zip(leaves) {
+                *sum += values[usize::from(leaf)];
+            }
+        }
+    }
+}

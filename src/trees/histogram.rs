@@ -1,0 +1,209 @@
+//! Histograms of gradients over bins and leaves, and the best split of a level.
+//!
+//! All leaves of a level get the same split: that with the largest sum of G^2 / (W + ridge) over the leaves that it makes,
+//! for the sums G of gradients and W of weights of a leaf (Friedman 2001, section 4; one split per level: Prokhorenkova et
+//! al. 2018). The histograms of the larger half of a leaf are those of the leaf less those of the smaller half, so that
+//! only rows of smaller halves are read. All sums are of integers, so they are exact.
+
+use super::bins::{Binned, Borders, MISSING};
+use super::forest::Split;
+use super::rows::{Packing, Shard};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::math::simd::simd;
+use crate::parallel;
+
+/// Features whose histograms a thread makes together.
+const BLOCK: usize = 4;
+
+/// Bins of a feature, and a spare one.
+const MOST: usize = 256;
+
+/// A split in bins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cut {
+    pub feature: usize,
+    /// The last bin of values that is not above.
+    pub bin: u8,
+    pub missing_above: bool,
+    /// The sum that it maximizes.
+    pub score: f64,
+}
+
+impl Cut {
+    /// Whether a bin is above.
+    pub fn is_above(&self, bin: u8) -> bool {
+        bin > self.bin || (self.missing_above && bin == MISSING)
+    }
+
+    /// The split of values.
+    pub fn split(&self, borders: &Borders) -> Split {
+        let Self { feature, bin, missing_above, .. } = *self;
+        // Behind the last border there are missing values only.
+        let border = borders.of(feature).borders.get(usize::from(bin) - 1).copied().unwrap_or(f64::MAX);
+        Split { feature, border, missing_above }
+    }
+}
+
+/// What finds the splits of a tree.
+#[derive(Debug)]
+pub struct Histograms<'a> {
+    binned: &'a Binned,
+    borders: &'a Borders,
+    stride: usize,
+    /// For each feature of the current tree, sums by leaf and bin.
+    sums: Vec<Vec<i64>>,
+}
+
+/// A level of a tree.
+#[derive(Debug, Clone, Copy)]
+pub struct Level<'a> {
+    pub number: usize,
+    /// The features that may be split.
+    pub features: &'a [usize],
+    pub packing: Packing,
+    /// Added to the scaled weight of a leaf.
+    pub ridge: f64,
+    /// For each leaf of the level before, whether the half above is the smaller one.
+    pub smaller_above: &'a [bool],
+}
+
+impl<'a> Histograms<'a> {
+    /// Histograms of up to `features` features and trees of this depth.
+    pub fn new(binned: &'a Binned, borders: &'a Borders, features: usize, depth: usize) -> Self {
+        let stride = borders.stride();
+        Self { binned, borders, stride, sums: vec![vec![0; stride << (depth - 1)]; features] }
+    }
+
+    /// The bins of a feature.
+    pub fn column(&self, feature: usize) -> &'a [u8] {
+        &self.binned.columns[feature]
+    }
+
+    /// Numbers in the histograms of a feature.
+    pub fn numbers(borders: &Borders, depth: usize) -> usize {
+        borders.stride() << (depth - 1)
+    }
+
+    /// The best split of a level; the first among equals.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn best(&mut self, shards: &[Shard], level: Level<'_>, control: &Control) -> Result<Cut> {
+        let Self { binned, borders, stride, sums } = self;
+        let (binned, borders, stride) = (*binned, *borders, *stride);
+        let blocks = level.features.chunks(BLOCK).zip(sums.chunks_mut(BLOCK)).collect();
+        let find = |_, (features, sums): (&[usize], &mut [Vec<i64>])| -> Result<Option<Cut>> {
+            control.check()?;
+            add_rows(binned, shards, (features, &mut *sums), level.number, stride);
+            let mut best: Option<Cut> = None;
+            for (feature, sums) in features.iter().zip(sums) {
+                halve(sums, level, stride);
+                let cut = best_of(*feature, borders, (sums, stride), level);
+                best = better(best, cut);
+            }
+            Ok(best)
+        };
+        let found: Vec<Option<Cut>> =
+            parallel::map_of(blocks, find).into_iter().collect::<Result<Vec<Option<Cut>>>>()?;
+        found
+            .into_iter()
+            .fold(None, |best, cut| cut.map_or(best, |cut| better(best, Some(cut))))
+            .ok_or_else(|| Error::Internal("a tree without features".to_owned()))
+    }
+}
+
+fn better(best: Option<Cut>, cut: Option<Cut>) -> Option<Cut> {
+    match (best, cut) {
+        (Some(best), Some(cut)) if cut.score > best.score => Some(cut),
+        (None, cut) => cut,
+        (best, _) => best,
+    }
+}
+
+/// Adds the listed rows to the histograms of some features: the upper half of the leaves, or leaf 0 of the first level.
+fn add_rows(
+    binned: &Binned,
+    shards: &[Shard],
+    (features, sums): (&[usize], &mut [Vec<i64>]),
+    level: usize,
+    stride: usize,
+) {
+    let first = if level == 0 { 0 } else { stride << (level - 1) };
+    for sums in &mut *sums {
+        sums[first..stride << level].fill(0);
+    }
+    for shard in shards {
+        let rows = shard.start..shard.start + shard.len();
+        for (feature, sums) in features.iter().zip(&mut *sums) {
+            let (bins, sums) = (&binned.columns[*feature][rows.clone()], &mut sums[first..stride << level]);
+            let listed = &shard.listed;
+            for ((row, leaf), packed) in listed.rows.iter().zip(&listed.leaves).zip(&listed.packed) {
+                sums[usize::from(*leaf) * stride + usize::from(bins[*row as usize])] += packed;
+            }
+        }
+    }
+}
+
+/// From the histograms of leaves and of their smaller halves to those of both halves.
+fn halve(sums: &mut [i64], level: Level<'_>, stride: usize) {
+    if level.number == 0 {
+        return;
+    }
+    let (below, above) = sums.split_at_mut(stride << (level.number - 1));
+    let leaves = below.chunks_exact_mut(stride).zip(above.chunks_exact_mut(stride));
+    for ((below, above), smaller_above) in leaves.zip(level.smaller_above) {
+        for (below, above) in below.iter_mut().zip(above) {
+            let larger = *below - *above;
+            (*below, *above) = if *smaller_above { (larger, *above) } else { (*above, larger) };
+        }
+    }
+}
+
+/// The best split of a feature.
+fn best_of(
+    feature: usize,
+    borders: &Borders,
+    (sums, stride): (&[i64], usize),
+    level: Level<'_>,
+) -> Option<Cut> {
+    let of = borders.of(feature);
+    let values = of.borders.len() + 1;
+    let (mut below, mut above) = ([0.0; MOST], [0.0; MOST]);
+    for leaf in sums[..stride << level.number].chunks_exact(stride) {
+        add_scores(&leaf[..=values], 0, level.packing, level.ridge, &mut below);
+        if of.has_missing {
+            add_scores(&leaf[..=values], leaf[0], level.packing, level.ridge, &mut above);
+        }
+    }
+    let cut = |missing_above: bool, (bin, score): (usize, &f64)| {
+        Some(Cut { feature, bin: bin as u8, missing_above, score: *score })
+    };
+    let best = |best, scores: &[f64], missing_above| {
+        scores.iter().enumerate().skip(1).fold(best, |best, scored| better(best, cut(missing_above, scored)))
+    };
+    let found = best(None, &below[..values], false);
+    if of.has_missing { best(found, &above[..=values], true) } else { found }
+}
+
+simd! {
+    /// Adds the scores of the two halves of a leaf, for each last bin of the lower half. `moved`: what belongs to the upper
+    /// half in any case.
+    fn add_scores<'a>(sums: &'a [i64], moved: i64, packing: Packing, ridge: f64, scores: &'a mut [f64; MOST]) {
+        let total: i64 = sums.iter().sum();
+        if total == 0 {
+            return;
+        }
+        let mut below = [0_i64; MOST];
+        let mut running = -moved;
+        for (below, sum) in below.iter_mut().zip(sums) {
+            running += sum;
+            *below = running;
+        }
+        for (score, below) in scores.iter_mut().zip(below).take(sums.len()) {
+            let (g, w) = packing.unpack(below);
+            let (other_g, other_w) = packing.unpack(total - below);
+            *score += g * g / (w + ridge) + other_g * other_g / (other_w + ridge);
+        }
+    }
+}

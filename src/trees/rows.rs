@@ -1,0 +1,279 @@
+//! The rows of training, in shards of whole queries: residuals, weights and leaves.
+//!
+//! Shards depend on the data alone, and what is added up over shards is added in their order. So results do not depend on
+//! the number of threads.
+//!
+//! The loss of a query is the weighted sum of (r_j - mean of r)^2 over its documents, for residuals r: only differences
+//! within queries count.
+
+use std::ops::Range;
+
+use crate::math::random::Random;
+
+/// Rows of a shard, but for long queries.
+const SHARD: usize = 1 << 13;
+
+/// Bytes of a row in all vectors of a shard.
+pub const ROW_BYTES: usize = 6 * 8 + 8 + 4 + 2;
+
+/// Number of different random weights.
+const WEIGHTS: usize = 1 << 10;
+
+/// Weights in histograms are multiples of this fraction of the largest one.
+const WEIGHT_STEPS: f64 = 255.0;
+
+/// The judged documents of a training.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// Rows of query i are `offsets[i]..offsets[i + 1]`.
+    pub offsets: &'a [usize],
+    /// The grade of each row.
+    pub grades: &'a [f64],
+    /// The weight of each query.
+    pub query_weights: &'a [f64],
+    /// The weight of each row; empty if all are 1.
+    pub row_weights: &'a [f64],
+}
+
+/// Some queries with their rows.
+#[derive(Debug)]
+pub struct Shard {
+    /// The number of the first row.
+    pub start: usize,
+    /// Rows of its query i are `offsets[i]..offsets[i + 1]`, from 0.
+    pub offsets: Vec<usize>,
+    /// Given weights.
+    base_weights: Vec<f64>,
+    /// Weights for the current tree.
+    pub weights: Vec<f64>,
+    grades: Vec<f64>,
+    /// The sum of the trees so far.
+    pub scores: Vec<f64>,
+    /// weight * (residual - mean residual of the query): half of the negative gradient.
+    pub gradients: Vec<f64>,
+    /// What histograms add up.
+    pub packed: Vec<i64>,
+    /// The leaf of each row.
+    pub leaves: Vec<u8>,
+    /// The rows that the next histograms read.
+    pub listed: Listed,
+}
+
+/// Rows for histograms.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// Numbers in the shard.
+    pub rows: Vec<u32>,
+    /// The leaf of each.
+    pub leaves: Vec<u8>,
+    /// What is added up.
+    pub packed: Vec<i64>,
+}
+
+/// How sums of gradients and weights are packed into an integer: the gradient times `gradient_scale` in the upper bits, the
+/// weight times `weight_scale` in the lower ones. Sums of integers do not depend on their order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Packing {
+    /// Lower bits.
+    pub bits: u32,
+    pub weight_scale: f64,
+    pub gradient_scale: f64,
+}
+
+/// Splits judged documents into shards.
+pub fn shards(judged: Judged<'_>) -> Vec<Shard> {
+    let mut shards = Vec::new();
+    let queries = judged.offsets.len().saturating_sub(1);
+    let mut first = 0;
+    for query in 0..queries {
+        let rows = judged.offsets[query + 1] - judged.offsets[first];
+        if rows >= SHARD || query + 1 == queries {
+            shards.push(Shard::new(judged, first..query + 1));
+            first = query + 1;
+        }
+    }
+    shards
+}
+
+impl Shard {
+    fn new(judged: Judged<'_>, queries: Range<usize>) -> Self {
+        let (start, end) = (judged.offsets[queries.start], judged.offsets[queries.end]);
+        let n = end - start;
+        let mut base_weights = Vec::with_capacity(n);
+        for query in queries.clone() {
+            let weight = judged.query_weights[query];
+            let rows = judged.offsets[query]..judged.offsets[query + 1];
+            base_weights.extend(rows.map(|row| weight * judged.row_weights.get(row).copied().unwrap_or(1.0)));
+        }
+        Self {
+            start,
+            offsets: judged.offsets[queries.start..=queries.end]
+                .iter()
+                .map(|offset| offset - start)
+                .collect(),
+            weights: base_weights.clone(),
+            base_weights,
+            grades: judged.grades[start..end].to_vec(),
+            scores: vec![0.0; n],
+            gradients: vec![0.0; n],
+            packed: vec![0; n],
+            leaves: vec![0; n],
+            listed: Listed::default(),
+        }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// The largest given weight.
+    pub fn largest_weight(&self) -> f64 {
+        self.base_weights.iter().fold(0.0, |largest: f64, weight| largest.max(*weight))
+    }
+
+    /// Divides given weights by a number.
+    pub fn divide_weights(&mut self, by: f64) {
+        self.base_weights.iter_mut().for_each(|weight| *weight /= by);
+        self.weights.clone_from(&self.base_weights);
+    }
+
+    /// Multiplies the given weights by random ones.
+    pub fn draw_weights(&mut self, table: &RandomWeights, seed: u64) {
+        let mut random = Random::new(seed);
+        for (weight, base) in self.weights.iter_mut().zip(&self.base_weights) {
+            *weight = base * table.0[random.bits() as usize % WEIGHTS];
+        }
+    }
+
+    /// Computes gradients. Returns the sums of their absolute values and of the weights.
+    pub fn find_gradients(&mut self) -> (f64, f64) {
+        let mut sums = (0.0, 0.0);
+        for query in self.offsets.windows(2) {
+            let rows = query[0]..query[1];
+            let mean = mean_residual(
+                &self.weights[rows.clone()],
+                &self.grades[rows.clone()],
+                &self.scores[rows.clone()],
+            );
+            for row in rows {
+                let weight = self.weights[row];
+                self.gradients[row] = weight * (self.grades[row] - self.scores[row] - mean);
+                sums.0 += self.gradients[row].abs();
+                sums.1 += weight;
+            }
+        }
+        sums
+    }
+
+    /// The weighted sum of squared residuals, less their means in the query, and the sum of the given weights.
+    pub fn squares(&self) -> (f64, f64) {
+        let mut sums = (0.0, 0.0);
+        for query in self.offsets.windows(2) {
+            let rows = query[0]..query[1];
+            let weights = &self.base_weights[rows.clone()];
+            let mean = mean_residual(weights, &self.grades[rows.clone()], &self.scores[rows.clone()]);
+            for row in rows {
+                let residual = self.grades[row] - self.scores[row] - mean;
+                sums.0 += self.base_weights[row] * residual * residual;
+                sums.1 += self.base_weights[row];
+            }
+        }
+        sums
+    }
+
+    /// Packs gradients and weights. All rows become those of leaf 0, and are listed.
+    pub fn pack(&mut self, packing: Packing) {
+        for ((packed, gradient), weight) in self.packed.iter_mut().zip(&self.gradients).zip(&self.weights) {
+            *packed = packing.pack(*gradient, *weight);
+        }
+        self.leaves.fill(0);
+        self.list(&[true], 0);
+    }
+
+    /// Adds a bit to the number of each leaf. Returns the number of rows of each leaf.
+    pub fn divide(&mut self, bins: &[u8], is_above: impl Fn(u8) -> bool, level: usize) -> Vec<usize> {
+        let bins = &bins[self.start..self.start + self.len()];
+        let mut counts = vec![0; 2 << level];
+        for (leaf, bin) in self.leaves.iter_mut().zip(bins) {
+            *leaf |= u8::from(is_above(*bin)) << level;
+            counts[usize::from(*leaf)] += 1;
+        }
+        counts
+    }
+
+    /// Lists the rows with a weight in some leaves. Their leaves are those of the level before, without the last bit.
+    pub fn list(&mut self, is_listed: &[bool], level: usize) {
+        let Listed { rows, leaves, packed } = &mut self.listed;
+        rows.clear();
+        leaves.clear();
+        packed.clear();
+        let mask = ((1_usize << level) - 1) as u8;
+        for (row, (leaf, value)) in self.leaves.iter().zip(&self.packed).enumerate() {
+            if is_listed[usize::from(*leaf)] && *value != 0 {
+                rows.push(row as u32);
+                leaves.push(leaf & mask);
+                packed.push(*value);
+            }
+        }
+    }
+
+    /// Adds the value of its leaf to the score of each row.
+    pub fn add(&mut self, values: &[f64]) {
+        for (score, leaf) in self.scores.iter_mut().zip(&self.leaves) {
+            *score += values[usize::from(*leaf)];
+        }
+    }
+}
+
+/// The weighted mean of grades less scores; 0 without weights.
+fn mean_residual(weights: &[f64], grades: &[f64], scores: &[f64]) -> f64 {
+    let (mut sum, mut total) = (0.0, 0.0);
+    for ((weight, grade), score) in weights.iter().zip(grades).zip(scores) {
+        sum += weight * (grade - score);
+        total += weight;
+    }
+    if total > 0.0 { sum / total } else { 0.0 }
+}
+
+impl Packing {
+    /// The packing of `rows` rows with weights up to `largest`, whose absolute gradients and weights have these sums. No sum
+    /// overflows.
+    pub fn new(rows: usize, largest: f64, (gradients, weights): (f64, f64), equal: bool) -> Self {
+        let weight_scale = if equal { 1.0 / largest } else { WEIGHT_STEPS / largest };
+        // A rounded number is larger by at most 1/2.
+        let most = weights * weight_scale + rows as f64;
+        let bits = most.log2().floor() as u32 + 1;
+        let room = 2.0_f64.powi(62 - bits as i32) - rows as f64;
+        let gradient_scale = if gradients > 0.0 { room.max(1.0) / gradients } else { 0.0 };
+        Self { bits, weight_scale, gradient_scale }
+    }
+
+    fn pack(&self, gradient: f64, weight: f64) -> i64 {
+        let round = |value: f64| value.round() as i64;
+        (round(gradient * self.gradient_scale) << self.bits) + round(weight * self.weight_scale)
+    }
+
+    /// Sums of scaled gradients and weights.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub fn unpack(&self, sum: i64) -> (f64, f64) {
+        ((sum >> self.bits) as f64, (sum & ((1 << self.bits) - 1)) as f64)
+    }
+}
+
+/// Random weights with an exponential distribution of mean 1 (the Bayesian bootstrap, Rubin 1981).
+#[derive(Debug)]
+pub struct RandomWeights(Vec<f64>);
+
+impl RandomWeights {
+    /// Its quantiles.
+    pub fn exponential() -> Self {
+        Self((0..WEIGHTS).map(|k| -libm::log((k as f64 + 0.5) / WEIGHTS as f64)).collect())
+    }
+
+    /// The largest one.
+    pub fn largest(&self) -> f64 {
+        self.0[0]
+    }
+}

@@ -1,0 +1,309 @@
+//! The parts of a training against direct computations, and its bits.
+
+use super::histogram::{Cut, Histograms, Level};
+use super::rows::{Packing, RandomWeights, Shard, shards};
+use super::*;
+use crate::control::Control;
+use crate::data::{Matrix, shaped};
+use crate::error::Error;
+use crate::math::random::Random;
+use crate::memory::Memory;
+
+const N: usize = 300;
+const WIDTH: usize = 5;
+
+/// Judged documents with missing values.
+struct Set {
+    features: Matrix,
+    offsets: Vec<usize>,
+    grades: Vec<f64>,
+    query_weights: Vec<f64>,
+    row_weights: Vec<f64>,
+}
+
+impl Set {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut values: Vec<f64> = (0..N * WIDTH).map(|_| random.below(40) as f64 / 8.0).collect();
+        for value in values.iter_mut().step_by(7) {
+            *value = f64::NAN;
+        }
+        let mut offsets = vec![0];
+        while offsets[offsets.len() - 1] < N {
+            offsets.push(N.min(offsets[offsets.len() - 1] + 1 + random.below(20)));
+        }
+        let queries = offsets.len() - 1;
+        Self {
+            features: Matrix::F64(shaped(N, WIDTH, values)),
+            offsets,
+            grades: (0..N).map(|_| random.below(4) as f64).collect(),
+            query_weights: (0..queries).map(|_| 0.5 + random.below(3) as f64).collect(),
+            row_weights: (0..N).map(|_| random.below(3) as f64).collect(),
+        }
+    }
+
+    fn judged(&self) -> Judged<'_> {
+        Judged {
+            offsets: &self.offsets,
+            grades: &self.grades,
+            query_weights: &self.query_weights,
+            row_weights: &self.row_weights,
+        }
+    }
+}
+
+const OPTIONS: TreeOptions = TreeOptions {
+    depth: 3,
+    learning_rate: 0.5,
+    feature_fraction: 1.0,
+    bins: 9,
+    random_weights: false,
+    seed: 1,
+};
+
+/// One shard with gradients, packed.
+fn packed(set: &Set) -> (Shard, Packing) {
+    let mut shard = shards(set.judged()).remove(0);
+    let largest = shard.largest_weight();
+    shard.divide_weights(largest);
+    let sums = shard.find_gradients();
+    let packing = Packing::new(N, 1.0, sums, false);
+    shard.pack(packing);
+    (shard, packing)
+}
+
+/// Every split of every feature of two levels, from sums of packed numbers over the rows.
+#[test]
+fn the_best_split_is_that_of_brute_force() {
+    for seed in 0..20 {
+        let set = Set::new(seed);
+        let control = Control::default();
+        let prepared = Prepared::new(&set.features, OPTIONS.bins, &control).unwrap();
+        let (mut shard, packing) = packed(&set);
+        let features: Vec<usize> = (0..WIDTH).collect();
+        let mut histograms = Histograms::new(&prepared.binned, &prepared.borders, WIDTH, 2);
+        let level = Level { number: 0, features: &features, packing, ridge: 3.0, smaller_above: &[] };
+        let first = histograms.best(std::slice::from_ref(&shard), level, &control).unwrap();
+        let expected = brute_force(&shard, &prepared, level);
+        assert_eq!(first, expected, "{seed}");
+        // The second level reads the rows of the smaller half only.
+        let counts = shard.divide(histograms.column(first.feature), |bin| first.is_above(bin), 0);
+        let smaller_above = [counts[1] < counts[0]];
+        shard.list(&[!smaller_above[0], smaller_above[0]], 0);
+        let level = Level { number: 1, smaller_above: &smaller_above, ..level };
+        let second = histograms.best(std::slice::from_ref(&shard), level, &control).unwrap();
+        assert_eq!(second, brute_force(&shard, &prepared, level), "{seed}");
+    }
+}
+
+fn brute_force(shard: &Shard, prepared: &Prepared, level: Level<'_>) -> Cut {
+    let mut best: Option<Cut> = None;
+    for feature in 0..WIDTH {
+        let of = prepared.borders.of(feature);
+        for missing_above in [false, true] {
+            let last = of.borders.len() + usize::from(missing_above);
+            for bin in 1..=last.max(1) as u8 {
+                let cut = Cut { feature, bin, missing_above, score: 0.0 };
+                let mut score = 0.0;
+                for leaf in 0..1 << level.number {
+                    let mut sums = [0_i64; 2];
+                    for (row, bin) in prepared.binned.columns[feature].iter().enumerate() {
+                        if usize::from(shard.leaves[row]) == leaf {
+                            sums[usize::from(cut.is_above(*bin))] += shard.packed[row];
+                        }
+                    }
+                    let part = |sum: i64| {
+                        let (g, w) = level.packing.unpack(sum);
+                        g * g / (w + level.ridge)
+                    };
+                    score += part(sums[0]) + part(sums[1]);
+                }
+                if best.is_none_or(|best| score > best.score) {
+                    best = Some(Cut { score, ..cut });
+                }
+            }
+        }
+    }
+    best.unwrap()
+}
+
+#[test]
+fn packed_sums_are_those_of_gradients_and_weights() {
+    let set = Set::new(3);
+    let (shard, packing) = packed(&set);
+    let sum: i64 = shard.packed.iter().sum();
+    let (g, w) = packing.unpack(sum);
+    let weights: f64 = shard.weights.iter().sum();
+    assert!((w / packing.weight_scale - weights).abs() <= 0.5 * N as f64 / packing.weight_scale);
+    assert!((g - packing.gradient_scale * shard.gradients.iter().sum::<f64>()).abs() <= 0.5 * N as f64);
+    assert!(shard.gradients.iter().sum::<f64>().abs() < 1e-9, "gradients of a query add up to 0");
+}
+
+/// The normal equations of centered indicators, row by row, with the matrix inverted by elimination.
+#[test]
+fn values_of_leaves_solve_the_centered_problem() {
+    for seed in 0..10 {
+        let set = Set::new(seed);
+        let (mut shard, _) = packed(&set);
+        let mut random = Random::new(seed);
+        let leaves = 8;
+        shard.leaves.iter_mut().for_each(|leaf| *leaf = random.below(leaves) as u8);
+        let found =
+            super::leaves::values(std::slice::from_ref(&shard), leaves, 2.0, &Control::default()).unwrap();
+        let (mut matrix, mut right) = (vec![vec![0.0; leaves]; leaves], vec![0.0; leaves]);
+        for query in set.offsets.windows(2) {
+            let rows = query[0]..query[1];
+            let total: f64 = shard.weights[rows.clone()].iter().sum();
+            if total <= 0.0 {
+                continue;
+            }
+            let mean = |value: &dyn Fn(usize) -> f64| {
+                rows.clone().map(|row| shard.weights[row] * value(row)).sum::<f64>() / total
+            };
+            let is_in = |row: usize, leaf: usize| f64::from(u8::from(usize::from(shard.leaves[row]) == leaf));
+            let means: Vec<f64> = (0..leaves).map(|leaf| mean(&|row| is_in(row, leaf))).collect();
+            let grade = mean(&|row| set.grades[row]);
+            for row in rows.clone() {
+                let weight = shard.weights[row];
+                for i in 0..leaves {
+                    let x = is_in(row, i) - means[i];
+                    right[i] += weight * x * (set.grades[row] - grade);
+                    (0..leaves).for_each(|j| matrix[i][j] += weight * x * (is_in(row, j) - means[j]));
+                }
+            }
+        }
+        matrix.iter_mut().enumerate().for_each(|(i, row)| row[i] += 2.0);
+        for (i, row) in matrix.iter().enumerate() {
+            let left: f64 = row.iter().zip(&found).map(|(a, v)| a * v).sum();
+            assert!((left - right[i]).abs() < 1e-9, "{left} {}", right[i]);
+        }
+    }
+}
+
+fn trained(set: &Set, options: TreeOptions, trees: usize, control: &Control) -> Result<Fitted, Error> {
+    let prepared = Prepared::new(&set.features, options.bins, control)?;
+    let mut boosting = Boosting::new(&prepared, set.judged(), options, control)?;
+    let mut losses = vec![boosting.objective()];
+    for _ in 0..trees {
+        boosting.step(control)?;
+        losses.push(boosting.objective());
+    }
+    if !options.random_weights {
+        assert!(losses.windows(2).all(|pair| pair[1] <= pair[0]), "{losses:?}");
+    }
+    let scores = boosting.scores();
+    let fitted = boosting.fitted();
+    let found = fitted.forest.scores(&set.features, 0..N, &fitted.values, control)?;
+    assert_eq!(scores, found, "scores of training rows");
+    Ok(fitted)
+}
+
+#[test]
+fn the_loss_falls_and_the_stored_trees_score_the_training_rows() {
+    let set = Set::new(5);
+    let fitted = trained(&set, OPTIONS, 20, &Control::default()).unwrap();
+    assert_eq!((fitted.forest.trees(), fitted.values.len()), (20, 160));
+    fitted.forest.validate(WIDTH).unwrap();
+    let again = Forest::new(OPTIONS.depth, &fitted.forest.splits().collect::<Vec<Split>>());
+    assert_eq!(again, fitted.forest);
+    // One document alone has the bits that it has among others.
+    let all = fitted.forest.scores(&set.features, 0..N, &fitted.values, &Control::default()).unwrap();
+    for (row, score) in all.iter().enumerate() {
+        let alone = fitted.forest.scores(&set.features, row..row + 1, &fitted.values, &Control::default());
+        assert_eq!(alone.unwrap()[0].to_bits(), score.to_bits());
+    }
+}
+
+#[test]
+fn threads_do_not_change_a_bit() {
+    // Several shards: ids of rows repeat.
+    let one = Set::new(9);
+    let copies = 60;
+    let mut offsets = vec![0];
+    for copy in 0..copies {
+        offsets.extend(one.offsets[1..].iter().map(|offset| copy * N + offset));
+    }
+    let repeat = |values: &[f64]| values.repeat(copies);
+    let mut random = Random::new(1);
+    let values: Vec<f64> = (0..copies * N * WIDTH).map(|_| random.symmetric()).collect();
+    let set = Set {
+        features: Matrix::F64(shaped(copies * N, WIDTH, values)),
+        offsets,
+        grades: repeat(&one.grades),
+        query_weights: repeat(&one.query_weights),
+        row_weights: repeat(&one.row_weights),
+    };
+    let options = TreeOptions { random_weights: true, feature_fraction: 0.6, bins: 255, ..OPTIONS };
+    let fit = || {
+        let control = Control::default();
+        let prepared = Prepared::new(&set.features, options.bins, &control).unwrap();
+        let mut boosting = Boosting::new(&prepared, set.judged(), options, &control).unwrap();
+        for _ in 0..5 {
+            boosting.step(&control).unwrap();
+        }
+        let fitted = boosting.fitted();
+        (fitted.forest, fitted.values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>())
+    };
+    assert!(shards(set.judged()).len() > 1);
+    let expected = fit();
+    for threads in [1, 2, 8] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(fit), expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_training_stops_wherever_it_is_interrupted() {
+    let set = Set::new(2);
+    let options = TreeOptions { random_weights: true, ..OPTIONS };
+    let mut checks = 0;
+    while matches!(trained(&set, options, 3, &Control::canceled_after(checks)), Err(Error::Interrupted)) {
+        checks += 1;
+    }
+    assert!(checks > 10, "{checks}");
+}
+
+#[test]
+fn memory_is_reserved_first() {
+    let set = Set::new(2);
+    let control = Control::with_memory(Memory::limited(Some(10_000)));
+    let error = trained(&set, OPTIONS, 1, &control).unwrap_err();
+    assert!(matches!(error, Error::Memory { .. }), "{error}");
+}
+
+#[test]
+fn constant_features_are_refused() {
+    let set = Set { features: Matrix::F64(shaped(N, 1, vec![2.0; N])), ..Set::new(1) };
+    let error = trained(&set, OPTIONS, 1, &Control::default()).unwrap_err().to_string();
+    assert!(error.contains("nothing to split"), "{error}");
+}
+
+#[test]
+fn hostile_trees_are_refused() {
+    let split = |feature, border| Split { feature, border, missing_above: false };
+    let refused = |depth, splits: &[Split]| Forest::new(depth, splits).validate(2).is_err();
+    assert!(!refused(2, &[split(0, 1.0), split(1, 2.0)]));
+    assert!(refused(2, &[]), "no tree");
+    assert!(refused(0, &[split(0, 1.0)]) && refused(9, &[split(0, 1.0); 9]), "depths");
+    assert!(refused(2, &[split(0, 1.0)]), "half a tree");
+    assert!(refused(1, &[split(2, 1.0)]), "a feature that is not there");
+    assert!(refused(1, &[split(0, f64::NAN)]) && refused(1, &[split(0, f64::INFINITY)]), "borders");
+    let many: Vec<Split> = (0..300).map(|border| split(0, f64::from(border))).collect();
+    assert!(refused(1, &many), "too many borders");
+    assert_eq!(Forest::new(usize::MAX, &many).trees(), 0);
+}
+
+#[test]
+fn random_weights_have_the_mean_1() {
+    let table = RandomWeights::exponential();
+    let mut shard = shards(Set::new(1).judged()).remove(0);
+    let given: f64 = shard.weights.iter().sum();
+    let drawn: f64 = (0..1000)
+        .map(|seed| {
+            shard.draw_weights(&table, seed);
+            assert!(shard.weights.iter().all(|weight| *weight <= table.largest() * shard.largest_weight()));
+            shard.weights.iter().sum::<f64>()
+        })
+        .sum();
+    assert!((drawn / 1000.0 / given - 1.0).abs() < 0.01, "{drawn} {given}");
+}

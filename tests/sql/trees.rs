@@ -1,0 +1,219 @@
+//! `boosted_trees`: what its models do in SQL, and which options it takes.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::support::{database, value};
+
+/// 60 queries of 8 documents. What is good is a product of two thresholds, which no linear function has.
+const SCHEMA: &str = "
+CREATE TABLE judged AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 479),
+x AS (SELECT i / 8 AS query_id, i % 8 AS doc_id, (i * 104729 % 1009) / 1009.0 AS a, (i * 1299709 % 997) / 997.0 AS b,
+             (i * 15485863 % 991) / 991.0 AS c FROM n)
+SELECT query_id, doc_id, 2 * ((a > 0.5) = (b > 0.5)) + (c > 0.8) AS relevance, a, b, c FROM x;
+";
+
+const OPTIONS: &str = r#"{"trees": 30, "depth": 3, "learning_rate": 0.3}"#;
+
+fn connect() -> Connection {
+    let connection = database();
+    connection.execute_batch(SCHEMA).unwrap();
+    connection
+}
+
+fn fit(connection: &Connection, source: &str, options: &str) -> Vec<u8> {
+    value(connection, "SELECT ltr_fit('boosted_trees', ?1, ?2)", (source, options))
+}
+
+fn refusal(connection: &Connection, sql: &str) -> String {
+    connection.query_row(sql, [], |_| Ok(())).expect_err(sql).to_string()
+}
+
+#[test]
+fn trees_find_interactions_that_linear_functions_miss() {
+    let connection = connect();
+    let ndcg = |algorithm: &str, options: &str| -> f64 {
+        let model: Vec<u8> = value(
+            &connection,
+            "SELECT ltr_fit(?1, 'SELECT * FROM judged WHERE query_id < 40', ?2)",
+            (algorithm, options),
+        );
+        let sql = "SELECT value FROM ltr_evaluate(?1, 'SELECT * FROM judged WHERE query_id >= 40') WHERE query_id IS NULL";
+        value(&connection, sql, [model])
+    };
+    let (trees, linear) = (ndcg("boosted_trees", OPTIONS), ndcg("regression", "{}"));
+    assert!(trees > 0.97 && linear < 0.9, "{trees} {linear}");
+    let auto = ndcg("boosted_trees", "{}");
+    assert!(auto > 0.97, "{auto}");
+}
+
+#[test]
+fn ranks_and_scores_are_the_same_bits_for_any_threads_and_order_of_rows() {
+    let connection = connect();
+    let model = fit(&connection, "judged", OPTIONS);
+    for (source, threads) in
+        [("SELECT * FROM judged ORDER BY c", 1), ("SELECT * FROM judged ORDER BY b DESC", 8)]
+    {
+        let mut options: Value = serde_json::from_str(OPTIONS).unwrap();
+        options["threads"] = json!(threads);
+        assert_eq!(fit(&connection, source, &options.to_string()), model, "{source}");
+    }
+    let different: i64 = value(
+        &connection,
+        "SELECT count(*) FROM ltr_rank(?1, 'judged') r JOIN judged j USING (query_id, doc_id) \
+         WHERE r.score <> ltr_score(?1, json_array(a, b, c))",
+        [&model],
+    );
+    assert_eq!(different, 0);
+}
+
+#[test]
+fn a_stored_model_tells_what_it_is_and_which_features_matter() {
+    let connection = connect();
+    let report: String = value(&connection, "SELECT ltr_train('boosted_trees', 'judged', ?1)", [OPTIONS]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(
+        (&report["trees"], &report["depth"], &report["features_used"]),
+        (&json!(30), &json!(3), &json!(3))
+    );
+    let info: String = value(&connection, "SELECT ltr_info('boosted_trees')", []);
+    let info: Value = serde_json::from_str(&info).unwrap();
+    assert_eq!(info["algorithm"], "boosted_trees");
+    let settings = &info["settings"];
+    assert_eq!((&settings["trees"], &settings["learning_rate"]), (&json!(30), &json!(0.3)));
+    let least: String = value(
+        &connection,
+        "SELECT feature FROM ltr_importance('boosted_trees', 'judged') ORDER BY loss LIMIT 1",
+        [],
+    );
+    assert_eq!(least, "c");
+    let (sum, score): (f64, f64) = connection
+        .query_row(
+            "SELECT (SELECT sum(contribution) FROM ltr_explain('boosted_trees', 'judged', 7, 3)),
+                    (SELECT score FROM ltr_rank('boosted_trees', 'judged') WHERE query_id = 7 AND doc_id = 3)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert!((sum - score).abs() < 1e-9, "{sum} {score}");
+}
+
+#[test]
+fn settings_are_compared_by_cross_validation() {
+    let connection = connect();
+    let report: String = value(
+        &connection,
+        "SELECT ltr_train('boosted_trees', 'judged', '{\"trees\": [2, 20], \"depth\": [1, 3], \"learning_rate\": 0.3}')",
+        [],
+    );
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["trees"], &report["depth"]), (&json!(20), &json!(3)), "{report}");
+    let rows: i64 = value(
+        &connection,
+        "SELECT count(*) FROM ltr_cross_validate('boosted_trees', 'judged', \
+         '{\"trees\": [2, 3], \"bins\": [4, 16], \"feature_fraction\": 1, \"folds\": 2}')",
+        [],
+    );
+    assert_eq!(rows, 8);
+}
+
+#[test]
+fn the_number_of_trees_is_chosen_by_validation() {
+    let connection = connect();
+    let train = |options: &str| -> Value {
+        let report: String = value(
+            &connection,
+            "SELECT ltr_train('boosted_trees', 'SELECT * FROM judged WHERE query_id < 40', ?1)",
+            [options],
+        );
+        serde_json::from_str(&report).unwrap()
+    };
+    let report = train(r#"{"learning_rate": 0.3}"#);
+    let trees = report["trees"].as_u64().unwrap();
+    assert!((10..=1000).contains(&trees) && trees.is_multiple_of(10), "{report}");
+    assert_eq!(report["validation"]["held_out"], "40 of 40 queries, in 5 folds");
+    let report =
+        train(r#"{"validation": "SELECT * FROM judged WHERE query_id >= 40", "learning_rate": 0.3}"#);
+    assert_eq!(report["validation"]["held_out"], "20 queries of the validation source");
+    assert!(report["validation"]["best"].as_f64().unwrap() > 0.97, "{report}");
+}
+
+#[test]
+fn json_has_the_model_and_other_forms_are_refused() {
+    let connection = connect();
+    let model = fit(&connection, "judged", OPTIONS);
+    let text: String = value(&connection, "SELECT ltr_export(?1, 'json')", [&model]);
+    let _: String = value(&connection, "SELECT ltr_import(?1, '{\"name\": \"again\"}')", [&text]);
+    let again: Vec<u8> = value(&connection, "SELECT model FROM ltr_models WHERE name = 'again'", []);
+    assert_eq!(again, model);
+    connection
+        .execute(
+            "INSERT INTO ltr_models SELECT 'm', 1, algorithm, 1, created_at, report, model FROM ltr_models",
+            [],
+        )
+        .unwrap();
+    for format in ["sql", "elasticsearch", "solr"] {
+        let error = refusal(&connection, &format!("SELECT ltr_export('m', '{format}')"));
+        let expected =
+            format!("the model has no form '{format}': it has trees; it can be exported as 'json'");
+        assert!(error.contains(&expected), "{error}");
+    }
+    let text = text.replace("\"depth\":3,\"splits\"", "\"depth\":70,\"splits\"");
+    let error = connection.query_row("SELECT ltr_import(?1)", [text], |_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("number of weights of a term"), "{error}");
+}
+
+#[test]
+fn what_trees_do_not_have_is_refused() {
+    let connection = connect();
+    let _: String = value(&connection, "SELECT ltr_train('boosted_trees', 'judged', ?1)", [OPTIONS]);
+    for (sql, expected) in [
+        ("SELECT * FROM ltr_weights('boosted_trees')", "not linear"),
+        ("SELECT ltr_update('boosted_trees', 'judged')", "ltr_update"),
+        (
+            "SELECT ltr_fit('boosted_trees', 'judged', '{\"trees\": 0}')",
+            "a whole number from 1 to 10000 or \"auto\"",
+        ),
+        ("SELECT ltr_fit('boosted_trees', 'judged', '{\"depth\": 9}')", "a whole number from 1 to 8"),
+        ("SELECT ltr_fit('boosted_trees', 'judged', '{\"bins\": 256}')", "a whole number from 2 to 255"),
+        ("SELECT ltr_fit('boosted_trees', 'judged', '{\"learning_rate\": 1.5}')", "at most 1"),
+        ("SELECT ltr_fit('boosted_trees', 'judged', '{\"lambda\": 1}')", "has no option 'lambda'"),
+        ("SELECT ltr_fit('rank_svm', 'judged', '{\"trees\": 5}')", "it belongs to boosted_trees"),
+        (
+            "SELECT ltr_fit('boosted_trees', 'judged', '{\"trees\": 5, \"validation\": 0.3}')",
+            "has no effect with \"trees\": 5",
+        ),
+        (
+            "SELECT ltr_fit('boosted_trees', 'judged', '{\"validation\": \"documents\"}')",
+            "on queries or on a source",
+        ),
+        (
+            "SELECT ltr_fit('boosted_trees', 'SELECT query_id, doc_id, 1 AS relevance, a FROM judged')",
+            "nothing to learn",
+        ),
+        (
+            "SELECT ltr_fit('boosted_trees', 'SELECT query_id, doc_id, relevance, 1 AS a FROM judged')",
+            "nothing to split",
+        ),
+        ("SELECT ltr_fit('boosted_trees', 'judged', '{\"max_memory\": 100000}')", "max_memory"),
+    ] {
+        let error = refusal(&connection, sql);
+        assert!(error.contains(expected), "{sql}: {error}");
+    }
+}
+
+/// Documents with the weight 0 say nothing, and a document of weight 2 counts as two.
+#[test]
+fn weights_of_documents_and_queries_count() {
+    let connection = connect();
+    let scores = |source: &str| -> Vec<f64> {
+        let model = fit(&connection, source, OPTIONS);
+        let mut statement =
+            connection.prepare("SELECT score FROM ltr_rank(?1, 'judged') ORDER BY query_id, doc_id").unwrap();
+        statement.query_map([model], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    let plain = scores("judged");
+    assert_ne!(scores("SELECT *, 1 + doc_id % 2 AS doc_weight FROM judged"), plain);
+    assert_ne!(scores("SELECT *, 1 + query_id % 2 AS weight FROM judged"), plain);
+    assert_eq!(scores("SELECT *, 3 AS weight FROM judged"), plain);
+}
