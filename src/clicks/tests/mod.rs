@@ -91,7 +91,11 @@ fn hopeless_rows_are_refused() {
             vec![row(1, 1, 1), row(1, 2, 2)],
             "impression 1: queries 1 and 2; an impression shows documents for one query",
         ),
-        (vec![row(1, 1, 1), row(1, 1, 1)], "impression 1: two rows have position 1"),
+        (
+            vec![row(1, 1, 1), row(1, 1, 1)],
+            "impression 1: two rows have position 1; an impression is one list that was shown, so give each list an id of its \
+             own, as in session || ' ' || query",
+        ),
         (vec![row(7, 1, 1001)], "impression 7: position 1001; allowed are 1 to 1000"),
     ] {
         let mut log = Log::new(vec![find("ctr").unwrap()], &Memory::limited(None));
