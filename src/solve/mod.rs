@@ -98,12 +98,12 @@ impl SolverDef {
         self.pair.map_or(pair::NEWTON_ON_PAIRS.path, |method| method.path)
     }
 
-    /// Its method for listwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
     /// Whether it sorts the documents of a long query for the hinge, in place of looking at all pairs.
     pub fn sorts_pairs(&self) -> bool {
         [AUTO.name, pair::NEWTON.name].contains(&self.name)
     }
 
+    /// Its method for listwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
     fn list_path(&self) -> ListPath {
         self.list.map_or(list::AUTO_ON_LISTS.path, |method| method.path)
     }

@@ -44,7 +44,7 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         let threads = parallel::threads() as u64;
         let of_pairs = match problem.loss() {
             // Its multipliers are reserved if they become necessary.
-            PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, dim + 2 * LANES),
+            PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES)),
             _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
         };
         hessians.saturating_add(of_pairs)

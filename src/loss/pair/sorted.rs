@@ -66,7 +66,7 @@ fn add(loss: PairLoss, high: &mut [Item], low: &mut [Item], threshold: f64, sign
         }
     }
     let (mut to, mut sums) = (0, Sums::default());
-    for worse in low.iter_mut() {
+    for worse in low {
         ticks.add(MERGE_COST);
         while to < high.len() && high[to].score - worse.score < threshold {
             sums.add(high[to].score - center);

@@ -1,7 +1,7 @@
 //! A chunk: consecutive queries of a problem, processed by one thread.
 #![allow(clippy::inline_always)]
 
-use super::hessian::Products;
+use super::hessian::{Products, add_long_zone};
 use super::line::Slope;
 use super::long;
 use super::pass::{self, Center, Half, PAD, Stored, Update};
@@ -260,7 +260,7 @@ simd! {
         *zone_pairs = 0;
         for part in parts.iter() {
             if centers.is_empty() && long::is_long(part.block) {
-                *zone_pairs += products.add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
+                *zone_pairs += add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
                 continue;
             }
             let scaled = &mut scaled[..part.blocks];

@@ -14,6 +14,21 @@ use crate::solve::pair::weights::Weights;
 /// Rows z collected before they are multiplied.
 const BATCH: usize = 128;
 
+/// h += weight / delta * sum of z z' over the zone of a long query; returns the number of pairs in the zone.
+pub(super) fn add_long_zone(
+    block: &PairBlock,
+    scores: &[Lanes],
+    delta: f64,
+    weight: f64,
+    h: &mut [Lanes],
+) -> u64 {
+    let (zone, factor) = long::zone(block, scores, delta);
+    let laplacian = lanes::scaled(&zone.laplacian, factor * weight / delta);
+    let documents = zone.rows.len() / block.width().max(1);
+    gram::add_gram(&zone.rows, &laplacian, block.width(), documents, h);
+    (factor * zone.pairs as f64) as u64
+}
+
 /// Buffers for the matrix products of one thread.
 #[derive(Default)]
 pub(super) struct Products {
@@ -56,22 +71,6 @@ impl Products {
         if self.waiting.len() >= BATCH * block.width() {
             self.finish(block.width(), h);
         }
-    }
-
-    /// h += weight / delta * sum of z z' over the zone of a long query; returns the number of pairs in the zone.
-    pub(super) fn add_long_zone(
-        &mut self,
-        block: &PairBlock,
-        scores: &[Lanes],
-        delta: f64,
-        weight: f64,
-        h: &mut [Lanes],
-    ) -> u64 {
-        let (mut zone, factor) = long::zone(block, scores, delta);
-        let scale = factor * weight / delta;
-        zone.laplacian.iter_mut().for_each(|lanes| *lanes = Lanes(lanes.0.map(|value| scale * value)));
-        gram::add_gram(&zone.rows, &zone.laplacian, block.width(), zone.rows.len() / block.width().max(1), h);
-        (factor * zone.pairs as f64) as u64
     }
 
     /// weight * L X for the graph of the given pairs.
