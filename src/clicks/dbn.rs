@@ -12,7 +12,7 @@
 //!
 //! The estimates maximize the likelihood with a prior as strong as that of `estimate`: of alpha with the same mean, of s and p
 //! with the mean 1/2. One pass of expectation maximization (Chuklin, Markov & de Rijke 2015, section 4.2) takes the expected
-//! numbers of examined rows, of satisfying clicks, and of users who go on. A click on the last row tells nothing about s.
+//! numbers of examined rows, of satisfying clicks, and of users who continue. A click on the last row tells nothing about s.
 //! Only sums by pair are kept, so memory does not grow with rows.
 
 use super::counts::{Counted, Finder, TakesImpressions, is_held_out};
@@ -69,8 +69,8 @@ impl<'a> Network<'a> {
         Ok(Self { counted, all, start, point, information: Information::new(counted), _memory: memory })
     }
 
-    /// Reads the log until the estimates are those of the largest likelihood, and once more for their errors. Returns how
-    /// many times it was read.
+    /// Reads the log until no estimate changes by more than 1e-4 in a pass, at most 60 times, and once more for the errors.
+    /// Returns how many times it was read.
     ///
     /// # Errors
     /// Those of reading.
@@ -261,7 +261,7 @@ impl<'a> Pass<'a> {
 struct Tail {
     /// The probability that the last click satisfied.
     satisfied: f64,
-    /// The expected number of users who were not satisfied and did not go on, divided by 1 - p.
+    /// The expected number of users who were not satisfied and did not continue, divided by 1 - p.
     stopped: f64,
 }
 
@@ -280,13 +280,13 @@ impl TakesImpressions for Pass<'_> {
             self.head(rows, last);
         }
         let tail = self.tail(rows, last);
-        let (p, gone_on) = (self.perseverance(), self.examined[1..].iter().sum::<f64>());
-        self.add(self.point.len() - 1, gone_on, gone_on + (1.0 - p) * tail.stopped);
+        let (p, continued) = (self.perseverance(), self.examined[1..].iter().sum::<f64>());
+        self.add(self.point.len() - 1, continued, continued + (1.0 - p) * tail.stopped);
         if self.information.is_some() {
             self.find_slopes(rows, last, &tail);
         }
         if let Some(information) = &mut self.information {
-            information.add(&self.slopes, gone_on / p - tail.stopped);
+            information.add(&self.slopes, continued / p - tail.stopped);
         }
         Ok(())
     }

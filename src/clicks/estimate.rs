@@ -66,7 +66,7 @@ pub struct Fitted {
     pub satisfaction: Vec<f64>,
     /// By pair: attractiveness times satisfaction; attractiveness for models without it.
     pub relevance: Vec<Estimate>,
-    /// The probability that a user who is not satisfied goes on to the next row, for models with satisfaction.
+    /// The probability that a user who is not satisfied continues with the next row, for models with satisfaction.
     pub perseverance: f64,
     /// The mean m, for pairs without rows.
     pub mean: f64,

@@ -11,6 +11,9 @@ use super::estimate::{no_click, solved};
 /// first position, and so lowers the propensities of the others.
 const WEAK_PRIOR: f64 = 0.01;
 
+/// Variance of a propensity from which the log does not determine it.
+const LARGEST_VARIANCE: f64 = 1.0;
+
 /// Propensities, and what rows do to them.
 #[derive(Debug)]
 pub struct Influence {
@@ -30,11 +33,11 @@ impl Influence {
     /// Fits the position-based model to its cells; `None` if they do not determine its propensities.
     pub fn of(cells: &[Cell], pairs: usize) -> Option<Self> {
         let (mut problem, contexts, point) = solved(cells, pairs, WEAK_PRIOR);
-        // The prior determines nothing. What it would is rounding errors here, with a standard error far above 1.
+        // The covariance is without the prior, so what only the prior determines gets a variance far above 1 by rounding.
         problem.prior = 0.0;
         let information = problem.information(&point);
         let covariance = problem.covariance(&information)?;
-        let is_determined = |(number, row): (usize, &Vec<f64>)| row[number] < 1.0;
+        let is_determined = |(number, row): (usize, &Vec<f64>)| row[number] < LARGEST_VARIANCE;
         if !covariance.iter().enumerate().all(is_determined) {
             return None;
         }

@@ -1,4 +1,5 @@
-//! Observed information of the estimates of the dynamic Bayesian network: sums over impressions of products of slopes.
+//! Empirical information of the estimates of the dynamic Bayesian network: the sum over impressions of outer products of the
+//! gradient of the log-likelihood (Berndt, Hall, Hall & Hausman 1974).
 //!
 //! Estimates of different queries are never in one impression, so the matrix has a block for each query, and a border for the
 //! perseverance p, which is in all impressions. Queries with more than 50 documents have a block for each document, so their

@@ -11,9 +11,9 @@
 //! IPS has no bias if clicks are those of the position-based model with these propensities, and none is below clip. SNIPS is
 //! a ratio of two such means. Metrics that are no sums over documents, such as NDCG, have no such estimate.
 //!
-//! The sample are the impressions. Each falls into one of 256 groups by the hash of its id, and the variance is that between
-//! the groups, of the estimate linearized in the sums of each group. Propensities that are estimated from the log
-//! change with the rows of a group, too ([`super::Influence`]).
+//! Impressions are the sample, in 256 groups by the hash of their id. The variance is estimated from the groups: each adds its
+//! part of the linearized estimate. If propensities are estimated from the log, this part includes how the group changes them
+//! ([`super::Influence`]).
 //!
 //! Sources: Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 8;
 //! Swaminathan & Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015, equation 7.

@@ -16,7 +16,8 @@ pub fn two_sided(a: u64, b: u64) -> f64 {
         if x <= smaller {
             tail += term;
         }
-        if x == 0 || term <= 0.0 {
+        // Subnormal terms would be rounded to themselves again and again.
+        if x == 0 || term < f64::MIN_POSITIVE {
             break;
         }
         term *= x as f64 / (n - x + 1) as f64;

@@ -83,12 +83,16 @@ fn every_training_stops_at_every_check() {
     let lambda = r#""lambda": [0.1, 0.01]"#;
     let mut calls: Vec<String> = crate::algorithm::ALGORITHMS
         .iter()
-        .filter(|def| !["cofi_rank", "matching", "perceptron", "auto", "eigen_rank"].contains(&def.name))
+        .filter(|def| {
+            !["boosted_trees", "cofi_rank", "matching", "perceptron", "auto", "eigen_rank"]
+                .contains(&def.name)
+        })
         .map(|def| fit(def.name, "j", lambda))
         .collect();
     calls.push(fit("perceptron", "j", r#""epochs": 3"#));
     calls.push(fit("perceptron", "j", r#""epochs": 3, "kernel": "gaussian", "budget": 300"#));
     calls.push(fit("auto", "j", ""));
+    calls.push(fit("boosted_trees", "j", r#""trees": 5"#));
     calls.push(fit("regression", "j", r#""kernel": ["linear", "gaussian"], "lambda": [1, 0.1]"#));
     calls.push(fit("cofi_rank", "r", r#""factors": [1, 2], "lambda": 1"#));
     calls.push(fit("eigen_rank", "j", r#""components": 2"#));

@@ -1,5 +1,6 @@
-//! Boosting (Friedman 2001, algorithms 1 and 2; a random part of the rows and features for each tree: Friedman 2002,
-//! Breiman 2001): each tree is fitted to what the trees before leave of the grades, and added with a factor.
+//! Boosting (Friedman 2001, algorithms 1 and 2). Each tree is fitted to the residuals of the trees before, with exponential
+//! random weights of rows (Rubin 1981) and a random part of the features (Breiman 2001), and added with the factor
+//! `learning_rate`.
 
 use super::bins::{Binned, Borders};
 use super::forest::{Forest, Split};
@@ -54,7 +55,7 @@ pub struct Boosting<'a> {
     shards: Vec<Shard>,
     /// Features with more than one bin.
     features: Vec<usize>,
-    /// The weight of a mean row.
+    /// Added to the weight of each leaf: `RIDGE` times the mean weight of rows.
     ridge: f64,
     equal_weights: bool,
     table: RandomWeights,

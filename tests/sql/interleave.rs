@@ -226,7 +226,7 @@ fn calls_that_cannot_be_answered_are_refused() {
         ),
         (
             "'a', 'b', 'c', '{\"seed\": 1, \"columns\": {\"score\": \"bm25\"}}'".to_owned(),
-            "key 'score': got \"bm25\", allowed is nothing with two models",
+            "key 'score': got \"bm25\", allowed is no such key here",
         ),
         (format!("'a', NULL, 'SELECT *, ''much'' AS score FROM c', {seed}"), "text 'much'"),
         (format!("'a', 'b', 'SELECT nullif(query_id, 4) AS query_id, doc_id, x, y FROM c', {seed}"), "NULL"),

@@ -1,5 +1,5 @@
 //! Dynamic Bayesian network: a user examines rows from the top, a click satisfies with the probability s of the document, and
-//! a user who is not satisfied goes on to the next row with the perseverance p. `super::super::dbn` has the estimates.
+//! a user who is not satisfied continues with the next row with the perseverance p. `super::super::dbn` has the estimates.
 //!
 //! Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, section 3.
 
@@ -9,7 +9,7 @@ use super::{ClickModel, chain, down_to};
 pub static MODEL: ClickModel = ClickModel {
     name: "dbn",
     summary: "rows are examined from the top until a click satisfies or the user gives up; relevance is alpha s",
-    formula: "P(click) = alpha(query, doc) if examined; P(satisfied | click) = s(query, doc); P(goes on | not satisfied) = p",
+    formula: "P(click) = alpha(query, doc) if examined; P(satisfied | click) = s(query, doc); P(continues | not satisfied) = p",
     source: "Chapelle & Zhang, WWW 2009",
     has_satisfaction: true,
     takes_passes: true,

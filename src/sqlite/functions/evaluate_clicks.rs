@@ -109,7 +109,7 @@ impl Request {
         let of_model = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
         let (model, source) = (call.argument(0), call.argument(1));
         if let Some(name) = score.as_ref().filter(|_| model != ValueRef::Null) {
-            return Err(score_column::unused(name, "nothing with a model"));
+            return Err(score_column::unused(name));
         }
         let score = score.unwrap_or_else(|| SCORE_KEY.to_owned());
         let ranking = if model == ValueRef::Null {
@@ -253,7 +253,8 @@ fn propensities(call: &Call<'_>, request: &Request, log: &LogSource<'_>) -> Resu
     let influence = limits.run(call.connection, |_: &Control| Ok(Influence::of(&cells, pairs)))?;
     let Some(influence) = influence else {
         return Err(Error::Data(format!(
-            "the log does not determine its propensities, because too few documents stand at several positions; {GIVE_PROPENSITIES}"
+            "the log does not determine the propensity of each position: documents with clicks must stand at several positions, and there \
+             may be at most 257 positions; {GIVE_PROPENSITIES}"
         )));
     };
     let known = influence.propensities().collect();
@@ -280,6 +281,8 @@ struct Evaluation<'a> {
     /// By group: slopes of the likelihood by propensity.
     slopes: Vec<Vec<f64>>,
     warnings: Vec<String>,
+    /// The warnings without their numbers, which are those of a part.
+    kinds: HashSet<String>,
 }
 
 impl<'a> Evaluation<'a> {
@@ -299,6 +302,7 @@ impl<'a> Evaluation<'a> {
             sums: Sums::new(request.gains.len(), request.ranking.limits.memory()),
             slopes: vec![vec![0.0; propensities.known.len()]; GROUPS],
             warnings: Vec::new(),
+            kinds: HashSet::new(),
         }
     }
 
@@ -323,8 +327,8 @@ impl<'a> Evaluation<'a> {
         // Impressions of a query repeat its documents.
         let repeated = data.repeated_rows();
         for warning in scored.warnings {
-            if repeated.as_ref() != Some(&warning) && !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
+            if repeated.as_ref() != Some(&warning) && self.kinds.insert(without_digits(&warning)) {
+                self.warnings.push(format!("some impressions: {warning}"));
             }
         }
         // The document of each row.
@@ -393,9 +397,13 @@ fn clipped(sums: &Sums, weights: &Weights, clip: f64) -> Option<String> {
     });
     (found > 0.0).then(|| {
         format!(
-            "{found} of {all} clicks are at positions with a propensity below {clip} (option 'clip'), and count too little"
+            "{found} of {all} clicks are at positions with a propensity below {clip} (option 'clip'); their weight is limited, so 'ips' is too low"
         )
     })
+}
+
+fn without_digits(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// The rows.

@@ -121,7 +121,7 @@ fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
         return Err(Error::Unsupported(problem.to_owned()));
     }
     if let Some(name) = request.score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
-        return Err(score_column::unused(name, "nothing with two models"));
+        return Err(score_column::unused(name));
     }
     // 1. Both rankings. The one by a column has the roles of columns of the other's training.
     let (mut calls, mut other) = ([None, None], None);

@@ -33,16 +33,16 @@ pub fn take_score(options: Params) -> Result<(Option<String>, Params)> {
     }
 }
 
-/// The error about a column that no NULL model ranks by.
-pub fn unused(name: &str, allowed: &str) -> Error {
+/// The error about the key `score` where no model is NULL.
+pub fn unused(name: &str) -> Error {
     let what = format!("option 'columns', key '{SCORE_KEY}'");
-    Error::value(what, format!("\"{name}\""), format!("{allowed}; NULL ranks by this column"))
+    Error::value(what, format!("\"{name}\""), "no such key here: only a NULL model ranks by a column")
 }
 
-/// The model that ranks by this column. Its other columns are those of a training.
+/// The model that ranks by this column. `columns`: those of query and document, as a training stored them.
 ///
 /// # Errors
-/// None that is expected.
+/// [`Error::Internal`] if the columns cannot be written as JSON.
 pub fn model(score: &str, columns: TrainingColumns) -> Result<ModelHandle> {
     let columns = TrainingColumns { features: None, query_features: None, ignored: Vec::new(), ..columns };
     let key = serde_json::to_vec(&(score, &columns)).map_err(|e| Error::Internal(e.to_string()))?;

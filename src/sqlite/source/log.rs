@@ -157,7 +157,7 @@ pub fn given_propensities(
     limits: &RunLimits,
 ) -> Result<Vec<(u32, f64)>> {
     const OPTION: &str = "option 'propensities'";
-    const ALLOWED: &str = "numbers above 0, at most 1000";
+    const ALLOWED: &str = "numbers above 0 and up to 1000";
     const COLUMNS: [&str; 2] = ["position", "propensity"];
     let is_propensity = |value: &f64| *value > 0.0 && *value <= 1000.0;
     if let Some(numbers) = given.as_array() {
@@ -166,7 +166,15 @@ pub fn given_propensities(
             let refused = || Error::value(OPTION, value.to_string(), ALLOWED);
             number.map(|number| (position, number)).ok_or_else(refused)
         };
-        return numbers.iter().zip(1..=MOST_POSITIONS).map(number).collect();
+        if numbers.len() > MOST_POSITIONS as usize {
+            let found = format!("{} numbers", numbers.len());
+            return Err(Error::value(
+                OPTION,
+                found,
+                format!("at most {MOST_POSITIONS}, one for each position"),
+            ));
+        }
+        return numbers.iter().zip(1..).map(number).collect();
     }
     let source = Source::resolve(connection, given.as_str().unwrap_or_default(), limits)?;
     // SQLite would take the name of a column that does not exist as a text.

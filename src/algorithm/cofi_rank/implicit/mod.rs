@@ -25,7 +25,7 @@ use crate::memory::matrix_bytes;
 use crate::model::{Implicit, RatingTransform};
 use crate::param::Params;
 
-/// alpha, chosen on validation pairs of MovieLens-100k: values from 2 to 5 are equal there.
+/// alpha, chosen on validation pairs of MovieLens-100k (NDCG@10, 8 factors, one split: 1 .2151, 3 .2181, 5 .2177, 10 .2142).
 const COUNT_WEIGHT: f64 = 3.0;
 
 /// Vectors of a number per pair beside those of fits.
@@ -217,7 +217,8 @@ impl TrainingSpec for ImplicitSpec {
         let (pairs, items) = self.pairs(&data)?;
         let session = Session { spec: &self.ranking, labels: self.labels(&pairs), control };
         // 1. Lambda, on held-out pairs or on a source.
-        let source = validation.map(|other| Held::of(&other, (&data.query_ids, &items), &pairs));
+        let held = |other| Held::of((&other, self.implicit), (&data.query_ids, &items), &pairs);
+        let source = validation.map(held).transpose()?;
         let largest = if self.draws() { None } else { Some(all_items::largest_lambda(&pairs, control)?) };
         let lambdas = self.candidates(largest);
         let found = self.select(&session, (&data.query_ids, &items, &pairs), source, lambdas)?;

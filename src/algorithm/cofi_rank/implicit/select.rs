@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::math::random::Random;
 use crate::memory::matrix_bytes;
 use crate::metric::Mean;
+use crate::model::Implicit;
 use crate::parallel;
 use crate::select::{argmax, one_standard_error};
 
@@ -34,9 +35,21 @@ pub(super) struct Held {
 
 impl Held {
     /// Those of another data set.
-    pub(super) fn of(data: &Dataset, (users, items): (&[Id], &[Id]), pairs: &Ratings) -> Self {
+    ///
+    /// # Errors
+    /// A count that is no weight of a pair.
+    pub(super) fn of(
+        (data, implicit): (&Dataset, Implicit),
+        (users, items): (&[Id], &[Id]),
+        pairs: &Ratings,
+    ) -> Result<Self> {
         let mut held = Self { users: Vec::new(), split: Split::SourceRatings, left_out: 0 };
         for query in 0..data.n_queries() {
+            for row in data.rows(query) {
+                let origin =
+                    || format!("validation: user {}, item {}", data.query_ids[query], data.doc_ids[row]);
+                implicit.check(data.relevance[row], origin)?;
+            }
             let user = users.binary_search(&data.query_ids[query]).ok();
             let known = |user: usize| {
                 let seen = &pairs.items[pairs.of_user(user)];
@@ -49,7 +62,7 @@ impl Held {
             liked.dedup();
             held.users.extend(user.map(|user| (user, liked)).filter(|(_, liked)| !liked.is_empty()));
         }
-        held
+        Ok(held)
     }
 
     /// Those of some of the users.
