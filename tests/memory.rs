@@ -156,7 +156,7 @@ fn large(size: usize) -> Vec<Case> {
         training(
             "1000 factors of pairs",
             "cofi_rank",
-            ratings(200 * size, 1000, 20),
+            ratings(20 * size, 40, 20),
             "\"lambda\": 1, \"factors\": 1000, \"max_rounds\": 1, \"feedback\": \"implicit\", \"count_weight\": 0,",
         ),
         training(
