@@ -238,7 +238,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
         ("'one', 'SELECT * FROM shown WHERE 0'", "0 rows in the log"),
         (
             "'one', 'SELECT * FROM shown WHERE impression <= 20'",
-            "the log does not determine its propensities",
+            "the log does not determine the propensity of each position",
         ),
         ("'one', 'SELECT *, 1 AS impression FROM products'", "no column for the role position"),
         (
