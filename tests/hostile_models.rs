@@ -373,7 +373,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("a block that nothing asks for", |o| o.blocks.push(vec![1, 2, 3]));
     card("a scaling without features", |o| o.parts.scaling = Scaling::Quantile(Vec::new().into()));
     card("a scaling without quantiles", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(Vec::new()); 2].into())
+        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(Vec::new()); 2].into());
     });
     card("quantiles that fall", |o| {
         o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(1.0, 0.0), (0.0, 1.0)]); 2].into());
