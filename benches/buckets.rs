@@ -12,10 +12,13 @@
 //! | `--keep` | keeps the database for the next run |
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
 
+mod process;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use process::{largest_memory, processor};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::internals::math::random::Random;
@@ -92,21 +95,6 @@ fn fill(path: &Path, [rows, features, buckets]: [usize; 3], only_packs: bool) {
         }
         connection.execute_batch("DELETE FROM part; COMMIT").unwrap();
     }
-}
-
-/// Largest resident set of this process, in bytes, where the system tells it.
-fn largest_memory() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(1024.0 * line.split_whitespace().nth(1)?.parse::<f64>().ok()?)
-}
-
-/// Processor seconds of this process, where the system tells them.
-fn processor() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let mut fields = stat.rsplit(')').next()?.split_whitespace().skip(11);
-    let [user, system]: [f64; 2] = [fields.next()?.parse().ok()?, fields.next()?.parse().ok()?];
-    Some((user + system) / 100.0)
 }
 
 /// Trains in this process and prints what it took, and the weights, as JSON.

@@ -4,10 +4,13 @@
 //! Memory is the largest resident set of the process (Linux only), as a multiple of the features' bytes.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
 
+mod process;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use process::largest_memory;
 use rusqlite::Connection;
 use sqlite_ltr::internals::math::random::Random;
 
@@ -71,13 +74,6 @@ fn fill(path: &Path) {
              COMMIT",
         )
         .unwrap();
-}
-
-/// Largest resident set of this process, in bytes, where the system tells it.
-fn largest_memory() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(1024.0 * line.split_whitespace().nth(1)?.parse::<f64>().ok()?)
 }
 
 fn run(path: &Path, (name, sql): (&str, &str)) {

@@ -337,18 +337,24 @@ fn python_runs_the_session_stops_a_training_and_checks_text_features() {
     }
 }
 
+/// The system's Python, if its SQLite loads extensions and has FTS5.
+fn python_with_fts5() -> Option<&'static str> {
+    let python = "/usr/bin/python3";
+    let probe = "import sqlite3; db = sqlite3.connect(':memory:'); db.enable_load_extension(True); \
+                 db.execute('CREATE VIRTUAL TABLE t USING fts5(x)')";
+    if Command::new(python).args(["-c", probe]).output().is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    absent("the system's Python with FTS5", "Debian's package `python3` gives it");
+    None
+}
+
 /// The shop of `examples/shop`: data, SQL in the shell, the server, and a user with headless Chromium.
 /// `LTR_PICTURES` names a folder for pictures.
 #[test]
 fn the_shop_works_as_a_user_tries_it() {
     let Some(shell) = shell() else { return };
-    let python = "/usr/bin/python3";
-    let probe = "import sqlite3; db = sqlite3.connect(':memory:'); db.enable_load_extension(True); \
-                 db.execute('CREATE VIRTUAL TABLE t USING fts5(x)')";
-    if !Command::new(python).args(["-c", probe]).output().is_ok_and(|output| output.status.success()) {
-        absent("the system's Python with FTS5", "Debian's package `python3` gives it");
-        return;
-    }
+    let Some(python) = python_with_fts5() else { return };
     let is_there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
     let chromium = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(is_there);
     if chromium.is_none() {
@@ -364,13 +370,7 @@ fn the_shop_works_as_a_user_tries_it() {
 /// Fusion of text, vectors and columns: what is learned against reciprocal rank fusion (docs/guide/hybrid.md).
 #[test]
 fn hybrid_search_learns_what_fusion_by_ranks_cannot_know() {
-    let python = "/usr/bin/python3";
-    let probe = "import sqlite3; db = sqlite3.connect(':memory:'); db.enable_load_extension(True); \
-                 db.execute('CREATE VIRTUAL TABLE t USING fts5(x)')";
-    if !Command::new(python).args(["-c", probe]).output().is_ok_and(|output| output.status.success()) {
-        absent("the system's Python with FTS5", "Debian's package `python3` gives it");
-        return;
-    }
+    let Some(python) = python_with_fts5() else { return };
     let output = run(Command::new(python).arg("tests/hosts/hybrid.py").arg(library()).arg("1"), "");
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
 }
