@@ -151,7 +151,10 @@ pub(super) fn solved(cells: &[Cell], pairs: usize, prior: f64) -> (Problem<'_>, 
 /// Fits alpha and gamma with a prior of this strength. The cells are sorted by pair.
 pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     let (problem, known, point) = solved(cells, pairs, prior);
-    let (alpha_errors, gamma_errors) = problem.errors(&point);
+    let (alpha_errors, mut gamma_errors) = problem.errors(&point);
+    for (error, is_determined) in gamma_errors.iter_mut().zip(problem.determined(known.len())) {
+        *error = if is_determined { *error } else { f64::INFINITY };
+    }
     let estimate = |(value, error): (&f64, f64)| Estimate { value: *value, error };
     let (alpha, gamma) = point.split_at(pairs);
     let mut examined = vec![0.0; pairs];
@@ -184,6 +187,15 @@ fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
     sorted.iter().enumerate().for_each(|(rank, (_, number))| ranks[*number as usize] = rank);
     contexts.iter_mut().for_each(|context| *context = ranks[*context]);
     (sorted.into_iter().map(|((_, context), _)| context).collect(), contexts)
+}
+
+/// The representative of a set of numbers.
+fn root(parents: &mut [usize], mut number: usize) -> usize {
+    while parents[number] != number {
+        parents[number] = parents[parents[number]];
+        number = parents[number];
+    }
+    number
 }
 
 /// 1 - p for a probability p of a click, away from 0.
@@ -314,6 +326,30 @@ impl Problem<'_> {
             lanes::to_vec(&solution, free)
         };
         Some((0..free).map(column).collect())
+    }
+
+    /// By context: whether the cells determine its examination relative to the first. They do for contexts with clicks to
+    /// which pairs with clicks lead from the first, where each pair leads to all of its contexts (union-find). Elsewhere only
+    /// the prior tells examination from attractiveness.
+    fn determined(&self, contexts: usize) -> Vec<bool> {
+        let mut parents: Vec<usize> = (0..contexts).collect();
+        let mut has_clicks = vec![false; contexts];
+        let mut ticks = Ticks::default();
+        for (cells, from) in self.by_pair() {
+            ticks.add(10 * cells.len());
+            if cells.iter().all(|cell| cell.clicks <= 0.0) {
+                continue;
+            }
+            let first = root(&mut parents, self.contexts[from]);
+            for (cell, context) in cells.iter().zip(&self.contexts[from..]) {
+                has_clicks[*context] |= cell.clicks > 0.0;
+                let other = root(&mut parents, *context);
+                parents[other] = first;
+            }
+        }
+        let mut is_determined =
+            |(context, has_clicks)| has_clicks && root(&mut parents, context) == root(&mut parents, 0);
+        has_clicks.into_iter().enumerate().map(&mut is_determined).collect()
     }
 
     /// The cells of each pair, and the number of the first of them.

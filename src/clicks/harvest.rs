@@ -9,7 +9,6 @@
 use super::Cell;
 use super::counts::{Numbers, number_of};
 use super::estimate::{Estimate, PRIOR, fit};
-use crate::control::Ticks;
 use crate::math::order::sort_items;
 use crate::param::named;
 
@@ -40,50 +39,8 @@ pub struct Propensity {
 
 /// Propensities by the likelihood of the position-based model. The cells are those of its contexts.
 pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
-    let determined = determined(cells);
-    let propensity = |(context, Estimate { value, error })| {
-        let error = if determined.binary_search(&context).is_ok() { error } else { f64::INFINITY };
-        Propensity { position: context + 1, estimate: Estimate { value, error } }
-    };
+    let propensity = |(context, estimate)| Propensity { position: context + 1, estimate };
     fit(cells, pairs, PRIOR).gamma.into_iter().map(propensity).collect()
-}
-
-/// The contexts whose examination the cells determine, relative to the first: those with clicks to which pairs with clicks lead
-/// from the first, where each pair leads to all of its contexts. Elsewhere only the prior tells examination from attractiveness.
-pub fn determined(cells: &[Cell]) -> Vec<u32> {
-    // 1. Sets of contexts that pairs with clicks connect (union-find).
-    let mut contexts: Vec<u32> = cells.iter().map(|cell| cell.context).collect();
-    contexts.sort_unstable();
-    contexts.dedup();
-    let number = |cell: &Cell| contexts.binary_search(&cell.context).unwrap_or(0);
-    let mut parents: Vec<usize> = (0..contexts.len()).collect();
-    let mut has_clicks = vec![false; contexts.len()];
-    let mut ticks = Ticks::default();
-    for cells in cells.chunk_by(|a, b| a.pair == b.pair) {
-        ticks.add(32 * cells.len());
-        if cells.iter().any(|cell| cell.clicks > 0.0) {
-            let first = root(&mut parents, number(&cells[0]));
-            for cell in cells {
-                has_clicks[number(cell)] |= cell.clicks > 0.0;
-                let other = root(&mut parents, number(cell));
-                parents[other] = first;
-            }
-        }
-    }
-    // 2. That of the first context.
-    let is_determined =
-        |index: usize| has_clicks[index] && root(&mut parents, index) == root(&mut parents, 0);
-    let found: Vec<bool> = (0..contexts.len()).map(is_determined).collect();
-    contexts.into_iter().zip(found).filter(|(_, found)| *found).map(|(context, _)| context).collect()
-}
-
-/// The representative of a set of numbers.
-fn root(parents: &mut [usize], mut number: usize) -> usize {
-    while parents[number] != number {
-        parents[number] = parents[parents[number]];
-        number = parents[number];
-    }
-    number
 }
 
 /// Harvested propensities, from the same cells; with errors by a jackknife over groups of pairs. Positions

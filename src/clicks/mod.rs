@@ -23,7 +23,7 @@ mod passes;
 pub use counts::{Cell, Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
 pub use dbn::Network;
 pub use estimate::{Fitted, fit};
-pub use harvest::{Method, Propensity, by_likelihood, determined, harvested};
+pub use harvest::{Method, Propensity, by_likelihood, harvested};
 pub use influence::Influence;
 pub use judge::{Grading, HeldOut, Prediction, fitted, grade, judgments};
 pub use models::{CLICK_MODEL_NAMES, CLICK_MODELS, ClickModel, find};

@@ -149,6 +149,11 @@ impl Statistics {
         self.columns
     }
 
+    /// Number of terms, also of those without tokens.
+    pub fn terms(&self) -> usize {
+        self.sizes.len()
+    }
+
     /// Writes the features of a row, those of each column, then the sum of idf over the terms that the row has. NaN: unknown.
     /// `lengths`: the tokens of the row in each column, if they are known.
     pub fn features(&mut self, lengths: &[Option<u32>], found: Found<'_>, features: &mut Vec<f64>) {

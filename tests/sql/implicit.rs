@@ -53,7 +53,7 @@ fn least_squares(rows: &[&[f64]], confidence: &[f64], preference: &[f64], lambda
 }
 
 fn start(pairs: &Ratings, rank: usize) -> Factors {
-    let mut factors = Factors::new(pairs.n_users(), pairs.n_items, rank, 3);
+    let mut factors = Factors::new(pairs.n_users(), pairs.n_items, rank, 3).unwrap();
     let mut random = Random::new(11);
     factors.users.iter_mut().for_each(|value| *value = random.symmetric());
     factors

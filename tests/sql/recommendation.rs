@@ -55,7 +55,7 @@ fn no_half_step_raises_the_objective() {
     for (name, options) in LOSSES {
         let mut problem =
             Factorization::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
-        let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 1);
+        let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 1).unwrap();
         factors.items.iter_mut().for_each(|value| *value *= 10.0);
         let lambdas = [0.02, 0.05];
         let start = problem.objective(&factors, lambdas);
@@ -105,7 +105,7 @@ fn the_gradients_are_those_of_differences() {
     let offsets: Vec<f64> = (0..ratings.len()).map(|rating| (rating % 3) as f64 * 0.1).collect();
     for (name, options) in LOSSES.iter().filter(|(name, _)| !matches!(*name, "hinge" | "slam")) {
         let problem = Factorization::new(&ratings, &loss(name, options), &ratings.values, offsets.clone());
-        let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 3);
+        let mut factors = Factors::new(ratings.n_users(), ratings.n_items, 2, 3).unwrap();
         let mut random = Random::new(9);
         factors.users.iter_mut().for_each(|value| *value = random.symmetric());
         factors.items.iter_mut().for_each(|value| *value = random.symmetric());

@@ -15,7 +15,7 @@ use crate::data::Ratings;
 use crate::error::Result;
 use crate::loss::Shape;
 use crate::math::dense::dot;
-use crate::memory::{grow, matrix_bytes};
+use crate::memory::matrix_bytes;
 use crate::model::{FoldIn, MAX_STEPS};
 use crate::parallel;
 use crate::solve::{Factorization, Factors, HalfStep, kept_planes};
@@ -37,8 +37,33 @@ impl Fit {
         self.scale * self.biases.items[item] + self.factors.product(user, item)
     }
 
+    /// Improves the fit for each lambda by rounds, until one lowers the objective too little. `round` returns the objective.
+    pub(super) fn improve(
+        &mut self,
+        (lambdas, max_rounds): (&[f64], usize),
+        purpose: &mut Purpose<'_>,
+        began: Instant,
+        round: &mut dyn FnMut(&mut Self, f64) -> Result<f64>,
+    ) -> Result<()> {
+        for &lambda in lambdas {
+            let mut before = f64::INFINITY;
+            for _ in 0..max_rounds {
+                let objective = round(self, lambda)?;
+                self.record(objective, lambda, began);
+                if before - objective <= SETTLED * objective {
+                    break;
+                }
+                before = objective;
+            }
+            if let Purpose::Validation(observe) = purpose {
+                observe(lambda, self)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a line to the log. The gap is relative to the objective without the penalty of U.
-    pub(super) fn record(&mut self, objective: f64, lambda: f64, began: Instant) {
+    fn record(&mut self, objective: f64, lambda: f64, began: Instant) {
         let of_users = 0.5 * lambda * dot(&self.factors.users, &self.factors.users);
         let gap = self.gap.unwrap_or(0.0) * (objective - of_users);
         self.log.push(LogStep { objective, gap, seconds: began.elapsed().as_secs_f64() });
@@ -54,7 +79,7 @@ pub(super) enum Purpose<'a> {
 }
 
 /// The rounds of a lambda end when one lowers the objective by at most this fraction.
-pub(super) const SETTLED: f64 = 1e-4;
+const SETTLED: f64 = 1e-4;
 
 /// Exponents of the root of 2.
 const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
@@ -103,26 +128,14 @@ impl Session<'_> {
         let labels = folding.targets(&ratings.values);
         let biases = self.biases(ratings);
         let scale = self.scale(ratings, &labels, &biases);
-        // The system is asked first, because vectors that it has no memory for would end the process.
-        grow(&mut Vec::<f64>::new(), (ratings.n_users() + ratings.n_items).saturating_mul(spec.rank))?;
-        let factors = Factors::new(ratings.n_users(), ratings.n_items, spec.rank, spec.seed);
+        let factors = Factors::new(ratings.n_users(), ratings.n_items, spec.rank, spec.seed)?;
         let mut problem = Factorization::new(ratings, &spec.loss, &labels, biases.offsets(ratings, scale));
         let mut fit = Fit { biases, scale, factors, log: Vec::new(), gap: None };
-        for &lambda in lambdas {
-            let mut before = f64::INFINITY;
-            for _ in 0..spec.max_rounds {
-                let objective = self.round(&mut problem, lambda, &mut fit)?;
-                self.refit_biases(ratings, &labels, &mut problem, &mut fit);
-                fit.record(objective, lambda, began);
-                if before - objective <= SETTLED * objective {
-                    break;
-                }
-                before = objective;
-            }
-            if let Purpose::Validation(observe) = &mut purpose {
-                observe(lambda, &fit)?;
-            }
-        }
+        fit.improve((lambdas, spec.max_rounds), &mut purpose, began, &mut |fit, lambda| {
+            let objective = self.round(&mut problem, lambda, fit)?;
+            self.refit_biases(ratings, &labels, &mut problem, fit);
+            Ok(objective)
+        })?;
         if let (Purpose::Model, Some(_), Some(&lambda)) = (purpose, fit.gap, lambdas.last()) {
             let tolerance = spec.tolerance;
             let step = HalfStep { lambda, tolerance, most: LAST_PASSES };

@@ -30,6 +30,7 @@ use crate::error::Result;
 use crate::loss::{Loss, PairDef, QueryLoss, Shape};
 use crate::math::dense::dot;
 use crate::math::random::Random;
+use crate::memory::grow;
 use crate::optim::vector::axpy;
 use crate::optim::{Objective, Ridge, newton_cg};
 use crate::parallel;
@@ -50,11 +51,19 @@ const INITIAL_LENGTH: f64 = 1.0;
 
 impl Factors {
     /// U = 0 and V normal with standard deviation 1 / sqrt(rank). The first half step fits U to V.
-    pub fn new(users: usize, items: usize, rank: usize, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// The system has no memory for them. It is asked first, because vectors without memory would end the process.
+    pub fn new(users: usize, items: usize, rank: usize, seed: u64) -> Result<Self> {
+        grow(&mut Vec::<f64>::new(), (users + items).saturating_mul(rank))?;
         let mut random = Random::new(seed);
         let deviation = INITIAL_LENGTH / (rank as f64).sqrt();
         let mut normal = || deviation * normal(&mut random);
-        Self { rank, users: vec![0.0; users * rank], items: (0..items * rank).map(|_| normal()).collect() }
+        Ok(Self {
+            rank,
+            users: vec![0.0; users * rank],
+            items: (0..items * rank).map(|_| normal()).collect(),
+        })
     }
 
     /// The product of the rows of a user and an item.

@@ -228,14 +228,12 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let judge = |_: &Control| {
         let judgments = clicks::judgments(&fitted);
         let grades = clicks::grade(&judgments, &grading);
-        let contexts = fitted.gamma.len();
-        let is_known = contexts < 2 || clicks::determined(&counted.cells(chosen, true)).len() == contexts;
-        Ok((judgments, grades, is_known))
+        Ok((judgments, grades))
     };
-    let (judgments, grades, is_known) = limits.run(call.connection, judge)?;
+    let (judgments, grades) = limits.run(call.connection, judge)?;
     let (model, pairs) = (counted.models[chosen].name, counted.pairs.len());
     let mut warnings = warnings_of(&counted);
-    if !is_known {
+    if fitted.gamma.len() > 1 && fitted.gamma.iter().any(|(_, gamma)| !gamma.error.is_finite()) {
         warnings.push(format!(
             "the log does not determine how often users look at each position, so the model '{model}' cannot tell position from \
              attractiveness everywhere; {OTHER_ORDERS}"

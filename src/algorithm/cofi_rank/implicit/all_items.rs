@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use super::super::Session;
-use super::super::factors::{Fit, Purpose, SETTLED};
+use super::super::factors::{Fit, Purpose};
 use super::shares;
 use crate::control::Control;
 use crate::data::Ratings;
 use crate::error::Result;
-use crate::memory::{grow, matrix_bytes};
+use crate::memory::matrix_bytes;
 use crate::parallel;
 use crate::solve::{Factors, WeightedSquares};
 
@@ -48,27 +48,15 @@ pub(super) fn fit(
         what,
         "use a smaller option 'factors', fewer threads, or fewer pairs",
     )?;
-    grow(&mut Vec::<f64>::new(), (pairs.n_users() + pairs.n_items).saturating_mul(spec.rank))?;
     let problem = WeightedSquares::new(pairs);
-    let factors = Factors::new(pairs.n_users(), pairs.n_items, spec.rank, spec.seed);
+    let factors = Factors::new(pairs.n_users(), pairs.n_items, spec.rank, spec.seed)?;
     // Shares of users rank for users without pairs only.
     let mut fit = Fit { biases: shares(pairs), scale: 0.0, factors, log: Vec::new(), gap: None };
-    for &lambda in lambdas {
-        let mut before = f64::INFINITY;
-        for _ in 0..spec.max_rounds {
-            problem.fit_users(&mut fit.factors, lambda, control)?;
-            problem.fit_items(&mut fit.factors, lambda, control)?;
-            control.step();
-            let objective = problem.objective(&fit.factors, lambda);
-            fit.record(objective, lambda, began);
-            if before - objective <= SETTLED * objective {
-                break;
-            }
-            before = objective;
-        }
-        if let Purpose::Validation(observe) = &mut purpose {
-            observe(lambda, &fit)?;
-        }
-    }
+    fit.improve((lambdas, spec.max_rounds), &mut purpose, began, &mut |fit, lambda| {
+        problem.fit_users(&mut fit.factors, lambda, control)?;
+        problem.fit_items(&mut fit.factors, lambda, control)?;
+        control.step();
+        Ok(problem.objective(&fit.factors, lambda))
+    })?;
     Ok(fit)
 }

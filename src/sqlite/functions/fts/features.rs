@@ -161,7 +161,7 @@ impl Kept {
                     row.each_column_with(term, |column| covered[column] = true)?;
                 }
             }
-            Detail::Places => row.hits(self.covered.len() / columns.max(1), &mut self.hits)?,
+            Detail::Places => row.hits(self.statistics.terms(), &mut self.hits)?,
         }
         Ok(())
     }
