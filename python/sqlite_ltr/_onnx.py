@@ -7,6 +7,8 @@ from typing import Any
 
 # Operators of this version take 64-bit floats; runtimes since 2023 know it.
 _OPSET, _IR_VERSION = 18, 8
+# The operators of trees; of this version they take 64-bit floats.
+_TREES, _TREES_OPSET = "ai.onnx.ml", 3
 _FORMAT, _FORMAT_VERSION = "sqlite-ltr model", 1
 
 
@@ -15,7 +17,8 @@ def to_onnx(json: str) -> Any:
 
     The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
     floats. Higher is better. With a scaling within queries and with the form "ranking", the documents of one run are
-    those of one query. NaN is a missing feature if the model was trained with the option "missing".
+    those of one query. NaN is a missing feature if the model was trained with the option "missing". Trees add up their
+    values in 32-bit floats.
 
     Args:
         json: the text of `SELECT ltr_export(model, 'json')`.
@@ -45,6 +48,8 @@ def to_onnx(json: str) -> Any:
     outputs = [helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["documents"])]
     made = helper.make_graph(graph.nodes, model["algorithm"], inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", _OPSET)]
+    if any("trees" in term for term in model["terms"]):
+        opsets.append(helper.make_opsetid(_TREES, _TREES_OPSET))
     proto = helper.make_model(made, producer_name="sqlite-ltr", opset_imports=opsets, ir_version=_IR_VERSION)
     helper.set_model_props(proto, {"features": json_text.dumps(names)})
     return proto
@@ -89,6 +94,8 @@ class _Graph:
 def _score(graph: _Graph, features: str, term: dict[str, Any]) -> str:
     """Add the nodes of the score of a term."""
     scaled = _scaled(graph, features, term["scaling"])
+    if "trees" in term:
+        return _trees(graph, scaled, term["trees"], term["weights"])
     values = _kernel(graph, scaled, term["kernel"], term["documents"]) if "documents" in term else scaled
     score = graph.node("MatMul", values, graph.constant(term["weights"]))
     if term["form"] == "ranking":
@@ -149,6 +156,46 @@ def _within_query(graph: _Graph, features: str) -> str:
     # x - min is 0 where max - min is 0.
     divisor = graph.node("Where", graph.node("Greater", width, zero), width, one)
     return graph.node("Div", graph.node("Sub", features, low), divisor)
+
+
+def _trees(graph: _Graph, scaled: str, trees: dict[str, Any], values: list[float]) -> str:
+    """Add the nodes of the sum of oblivious trees: all nodes of a level have the same split."""
+    from onnx import TensorProto, helper
+
+    depth, splits = trees["depth"], trees["splits"]
+    leaves = 1 << depth
+    nodes: dict[str, list[Any]] = {}
+    targets: dict[str, list[int]] = {}
+
+    def add(to: dict[str, list[Any]], **entries: Any) -> None:
+        for key, entry in entries.items():
+            to.setdefault(key, []).append(entry)
+
+    for tree in range(len(splits) // depth):
+        # Node i has the children 2 i + 1, for values up to the border, and 2 i + 2. The last nodes are the leaves.
+        for node in range(2 * leaves - 1):
+            level = (node + 1).bit_length() - 1
+            add(nodes, treeids=tree, nodeids=node)
+            if level < depth:
+                feature, border, missing_above = splits[tree * depth + level]
+                add(nodes, featureids=feature, values=border, modes="BRANCH_LEQ")
+                add(nodes, truenodeids=2 * node + 1, falsenodeids=2 * node + 2)
+                add(nodes, missing_value_tracks_true=int(not missing_above))
+            else:
+                add(nodes, featureids=0, values=0.0, modes="LEAF", truenodeids=0, falsenodeids=0)
+                add(nodes, missing_value_tracks_true=0)
+                add(targets, treeids=tree, nodeids=node, ids=0)
+    # The path to a leaf has its first answer in the highest bit; the number of a leaf has it in the lowest.
+    reversed_bits = [int(f"{leaf:0{depth}b}"[::-1], 2) for leaf in range(leaves)]
+    weights = [values[start + leaf] for start in range(0, len(values), leaves) for leaf in reversed_bits]
+    borders = nodes.pop("values")
+    attributes: dict[str, Any] = {f"nodes_{key}": entries for key, entries in nodes.items()}
+    attributes |= {f"target_{key}": entries for key, entries in targets.items()}
+    attributes["nodes_values_as_tensor"] = helper.make_tensor("borders", TensorProto.DOUBLE, [len(borders)], borders)
+    attributes["target_weights_as_tensor"] = helper.make_tensor("values", TensorProto.DOUBLE, [len(weights)], weights)
+    sums = graph.node("TreeEnsembleRegressor", scaled, domain=_TREES, n_targets=1, **attributes)
+    column = graph.node("Cast", sums, to=TensorProto.DOUBLE)
+    return graph.node("Squeeze", column, graph.constant([1], "int64"))
 
 
 def _kernel(graph: _Graph, scaled: str, kernel: Any, documents: list[list[float]]) -> str:

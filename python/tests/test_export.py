@@ -45,7 +45,7 @@ def connection():
 
 
 def fit(connection, algorithm="rank_svm", **options):
-    if algorithm not in ("auto", "slam", "eigen_rank", "perceptron"):
+    if algorithm not in ("auto", "boosted_trees", "slam", "eigen_rank", "perceptron"):
         options.setdefault("lambda", 0.01)  # no validation
     sql = "SELECT ltr_fit(?, 'judged', ?)"
     return connection.execute(sql, (algorithm, json.dumps(options))).fetchone()[0]
@@ -83,6 +83,11 @@ def test_onnx_of_algorithms_and_scalings(connection, algorithm, scale):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_onnx_of_kernels(connection, kernel, scale):
     check_onnx(connection, fit(connection, scale=scale, kernel=kernel, landmarks=30))
+
+
+@pytest.mark.parametrize(("scale", "depth"), [("none", 1), ("none", 8), ("quantile_minmax", 6)])
+def test_onnx_of_trees(connection, scale, depth):
+    check_onnx(connection, fit(connection, "boosted_trees", scale=scale, depth=depth, trees=40))
 
 
 def test_onnx_of_sums_and_of_the_form_ranking(connection):

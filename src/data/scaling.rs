@@ -282,8 +282,8 @@ impl Scaling {
                     *out = T::from_f64(self.value(feature, x.to_f64()));
                 }
             }
-            for ((out, x), (low, factor)) in within.iter_mut().zip(raw).zip(&ranges) {
-                *out = T::from_f64((x.to_f64() - low) * factor);
+            for ((out, x), (low, range)) in within.iter_mut().zip(raw).zip(&ranges) {
+                *out = T::from_f64((x.to_f64() - low) / range);
             }
         }
     }
@@ -344,7 +344,8 @@ fn each_column<T: Send>(
     Ok(learned.into_iter().flatten().collect())
 }
 
-/// Minimum and 1 / (maximum - minimum), or 0, of each feature over the documents of one query.
+/// Minimum and maximum - minimum of each feature over the documents of one query; infinity in place of a difference of 0. A
+/// quotient is exactly 1 at the maximum, so that no tree tells the maxima of two queries apart.
 fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
     let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); columns];
     let mut ticks = Ticks::default();
@@ -354,7 +355,12 @@ fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
             *bound = (bound.0.min(x.to_f64()), bound.1.max(x.to_f64()));
         }
     }
-    bounds.into_iter().map(|(low, high)| (low, inverse(high - low))).collect()
+    bounds.into_iter().map(|(low, high)| (low, width_of(high - low))).collect()
+}
+
+/// What distances to the minimum are divided by.
+fn width_of(range: f64) -> f64 {
+    if inverse(range) > 0.0 { range } else { f64::INFINITY }
 }
 
 /// 1 / x if that is finite and x > 0, otherwise 0.

@@ -113,14 +113,22 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());
     }
-    if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Leaves(_))) {
-        return Err("it has trees".to_owned());
-    }
-    if terms.iter().any(|term| !matches!(term.space.weights_of(), WeightsOf::Features)) {
+    if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Documents(_))) {
         return Err("its kernel is not linear".to_owned());
     }
+    let with_trees = |term: &&Term<'_>| matches!(term.space.weights_of(), WeightsOf::Leaves(_));
     if format == Format::Sql {
-        return sql::check_names(model);
+        return match terms.iter().filter(with_trees).find(|term| !term.scaling.pointwise()) {
+            None => sql::check_names(model),
+            Some(term) => Err(format!(
+                "its trees compare features that \"scale\": \"{}\" scales within queries; train with \"quantile\", \
+                 \"standard\" or \"none\"",
+                term.scaling.kind().name()
+            )),
+        };
+    }
+    if terms.iter().any(|term| with_trees(&term)) {
+        return Err("it has trees".to_owned());
     }
     let [term] = terms else { return Err("it is a sum of several functions".to_owned()) };
     if term.space.form() == Form::Ranking {

@@ -2,6 +2,8 @@
 //!
 //! Columns are written in backquotes: SQLite takes an unknown name in double quotes for a text, silently.
 
+mod trees;
+
 use std::fmt::{Arguments, Write as _};
 
 use super::Term;
@@ -9,7 +11,8 @@ use crate::control::Ticks;
 use crate::data::{Missing, Scaling};
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::space::Form;
+use crate::space::{Form, WeightsOf};
+use trees::Tree;
 
 /// Most summands in a row: SQLite allows expressions of depth 1000, and each summand adds 1.
 const LONGEST_SUM: usize = 400;
@@ -56,6 +59,8 @@ pub(super) fn check_names(model: &Model) -> Result<(), String> {
 struct Columns {
     /// The features, as numbers; NULL if they are missing and nothing replaces them.
     features: Vec<String>,
+    /// What replaces a missing feature.
+    missing: Missing,
     /// The rows of the same query.
     window: String,
 }
@@ -77,7 +82,7 @@ impl Columns {
         };
         let features = card.features.iter().enumerate().map(given).zip(&card.means).map(filled).collect();
         let query = card.columns.query.as_deref().unwrap_or(QUERY_COLUMN);
-        Self { features, window: format!("OVER (PARTITION BY {})", quoted(query)) }
+        Self { features, missing: card.missing, window: format!("OVER (PARTITION BY {})", quoted(query)) }
     }
 
     /// The mean of a value over its query.
@@ -91,25 +96,34 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A weight of a scaled feature.
-struct Summand<'a> {
+/// A summand of a score.
+enum Summand<'a> {
+    Feature(Weighted<'a>),
+    Tree(Tree<'a>),
+}
+
+/// A scaled feature with its weight.
+struct Weighted<'a> {
     term: &'a Term<'a>,
     /// The number of the scaled feature.
     index: usize,
     weight: f64,
 }
 
-/// The weights that are not 0.
-fn summands<'a>(columns: &Columns, term: &'a Term<'a>) -> impl Iterator<Item = Summand<'a>> {
+/// The trees, or the features whose weights are not 0.
+fn summands<'a>(columns: &Columns, term: &'a Term<'a>) -> Vec<Summand<'a>> {
+    if let WeightsOf::Leaves(_) = term.space.weights_of() {
+        return trees::trees(term).into_iter().map(Summand::Tree).collect();
+    }
     let n = columns.features.len();
     let summand = move |(index, weight): (usize, &f64)| {
         // With a factor of 0 the feature is constant.
         let factor =
             if index < n { term.scaling.affine(index).map_or(1.0, |(_, factor)| factor) } else { 1.0 };
         let weight = weight * factor;
-        (weight.abs() > 0.0).then_some(Summand { term, index, weight })
+        (weight.abs() > 0.0).then_some(Summand::Feature(Weighted { term, index, weight }))
     };
-    term.weights.iter().enumerate().filter_map(summand)
+    term.weights.iter().enumerate().filter_map(summand).collect()
 }
 
 /// An expression that is written.
@@ -134,8 +148,8 @@ impl Sql {
             return Ok(());
         }
         Err(Error::Unsupported(format!(
-            "the expression has more than {LONGEST} bytes; use fewer features, shorter names or \"scale\": \"standard\", or \
-             export the model as 'json'"
+            "the expression has more than {LONGEST} bytes; use fewer features or trees, shorter names or \"scale\": \"standard\", \
+             or export the model as 'json'"
         )))
     }
 
@@ -144,8 +158,16 @@ impl Sql {
         if summands.len() <= LONGEST_SUM {
             return summands.iter().enumerate().try_for_each(|(at, summand)| {
                 self.push(format_args!("{}", if at == 0 { "" } else { " " }))?;
-                self.signed(summand.weight, at == 0)?;
-                self.scaled(columns, summand)
+                match summand {
+                    Summand::Feature(feature) => {
+                        self.signed(feature.weight, at == 0)?;
+                        self.scaled(columns, feature)
+                    }
+                    Summand::Tree(tree) => {
+                        self.push(format_args!("{}", if at == 0 { "" } else { "+ " }))?;
+                        self.tree(columns, tree)
+                    }
+                }
             });
         }
         let mut group = LONGEST_SUM;
@@ -172,7 +194,7 @@ impl Sql {
 
     /// A scaled feature divided by the factor of its scaling. With the form `ranking` its mean over the query is subtracted: the
     /// scores of a linear function are then centered.
-    fn scaled(&mut self, columns: &Columns, summand: &Summand<'_>) -> Result<()> {
+    fn scaled(&mut self, columns: &Columns, summand: &Weighted<'_>) -> Result<()> {
         let (n, term) = (columns.features.len(), summand.term);
         let x = &columns.features[summand.index % n];
         self.check_length(MOST_REPEATED.saturating_mul(x.len() + columns.window.len()))?;

@@ -39,6 +39,11 @@ pub struct Split {
 }
 
 impl Split {
+    /// The answer for a value; NaN is a missing one.
+    pub fn is_above(&self, value: f64) -> bool {
+        if value.is_nan() { self.missing_above } else { value > self.border }
+    }
+
     /// What it shares with other splits.
     fn column(&self) -> (usize, bool) {
         (self.feature, self.missing_above)

@@ -10,6 +10,7 @@ mod forest;
 mod histogram;
 mod leaves;
 mod rows;
+mod shapley;
 
 #[cfg(test)]
 mod tests;

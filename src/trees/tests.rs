@@ -307,3 +307,40 @@ fn random_weights_have_the_mean_1() {
         .sum();
     assert!((drawn / 1000.0 / given - 1.0).abs() < 0.01, "{drawn} {given}");
 }
+
+/// All sets of three features, each of which the trees see twice, with repeated splits and missing values.
+#[test]
+fn contributions_are_those_of_all_sets_of_features() {
+    let (features, copies) = (3, 2);
+    let mut random = Random::new(5);
+    for depth in 1..=MAX_DEPTH {
+        let trees = 20;
+        let splits: Vec<Split> = (0..trees * depth)
+            .map(|_| Split {
+                feature: random.below(features * copies),
+                border: random.below(8) as f64,
+                missing_above: random.below(2) == 1,
+            })
+            .collect();
+        let forest = Forest::new(depth, &splits);
+        let values: Vec<f64> = (0..trees << depth).map(|_| random.symmetric()).collect();
+        let mut row = || -> Vec<f64> {
+            let value = |_| if random.below(4) == 0 { f64::NAN } else { random.below(9) as f64 };
+            (0..features * copies).map(value).collect()
+        };
+        let (document, base) = (row(), row());
+        let found = forest.contributions(&values, &document, &base, features);
+        let score = |set: usize| {
+            let of = |column: usize| if set >> (column % features) & 1 == 1 { &document } else { &base };
+            forest.score_of(&|column| of(column)[column], &values)
+        };
+        for (feature, found) in found.iter().enumerate() {
+            let without = (0..1_usize << features).filter(|set| set >> feature & 1 == 0);
+            // s! (n - 1 - s)! / n! for n = 3.
+            let weight = |set: usize| [1.0 / 3.0, 1.0 / 6.0, 1.0 / 3.0][set.count_ones() as usize];
+            let expected: f64 =
+                without.map(|set| weight(set) * (score(set | 1 << feature) - score(set))).sum();
+            assert!((found - expected).abs() < 1e-12, "depth {depth}: {found} {expected}");
+        }
+    }
+}

@@ -223,6 +223,42 @@ fn kernels_sums_and_the_form_ranking_have_their_forms() {
 }
 
 #[test]
+fn trees_are_cases_of_sql() {
+    let (connection, plain) = (connect(), plain());
+    for (scale, depth) in [("none", 1), ("none", 8), ("quantile", 6), ("standard", 3), ("max_norm", 4)] {
+        let what = format!("{scale}, depth {depth}");
+        let options = json!({ "trees": 30, "depth": depth, "scale": scale });
+        let model = fit(&connection, "boosted_trees", &options);
+        let sql = exported(&connection, &model, "sql");
+        assert_near(&numbers(&plain, &sql, "1"), &ranked(&connection, &model, "1"), 1e-12, &what);
+        same_after_import(&connection, &model, "1", &what);
+    }
+    for scale in ["query_minmax", "quantile_minmax"] {
+        let model = fit(&connection, "boosted_trees", &json!({ "trees": 5, "scale": scale }));
+        let error: rusqlite::Error =
+            connection.query_row("SELECT ltr_export(?, 'sql')", [&model], |_| Ok(())).unwrap_err();
+        let expected = format!(
+            "its trees compare features that \"scale\": \"{scale}\" scales within queries; train with \"quantile\", \
+             \"standard\" or \"none\"; it can be exported as 'json'"
+        );
+        assert!(error.to_string().ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn missing_features_of_trees_count_as_in_ltr_rank() {
+    let (connection, plain) = (connect(), plain());
+    for connection in [&connection, &plain] {
+        connection.execute_batch("UPDATE judged SET large = NULL WHERE doc_id = 3").unwrap();
+    }
+    for missing in ["zero", "mean"] {
+        let model = fit(&connection, "boosted_trees", &json!({ "trees": 30, "missing": missing }));
+        let sql = exported(&connection, &model, "sql");
+        assert_near(&numbers(&plain, &sql, "1"), &ranked(&connection, &model, "1"), 1e-12, missing);
+    }
+}
+
+#[test]
 fn missing_features_count_as_in_ltr_rank() {
     let (connection, plain) = (connect(), plain());
     for connection in [&connection, &plain] {

@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::data::{Documents, Matrix, shaped};
 use crate::error::Result;
 use crate::model::Model;
-use crate::space::{Function, Opponents, Scorer, Space};
+use crate::space::{Function, Opponents, Scorer, Space, WeightsOf};
 
 /// A summand of the score, with the explained document and the base in its scaled features.
 pub(super) struct Part<'a> {
@@ -63,23 +63,27 @@ impl<'a> Parts<'a> {
         Ok(sum)
     }
 
-    /// What each feature adds in the linear parts.
-    pub(super) fn linear(&self) -> Vec<f64> {
+    /// What each feature adds in the parts whose contributions are exact: linear functions and trees.
+    pub(super) fn exact(&self) -> Vec<f64> {
         let mut added = vec![0.0; self.n];
-        for part in self.parts.iter().filter(|part| part.space.is_linear()) {
-            for (column, (x, base)) in part.document.iter().zip(&part.base).enumerate() {
-                // Equal values add nothing, whatever their size.
-                if x.to_bits() != base.to_bits() {
-                    added[column % self.n] += part.weights[column] * (x - base);
+        for part in &self.parts {
+            match part.space.weights_of() {
+                WeightsOf::Features => part.add_linear(&mut added),
+                WeightsOf::Leaves(forest) => {
+                    let found = forest.contributions(part.weights, &part.document, &part.base, self.n);
+                    added.iter_mut().zip(found).for_each(|(added, found)| *added += found);
                 }
+                WeightsOf::Documents(_) | WeightsOf::Pairs => {}
             }
         }
         added
     }
 
-    /// The parts that are not linear, as a game of these features.
+    /// The other parts, as a game of these features.
     pub(super) fn game<'b>(&'b self, players: &'b [usize]) -> Option<FeatureGame<'b>> {
-        let parts: Vec<&Part<'_>> = self.parts.iter().filter(|part| !part.space.is_linear()).collect();
+        let is_other =
+            |part: &&Part<'_>| matches!(part.space.weights_of(), WeightsOf::Documents(_) | WeightsOf::Pairs);
+        let parts: Vec<&Part<'_>> = self.parts.iter().filter(is_other).collect();
         (!parts.is_empty()).then_some(FeatureGame { n: self.n, parts, players })
     }
 }
@@ -90,6 +94,17 @@ impl Part<'_> {
         let width = self.base.len();
         let rows = Matrix::F64(shaped(rows.len() / width.max(1), width, rows));
         self.space.scores_in(&self.query, &rows, self.weights, control)
+    }
+
+    /// Adds what each feature adds in a linear function.
+    fn add_linear(&self, added: &mut [f64]) {
+        let n = added.len();
+        for (column, (x, base)) in self.document.iter().zip(&self.base).enumerate() {
+            // Equal values add nothing, whatever their size.
+            if x.to_bits() != base.to_bits() {
+                added[column % n] += self.weights[column] * (x - base);
+            }
+        }
     }
 
     fn differs(&self, n: usize, feature: usize) -> bool {

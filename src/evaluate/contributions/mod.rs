@@ -3,7 +3,8 @@
 //! The contributions and the score of the base add up to the score. They are the Shapley values of the features: the value of a
 //! set of features is the score of a document that has these features of the document and all others of the base. Features are
 //! replaced after scaling. The other documents of the query and its function stay as they are. Parts of a score that are linear
-//! in scaled features are additive, so that their contributions are exact: weight times difference to the base.
+//! in scaled features are additive, so that their contributions are exact: weight times difference to the base. Those of trees
+//! are exact, too, because a tree depends on few features.
 
 mod game;
 mod shapley;
@@ -107,8 +108,8 @@ pub fn explain(
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
     let parts = Parts::new(model, function, &query.like(rows, n, values), row, control)?;
-    // 2. Linear parts are exact.
-    let added = parts.linear().into_iter();
+    // 2. Linear parts and trees are exact.
+    let added = parts.exact().into_iter();
     let mut contributions: Vec<Contribution> =
         added.map(|value| Contribution { value, standard_error: 0.0 }).collect();
     // 3. Other parts.
