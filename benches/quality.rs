@@ -20,7 +20,7 @@ struct Split {
 
 fn load(connection: &Connection, table: &str, path: &Path, features: usize) {
     let sql = format!(
-        "CREATE TABLE {table} AS SELECT query_id, doc_id, relevance, features FROM ltr_letor(?1, '{{\"features\": {features}}}')"
+        "CREATE TABLE {table} AS SELECT query_id, doc_id, relevance, features FROM ltr_letor(?1, '{{\"feature_count\": {features}}}')"
     );
     connection.execute(&sql, [path.display().to_string()]).unwrap();
 }

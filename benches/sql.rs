@@ -156,8 +156,9 @@ fn new_queries(connection: &Connection) {
     }
     for part in ["train", "test"] {
         let path = folder.join(format!("{part}.txt")).display().to_string();
-        let sql =
-            format!("CREATE TABLE mslr_{part} AS SELECT * FROM ltr_letor('{path}', '{{\"features\": 136}}')");
+        let sql = format!(
+            "CREATE TABLE mslr_{part} AS SELECT * FROM ltr_letor('{path}', '{{\"feature_count\": 136}}')"
+        );
         connection.execute_batch(&sql).unwrap();
     }
     connection.execute_batch("CREATE INDEX mslr_query ON mslr_test (query_id)").unwrap();

@@ -9,13 +9,19 @@ use super::conflicts::Combination;
 use crate::control::Control;
 use crate::error::{Error, Result, require};
 use crate::kernel;
-use crate::loss::{ListLoss, Loss, PairLoss};
+use crate::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::math::bounds::{are_bounded, is_positive};
+use crate::math::lanes::LANES;
+use crate::memory::matrix_bytes;
+use crate::parallel;
 use crate::smoothing::SmoothingKind;
 use crate::solve::{
     self, Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
-use crate::space::{Function, Scorer, Space};
+use crate::space::{Function, Scorer, Space, WeightsOf};
+
+/// Landmarks of functions among which validation chooses. A map with fewer landmarks is the first part of one with more.
+pub const CHOICE_LANDMARKS: usize = 500;
 
 /// The choices of a fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,12 +80,13 @@ impl FitSpec {
         control: &Control,
     ) -> Result<Solution> {
         let lambda = self.solver_lambda(space, self.lambda);
-        let fit = self.solve_path(space, blocks, &[lambda], control)?.pop();
+        let fit = self.solve_path(space.dim(), blocks, &[lambda], control)?.pop();
         let fit = fit.ok_or_else(|| Error::Internal("a solver without an answer".to_owned()))?;
         if fit.report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(fit) }
     }
 
-    /// The functions for several lambdas, largest first.
+    /// The functions for several lambdas, largest first, among which validation chooses. Those of a kernel have the first
+    /// [`CHOICE_LANDMARKS`] landmarks.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; too many features.
@@ -91,9 +98,37 @@ impl FitSpec {
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
         let lambdas: Vec<f64> = lambdas.iter().map(|lambda| self.solver_lambda(space, *lambda)).collect();
-        let fits = self.solve_path(space, blocks, &lambdas, control)?;
+        let fits = if self.chooses_with_fewer(space) {
+            let documents: usize = blocks.iter().map(|(block, _)| block.n_docs()).sum();
+            let what = format_args!("{documents} documents of {CHOICE_LANDMARKS} landmarks");
+            let bytes = matrix_bytes(documents, CHOICE_LANDMARKS + LANES);
+            let _memory = control.reserve(bytes, what, "use fewer rows or landmarks")?;
+            let first = |number: usize| {
+                let (block, weight) = &blocks[number];
+                (Arc::new(block.leading(CHOICE_LANDMARKS)), *weight)
+            };
+            self.solve_path(CHOICE_LANDMARKS, &parallel::map(blocks.len(), first), &lambdas, control)?
+        } else {
+            self.solve_path(space.dim(), blocks, &lambdas, control)?
+        };
         control.check()?;
-        fits.into_iter().map(|fit| space.function(fit.w)).collect()
+        let function = |mut fit: Solution| {
+            fit.w.resize(space.dim(), 0.0);
+            space.function(fit.w)
+        };
+        fits.into_iter().map(function).collect()
+    }
+
+    /// Whether functions among which validation chooses have the first landmarks only. Least squares has one factorization
+    /// for all lambdas.
+    fn chooses_with_fewer(&self, space: &Space) -> bool {
+        space.dim() > CHOICE_LANDMARKS
+            && matches!(space.weights_of(), WeightsOf::Documents(_))
+            && space.takes_pairs()
+            && self.penalty == Penalty::Ridge
+            && self.loss.shape() != Shape::Quadratic
+            && self.center.is_none()
+            && self.start.is_none()
     }
 
     /// The smallest lambda of the L1 penalty at which all weights are 0, or an upper bound of it. Listwise losses only.
@@ -102,7 +137,7 @@ impl FitSpec {
     /// Judgments that were prepared for another loss.
     pub fn largest_l1_lambda(&self, space: &Space, blocks: &[(Arc<QueryBlock>, f64)]) -> Result<f64> {
         let Loss::List(loss) = &self.loss else { return Err(prepared_for_another()) };
-        Ok(solve::largest_l1_lambda(&self.list_problem(loss, space, blocks)?))
+        Ok(solve::largest_l1_lambda(&self.list_problem(loss, space.dim(), blocks)?))
     }
 
     /// Solvers minimize R(w) + lambda' |w - w0|^2. lambda' is lambda for pairwise losses and lambda / 2 for listwise ones, and
@@ -119,25 +154,25 @@ impl FitSpec {
     /// Solves for each of the solver's lambdas, largest first.
     fn solve_path(
         &self,
-        space: &Space,
+        dim: usize,
         blocks: &[(Arc<QueryBlock>, f64)],
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<Solution>> {
         let reserve = |bytes: u64| {
-            let what = format_args!("the solver of a function of {} weights", space.dim());
+            let what = format_args!("the solver of a function of {dim} weights");
             control.reserve(bytes, what, "use fewer features, landmarks, rows or threads")
         };
         match &self.loss {
             Loss::Pair(loss, _) => {
-                let problem = self.pair_problem(*loss, space, blocks)?;
+                let problem = self.pair_problem(*loss, dim, blocks)?;
                 let _memory = reserve(solve::pair_bytes(&problem, self.solver))?;
                 solve::pair_path(&problem, lambdas, &self.options(), control)
             }
             Loss::List(loss) => {
-                let problem = self.list_problem(loss, space, blocks)?;
+                let problem = self.list_problem(loss, dim, blocks)?;
                 let _memory = reserve(match self.penalty {
-                    Penalty::Threshold | Penalty::Components => solve::spectral_bytes(space.dim()),
+                    Penalty::Threshold | Penalty::Components => solve::spectral_bytes(dim),
                     Penalty::Ridge | Penalty::Ball | Penalty::Sphere => {
                         solve::list_bytes(&problem, self.solver)
                     }
@@ -158,7 +193,7 @@ impl FitSpec {
     fn pair_problem<'a>(
         &self,
         loss: PairLoss,
-        space: &Space,
+        dim: usize,
         blocks: &'a [(Arc<QueryBlock>, f64)],
     ) -> Result<PairProblem<'a>> {
         let pairs = |(block, weight): &'a (Arc<QueryBlock>, f64)| match &**block {
@@ -166,7 +201,7 @@ impl FitSpec {
             QueryBlock::List(_) => Err(prepared_for_another()),
         };
         let blocks = blocks.iter().map(pairs).collect::<Result<_>>()?;
-        let problem = PairProblem::new(space.dim(), blocks, self.lambda)?.with_loss(loss);
+        let problem = PairProblem::new(dim, blocks, self.lambda)?.with_loss(loss);
         match &self.center {
             Some(center) => problem.with_center(center.clone()),
             None => Ok(problem),
@@ -176,7 +211,7 @@ impl FitSpec {
     fn list_problem<'a>(
         &self,
         loss: &'a ListLoss,
-        space: &Space,
+        dim: usize,
         blocks: &'a [(Arc<QueryBlock>, f64)],
     ) -> Result<ListProblem<'a>> {
         let lists = |(block, weight): &'a (Arc<QueryBlock>, f64)| match &**block {
@@ -184,7 +219,7 @@ impl FitSpec {
             QueryBlock::Pair(_) => Err(prepared_for_another()),
         };
         let blocks = blocks.iter().map(lists).collect::<Result<_>>()?;
-        let mut problem = ListProblem::new(space.dim(), loss, blocks)?;
+        let mut problem = ListProblem::new(dim, loss, blocks)?;
         if let Some(start) = &self.start {
             problem = problem.with_start(start.clone())?;
         }

@@ -78,7 +78,9 @@ fn factor_panel(panel: &mut [Lanes], width: usize, block: usize, diagonal: &[f64
         }
         let scale = 1.0 / pivot.sqrt();
         for block in pivot_row.iter_mut() {
-            block.0.iter_mut().for_each(|value| *value *= scale);
+            for lane in 0..LANES {
+                block.0[lane] *= scale;
+            }
         }
         for (i, row) in lower.chunks_exact_mut(width).enumerate() {
             lanes::axpy(-pivot_row[0].0[k + 1 + i], pivot_row, &mut row[block..]);
@@ -97,8 +99,8 @@ fn subtract_tiles(panels: &[Lanes], width: usize, row_block: usize, column: usiz
         }
         for above in panels.chunks_exact(width) {
             let (left, right) = (&above[row_block].0, &above[column]);
-            for (r, row) in tile.iter_mut().enumerate() {
-                row.add_scaled(-left[4 * half + r], right);
+            for r in 0..4 {
+                tile[r].add_scaled(-left[4 * half + r], right);
             }
         }
         for (r, row) in tile.iter().enumerate() {

@@ -51,8 +51,8 @@ fn add_tiles(
         for k in 0..n {
             let left = &a[k * a_width + block].0;
             let right = &b[k * b_width + column];
-            for (r, row) in tile.iter_mut().enumerate() {
-                row.add_scaled(left[4 * half + r], right);
+            for r in 0..4 {
+                tile[r].add_scaled(left[4 * half + r], right);
             }
         }
         for (r, row) in tile.iter().enumerate() {

@@ -4,7 +4,9 @@
 //! other in the same form. So there are no remainder loops. The eight partial sums of a sum are added pairwise at the
 //! end.
 //!
-//! The functions are always inlined, so a caller compiled for wider registers gets wider code (`math::simd`).
+//! The functions are always inlined, so a caller compiled for wider registers gets wider code (`math::simd`). Loops over the
+//! eight numbers count from 0 to 7: the packaged library inlines little (docs/adr/0016-packages.md), and an iterator of an
+//! array by value, or its `map`, would be called for every number.
 #![allow(clippy::inline_always)]
 
 /// Numbers per block.
@@ -29,17 +31,27 @@ impl Lanes {
     /// self += factor * x.
     #[inline(always)]
     pub fn add_scaled(&mut self, factor: f64, x: &Self) {
-        for (target, value) in self.0.iter_mut().zip(x.0) {
-            *target += factor * value;
+        for lane in 0..LANES {
+            self.0[lane] += factor * x.0[lane];
         }
     }
 
     /// self += a * b, lane by lane.
     #[inline(always)]
     pub fn add_product(&mut self, a: &Self, b: &Self) {
-        for ((target, x), y) in self.0.iter_mut().zip(a.0).zip(b.0) {
-            *target += x * y;
+        for lane in 0..LANES {
+            self.0[lane] += a.0[lane] * b.0[lane];
         }
+    }
+
+    /// The results of a function of each number.
+    #[inline(always)]
+    #[must_use]
+    pub fn map(mut self, function: impl Fn(f64) -> f64) -> Self {
+        for lane in 0..LANES {
+            self.0[lane] = function(self.0[lane]);
+        }
+        self
     }
 }
 
@@ -95,7 +107,7 @@ pub fn axpy(factor: f64, x: &[Lanes], y: &mut [Lanes]) {
 
 /// factor * x.
 pub fn scaled(x: &[Lanes], factor: f64) -> Vec<Lanes> {
-    x.iter().map(|block| Lanes(block.0.map(|value| factor * value))).collect()
+    x.iter().map(|block| block.map(|value| factor * value)).collect()
 }
 
 /// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are unchanged.
@@ -113,7 +125,7 @@ pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [L
             }
             *sum = lanes;
         }
-        for (value, sum) in target.0.iter_mut().zip(sums).take(count) {
+        for (value, sum) in target.0.iter_mut().zip(&sums).take(count) {
             *value = sum.fold();
         }
     }

@@ -22,17 +22,17 @@ impl Tile {
     /// self += factor * x.
     #[inline(always)]
     pub fn add_scaled(&mut self, factor: f64, x: &Self) {
-        for (target, x) in self.0.iter_mut().zip(&x.0) {
-            target.add_scaled(factor, x);
+        for block in 0..BLOCKS {
+            self.0[block].add_scaled(factor, &x.0[block]);
         }
     }
 
     /// self += term(x) lane by lane.
     #[inline(always)]
     pub fn add_terms(&mut self, x: &Self, term: impl Fn(f64) -> f64) {
-        for (target, x) in self.0.iter_mut().zip(&x.0) {
-            for (target, x) in target.0.iter_mut().zip(x.0) {
-                *target += term(x);
+        for block in 0..BLOCKS {
+            for lane in 0..LANES {
+                self.0[block].0[lane] += term(x.0[block].0[lane]);
             }
         }
     }

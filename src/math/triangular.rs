@@ -37,8 +37,8 @@ simd! {
             for block in 0..tile::BLOCKS {
                 let mut sums: [Lanes; ROWS] = std::array::from_fn(|r| rest[r.min(count - 1)].0[block]);
                 for (j, y) in solved.iter().enumerate() {
-                    for (sum, head) in sums.iter_mut().zip(heads) {
-                        sum.add_scaled(-head[j], &y.0[block]);
+                    for r in 0..ROWS {
+                        sums[r].add_scaled(-heads[r][j], &y.0[block]);
                     }
                 }
                 for r in 0..count {
@@ -47,7 +47,7 @@ simd! {
                         sum.add_scaled(-entry, y);
                     }
                     let scale = 1.0 / rows[r][first + r];
-                    sums[r] = Lanes(sum.0.map(|value| value * scale));
+                    sums[r] = sum.map(|value| value * scale);
                     rest[r].0[block] = sums[r];
                 }
             }

@@ -118,6 +118,25 @@ pub enum QueryBlock {
     List(ListBlock),
 }
 
+impl QueryBlock {
+    /// The same query with the first `dim` features.
+    #[must_use]
+    pub fn leading(&self, dim: usize) -> Self {
+        match self {
+            Self::Pair(block) => Self::Pair(block.leading(dim)),
+            Self::List(block) => Self::List(block.leading(dim)),
+        }
+    }
+
+    /// Number of documents.
+    pub fn n_docs(&self) -> usize {
+        match self {
+            Self::Pair(block) => block.n_docs(),
+            Self::List(block) => block.n_docs(),
+        }
+    }
+}
+
 /// Chooses by the loss and the size of the problem.
 const AUTO: SolverDef = SolverDef {
     name: "auto",

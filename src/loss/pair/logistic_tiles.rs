@@ -1,7 +1,9 @@
 //! The logistic loss over all pairs of a query, eight pairs at a time.
 //!
 //! With e_l = exp(s_l - c) and f_j = exp(c - s_j) a pair has x = exp(s_l - s_j) = f_j e_l, the loss log(1 + x) and the slope
-//! -x / (1 + x): one division and no exponential. The logarithms of some pairs are that of a product.
+//! -x / (1 + x): one division and no exponential. The logarithms of some pairs are that of a product. Above
+//! s_l - s_j = 40 the loss is that difference and the slope -1, to the last digit: x stays at exp(40), and what the
+//! difference has above 40 is added.
 
 #![allow(clippy::inline_always, reason = "compiled again for wider registers")]
 
@@ -13,8 +15,14 @@ use crate::math::simd::simd;
 /// Operations, for [`Ticks`], of eight pairs.
 const TILE_COST: usize = 8;
 
-/// The largest range of scores: exponentials and their products stay far from the limits of numbers.
-const MOST_RANGE: f64 = 600.0;
+/// The largest range of scores: the exponentials of half of it are within the limits of numbers.
+const MOST_RANGE: f64 = 1400.0;
+
+/// The largest logarithm of x.
+const LINEAR: f64 = 40.0;
+
+/// Score of documents that are none: no difference from it is above [`LINEAR`].
+const NONE: f64 = f64::MIN;
 
 /// Bits of a product, and most factors.
 const BITS: f64 = 1000.0;
@@ -33,12 +41,16 @@ pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> O
     let center = lowest + 0.5 * range;
     let n = order.len();
     let mut powers = vec![Lanes::ZERO; n.div_ceil(LANES)];
+    let mut sorted = vec![Lanes([NONE; LANES]); powers.len()];
     for (at, document) in order.iter().enumerate() {
         powers[at / LANES].0[at % LANES] = libm::exp(scores[*document] - center);
+        sorted[at / LANES].0[at % LANES] = scores[*document];
     }
     let mut pairs = Pairs {
         powers: &powers,
-        factors: ((BITS / (range * std::f64::consts::LOG2_E + 1.0)).min(FACTORS)) as usize,
+        scores: &sorted,
+        largest: libm::exp(LINEAR),
+        factors: ((BITS / (range.min(LINEAR) * std::f64::consts::LOG2_E + 1.0)).min(FACTORS)) as usize,
         lower: vec![Lanes::ZERO; powers.len()],
         higher: vec![0.0; n],
         value: 0.0,
@@ -46,8 +58,8 @@ pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> O
     // The documents of a grade have the same lower ones.
     let mut first = 0;
     for grade in order.chunk_by(|a, b| labels[*a] <= labels[*b]) {
-        let inverses: Vec<f64> = grade.iter().map(|document| libm::exp(center - scores[*document])).collect();
-        rows(&mut pairs, &inverses, first);
+        let higher = |document: &usize| (libm::exp(center - scores[*document]), scores[*document]);
+        rows(&mut pairs, &grade.iter().map(higher).collect::<Vec<_>>(), first);
         first += grade.len();
     }
     for (at, document) in order.iter().enumerate() {
@@ -60,6 +72,10 @@ pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> O
 struct Pairs<'a> {
     /// e, padded with 0.
     powers: &'a [Lanes],
+    /// Scores, padded with [`NONE`].
+    scores: &'a [Lanes],
+    /// The largest x.
+    largest: f64,
     /// Factors of a product.
     factors: usize,
     /// For each document the sum of x / (1 + x) over the pairs in which it is the lower one; the higher one.
@@ -69,22 +85,28 @@ struct Pairs<'a> {
 }
 
 simd! {
-    /// Adds the pairs of the documents of a grade, with these f, the first of which is at this position.
-    fn rows<'s, 'a>(pairs: &'s mut Pairs<'a>, inverses: &'s [f64], first: usize) {
-        let start = first + inverses.len();
+    /// Adds the pairs of the documents of a grade, with these f and scores, the first of which is at this position.
+    fn rows<'s, 'a>(pairs: &'s mut Pairs<'a>, grade: &'s [(f64, f64)], first: usize) {
+        let start = first + grade.len();
         let (block, hidden) = (start / LANES, start % LANES);
         let mut ticks = Ticks::default();
         let (mut product, mut left) = (Lanes([1.0; LANES]), pairs.factors);
-        for (row, inverse) in inverses.iter().enumerate() {
+        let (mut linear, largest) = (Lanes::ZERO, pairs.largest);
+        for (row, &(inverse, score)) in grade.iter().enumerate() {
+            let end = score + LINEAR;
             let mut sum = Lanes::ZERO;
             ticks.add(TILE_COST * (pairs.powers.len() - block.min(pairs.powers.len())));
-            for (index, (power, lower)) in pairs.powers.iter().zip(&mut pairs.lower).enumerate().skip(block) {
-                let mut power = *power;
+            for (index, lower) in pairs.lower.iter_mut().enumerate().skip(block) {
+                let (mut power, mut other) = (pairs.powers[index], pairs.scores[index]);
                 if index == block {
                     power.0[..hidden].fill(0.0);
+                    other.0[..hidden].fill(NONE);
                 }
                 for lane in 0..LANES {
                     let x = inverse * power.0[lane];
+                    let x = if x < largest { x } else { largest };
+                    let above = other.0[lane] - end;
+                    linear.0[lane] += if above > 0.0 { above } else { 0.0 };
                     let more = 1.0 + x;
                     let slope = x / more;
                     sum.0[lane] += slope;
@@ -99,6 +121,6 @@ simd! {
             }
             pairs.higher[first + row] = sum.fold();
         }
-        pairs.value += product.0.iter().map(|value| libm::log(*value)).sum::<f64>();
+        pairs.value += product.0.iter().map(|value| libm::log(*value)).sum::<f64>() + linear.fold();
     }
 }

@@ -162,6 +162,7 @@ mod tests {
             (331, 331, 1.0),
             (64, 1, 1.0),
             (77, 3, 90.0),
+            (90, 5, 160.0),
             (50, 4, 1e4),
         ] {
             let labels: Vec<f64> = (0..n).map(|_| random.below(grades) as f64).collect();

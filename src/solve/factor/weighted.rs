@@ -88,7 +88,7 @@ impl<'a> Side<'a> {
             for ((row, weighted), (_, extra)) in rows.chunks(width).zip(weighted.chunks_mut(width)).zip(slab)
             {
                 lanes::axpy(1.0 + extra, row, &mut right);
-                weighted.iter_mut().zip(row).for_each(|(to, block)| *to = Lanes(block.0.map(|x| extra * x)));
+                weighted.iter_mut().zip(row).for_each(|(to, block)| *to = block.map(|x| extra * x));
             }
             gram::add_gram(&weighted, &rows, width, slab.len(), &mut matrix);
         }

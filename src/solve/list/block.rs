@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::product::rows_times;
 use crate::arrange::{ListConstraint, RowGroup};
+use crate::control::Ticks;
 use crate::data::{Dataset, Matrix, Slice, shaped};
 use crate::error::{Error, Result};
 use crate::loss::{ListLoss, QueryLoss};
@@ -24,7 +25,7 @@ pub struct ListBlock {
     rows: Rows,
     n: usize,
     dim: usize,
-    loss: Box<dyn QueryLoss>,
+    loss: Arc<dyn QueryLoss>,
 }
 
 impl Rows {
@@ -67,7 +68,7 @@ impl ListBlock {
             return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
         }
         loss.check_query(labels, row_groups)?;
-        Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups) })
+        Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups).into() })
     }
 
     /// The same query, whose documents have these weights; none if all are 1.
@@ -77,11 +78,28 @@ impl ListBlock {
     pub fn weighted(mut self, labels: &[f64], weights: &[f64], loss: &ListLoss) -> Result<Self> {
         if !weights.is_empty() {
             check_size("weights of the documents of a query", weights.len(), self.n)?;
-            self.loss = loss.prepare_weighted(labels, weights).ok_or_else(|| {
+            let weighted = loss.prepare_weighted(labels, weights).ok_or_else(|| {
                 Error::Unsupported(format!("the loss '{}' does not weigh documents", loss.def().name))
             })?;
+            self.loss = weighted.into();
         }
         Ok(self)
+    }
+
+    /// The same query with the first `dim` features.
+    #[must_use]
+    pub fn leading(&self, dim: usize) -> Self {
+        let (mut values, mut ticks) = (Vec::with_capacity(self.n * dim), Ticks::default());
+        for row in 0..self.n {
+            ticks.add(dim);
+            let range = row * self.dim..row * self.dim + dim;
+            match self.slice() {
+                Slice::F32(x) => values.extend(x[range].iter().map(|x| f64::from(*x))),
+                Slice::F64(x) => values.extend(&x[range]),
+            }
+        }
+        let rows = Rows::Own(Matrix::F64(shaped(self.n, dim, values)));
+        Self { rows, n: self.n, dim, loss: Arc::clone(&self.loss) }
     }
 
     /// Number of documents N.

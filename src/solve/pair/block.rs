@@ -20,7 +20,7 @@ use super::weights::{PairWeighting, Weights};
 use crate::control::Ticks;
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
-use crate::math::lanes::{self, Lanes};
+use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::{gram, order};
 
 /// Operations, for [`Ticks`], of a row beside those of its features.
@@ -103,6 +103,22 @@ impl PairBlock {
         let (order, labels, start) = (self.order.clone(), self.labels.clone(), self.start.clone());
         let (pairs, weights) = (self.pairs, self.weights.clone());
         Self { dim, width, x, order, labels, start, pairs, pair_sum, pair_moment: None, weights }
+    }
+
+    /// The same documents and pairs with the first `dim` features.
+    #[must_use]
+    pub fn leading(&self, dim: usize) -> Self {
+        let width = lanes::blocks_for(dim);
+        let mut x = Vec::with_capacity(self.n_docs() * width);
+        let mut ticks = Ticks::default();
+        for row in self.x.chunks_exact(self.width.max(1)) {
+            ticks.add(ROW_COST + dim);
+            x.extend_from_slice(&row[..width]);
+            if let Some(last) = x.last_mut() {
+                last.0[dim - (width - 1) * LANES..].fill(0.0);
+            }
+        }
+        self.with_features(x, dim)
     }
 
     /// Number of documents.
@@ -287,6 +303,22 @@ mod tests {
         for i in 0..2 {
             assert!((lanes::get(block.pair_sum(), i) - sum[i]).abs() < 1e-12);
             (i..2).for_each(|j| assert!((lanes::get(&kept[i..], j) - moment[i][j]).abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn the_first_features_are_those_of_a_block_with_no_others() {
+        let (n, dim) = (7, 19);
+        let labels = [2.0, 0.0, 1.0, 1.0, 0.0, 3.0, 2.0];
+        let at = |i: usize, j: usize| ((i * dim + j) as f64 * 0.7).sin();
+        let rows = |dim: usize| -> Vec<f64> { (0..n * dim).map(|k| at(k / dim, k % dim)).collect() };
+        let weighting = PairWeighting { by: crate::loss::PairWeights::Gain, documents: &[] };
+        let all = PairBlock::new(&rows(dim), &labels, dim).unwrap().weighted(weighting).unwrap();
+        for dim in [1, 8, 13, 19] {
+            let expected = PairBlock::new(&rows(dim), &labels, dim).unwrap().weighted(weighting).unwrap();
+            let found = all.leading(dim);
+            assert_eq!((found.dim(), found.x(), found.pair_sum()), (dim, expected.x(), expected.pair_sum()));
+            assert!((found.total_weight() - expected.total_weight()).abs() < 1e-12);
         }
     }
 

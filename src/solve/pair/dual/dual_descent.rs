@@ -274,8 +274,8 @@ impl<const SQUARED: bool> SimdTask for Sweep<'_, '_, SQUARED> {
             *alpha = next;
             met.moved = true;
             for ((w, x), y) in w.iter_mut().zip(higher.row).zip(lower.row) {
-                for ((w, x), y) in w.0.iter_mut().zip(x.0).zip(y.0) {
-                    *w += inverse * change * (x - y);
+                for lane in 0..lanes::LANES {
+                    w.0[lane] += inverse * change * (x.0[lane] - y.0[lane]);
                 }
             }
         }

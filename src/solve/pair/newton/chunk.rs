@@ -145,7 +145,7 @@ impl<'a> Chunk<'a> {
 #[inline(always)]
 fn scale(scores: &[Lanes], inverse: f64, scaled: &mut [Lanes]) {
     for (target, score) in scaled.iter_mut().zip(scores) {
-        *target = Lanes(score.0.map(|value| value * inverse));
+        *target = score.map(|value| value * inverse);
     }
 }
 

@@ -51,7 +51,9 @@ impl LossSum {
     /// Adds the logarithm of `factor`, which is at most 2 in every lane.
     #[inline(always)]
     fn add_logarithm(&mut self, factor: &Lanes) {
-        self.product.0.iter_mut().zip(factor.0).for_each(|(product, factor)| *product *= factor);
+        for lane in 0..LANES {
+            self.product.0[lane] *= factor.0[lane];
+        }
         self.factors += 1;
         if self.factors == Self::MOST_FACTORS {
             self.take_logarithms();
@@ -60,7 +62,7 @@ impl LossSum {
 
     #[inline(never)]
     fn take_logarithms(&mut self) {
-        self.logarithms += Lanes(self.product.0.map(libm::log)).fold();
+        self.logarithms += self.product.map(libm::log).fold();
         self.product = Lanes([1.0; LANES]);
         self.factors = 0;
     }
@@ -70,7 +72,7 @@ impl LossSum {
     fn add_weighted(&mut self, other: &Self, times: impl Fn(Lanes) -> Lanes) {
         let mut value = other.plain;
         if other.factors > 0 {
-            value.add_scaled(1.0, &Lanes(other.product.0.map(libm::log)));
+            value.add_scaled(1.0, &other.product.map(libm::log));
         }
         self.plain.add_scaled(1.0, &times(value));
     }
@@ -103,7 +105,7 @@ impl Curve for SquaredHinge {
     #[inline(always)]
     fn curvature(self, margin: &Lanes) -> Lanes {
         let end = 1.0 + self.reach;
-        Lanes(margin.0.map(|margin| if margin < end { 2.0 } else { 0.0 }))
+        margin.map(|margin| if margin < end { 2.0 } else { 0.0 })
     }
 
     fn reaching(self, reach: f64) -> Self {
@@ -118,7 +120,7 @@ pub(super) struct Logistic;
 impl Curve for Logistic {
     #[inline(always)]
     fn negative_slope(self, margin: &Lanes, loss: &mut LossSum) -> Lanes {
-        let small = exp_of_minus(&Lanes(margin.0.map(f64::abs)));
+        let small = exp_of_minus(&margin.map(f64::abs));
         let (mut p, mut sum) = (Lanes::ZERO, Lanes::ZERO);
         for lane in 0..LANES {
             let (m, e) = (margin.0[lane], small.0[lane]);
@@ -132,8 +134,8 @@ impl Curve for Logistic {
 
     #[inline(always)]
     fn curvature(self, margin: &Lanes) -> Lanes {
-        let small = exp_of_minus(&Lanes(margin.0.map(f64::abs)));
-        Lanes(small.0.map(|e| e / ((1.0 + e) * (1.0 + e))))
+        let small = exp_of_minus(&margin.map(f64::abs));
+        small.map(|e| e / ((1.0 + e) * (1.0 + e)))
     }
 }
 

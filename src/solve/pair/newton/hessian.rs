@@ -7,7 +7,7 @@
 
 use super::long;
 use crate::math::gram;
-use crate::math::lanes::{self, Lanes};
+use crate::math::lanes::{self, LANES, Lanes};
 use crate::solve::PairBlock;
 use crate::solve::pair::weights::Weights;
 
@@ -62,8 +62,8 @@ impl Products {
             let rows = block.row(a as usize).iter().zip(block.row(b as usize));
             self.waiting.extend(rows.map(|(high, low)| {
                 let mut z = Lanes::ZERO;
-                for (target, (x, y)) in z.0.iter_mut().zip(high.0.iter().zip(low.0)) {
-                    *target = factor * (x - y);
+                for lane in 0..LANES {
+                    z.0[lane] = factor * (high.0[lane] - low.0[lane]);
                 }
                 z
             }));
@@ -118,8 +118,8 @@ impl Products {
         }
         for (a, degree) in self.degree.iter().enumerate() {
             for (target, x) in self.laplacian[a * width..(a + 1) * width].iter_mut().zip(block.row(a)) {
-                for (value, feature) in target.0.iter_mut().zip(x.0) {
-                    *value = weight * (*value + degree * feature);
+                for lane in 0..LANES {
+                    target.0[lane] = weight * (target.0[lane] + degree * x.0[lane]);
                 }
             }
         }
