@@ -371,24 +371,24 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("a summary that is no JSON", |o| o.parts.card.summary.clear());
     card("an infinite log", |o| o.parts.card.log.push((f64::INFINITY, 0.0)));
     card("a block that nothing asks for", |o| o.blocks.push(vec![1, 2, 3]));
-    card("a scaling without features", |o| o.parts.scaling = Scaling::Quantile(Vec::new().into()));
+    card("a scaling without features", |o| o.parts.scaling = Scaling::Quantile(Vec::new()));
     card("a scaling without quantiles", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(Vec::new()); 2].into());
+        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(Vec::new()); 2]);
     });
     card("quantiles that fall", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(1.0, 0.0), (0.0, 1.0)]); 2].into());
+        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(1.0, 0.0), (0.0, 1.0)]); 2]);
     });
     card("quantiles that stand still", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(1.0, 0.0), (1.0, 1.0)]); 2].into());
+        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(1.0, 0.0), (1.0, 1.0)]); 2]);
     });
     card("a quantile that is NaN", |o| {
-        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(f64::NAN, 0.0)]); 2].into());
+        o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(f64::NAN, 0.0)]); 2]);
     });
     wrong_fingerprints(&mut card);
     card("a negative factor", |o| o.parts.scaling = Scaling::MaxNorm(-1.0));
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
     card("a scaling of another width", |o| {
-        o.parts.scaling = Scaling::QuantileMinmax(vec![Quantiles::from(vec![(0.0, 0.0)]); 2].into());
+        o.parts.scaling = Scaling::QuantileMinmax(vec![Quantiles::from(vec![(0.0, 0.0)]); 2]);
     });
     card("an empty ranker", |o| o.parts.ranker.clear());
     card("a ranker that goes on", |o| o.parts.ranker.push(0));

@@ -1,7 +1,6 @@
 //! Documents grouped by query: identifiers, the feature matrix, the canonical order, scaling, LETOR text.
 
 mod builder;
-mod cells;
 mod clusters;
 mod dataset;
 mod feature_quantiles;
@@ -21,7 +20,6 @@ mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use dataset::{Dataset, Documents};
-pub use feature_quantiles::FeatureQuantiles;
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{
     ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns, position_names, repeated_name,

@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cells::Cells;
 use crate::control::Ticks;
 use crate::math::bounds::are_bounded;
 use crate::math::normal;
 use crate::math::order::{compare, sort_ascending};
+use crate::math::simd::{Baseline, KEYS, Keys, Registers};
 
 /// Operations, for [`Ticks`], of a value or a quantile of the normal distribution.
 const NORMAL_COST: usize = 64;
@@ -16,20 +16,21 @@ const NORMAL_COST: usize = 64;
 /// Maximum number of stored quantiles.
 const MAX_QUANTILES: usize = 256;
 
-/// Quantiles of one feature with an index for look-ups.
+/// Quantiles of one feature with a search tree of two levels. A look-up compares a value with two nodes of 16 keys, without
+/// branches, whatever the distances of the quantiles are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
 pub struct Quantiles {
-    /// Quantiles with strictly increasing values, then `FAR` that no value passes.
+    /// The first key of each node but the first.
+    root: Keys,
+    /// The values of the quantiles in single precision; at least one node.
+    nodes: Vec<Keys>,
+    /// Quantiles with strictly increasing values.
     records: Vec<Record>,
-    /// For each cell the last quantile in an earlier cell, or the first.
-    starts: Vec<u16>,
-    /// The cells of values.
-    cells: Cells,
 }
 
 /// A quantile.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Record {
     x: f64,
     /// The score of x.
@@ -37,9 +38,6 @@ struct Record {
     /// The slope to the next quantile; 0 after the last.
     slope: f64,
 }
-
-/// A look-up compares so many quantiles after the start of a cell. If the last of them is passed, it searches.
-const FAR: usize = 3;
 
 impl From<Vec<(f64, f64)>> for Quantiles {
     fn from(pairs: Vec<(f64, f64)>) -> Self {
@@ -49,23 +47,30 @@ impl From<Vec<(f64, f64)>> for Quantiles {
             next.map_or(0.0, |(x1, z1)| ((z1 - z0) / (x1 - x0)).min(f64::MAX))
         };
         let record = |index: usize| Record { x: pairs[index].0, z: pairs[index].1, slope: slope(index) };
-        let end = std::iter::repeat_n(Record { x: f64::NAN, ..Record::default() }, FAR);
-        let x: Vec<f64> = pairs.iter().map(|(x, _)| *x).collect();
-        // A look-up in so few quantiles needs no search.
-        let cells = if x.len() <= FAR { Cells::ONE } else { Cells::of(&x) };
-        Self { records: (0..pairs.len()).map(record).chain(end).collect(), starts: cells.starts(&x), cells }
+        let node = |pairs: &[(f64, f64)]| {
+            let mut keys = Keys::NONE;
+            keys.0.iter_mut().zip(pairs).for_each(|(key, (x, _))| *key = *x as f32);
+            keys
+        };
+        let mut nodes: Vec<Keys> = pairs.chunks(KEYS).map(node).collect();
+        if nodes.is_empty() {
+            nodes.push(Keys::NONE);
+        }
+        let mut root = Keys::NONE;
+        root.0.iter_mut().zip(&nodes[1..]).for_each(|(key, node)| *key = node.0[0]);
+        Self { root, nodes, records: (0..pairs.len()).map(record).collect() }
     }
 }
 
 impl PartialEq for Quantiles {
     fn eq(&self, other: &Self) -> bool {
-        self.stored() == other.stored()
+        self.records == other.records
     }
 }
 
 impl From<Quantiles> for Vec<(f64, f64)> {
     fn from(quantiles: Quantiles) -> Self {
-        quantiles.stored().iter().map(|record| (record.x, record.z)).collect()
+        quantiles.records.iter().map(|record| (record.x, record.z)).collect()
     }
 }
 
@@ -97,14 +102,9 @@ impl Quantiles {
         thin(all).into()
     }
 
-    /// The quantiles.
-    fn stored(&self) -> &[Record] {
-        &self.records[..self.records.len() - FAR]
-    }
-
     /// Whether all numbers are finite, scores are within the bound of stored numbers, and both values and scores increase.
     pub fn is_valid(&self) -> bool {
-        let stored = self.stored();
+        let stored = &self.records;
         let is_line = |line: &Record| line.x.is_finite() && are_bounded([&line.z]) && line.slope.is_finite();
         !stored.is_empty()
             && stored.len() <= MAX_QUANTILES + 1
@@ -115,41 +115,36 @@ impl Quantiles {
     /// Each stored value, its score, and the slope to the next one (0 after the last): the score of x is
     /// score + slope (x - value) at the last value that is not above x. Below the first value it is the first score.
     pub fn lines(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        self.stored().iter().map(|line| (line.x, line.z, line.slope))
-    }
-
-    /// The cells of values.
-    pub(super) fn cells(&self) -> Cells {
-        self.cells
+        self.records.iter().map(|line| (line.x, line.z, line.slope))
     }
 
     /// The normal score of a value: linear between quantiles, constant outside.
-    #[inline]
     pub fn normal_score(&self, value: f64) -> f64 {
-        self.score_in(self.cells.cell(value), value)
+        self.score_by::<Baseline>(value)
     }
 
-    /// The normal score of a value in this cell.
+    /// [`Self::normal_score`] by a search with these registers.
     #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
     #[inline(always)]
-    pub(super) fn score_in(&self, cell: usize, value: f64) -> f64 {
-        let start = usize::from(self.starts[cell & (self.starts.len() - 1)]);
-        let near = &self.records[start..=start + FAR];
-        // The last quantile that is not above the value, or the first. Without branches: they could not be predicted.
-        let passed = usize::from(near[1].x <= value) + usize::from(near[2].x <= value);
-        let mut line = &near[passed];
-        if near[FAR].x <= value {
+    pub(super) fn score_by<R: Registers>(&self, value: f64) -> f64 {
+        // 1. The last quantile that is not above the value, or the first: keys and key have been rounded alike.
+        let key = value as f32;
+        let node = R::at_most(&self.root, key);
+        let place = R::at_most(&self.nodes[node], key);
+        let mut line = &self.records[(node * KEYS + place).max(1) - 1];
+        // 2. Not so if the value is below the first, or if numbers in double precision have the same key.
+        if line.x > value {
             line = self.search(value);
         }
-        // The distance is 0 below the first quantile and finite above the last, whose slope is 0.
+        // 3. The distance is 0 below the first quantile, and finite above the last, whose slope is 0.
         line.z + line.slope * (value - line.x).clamp(0.0, f64::MAX)
     }
 
-    /// The last quantile that is not above the value.
+    /// The last quantile that is not above the value, or the first.
     #[cold]
     #[inline(never)]
     fn search(&self, value: f64) -> &Record {
-        &self.records[self.stored().partition_point(|line| line.x <= value) - 1]
+        &self.records[self.records.partition_point(|line| line.x <= value).max(1) - 1]
     }
 }
 
@@ -228,7 +223,7 @@ mod tests {
         for values in data {
             let quantiles = Quantiles::fit(values.clone());
             assert!(quantiles.is_valid());
-            let stored = quantiles.stored();
+            let stored = &quantiles.records;
             let search = |v: f64| {
                 // NaN is compared as the largest number.
                 let line = stored[stored.partition_point(|line| line.x <= v.min(f64::MAX)).saturating_sub(1)];
@@ -245,9 +240,9 @@ mod tests {
 
     /// A hostile model can have millions of them.
     #[test]
-    fn quantiles_without_a_range_take_few_bytes() {
+    fn few_quantiles_take_few_bytes() {
         for pairs in [vec![], vec![(1.0, 0.0)], vec![(1.0, 0.0), (1.0, 0.5)]] {
-            assert_eq!(Quantiles::from(pairs).starts.len(), 1);
+            assert_eq!(Quantiles::from(pairs).nodes.len(), 1);
         }
     }
 

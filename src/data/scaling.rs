@@ -16,13 +16,14 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
-use super::feature_quantiles::{FeatureQuantiles, normal_scores, weighted_scores};
+use super::feature_quantiles::{normal_scores, weighted_scores};
 use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::Quantiles;
 use crate::control::{Control, Ticks};
 use crate::error::{Error, Result, require};
 use crate::math::bounds::{are_bounded, is_positive};
 use crate::math::dense::{Element, dot, dot_by};
+use crate::math::simd::simd;
 use crate::memory::matrix_bytes;
 use crate::parallel;
 use crate::param::named;
@@ -62,13 +63,13 @@ pub enum Scaling {
     /// No change.
     None,
     /// Quantiles per feature.
-    Quantile(FeatureQuantiles),
+    Quantile(Vec<Quantiles>),
     /// Mean and factor (1 / standard deviation, or 0) per feature.
     Standard(Vec<(f64, f64)>),
     /// Min-max within the query.
     QueryMinmax,
     /// Quantiles per feature, then min-max within the query.
-    QuantileMinmax(FeatureQuantiles),
+    QuantileMinmax(Vec<Quantiles>),
     /// 1 / the largest norm of a document, or 0: one factor for all features.
     MaxNorm(f64),
 }
@@ -82,9 +83,9 @@ impl Scaling {
         Ok(match kind {
             ScalingKind::None => Self::None,
             ScalingKind::QueryMinmax => Self::QueryMinmax,
-            ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?.into()),
+            ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
             ScalingKind::QuantileMinmax => {
-                Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?.into())
+                Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?)
             }
             ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
             ScalingKind::MaxNorm => Self::MaxNorm(norm_factor(data, control)?),
@@ -94,9 +95,7 @@ impl Scaling {
     /// The scaling of some of the features, in this order.
     #[must_use]
     pub fn select(&self, features: &[usize]) -> Self {
-        let quantiles = |of: &FeatureQuantiles| {
-            features.iter().map(|feature| of[*feature].clone()).collect::<Vec<Quantiles>>().into()
-        };
+        let quantiles = |of: &[Quantiles]| features.iter().map(|feature| of[*feature].clone()).collect();
         match self {
             Self::Quantile(of) => Self::Quantile(quantiles(of)),
             Self::QuantileMinmax(of) => Self::QuantileMinmax(quantiles(of)),
@@ -199,19 +198,15 @@ impl Scaling {
     #[inline]
     pub fn weighted_sum<T: Element>(&self, document: &[T], weights: &[f64]) -> f64 {
         let weights = &weights[..document.len()];
-        let rounded = |value: f64| T::from_f64(value).to_f64();
         match self {
             Self::Quantile(quantiles) | Self::QuantileMinmax(quantiles) => {
                 weighted_scores(quantiles, document, weights)
             }
-            Self::Standard(moments) => {
-                let moments = &moments[..document.len()];
-                dot_by(weights, |index| {
-                    rounded((document[index].to_f64() - moments[index].0) * moments[index].1)
-                })
+            Self::Standard(moments) => standard_sum(&moments[..document.len()], document, weights),
+            Self::MaxNorm(factor) => {
+                dot_by(weights, |index| T::from_f64(document[index].to_f64() * factor).to_f64())
             }
-            Self::MaxNorm(factor) => dot_by(weights, |index| rounded(document[index].to_f64() * factor)),
-            Self::None | Self::QueryMinmax => dot(document, weights),
+            Self::None | Self::QueryMinmax => plain_sum(document, weights),
         }
     }
 
@@ -286,6 +281,21 @@ impl Scaling {
                 *out = T::from_f64((x.to_f64() - low) / range);
             }
         }
+    }
+}
+
+simd! {
+    /// [`dot`] of a document.
+    fn plain_sum<'a; T: Element>(document: &'a [T], weights: &'a [f64]) -> f64 {
+        dot(document, weights)
+    }
+}
+
+simd! {
+    /// The weighted sum of a document with mean 0 and standard deviation 1.
+    fn standard_sum<'a; T: Element>(moments: &'a [(f64, f64)], document: &'a [T], weights: &'a [f64]) -> f64 {
+        let (moments, document) = (&moments[..weights.len()], &document[..weights.len()]);
+        dot_by(weights, |index| T::from_f64((document[index].to_f64() - moments[index].0) * moments[index].1).to_f64())
     }
 }
 

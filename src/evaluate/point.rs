@@ -6,6 +6,7 @@ use crate::control::Control;
 use crate::data::{Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
+use crate::math::simd::simd;
 use crate::model::Model;
 use crate::space::{Function, Scorer};
 
@@ -136,14 +137,20 @@ impl PairScorer {
 
 /// Refuses features of an argument that are not finite.
 pub(super) fn check_finite<T: Element>(argument: &str, features: &[T]) -> Result<()> {
-    // Without an end at the first value that is not finite, the loop runs over several values at a time.
-    let finite = features.iter().fold(true, |finite, value| finite & value.to_f64().is_finite());
+    let finite = are_finite(features);
     match features.iter().position(|value| !finite && !value.to_f64().is_finite()) {
         None => Ok(()),
         Some(index) => {
             let got = format!("{} as value {}", features[index].to_f64(), index + 1);
             Err(Error::value(argument, got, "finite numbers"))
         }
+    }
+}
+
+simd! {
+    /// Without an end at the first value that is not finite, the loop runs over several values at a time.
+    fn are_finite<'a; T: Element>(features: &'a [T]) -> bool {
+        features.iter().fold(true, |finite, value| finite & value.to_f64().is_finite())
     }
 }
 

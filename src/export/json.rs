@@ -319,7 +319,7 @@ impl TryFrom<ScalingText> for Scaling {
                 Self::Standard(centers.into_iter().zip(factors).collect())
             }
             (ScalingKind::MaxNorm, None, None, Some(factor), None) => Self::MaxNorm(factor),
-            (ScalingKind::Quantile, None, None, None, Some(List(points))) => Self::Quantile(points.into()),
+            (ScalingKind::Quantile, None, None, None, Some(List(points))) => Self::Quantile(points),
             (ScalingKind::QueryMinmax, None, None, None, None) => Self::QueryMinmax,
             (ScalingKind::QuantileMinmax, None, None, None, Some(List(points))) => {
                 Self::QuantileMinmax(points.into())

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::inner::Inner;
-use crate::math::simd::{SimdTask, dispatch};
+use crate::math::simd::{Registers, SimdTask, dispatch};
 use crate::math::tile::{TILE, Tile, tiles_for};
 
 /// Documents in tiles, feature after feature.
@@ -119,7 +119,7 @@ impl SimdTask for Inners<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<R: Registers>(self) {
         match self.inner {
             Inner::Dot => self.each(|x, z| x * z),
             Inner::SquaredDistance => self.each(|x, z| (x - z) * (x - z)),

@@ -50,7 +50,7 @@ impl Element for f32 {
 }
 
 /// Sum of `value(i) * weights[i]` in the order of [`dot`].
-#[inline]
+#[inline(always)]
 pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
     let mut lanes = [0.0; LANES];
     let (blocks, rest) = weights.as_chunks::<LANES>();
@@ -66,7 +66,7 @@ pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
 }
 
 /// Dot product; both slices have the same length.
-#[inline]
+#[inline(always)]
 pub fn dot<T: Element>(values: &[T], weights: &[f64]) -> f64 {
     let values = &values[..weights.len()];
     dot_by(weights, |index| values[index].to_f64())

@@ -2,8 +2,85 @@
 //!
 //! A task is plain code whose functions are always inlined. It is compiled three times: for the baseline processor, for
 //! AVX2 and for AVX-512; [`dispatch`] chooses at run time. All three give the same bits: the task fixes the order of
-//! additions (`math::lanes`), and multiply and add are never fused. `unsafe` is used for nothing but these calls.
+//! additions (`math::lanes`), and multiply and add are never fused. `unsafe` is used for nothing but these calls and single
+//! instructions that compilers do not find ([`Registers`]).
 #![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    _CMP_LE_OQ, _mm256_cmp_ps, _mm256_loadu_ps, _mm256_movemask_ps, _mm256_set1_ps, _mm512_cmp_ps_mask,
+    _mm512_loadu_ps, _mm512_set1_ps,
+};
+
+/// Keys in a node of a search tree.
+pub const KEYS: usize = 16;
+
+/// Ascending keys, on a cache line. NaN stands in unused places, which are the last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+pub struct Keys(pub [f32; KEYS]);
+
+impl Keys {
+    /// No key.
+    pub const NONE: Self = Self([f32::NAN; KEYS]);
+}
+
+/// The registers that a task is compiled for.
+pub trait Registers {
+    /// How many keys are at most x; none for NaN.
+    fn at_most(keys: &Keys, x: f32) -> usize;
+}
+
+/// Those of the baseline processor.
+#[derive(Debug)]
+pub struct Baseline;
+
+impl Registers for Baseline {
+    #[allow(clippy::inline_always, reason = "part of a search")]
+    #[inline(always)]
+    fn at_most(Keys(keys): &Keys, x: f32) -> usize {
+        // Without branches: they could not be predicted.
+        let mut below = 8 * usize::from(keys[7] <= x);
+        below += 4 * usize::from(keys[below + 3] <= x);
+        below += 2 * usize::from(keys[below + 1] <= x);
+        below += usize::from(keys[below] <= x);
+        below + usize::from(keys[KEYS - 1] <= x)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Registers for Avx2 {
+    #[allow(clippy::inline_always, reason = "compiled for these registers")]
+    #[inline(always)]
+    fn at_most(Keys(keys): &Keys, x: f32) -> usize {
+        // SAFETY: `with_avx2` alone uses this type. There are 16 keys.
+        let masks = unsafe {
+            let x = _mm256_set1_ps(x);
+            let half = |first| _mm256_cmp_ps::<_CMP_LE_OQ>(_mm256_loadu_ps(keys.as_ptr().add(first)), x);
+            [_mm256_movemask_ps(half(0)), _mm256_movemask_ps(half(KEYS / 2))]
+        };
+        (masks[0] | masks[1] << (KEYS / 2)).count_ones() as usize
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Registers for Avx512 {
+    #[allow(clippy::inline_always, reason = "compiled for these registers")]
+    #[inline(always)]
+    fn at_most(Keys(keys): &Keys, x: f32) -> usize {
+        // SAFETY: `with_avx512` alone uses this type. There are 16 keys.
+        let mask = unsafe {
+            _mm512_cmp_ps_mask::<_CMP_LE_OQ>(_mm512_loadu_ps(keys.as_ptr()), _mm512_set1_ps(x))
+        };
+        mask.count_ones() as usize
+    }
+}
 
 /// A computation that [`dispatch`] compiles for several register widths. `run`, and all that it calls in hot loops,
 /// must be `#[inline(always)]`.
@@ -11,26 +88,26 @@ pub trait SimdTask {
     /// The result.
     type Output;
     /// Computes the result.
-    fn run(self) -> Self::Output;
+    fn run<R: Registers>(self) -> Self::Output;
 }
 
 /// Runs a task with the widest registers that the processor has.
 #[inline]
 pub fn dispatch<T: SimdTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
-    match registers() {
-        // SAFETY: the processor has the three features that `with_avx512` is compiled for.
-        Registers::Avx512 => return unsafe { with_avx512(task) },
-        // SAFETY: the processor has AVX2, the feature that `with_avx2` is compiled for.
-        Registers::Avx2 => return unsafe { with_avx2(task) },
-        Registers::Baseline => {}
+    match widest() {
+        // SAFETY: the processor has the features that `with_avx512` is compiled for.
+        Widest::Avx512 => return unsafe { with_avx512(task) },
+        // SAFETY: the processor has the features that `with_avx2` is compiled for.
+        Widest::Avx2 => return unsafe { with_avx2(task) },
+        Widest::Baseline => {}
     }
-    task.run()
+    task.run::<Baseline>()
 }
 
 /// The widest registers that the processor has.
 #[cfg(target_arch = "x86_64")]
-enum Registers {
+enum Widest {
     Baseline,
     Avx2,
     Avx512,
@@ -39,31 +116,31 @@ enum Registers {
 /// Compiled once for all tasks.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-fn registers() -> Registers {
+fn widest() -> Widest {
     use std::arch::is_x86_feature_detected as has;
-    if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
-        Registers::Avx512
-    } else if has!("avx2") {
-        Registers::Avx2
+    if !has!("avx2") || !has!("popcnt") {
+        Widest::Baseline
+    } else if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
+        Widest::Avx512
     } else {
-        Registers::Baseline
+        Widest::Avx2
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,popcnt")]
 fn with_avx512<T: SimdTask>(task: T) -> T::Output {
-    task.run()
+    task.run::<Avx512>()
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,popcnt")]
 fn with_avx2<T: SimdTask>(task: T) -> T::Output {
-    task.run()
+    task.run::<Avx2>()
 }
 
 /// Defines a function whose body [`dispatch`] compiles for several register widths. Lifetimes come before a semicolon,
-/// type parameters after it.
+/// type parameters after it. In the body, `R` names the [`Registers`].
 macro_rules! simd {
     (
         $(#[$meta:meta])*
@@ -79,7 +156,7 @@ macro_rules! simd {
 
                 #[allow(clippy::inline_always, reason = "compiled for each register width")]
                 #[inline(always)]
-                fn run(self) -> Self::Output {
+                fn run<R: $crate::math::simd::Registers>(self) -> Self::Output {
                     let Self { $($argument),* } = self;
                     $body
                 }
@@ -104,7 +181,7 @@ mod tests {
 
         #[allow(clippy::inline_always)]
         #[inline(always)]
-        fn run(self) -> Vec<Lanes> {
+        fn run<R: Registers>(self) -> Vec<Lanes> {
             let mut sums = vec![Lanes::ZERO; 7];
             lanes::rows_times(self.0, 2, 50, &self.0[..2], &mut sums);
             lanes::columns_times(self.0, 2, 50, &self.0[..7], &mut sums);
@@ -116,12 +193,44 @@ mod tests {
     fn wide_registers_change_no_bit() {
         let values: Vec<f64> = (0..800).map(|i| (f64::from(i) * 0.37).sin() / 3.0).collect();
         let rows = lanes::from_slice(&values);
-        let plain = Sums(&rows).run();
+        let plain = Sums(&rows).run::<Baseline>();
         assert_eq!(dispatch(Sums(&rows)), plain);
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2.
             assert_eq!(unsafe { with_avx2(Sums(&rows)) }, plain);
+        }
+    }
+
+    struct Counts<'a>(&'a Keys, &'a [f32]);
+
+    impl SimdTask for Counts<'_> {
+        type Output = Vec<usize>;
+
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn run<R: Registers>(self) -> Vec<usize> {
+            self.1.iter().map(|x| R::at_most(self.0, *x)).collect()
+        }
+    }
+
+    #[test]
+    fn keys_are_counted_in_all_registers() {
+        let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.0, f32::MAX, 1e-45];
+        for n in 0..=KEYS {
+            let mut keys = Keys::NONE;
+            // Pairs of equal keys.
+            keys.0.iter_mut().take(n).enumerate().for_each(|(i, key)| *key = (i / 2) as f32 - 2.0);
+            let values: Vec<f32> = (-30..80).map(|i| i as f32 / 8.0).chain(special).collect();
+            let expected: Vec<usize> =
+                values.iter().map(|x| keys.0.iter().filter(|key| *key <= x).count()).collect();
+            assert_eq!(Counts(&keys, &values).run::<Baseline>(), expected);
+            assert_eq!(dispatch(Counts(&keys, &values)), expected);
+            #[cfg(target_arch = "x86_64")]
+            if std::arch::is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2 and with it POPCNT.
+                assert_eq!(unsafe { with_avx2(Counts(&keys, &values)) }, expected);
+            }
         }
     }
 }

@@ -141,7 +141,7 @@ const WRONG_SUM: &[Change<Sum>] = &[
     ("a scaling of another width", |s| s.members[0].scaling = Scaling::Standard(vec![(0.0, 1.0); 3])),
     ("a scaling that is NaN", |s| s.members[0].scaling = Scaling::Standard(vec![(f64::NAN, 1.0); 2])),
     ("a scaling without quantiles", |s| {
-        s.members[0].scaling = Scaling::Quantile(vec![Quantiles::from(Vec::new()); 2].into());
+        s.members[0].scaling = Scaling::Quantile(vec![Quantiles::from(Vec::new()); 2]);
     }),
     ("a weight that is NaN", |s| s.weights[0] = f64::NAN),
     ("a weight too few", |s| s.weights.truncate(1)),

@@ -230,7 +230,7 @@ impl Prepared {
                     }
                     Quantiles::of_counts(&ties)
                 };
-                Scaling::Quantile((0..facts.dim()).map(of_feature).collect::<Vec<_>>().into())
+                Scaling::Quantile((0..facts.dim()).map(of_feature).collect())
             }
             _ => Scaling::None,
         };

@@ -29,7 +29,7 @@ use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::math::random::Random;
-use crate::math::simd::{SimdTask, dispatch};
+use crate::math::simd::{Registers, SimdTask, dispatch};
 use crate::solve::PairProblem;
 use crate::solve::{PairMethod, Solution, SolverDef, Stop, StopRule};
 
@@ -245,7 +245,7 @@ impl<const SQUARED: bool> SimdTask for Sweep<'_, '_, SQUARED> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<R: Registers>(self) {
         let Self { active, documents, alpha, w, inverse, met } = self;
         for &(high, low) in active {
             let (higher, lower) = (&documents[high as usize], &documents[low as usize]);

@@ -18,7 +18,7 @@ use std::ops::Range;
 use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{SimdTask, dispatch, simd};
+use crate::math::simd::{Registers, SimdTask, dispatch, simd};
 use crate::solve::{PairBlock, PairProblem};
 
 /// Pairs that a loop visits between two checks for cancellation.
@@ -275,7 +275,7 @@ impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> SimdTask for RowPass<'_, 
     type Output = f64;
 
     #[inline(always)]
-    fn run(self) -> f64 {
+    fn run<R: Registers>(self) -> f64 {
         let Self { c, shift, scores, alpha, columns, update, totals } = self;
         let (mut row, mut sums) = (Lanes::ZERO, *totals);
         let (scores, last_scores) = scores.as_chunks::<LANES>();
