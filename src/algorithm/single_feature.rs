@@ -239,6 +239,7 @@ mod tests {
             order: RowOrder::Canonical,
             constraint: ListConstraint::None,
             previous: &[],
+            summarized: true,
         };
         builder.finish(options).expect("a data set").0
     }

@@ -465,6 +465,7 @@ impl Dataset {
             order: needs.order,
             constraint: needs.constraint,
             previous: &[],
+            summarized: needs.model.is_none(),
         };
         builder.finish(options)
     }

@@ -33,6 +33,7 @@ pub fn rows(builder: DatasetBuilder) -> Result<Dataset> {
         order: RowOrder::Canonical,
         constraint: ListConstraint::None,
         previous: &[],
+        summarized: false,
     };
     Ok(builder.finish(options)?.0)
 }

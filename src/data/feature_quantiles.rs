@@ -3,13 +3,27 @@
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use super::quantiles::Quantiles;
-use crate::math::dense::Element;
+use crate::math::dense::{Element, dot_by};
 use crate::math::lanes::{LANES, Lanes};
 use crate::math::simd::{Registers, simd};
 
 #[inline(always)]
 fn score<R: Registers, T: Element>(quantiles: &Quantiles, value: T) -> T {
-    T::from_f64(quantiles.score_by::<R>(value.to_f64()))
+    let value = value.to_f64();
+    let score = quantiles.score_by::<R>(value);
+    T::from_f64(if score.is_nan() { quantiles.normal_score(value) } else { score })
+}
+
+/// The weighted sum of the normal scores of a document, in the order of [`dot`](crate::math::dense::dot).
+pub fn weighted_scores<T: Element>(of: &[Quantiles], document: &[T], weights: &[f64]) -> f64 {
+    let sum = fast_weighted_scores(of, document, weights);
+    if sum.is_nan() { careful_weighted_scores(of, document, weights) } else { sum }
+}
+
+#[cold]
+#[inline(never)]
+fn careful_weighted_scores<T: Element>(of: &[Quantiles], document: &[T], weights: &[f64]) -> f64 {
+    dot_by(weights, |index| T::from_f64(of[index].normal_score(document[index].to_f64())).to_f64())
 }
 
 simd! {
@@ -25,22 +39,24 @@ simd! {
 }
 
 simd! {
-    /// The weighted sum of the normal scores of a document, in the order of [`dot`](crate::math::dense::dot).
-    pub fn weighted_scores<'a; T: Element>(of: &'a [Quantiles], document: &'a [T], weights: &'a [f64]) -> f64 {
+    /// [`careful_weighted_scores`] if no distance overflows, else NaN.
+    fn fast_weighted_scores<'a; T: Element>(of: &'a [Quantiles], document: &'a [T], weights: &'a [f64]) -> f64 {
         let (of, of_rest) = of.as_chunks::<LANES>();
         let (values, values_rest) = document.as_chunks::<LANES>();
         let (weights, weights_rest) = weights.as_chunks::<LANES>();
         let mut sums = Lanes::ZERO;
         for ((of, values), weights) in of.iter().zip(values).zip(weights) {
-            // An array of its own, so that the sums are vectorized.
+            // Arrays of intermediate results, so that the second loop is vectorized.
             let mut scores = [0.0; LANES];
             for lane in 0..LANES {
                 scores[lane] = of[lane].score_by::<R>(values[lane].to_f64());
             }
-            sums.add_product(&Lanes(scores.map(|score| T::from_f64(score).to_f64())), &Lanes(*weights));
+            for lane in 0..LANES {
+                sums.0[lane] += T::from_f64(scores[lane]).to_f64() * weights[lane];
+            }
         }
         for (((sum, of), value), weight) in sums.0.iter_mut().zip(of_rest).zip(values_rest).zip(weights_rest) {
-            *sum += score::<R, T>(of, *value).to_f64() * weight;
+            *sum += T::from_f64(of.score_by::<R>(value.to_f64())).to_f64() * weight;
         }
         sums.fold()
     }
@@ -49,7 +65,6 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::dense::dot_by;
     
     #[test]
     fn wide_registers_have_the_bits_of_single_look_ups() {

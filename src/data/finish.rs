@@ -86,6 +86,8 @@ pub struct FinishOptions<'a> {
     pub constraint: ListConstraint,
     /// Summaries of the rows of earlier calls, one per feature; may be empty.
     pub previous: &'a [ColumnSummary],
+    /// Whether [`ReadReport::summaries`] and means are needed. Without them, they may be empty.
+    pub summarized: bool,
 }
 
 /// What was found besides the data.
@@ -178,6 +180,8 @@ impl DatasetBuilder {
         // 3. Summaries are sums of floating-point numbers, so they are taken in that order.
         let missing = &mut report.missing;
         report.summaries = match &matrix {
+            // No value of a BLOB is missing.
+            Matrix::F32(_) if !options.summarized => Vec::new(),
             Matrix::F32(array) => summarize_columns(array, &order, options.previous, missing),
             Matrix::F64(array) => summarize_columns(array, &order, options.previous, missing),
         };

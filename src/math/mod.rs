@@ -22,6 +22,7 @@ pub mod normal;
 pub mod order;
 pub mod pivoted;
 pub mod random;
+pub mod search;
 pub mod select;
 pub mod simd;
 pub mod splits;

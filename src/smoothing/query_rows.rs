@@ -54,6 +54,9 @@ pub const COMPARISON: usize = 50;
 /// Tiles between two checks for interrupts.
 const TILES: usize = 256;
 
+/// Queries between two counts of the work of looking at their roles.
+const PASS: usize = 1024;
+
 /// Squares whose ratio is at most this can have the same root.
 const SAME_ROOT: f64 = 1.0 + 8.0 * f64::EPSILON;
 
@@ -65,7 +68,7 @@ impl QueryRows {
         distance: &QueryDistance,
         smoothing: &Smoothing,
         (features, target): (&[f64], Target),
-        role: &dyn Fn(usize) -> QueryRole,
+        role: &impl Fn(usize) -> QueryRole,
     ) -> Vec<(usize, f64, f64)> {
         if distance.is_euclidean() && distance.numbers() > 0 {
             self.nearest_by_numbers(distance, smoothing, (features, target), role)
@@ -80,7 +83,7 @@ impl QueryRows {
         distance: &QueryDistance,
         smoothing: &Smoothing,
         (features, target): (&[f64], Target),
-        role: &dyn Fn(usize) -> QueryRole,
+        role: &impl Fn(usize) -> QueryRole,
     ) -> Vec<(usize, f64, f64)> {
         let mut ticks = Ticks::default();
         let queries: Vec<usize> =
@@ -110,17 +113,22 @@ impl QueryRows {
         distance: &QueryDistance,
         smoothing: &Smoothing,
         (features, target): (&[f64], Target),
-        role: &dyn Fn(usize) -> QueryRole,
+        role: &impl Fn(usize) -> QueryRole,
     ) -> Vec<(usize, f64, f64)> {
         let mut squares = self.squared_distances(distance, features);
         let mut ticks = Ticks::default();
         // 1. The bandwidth. NaN leaves a query out.
-        let mut n = 0;
-        for (query, square) in squares.iter_mut().enumerate() {
-            ticks.add(1);
-            let left_out = role(query) == QueryRole::LeftOut;
-            *square = if left_out { f64::NAN } else { *square };
-            n += usize::from(!left_out);
+        let (mut n, mut only_counted) = (0, Vec::new());
+        for (first, squares) in (0..).step_by(PASS).zip(squares.chunks_mut(PASS)) {
+            ticks.add(PASS);
+            for (query, square) in (first..).zip(squares) {
+                let role = role(query);
+                *square = if role == QueryRole::LeftOut { f64::NAN } else { *square };
+                n += usize::from(role != QueryRole::LeftOut);
+                if role == QueryRole::Counted {
+                    only_counted.push(query);
+                }
+            }
         }
         let median = || {
             let (before, middle) = neighbors_in_order(&squares, n / 2).unwrap_or_default();
@@ -132,10 +140,8 @@ impl QueryRows {
             _ => smoothing.bandwidth_by(median, n, distance.numbers()),
         };
         // 2. The nearest candidates, and those whose distance has another square but may be the same number.
-        for (query, square) in squares.iter_mut().enumerate() {
-            ticks.add(1);
-            *square = if role(query) == QueryRole::Candidate { *square } else { f64::NAN };
-        }
+        ticks.add(only_counted.len());
+        only_counted.into_iter().for_each(|query| squares[query] = f64::NAN);
         let count = smoothing.neighbors_for(target);
         let last = neighbors_in_order(&squares, count.saturating_sub(1));
         let limit = last.map_or(f64::INFINITY, |(_, last)| last * SAME_ROOT);
@@ -181,21 +187,38 @@ impl QueryRows {
     }
 }
 
+/// The sums with the squared differences of a column from a target.
+#[allow(clippy::inline_always, reason = "compiled again for wider registers")]
+#[inline(always)]
+fn with_square(sums: Lanes, column: Lanes, target: f64) -> Lanes {
+    let mut squares = [0.0; LANES];
+    for lane in 0..LANES {
+        let difference = column.0[lane] - target;
+        squares[lane] = sums.0[lane] + difference * difference;
+    }
+    Lanes(squares)
+}
+
 simd! {
     /// Squared distances in the order of [`squared_distance`](crate::math::dense): term i is added to sum i mod `LANES`.
     fn squares_of<'a>(tiles: &'a [Lanes], target: &'a [f64], squares: &'a mut [Lanes]) {
         for (tile, squares) in tiles.chunks_exact(target.len()).zip(squares) {
             let mut sums = [Lanes::ZERO; LANES];
-            for (tile, target) in tile.chunks(LANES).zip(target.chunks(LANES)) {
-                for ((column, target), sum) in tile.iter().zip(target).zip(&mut sums) {
-                    for lane in 0..LANES {
-                        let difference = column.0[lane] - target;
-                        sum.0[lane] += difference * difference;
-                    }
+            let ((columns, last_columns), (targets, last_targets)) =
+                (tile.as_chunks::<LANES>(), target.as_chunks::<LANES>());
+            for (columns, targets) in columns.iter().zip(targets) {
+                for term in 0..LANES {
+                    sums[term] = with_square(sums[term], columns[term], targets[term]);
                 }
             }
+            for ((column, target), sum) in last_columns.iter().zip(last_targets).zip(&mut sums) {
+                *sum = with_square(*sum, *column, *target);
+            }
+            // The order of `Lanes::fold`, for each query.
+            let [a, b, c, d, e, f, g, h] = &sums;
             for lane in 0..LANES {
-                squares.0[lane] = Lanes(std::array::from_fn(|term| sums[term].0[lane])).fold();
+                squares.0[lane] = ((a.0[lane] + e.0[lane]) + (c.0[lane] + g.0[lane]))
+                    + ((b.0[lane] + f.0[lane]) + (d.0[lane] + h.0[lane]));
             }
         }
     }

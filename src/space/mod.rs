@@ -86,6 +86,11 @@ pub trait Scorer: Sync {
     /// The kernel; none for linear functions and sums.
     fn kernel(&self) -> Option<&Kernel>;
 
+    /// The trees whose leaves the weights belong to; none for other functions.
+    fn trees(&self) -> Option<&Forest> {
+        None
+    }
+
     /// Checks a space that was read from bytes.
     ///
     /// # Errors
@@ -529,6 +534,10 @@ impl Scorer for Space {
             Map::Fitted(basis) => Some(basis.kernel()),
             Map::Pairs(map) => Some(map.kernel()),
         }
+    }
+
+    fn trees(&self) -> Option<&Forest> {
+        if let Map::Leaves(forest) = &self.map { Some(forest) } else { None }
     }
 
     fn validate(&self) -> Result<()> {

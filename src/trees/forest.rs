@@ -9,10 +9,12 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::data::Matrix;
+use crate::data::{Matrix, Slice};
 use crate::error::{Result, require};
+use crate::math::dense::Element;
 use crate::math::order::{compare, sort_items};
-use crate::math::simd::simd;
+use crate::math::search::Search;
+use crate::math::simd::{Registers, simd};
 use crate::memory::bytes_of;
 
 /// Largest depth of a tree: the number of a leaf is a byte.
@@ -55,12 +57,36 @@ impl Split {
 }
 
 /// A feature with the borders that splits compare it with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "StoredColumn", into = "StoredColumn")]
 struct Column {
     feature: usize,
     missing_above: bool,
     /// Ascending.
     borders: Vec<f64>,
+    /// Their search tree.
+    search: Search,
+}
+
+/// Feature, whether missing values are above, and borders.
+type StoredColumn = (usize, bool, Vec<f64>);
+
+impl From<StoredColumn> for Column {
+    fn from((feature, missing_above, borders): StoredColumn) -> Self {
+        Self { feature, missing_above, search: Search::new(&borders), borders }
+    }
+}
+
+impl From<Column> for StoredColumn {
+    fn from(column: Column) -> Self {
+        (column.feature, column.missing_above, column.borders)
+    }
+}
+
+impl PartialEq for Column {
+    fn eq(&self, other: &Self) -> bool {
+        (self.column(), &self.borders) == (other.column(), &other.borders)
+    }
 }
 
 /// The trees of an ensemble, without the values of their leaves.
@@ -83,13 +109,14 @@ impl Forest {
         let same = |a: &Split, b: &Split| a.column() == b.column();
         let of_column = |questions: &[Split]| {
             let (feature, missing_above) = questions[0].column();
-            Column { feature, missing_above, borders: questions.iter().map(|split| split.border).collect() }
+            let borders: Vec<f64> = questions.iter().map(|split| split.border).collect();
+            (feature, missing_above, borders).into()
         };
         let columns: Vec<Column> = known.chunk_by(same).map(of_column).collect();
         // 2. The number of each split among them.
         let number = |split: &Split| {
             let column =
-                columns.partition_point(|column| (column.feature, column.missing_above) < split.column());
+                columns.partition_point(|column: &Column| column.column() < split.column());
             let rank = columns[column].borders.partition_point(|border| *border < split.border);
             (column as u32, rank as u8)
         };
@@ -122,7 +149,7 @@ impl Forest {
     /// The splits, level by level, tree by tree.
     pub fn splits(&self) -> impl Iterator<Item = Split> + '_ {
         self.splits.iter().map(|&(column, rank)| {
-            let Column { feature, missing_above, borders } = &self.columns[column as usize];
+            let Column { feature, missing_above, borders, .. } = &self.columns[column as usize];
             Split { feature: *feature, border: borders[usize::from(rank)], missing_above: *missing_above }
         })
     }
@@ -139,10 +166,7 @@ impl Forest {
     /// # Errors
     /// [`Error::Corrupt`](crate::error::Error::Corrupt) for what [`Self::new`] does not make.
     pub fn validate(&self, width: usize) -> Result<()> {
-        let ordered = self
-            .columns
-            .windows(2)
-            .all(|pair| (pair[0].feature, pair[0].missing_above) < (pair[1].feature, pair[1].missing_above));
+        let ordered = self.columns.windows(2).all(|pair| pair[0].column() < pair[1].column());
         let borders = |column: &Column| {
             (1..=MOST_BORDERS).contains(&column.borders.len())
                 && column.borders.iter().all(|border| border.is_finite())
@@ -178,7 +202,11 @@ impl Forest {
         control: &Control,
     ) -> Result<Vec<f64>> {
         if let [row] = rows.clone().collect::<Vec<usize>>()[..] {
-            return Ok(vec![self.score_of(&|feature| features.at(row, feature), values)]);
+            return Ok(vec![match features.slice(row..row + 1) {
+                Some(Slice::F32(document)) => self.score_of(document, values),
+                Some(Slice::F64(document)) => self.score_of(document, values),
+                None => self.score_of(&features.row_f64(row), values),
+            }]);
         }
         let mut scores = Vec::with_capacity(rows.len());
         let mut bins = vec![[0; BLOCK]; self.columns.len()];
@@ -200,25 +228,62 @@ impl Forest {
     }
 
     /// The score of one document. The sum runs in the order of the trees, as that of many documents does.
-    pub fn score_of(&self, value: &dyn Fn(usize) -> f64, values: &[f64]) -> f64 {
-        let bins: Vec<u8> = self.columns.iter().map(|column| column.bin(value(column.feature))).collect();
-        let leaf = |splits: &[(u32, u8)]| {
-            let bit = |(level, &(column, rank)): (usize, &(u32, u8))| {
-                usize::from(bins[column as usize] > rank) << level
-            };
-            splits.iter().enumerate().map(bit).sum::<usize>()
-        };
-        let trees = self.splits.chunks_exact(self.depth).zip(values.chunks_exact(1 << self.depth));
-        trees.fold(0.0, |sum, (splits, values)| sum + values[leaf(splits)])
+    pub fn score_of<T: Element>(&self, document: &[T], values: &[f64]) -> f64 {
+        let mut bins = vec![0; self.columns.len()];
+        bins_of(&self.columns, document, &mut bins);
+        // A loop for each depth, so that it has no end to check.
+        match self.depth {
+            1 => self.sum_of_leaves::<1>(&bins, values),
+            2 => self.sum_of_leaves::<2>(&bins, values),
+            3 => self.sum_of_leaves::<3>(&bins, values),
+            4 => self.sum_of_leaves::<4>(&bins, values),
+            5 => self.sum_of_leaves::<5>(&bins, values),
+            6 => self.sum_of_leaves::<6>(&bins, values),
+            7 => self.sum_of_leaves::<7>(&bins, values),
+            _ => self.sum_of_leaves::<MAX_DEPTH>(&bins, values),
+        }
+    }
+
+    /// The sum of the values of the leaves of a document with these bins, for trees of this depth.
+    fn sum_of_leaves<const DEPTH: usize>(&self, bins: &[u8], values: &[f64]) -> f64 {
+        let trees = self.splits.as_chunks::<DEPTH>().0.iter().zip(values.chunks_exact(1 << DEPTH));
+        trees.fold(0.0, |sum, (splits, values)| {
+            let mut leaf = 0;
+            for (level, &(column, rank)) in splits.iter().enumerate() {
+                leaf |= usize::from(bins[column as usize] > rank) << level;
+            }
+            sum + values[leaf]
+        })
     }
 }
 
 impl Column {
-    fn bin(&self, value: f64) -> u8 {
+    /// What it shares with the splits that compare it.
+    fn column(&self) -> (usize, bool) {
+        (self.feature, self.missing_above)
+    }
+
+    #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
+    #[inline(always)]
+    fn bin<R: Registers>(&self, value: f64) -> u8 {
         if value.is_nan() {
             return if self.missing_above { ABOVE } else { 0 };
         }
-        self.borders.partition_point(|border| *border < value) as u8
+        let mut bin = self.search.at_most::<R>(value);
+        // The last border is not below the value if it is equal, or has the same key.
+        if bin > 0 && self.borders[bin - 1] >= value {
+            bin = self.borders.partition_point(|border| *border < value);
+        }
+        bin as u8
+    }
+}
+
+simd! {
+    /// The bins of a document.
+    fn bins_of<'a; T: Element>(columns: &'a [Column], document: &'a [T], bins: &'a mut [u8]) {
+        for (bin, column) in bins.iter_mut().zip(columns) {
+            *bin = column.bin::<R>(document[column.feature].to_f64());
+        }
     }
 }
 
@@ -256,6 +321,67 @@ simd! {
             }
             for (sum, leaf) in sums.iter_mut().zip(leaves) {
                 *sum += values[usize::from(leaf)];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::simd::Baseline;
+
+    #[test]
+    fn a_bin_is_the_number_of_borders_below() {
+        let borders = [
+            vec![0.5],
+            (0..255).map(|i| f64::from(i) * 0.1).collect(),
+            // Numbers with the same key in single precision.
+            (0..40).map(|i| 1.0 + f64::from(i) * 1e-12).collect(),
+            vec![-1e300, -1e-300, 1e-300, 1e300],
+        ];
+        for borders in borders {
+            let column = Column::from((0, false, borders.clone()));
+            let near = borders.iter().flat_map(|x| [*x, x.next_up(), x.next_down(), f64::from(*x as f32)]);
+            for x in near.chain([f64::MIN, f64::MAX, -0.0]) {
+                let expected = borders.iter().filter(|border| **border < x).count();
+                assert_eq!(usize::from(column.bin::<Baseline>(x)), expected, "{x}");
+            }
+            assert_eq!(column.bin::<Baseline>(f64::NAN), 0);
+        }
+    }
+
+    #[test]
+    fn one_document_scores_as_many_do() {
+        const N: usize = 130;
+        for depth in 1..=MAX_DEPTH {
+            let split = |i: usize| Split {
+                feature: i * 7 % 5,
+                border: (i * 13 % 11) as f64 * 0.1,
+                missing_above: i.is_multiple_of(3),
+            };
+            let splits: Vec<Split> = (0..depth * 9).map(split).collect();
+            let forest = Forest::new(depth, &splits);
+            let values: Vec<f64> = (0..forest.leaves()).map(|i| (i as f64).sin()).collect();
+            let value = |(row, column): (usize, usize)| match (row * 31 + column * 17) % 12 {
+                11 => f64::NAN,
+                tenths => tenths as f64 * 0.1,
+            };
+            let features = Matrix::F64(ndarray::Array2::from_shape_fn((N, 5), value));
+            let control = Control::default();
+            let all = forest.scores(&features, 0..N, &values, &control).unwrap();
+            for (row, score) in all.iter().enumerate() {
+                let leaf = |tree: usize| -> usize {
+                    let bit = |level: usize| {
+                        let Split { feature, border, missing_above } = splits[tree * depth + level];
+                        let x = value((row, feature));
+                        usize::from(if x.is_nan() { missing_above } else { x > border }) << level
+                    };
+                    (tree << depth) + (0..depth).map(bit).sum::<usize>()
+                };
+                let expected = (0..9).fold(0.0, |sum: f64, tree| sum + values[leaf(tree)]);
+                let alone = forest.scores(&features, row..row + 1, &values, &control).unwrap()[0];
+                assert_eq!([score.to_bits(), alone.to_bits()], [expected.to_bits(); 2], "{depth} {row}");
             }
         }
     }

@@ -332,7 +332,8 @@ fn contributions_are_those_of_all_sets_of_features() {
         let found = forest.contributions(&values, &document, &base, features);
         let score = |set: usize| {
             let of = |column: usize| if set >> (column % features) & 1 == 1 { &document } else { &base };
-            forest.score_of(&|column| of(column)[column], &values)
+            let mixed: Vec<f64> = (0..document.len()).map(|column| of(column)[column]).collect();
+            forest.score_of(&mixed, &values)
         };
         for (feature, found) in found.iter().enumerate() {
             let without = (0..1_usize << features).filter(|set| set >> feature & 1 == 0);

@@ -122,6 +122,11 @@ impl<'a> ReadSpec<'a> {
         self.judgments >= Judgments::RelevanceIfAny
     }
 
+    /// Whether a model learns from the rows.
+    fn learns(&self) -> bool {
+        self.judgments == Judgments::RelevanceAndWeight || !self.previous.is_empty()
+    }
+
     /// Whether relevance is needed.
     pub fn needs_relevance(&self) -> bool {
         self.judgments >= Judgments::Relevance
@@ -222,6 +227,7 @@ fn finish_options<'a>(options: &Params, spec: ReadSpec<'a>) -> Result<FinishOpti
         order: spec.order,
         constraint: spec.constraint,
         previous: spec.previous,
+        summarized: spec.learns(),
     })
 }
 
