@@ -65,7 +65,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    
+
     #[test]
     fn wide_registers_have_the_bits_of_single_look_ups() {
         for n in [1, 7, 8, 9, 29] {

@@ -218,7 +218,8 @@ mod tests {
             for value in values.iter().flat_map(|v| [*v, v.next_up(), v.next_down(), 0.5 * v, -v]).chain(more)
             {
                 let expected = search(value);
-                let same = |found: f64| found.to_bits() == expected.to_bits() || value.is_nan() && found.is_nan();
+                let same =
+                    |found: f64| found.to_bits() == expected.to_bits() || value.is_nan() && found.is_nan();
                 assert!(same(quantiles.normal_score(value)), "{value}");
                 let found = quantiles.score_by::<Baseline>(value);
                 assert!(found.is_nan() || same(found), "{value}");

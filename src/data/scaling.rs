@@ -84,9 +84,7 @@ impl Scaling {
             ScalingKind::None => Self::None,
             ScalingKind::QueryMinmax => Self::QueryMinmax,
             ScalingKind::Quantile => Self::Quantile(each_column(data, control, Quantiles::fit)?),
-            ScalingKind::QuantileMinmax => {
-                Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?)
-            }
+            ScalingKind::QuantileMinmax => Self::QuantileMinmax(each_column(data, control, Quantiles::fit)?),
             ScalingKind::Standard => Self::Standard(each_column(data, control, |x| mean_and_factor(&x))?),
             ScalingKind::MaxNorm => Self::MaxNorm(norm_factor(data, control)?),
         })

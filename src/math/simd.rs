@@ -75,9 +75,8 @@ impl Registers for Avx512 {
     #[inline(always)]
     fn at_most(Keys(keys): &Keys, x: f32) -> usize {
         // SAFETY: `with_avx512` alone uses this type. There are 16 keys.
-        let mask = unsafe {
-            _mm512_cmp_ps_mask::<_CMP_LE_OQ>(_mm512_loadu_ps(keys.as_ptr()), _mm512_set1_ps(x))
-        };
+        let mask =
+            unsafe { _mm512_cmp_ps_mask::<_CMP_LE_OQ>(_mm512_loadu_ps(keys.as_ptr()), _mm512_set1_ps(x)) };
         mask.count_ones() as usize
     }
 }

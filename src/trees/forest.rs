@@ -115,8 +115,7 @@ impl Forest {
         let columns: Vec<Column> = known.chunk_by(same).map(of_column).collect();
         // 2. The number of each split among them.
         let number = |split: &Split| {
-            let column =
-                columns.partition_point(|column: &Column| column.column() < split.column());
+            let column = columns.partition_point(|column: &Column| column.column() < split.column());
             let rank = columns[column].borders.partition_point(|border| *border < split.border);
             (column as u32, rank as u8)
         };
