@@ -18,7 +18,7 @@ use crate::param::{Params, Rule, named};
 use crate::smoothing::SmoothingKind;
 use crate::space::Form;
 use crate::text::Words;
-use crate::trees::{MAX_BINS, MAX_DEPTH};
+use crate::trees::{MAX_BINS, MAX_DEPTH, RowWeights};
 use crate::{loss, solve};
 
 /// A kind of call, by the options that it accepts.
@@ -261,7 +261,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
     def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; feature_names: names of the values in a column of vectors; of a log: impression, query, doc, position, clicked, team; of ltr_interleave and ltr_evaluate_clicks also score, by which a NULL model ranks"),
-    def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features"),
+    def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features: 0, or the mean of the training; branch: trees send them to a side of their own (default of boosted_trees)"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists").searchable(),
     def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries").searchable(),
     def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances").searchable(),
@@ -296,6 +296,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("trees", Rule::IntegerOr(1, 10_000, "auto"), "\"auto\"", TRAIN, "number of boosted trees; auto: up to 1000, until validation finds no improvement").searchable(),
     def("depth", Rule::Integer(1, MAX_DEPTH as u64), "6", TRAIN, "number of splits on the way to a leaf of a boosted tree").searchable(),
     def("feature_fraction", Rule::Above(0.0, 1.0), "0.5", TRAIN, "fraction of the features that a boosted tree may split, drawn for each tree; at least depth features").searchable(),
+    def("row_weights", Rule::OneOf(RowWeights::NAMES), "\"exponential\"", TRAIN, "what each boosted tree multiplies the weights of rows by: random numbers with an exponential distribution of mean 1, or 1").searchable(),
+    def("seeds", Rule::Integer(1, 100), "1", TRAIN, "number of ensembles of boosted trees with different random choices, whose scores are averaged").searchable(),
     def("bins", Rule::Integer(2, MAX_BINS as u64), "64", TRAIN, "largest number of bins of a feature, between which boosted trees split").searchable(),
     def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it").searchable(),
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable(),

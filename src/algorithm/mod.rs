@@ -365,6 +365,10 @@ impl AlgorithmDef {
                 )));
             }
         }
+        if params.choice("missing")? == Some(Missing::Branch) && self.name != boosted_trees::DEF.name {
+            let allowed = "\"zero\", \"mean\" or \"error\"; only boosted_trees has branches";
+            return Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed));
+        }
         (self.parse)(&params.clone().with_defaults(self.defaults))
     }
 }
@@ -377,7 +381,8 @@ fn scale(scaling: &Scaling, kind: ScalingKind, data: &mut Dataset, control: &Con
     let memory = control.reserve(more, what, "use \"scale\": \"quantile\", or fewer rows")?;
     let features = data.take_features();
     data.features = scaling.matrix(features, &data.offsets, control)?;
-    if data.features.is_finite() {
+    let may_miss = data.missing == Missing::Branch;
+    if if may_miss { data.features.has_no_infinity() } else { data.features.is_finite() } {
         return Ok(memory);
     }
     Err(Error::Data(format!("features are too large for the option 'scale' \"{}\"", kind.name())))

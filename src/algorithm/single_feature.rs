@@ -183,7 +183,11 @@ fn measured(
             for Judge { data, queries } in judges {
                 for &query in *queries {
                     control.check()?;
-                    let score = |row: usize| by.direction.sign() * data.features.at(row, feature);
+                    let score = |row: usize| {
+                        let value = data.features.at(row, feature);
+                        // Documents without the value come last.
+                        if value.is_nan() { f64::MIN } else { by.direction.sign() * value }
+                    };
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
                     let scores = push_down_unselected(constraint, data.row_groups(query), scores)
                         .map_err(Error::Data)?;

@@ -40,9 +40,11 @@ pub enum Missing {
     Zero,
     /// The mean of the training documents.
     Mean,
+    /// NaN, which trees send to a side of its own.
+    Branch,
 }
 
-named!(Missing { Error = "error", Zero = "zero", Mean = "mean" });
+named!(Missing { Error = "error", Zero = "zero", Mean = "mean", Branch = "branch" });
 
 /// What happens to columns without any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,14 +189,16 @@ impl DatasetBuilder {
         };
         report.means = report.summaries.iter().map(ColumnSummary::mean).collect();
         // 4. Missing values.
-        let kept = vec![f64::NAN; if options.keep_missing { matrix.columns() } else { 0 }];
+        let branches = options.missing == Missing::Branch;
+        let is_kept = options.keep_missing || branches;
+        let kept = vec![f64::NAN; if is_kept { matrix.columns() } else { 0 }];
         let means = match options.missing {
-            _ if options.keep_missing => Some(&kept[..]),
+            _ if is_kept => Some(&kept[..]),
             Missing::Mean => Some(options.means.unwrap_or(&report.means)),
             _ => None,
         };
         let (matrix, imputed) = self.impute(matrix, means)?;
-        report.imputed = imputed;
+        report.imputed = if branches { 0 } else { imputed };
         // 5. A copy in that order. Ids are moved.
         let copied = if order.is_sorted() { 0 } else { matrix.bytes() };
         let ids = bytes_of::<Id>(order.len() + self.row_group.len());

@@ -93,6 +93,11 @@ impl Matrix {
         on_array!(self, array => array.iter().all(|value| value.is_finite()))
     }
 
+    /// Whether every element is finite or NaN.
+    pub fn has_no_infinity(&self) -> bool {
+        on_array!(self, array => array.iter().all(|value| !value.to_f64().is_infinite()))
+    }
+
     /// Dot product of one row with `w`.
     pub fn row_dot(&self, row: usize, w: &[f64]) -> f64 {
         on_array!(self, array => {

@@ -270,6 +270,7 @@ impl Scaling {
             };
             if let Self::Quantile(quantiles) | Self::QuantileMinmax(quantiles) = self {
                 normal_scores(quantiles, raw, global);
+                keep_missing(raw, global);
             } else {
                 for (feature, (out, x)) in global.iter_mut().zip(raw).enumerate() {
                     *out = T::from_f64(self.value(feature, x.to_f64()));
@@ -294,6 +295,13 @@ simd! {
     fn standard_sum<'a; T: Element>(moments: &'a [(f64, f64)], document: &'a [T], weights: &'a [f64]) -> f64 {
         let (moments, document) = (&moments[..weights.len()], &document[..weights.len()]);
         dot_by(weights, |index| T::from_f64((document[index].to_f64() - moments[index].0) * moments[index].1).to_f64())
+    }
+}
+
+/// Scaled values of missing ones are missing.
+fn keep_missing<T: Element>(raw: &[T], scaled: &mut [T]) {
+    for (scaled, raw) in scaled.iter_mut().zip(raw) {
+        *scaled = if raw.to_f64().is_nan() { *raw } else { *scaled };
     }
 }
 
@@ -344,7 +352,14 @@ fn each_column<T: Send>(
                 column.push(data.features.at(row, *feature));
             }
         }
-        let learned = columns.into_iter().map(|column| control.check().map(|()| learn(column)));
+        let learned = columns.into_iter().map(|mut column| {
+            control.check()?;
+            column.retain(|value| !value.is_nan());
+            if column.is_empty() {
+                column.push(0.0); // No value is known.
+            }
+            Ok(learn(column))
+        });
         learned.collect()
     };
     let chunks: Vec<&[usize]> = all.chunks(together as usize).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::control::Control;
-use crate::data::{Documents, Matrix, Scaling, shaped};
+use crate::data::{Documents, Matrix, Missing, Scaling, shaped};
 use crate::error::{Error, Result};
 use crate::math::dense::Element;
 use crate::math::simd::simd;
@@ -55,7 +55,7 @@ impl PointScorer {
         // A weighted sum of NaN or infinity is not finite. Quantiles and kernels can map them to finite numbers.
         let can_hide = !scorer.is_linear() || matches!(self.model.scaling, Scaling::Quantile(_));
         if can_hide || !score.is_finite() {
-            check_finite(argument, features)?;
+            check_features(argument, features, &self.model)?;
         }
         if score.is_finite() { Ok(score) } else { Err(too_large(features)) }
     }
@@ -75,8 +75,10 @@ impl PointScorer {
 
     /// Scaled features, rounded to the type of the source.
     fn scaled<T: Element>(&self, features: &[T]) -> Vec<f64> {
-        let scaled =
-            |(index, x): (usize, &T)| T::from_f64(self.model.scaling.value(index, x.to_f64())).to_f64();
+        let scaled = |(index, x): (usize, &T)| {
+            let x = x.to_f64();
+            if x.is_nan() { x } else { T::from_f64(self.model.scaling.value(index, x)).to_f64() }
+        };
         features.iter().enumerate().map(scaled).collect()
     }
 }
@@ -134,6 +136,20 @@ impl PairScorer {
         Err(Error::Data(format!(
             "the preference is beyond the range of numbers; features are too large for this model (up to {size:e})"
         )))
+    }
+}
+
+/// Refuses features of an argument that are not finite. NaN is a missing value, which some models allow.
+fn check_features<T: Element>(argument: &str, features: &[T], model: &Model) -> Result<()> {
+    if model.card.missing != Missing::Branch {
+        return check_finite(argument, features);
+    }
+    match features.iter().position(|value| value.to_f64().is_infinite()) {
+        None => Ok(()),
+        Some(index) => {
+            let got = format!("{} as value {}", features[index].to_f64(), index + 1);
+            Err(Error::value(argument, got, "finite numbers and missing values"))
+        }
     }
 }
 

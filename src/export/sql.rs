@@ -76,7 +76,7 @@ impl Columns {
             }
         };
         let filled = |(given, mean): (String, &f64)| match card.missing {
-            Missing::Error => given,
+            Missing::Error | Missing::Branch => given,
             Missing::Zero => format!("coalesce({given}, 0.0)"),
             Missing::Mean => format!("coalesce({given}, {mean:?})"),
         };

@@ -1,14 +1,17 @@
 //! Features in bins: the values between two borders are one bin.
 //!
 //! A feature with few values has a border between any two of them. Otherwise borders divide the rows into parts of about
-//! equal size. The borders of many rows are those of every n-th row.
+//! equal size. The borders of many rows are those of a sample: one row at random of each block of rows, and the rows with
+//! the smallest and the largest value.
 
 use std::ops::Range;
 
 use crate::control::Control;
-use crate::data::Matrix;
+use crate::data::{Matrix, Slice};
 use crate::error::Result;
+use crate::math::dense::Element;
 use crate::math::order::sort_ascending;
+use crate::math::random::Random;
 use crate::memory::{bytes_of, grow};
 use crate::parallel;
 
@@ -20,6 +23,9 @@ const MOST_SAMPLED: usize = 1 << 16;
 
 /// Features that a thread reads together, so that it reads each row once for all of them.
 const BLOCK: usize = 8;
+
+/// Rows that are read together.
+const CHUNK: usize = 512;
 
 /// The bin of missing values.
 pub const MISSING: u8 = 0;
@@ -45,34 +51,31 @@ pub struct Binned {
 }
 
 impl Borders {
-    /// At most `bins` bins for each feature. NaN is missing.
+    /// At most `bins` bins for each feature, from 2 to [`MAX_BINS`]. NaN is missing. `seed` chooses the sample of more than
+    /// 65,536 rows.
     ///
     /// # Errors
     /// An interruption.
-    pub fn find(features: &Matrix, bins: usize, control: &Control) -> Result<Self> {
+    pub fn find(features: &Matrix, bins: usize, seed: u64, control: &Control) -> Result<Self> {
         let (n, blocks) = (features.rows(), features.columns().div_ceil(BLOCK));
         let step = n.div_ceil(MOST_SAMPLED).max(1);
+        let drawn = drawn_rows(n, step, seed);
         let find = |block: usize| {
             let columns = columns_of(block, features);
-            let mut found = vec![(Vec::with_capacity(n / step + 1), false); columns.len()];
-            for row in 0..n {
-                check_sometimes(row, control)?;
-                for (column, (values, has_missing)) in columns.clone().zip(&mut found) {
-                    let value = features.at(row, column);
-                    if value.is_nan() {
-                        *has_missing = true;
-                    } else if row % step == 0 {
-                        values.push(value);
-                    }
-                }
-            }
-            let of_feature = |(mut values, has_missing): (Vec<f64>, bool)| {
+            let mut samples = vec![Sample::new(drawn.len()); columns.len()];
+            each_chunk(features, columns, control, |column, rows, values| {
+                let first = drawn.partition_point(|row| *row < rows.start);
+                let last = drawn.partition_point(|row| *row < rows.end);
+                samples[column].add(values, drawn[first..last].iter().map(|row| row - rows.start));
+            })?;
+            let of_feature = |sample: Sample| {
                 control.check()?;
-                sort_ascending(&mut values);
+                let has_missing = sample.has_missing;
+                let values = sample.sorted(step > 1);
                 let bins = bins - usize::from(has_missing);
                 Ok(FeatureBorders { borders: between(&values, bins), has_missing })
             };
-            found.into_iter().map(of_feature).collect::<Result<Vec<FeatureBorders>>>()
+            samples.into_iter().map(of_feature).collect::<Result<Vec<FeatureBorders>>>()
         };
         Ok(Self(parallel::try_map(blocks, find)?.concat()))
     }
@@ -94,7 +97,7 @@ impl Borders {
 
     /// Bytes that documents in bins take, and on the way the values of which borders are found.
     pub fn bytes_needed(rows: usize, columns: usize) -> u64 {
-        let sampled = bytes_of::<[f64; 4 * BLOCK]>(rows.min(2 * MOST_SAMPLED));
+        let sampled = bytes_of::<[f64; 4 * BLOCK]>(rows.min(2 * MOST_SAMPLED) + 1);
         let bins = bytes_of::<u8>(rows).saturating_mul(columns as u64);
         bins.saturating_add(sampled.saturating_mul(parallel::threads() as u64))
     }
@@ -112,12 +115,12 @@ impl Borders {
             for (_, bins) in columns.clone().zip(&mut bins).filter(|(column, _)| varies(*column)) {
                 grow(bins, n)?;
             }
-            for row in 0..n {
-                check_sometimes(row, control)?;
-                for (column, bins) in columns.clone().zip(&mut bins).filter(|(column, _)| varies(*column)) {
-                    bins.push(self.0[column].bin(features.at(row, column)));
+            each_chunk(features, columns.clone(), control, |column, _, values| {
+                let borders = &self.0[columns.start + column];
+                if borders.bins() > 1 {
+                    bins[column].extend(values.iter().map(|value| borders.bin(*value)));
                 }
-            }
+            })?;
             Ok(bins)
         };
         Ok(Binned { columns: parallel::try_map(blocks, bin)?.into_iter().flatten().collect() })
@@ -143,9 +146,83 @@ fn columns_of(block: usize, features: &Matrix) -> Range<usize> {
     block * BLOCK..features.columns().min((block + 1) * BLOCK)
 }
 
-/// Asks for an interruption once in many rows.
-fn check_sometimes(row: usize, control: &Control) -> Result<()> {
-    if row.is_multiple_of(1 << 12) { control.check() } else { Ok(()) }
+/// A row at random of each block of `step` rows, in ascending order.
+fn drawn_rows(rows: usize, step: usize, seed: u64) -> Vec<usize> {
+    let mut random = Random::new(seed);
+    let draw = |start: usize| start + random.below(step.min(rows - start));
+    (0..rows).step_by(step).map(draw).collect()
+}
+
+/// Values of a feature from which borders are found.
+#[derive(Debug, Clone)]
+struct Sample {
+    values: Vec<f64>,
+    /// The smallest and the largest value of all rows.
+    range: (f64, f64),
+    has_missing: bool,
+}
+
+impl Sample {
+    fn new(rows: usize) -> Self {
+        Self {
+            values: Vec::with_capacity(rows + 2),
+            range: (f64::INFINITY, f64::NEG_INFINITY),
+            has_missing: false,
+        }
+    }
+
+    /// Adds the values of some rows, of which some are drawn.
+    fn add(&mut self, values: &[f64], drawn: impl Iterator<Item = usize>) {
+        for value in values {
+            self.has_missing |= value.is_nan();
+            // Minimum and maximum leave NaN out.
+            self.range = (self.range.0.min(*value), self.range.1.max(*value));
+        }
+        self.values.extend(drawn.map(|row| values[row]).filter(|value| !value.is_nan()));
+    }
+
+    /// Its values in ascending order, with the range if they are a part of all.
+    fn sorted(self, is_part: bool) -> Vec<f64> {
+        let Self { mut values, range: (low, high), .. } = self;
+        if is_part && low <= high {
+            values.extend([low, high]);
+        }
+        sort_ascending(&mut values);
+        values
+    }
+}
+
+/// Calls `visit` with the values of each column in some rows after the other. It gets the number of the column among
+/// `columns`, the rows and the values.
+fn each_chunk(
+    features: &Matrix,
+    columns: Range<usize>,
+    control: &Control,
+    mut visit: impl FnMut(usize, Range<usize>, &[f64]),
+) -> Result<()> {
+    let (n, width) = (features.rows(), features.columns());
+    let mut buffer = [0.0; CHUNK];
+    for start in (0..n).step_by(CHUNK) {
+        control.check()?;
+        let rows = start..n.min(start + CHUNK);
+        for (number, column) in columns.clone().enumerate() {
+            let values = &mut buffer[..rows.len()];
+            match features.slice(rows.clone()) {
+                Some(Slice::F32(all)) => copy(all, (column, width), values),
+                Some(Slice::F64(all)) => copy(all, (column, width), values),
+                None => values.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = features.at(row, column)),
+            }
+            visit(number, rows.clone(), values);
+        }
+    }
+    Ok(())
+}
+
+/// Copies a column of row-major values.
+fn copy<T: Element>(all: &[T], (column, width): (usize, usize), values: &mut [f64]) {
+    for (to, row) in values.iter_mut().zip(all.chunks_exact(width)) {
+        *to = row[column].to_f64();
+    }
 }
 
 /// Borders between sorted values that make at most `bins` parts.
@@ -197,6 +274,20 @@ mod tests {
         skewed.extend(&values[1..]);
         let borders = between(&skewed, 11);
         assert_eq!((borders.len(), borders[0]), (10, 0.5), "{borders:?}");
+    }
+
+    #[test]
+    fn a_sample_has_no_period_and_keeps_the_rarest_values() {
+        // Every 4th row is 1, and a single row is 9: every n-th row would miss one or the other.
+        let rows = 4 * MOST_SAMPLED;
+        let drawn = drawn_rows(rows, 4, 7);
+        assert!(drawn.iter().enumerate().all(|(block, row)| row / 4 == block));
+        let ones = drawn.iter().filter(|row| row.is_multiple_of(4)).count() as f64 / drawn.len() as f64;
+        assert!((ones - 0.25).abs() < 0.01, "{ones}");
+        let value = |row: usize| if row == 5 { 9.0 } else { f64::from(u8::from(row.is_multiple_of(4))) };
+        let features = Matrix::F64(crate::data::shaped(rows, 1, (0..rows).map(value).collect()));
+        let find = |seed| Borders::find(&features, 8, seed, &Control::default()).unwrap().0[0].borders.clone();
+        assert_eq!((find(0), find(1)), (vec![0.5, 5.0], vec![0.5, 5.0]));
     }
 
     #[test]

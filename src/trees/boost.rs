@@ -12,6 +12,7 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::math::random::Random;
 use crate::memory::{Reservation, bytes_of};
+use crate::param::named;
 use crate::parallel;
 
 /// Added to the weight of each leaf, in rows of mean weight.
@@ -20,20 +21,32 @@ const RIDGE: f64 = 10.0;
 /// What to do about too much memory.
 const WAY_OUT: &str = "use fewer rows or features, fewer bins, or a smaller depth";
 
+/// How the trees of an ensemble weight rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowWeights {
+    /// Each tree multiplies the weights of rows by random numbers with an exponential distribution of mean 1 (the Bayesian
+    /// bootstrap, Rubin 1981).
+    Exponential,
+    /// All trees have the given weights.
+    Equal,
+}
+
+named!(RowWeights { Exponential = "exponential", Equal = "equal" });
+
 /// The choices of a training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TreeOptions {
     /// Splits of a tree, from 1 to [`super::forest::MAX_DEPTH`].
     pub depth: usize,
-    /// The factor of a tree.
+    /// The factor of a tree, above 0 and at most 1.
     pub learning_rate: f64,
-    /// Fraction of the features that a tree may split.
+    /// Fraction of the features that a tree may split, above 0 and at most 1.
     pub feature_fraction: f64,
-    /// Largest number of bins of a feature.
+    /// Largest number of bins of a feature, from 2 to [`super::bins::MAX_BINS`].
     pub bins: usize,
-    /// Whether trees weight rows at random.
-    pub random_weights: bool,
-    /// Seed of the random choices.
+    /// How trees weight rows.
+    pub row_weights: RowWeights,
+    /// Seed of the random choices; any number.
     pub seed: u64,
 }
 
@@ -81,15 +94,15 @@ impl Prepared {
         Borders::bytes_needed(features.rows(), features.columns())
     }
 
-    /// Puts the features of documents into bins.
+    /// Puts the features of documents into at most `bins` bins, from 2 to [`super::bins::MAX_BINS`]. `seed`: that of samples.
     ///
     /// # Errors
     /// Too little memory; an interruption.
-    pub fn new(features: &Matrix, bins: usize, control: &Control) -> Result<Self> {
+    pub fn new(features: &Matrix, bins: usize, seed: u64, control: &Control) -> Result<Self> {
         let bytes = Self::bytes_of(features);
         let what = format_args!("{} documents in bins", features.rows());
         let memory = control.reserve(bytes, what, WAY_OUT)?;
-        let borders = Borders::find(features, bins, control)?;
+        let borders = Borders::find(features, bins, seed, control)?;
         let binned = borders.bin(features, control)?;
         Ok(Self { borders, binned, _memory: memory })
     }
@@ -104,17 +117,15 @@ pub struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Adds its values to the scores of documents in bins.
-    pub fn add_to(&self, binned: &Binned, scores: &mut [f64]) {
-        let mut leaves = vec![0u8; scores.len()];
+    /// The values of its leaves for all documents in bins.
+    pub fn scores(&self, binned: &Binned, rows: usize) -> Vec<f64> {
+        let mut leaves = vec![0u8; rows];
         for (level, cut) in self.cuts.iter().enumerate() {
             for (leaf, bin) in leaves.iter_mut().zip(&binned.columns[cut.feature]) {
                 *leaf |= u8::from(cut.is_above(*bin)) << level;
             }
         }
-        for (score, leaf) in scores.iter_mut().zip(leaves) {
-            *score += self.values[usize::from(leaf)];
-        }
+        leaves.into_iter().map(|leaf| self.values[usize::from(leaf)]).collect()
     }
 }
 
@@ -203,9 +214,9 @@ impl<'a> Boosting<'a> {
 
     fn find_gradients(&mut self) -> Packing {
         let seed = self.random.bits();
-        let (random_weights, table) = (self.options.random_weights, &self.table);
+        let (row_weights, table) = (self.options.row_weights, &self.table);
         let find = |number: usize, shard: &mut Shard| {
-            if random_weights {
+            if row_weights == RowWeights::Exponential {
                 shard.draw_weights(table, seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             }
             shard.find_gradients()
@@ -214,8 +225,11 @@ impl<'a> Boosting<'a> {
         let sums =
             sums.into_iter().fold((0.0, 0.0), |sum, part: (f64, f64)| (sum.0 + part.0, sum.1 + part.1));
         let rows = self.shards.iter().map(Shard::len).sum();
-        let largest = if random_weights { table.largest() } else { 1.0 };
-        let packing = Packing::new(rows, largest, sums, self.equal_weights && !random_weights);
+        let (largest, equal) = match row_weights {
+            RowWeights::Exponential => (table.largest(), false),
+            RowWeights::Equal => (1.0, self.equal_weights),
+        };
+        let packing = Packing::new(rows, largest, sums, equal);
         parallel::each_of(self.shards.iter_mut().collect(), |_, shard: &mut Shard| shard.pack(packing));
         packing
     }
@@ -252,17 +266,35 @@ impl<'a> Boosting<'a> {
         self.shards.iter().flat_map(|shard| &shard.scores).copied().collect()
     }
 
-    /// Half the weighted mean of the squared residuals, less their means in the query.
-    pub fn objective(&self) -> f64 {
-        let sums = self.shards.iter().map(Shard::squares);
+    /// The mean score of each row of some trainings on the same rows.
+    pub fn mean_scores(trainings: &[Self]) -> Vec<f64> {
+        let mut sums = vec![0.0; trainings.first().map_or(0, |first| first.scores().len())];
+        for training in trainings {
+            sums.iter_mut().zip(training.scores()).for_each(|(sum, score)| *sum += score);
+        }
+        sums.iter_mut().for_each(|sum| *sum /= trainings.len() as f64);
+        sums
+    }
+
+    /// Half the weighted mean of the squared residuals of the mean of some trainings, less their means in the query.
+    pub fn objective(trainings: &[Self]) -> f64 {
+        let scores = Self::mean_scores(trainings);
+        let shards = trainings.first().map_or(&[][..], |first| &first.shards);
+        let sums = shards.iter().map(|shard| shard.squares(&scores[shard.start..shard.start + shard.len()]));
         let (squares, weights) = sums.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
         if weights > 0.0 { 0.5 * squares / weights } else { 0.0 }
     }
 
-    /// Its trees.
-    pub fn fitted(self) -> Fitted {
-        let Self { options, .. } = self;
-        Fitted { forest: Forest::new(options.depth, &self.splits), values: self.values }
+    /// The mean of the functions of trainings of the same depth on the same bins, at least one.
+    pub fn mean(trainings: Vec<Self>) -> Fitted {
+        let (depth, factor) =
+            (trainings.first().map_or(1, |first| first.options.depth), 1.0 / trainings.len() as f64);
+        let (mut splits, mut values) = (Vec::new(), Vec::new());
+        for training in trainings {
+            splits.extend(training.splits);
+            values.extend(training.values.iter().map(|value| value * factor));
+        }
+        Fitted { forest: Forest::new(depth, &splits), values }
     }
 }
 

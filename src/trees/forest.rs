@@ -29,14 +29,22 @@ const BLOCK: usize = 64;
 /// The bin of a missing value that is above every border.
 const ABOVE: u8 = u8::MAX;
 
-/// A question about a document: is the value of a feature above a border?
+/// A question about a document: is the value of a feature above a border? The bit of the leaf is
+///
+/// ```text
+/// value is NaN (missing):  missing_above
+/// otherwise:               value > border
+/// ```
+///
+/// A split between missing and other values has the border [`f64::MAX`] with `missing_above`: no value is above it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Split {
-    /// Number of the feature.
+    /// Number of the feature, from 0.
     pub feature: usize,
-    /// The largest value that is not above.
+    /// The largest value that is not above; finite.
     pub border: f64,
-    /// Whether a missing value counts as above.
+    /// Whether a missing value counts as above. False for features without missing values in training: they are then
+    /// below every border.
     pub missing_above: bool,
 }
 

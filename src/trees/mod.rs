@@ -16,6 +16,6 @@ mod shapley;
 mod tests;
 
 pub use bins::{Binned, MAX_BINS};
-pub use boost::{Boosting, Fitted, Prepared, TreeOptions};
+pub use boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions};
 pub use forest::{Forest, MAX_DEPTH, Split};
 pub use rows::Judged;

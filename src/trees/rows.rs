@@ -166,15 +166,16 @@ impl Shard {
         sums
     }
 
-    /// The weighted sum of squared residuals, less their means in the query, and the sum of the given weights.
-    pub fn squares(&self) -> (f64, f64) {
+    /// The weighted sum of squared residuals at scores of its rows, less their means in the query, and the sum of the given
+    /// weights.
+    pub fn squares(&self, scores: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         for query in self.offsets.windows(2) {
             let rows = query[0]..query[1];
             let weights = &self.base_weights[rows.clone()];
-            let mean = mean_residual(weights, &self.grades[rows.clone()], &self.scores[rows.clone()]);
+            let mean = mean_residual(weights, &self.grades[rows.clone()], &scores[rows.clone()]);
             for row in rows {
-                let residual = self.grades[row] - self.scores[row] - mean;
+                let residual = self.grades[row] - scores[row] - mean;
                 sums.0 += self.base_weights[row] * residual * residual;
                 sums.1 += self.base_weights[row];
             }

@@ -57,7 +57,7 @@ const OPTIONS: TreeOptions = TreeOptions {
     learning_rate: 0.5,
     feature_fraction: 1.0,
     bins: 9,
-    random_weights: false,
+    row_weights: RowWeights::Equal,
     seed: 1,
 };
 
@@ -78,7 +78,7 @@ fn the_best_split_is_that_of_brute_force() {
     for seed in 0..20 {
         let set = Set::new(seed);
         let control = Control::default();
-        let prepared = Prepared::new(&set.features, OPTIONS.bins, &control).unwrap();
+        let prepared = Prepared::new(&set.features, OPTIONS.bins, 0, &control).unwrap();
         let (mut shard, packing) = packed(&set);
         let features: Vec<usize> = (0..WIDTH).collect();
         let mut histograms = Histograms::new(&prepared.binned, &prepared.borders, WIDTH, 2);
@@ -181,18 +181,18 @@ fn values_of_leaves_solve_the_centered_problem() {
 }
 
 fn trained(set: &Set, options: TreeOptions, trees: usize, control: &Control) -> Result<Fitted, Error> {
-    let prepared = Prepared::new(&set.features, options.bins, control)?;
+    let prepared = Prepared::new(&set.features, options.bins, 0, control)?;
     let mut boosting = Boosting::new(&prepared, set.judged(), options, control)?;
-    let mut losses = vec![boosting.objective()];
+    let mut losses = vec![Boosting::objective(std::slice::from_ref(&boosting))];
     for _ in 0..trees {
         boosting.step(control)?;
-        losses.push(boosting.objective());
+        losses.push(Boosting::objective(std::slice::from_ref(&boosting)));
     }
-    if !options.random_weights {
+    if options.row_weights == RowWeights::Equal {
         assert!(losses.windows(2).all(|pair| pair[1] <= pair[0]), "{losses:?}");
     }
     let scores = boosting.scores();
-    let fitted = boosting.fitted();
+    let fitted = Boosting::mean(vec![boosting]);
     let found = fitted.forest.scores(&set.features, 0..N, &fitted.values, control)?;
     assert_eq!(scores, found, "scores of training rows");
     Ok(fitted)
@@ -233,15 +233,15 @@ fn threads_do_not_change_a_bit() {
         query_weights: repeat(&one.query_weights),
         row_weights: repeat(&one.row_weights),
     };
-    let options = TreeOptions { random_weights: true, feature_fraction: 0.6, bins: 255, ..OPTIONS };
+    let options = TreeOptions { row_weights: RowWeights::Exponential, feature_fraction: 0.6, bins: 255, ..OPTIONS };
     let fit = || {
         let control = Control::default();
-        let prepared = Prepared::new(&set.features, options.bins, &control).unwrap();
+        let prepared = Prepared::new(&set.features, options.bins, 0, &control).unwrap();
         let mut boosting = Boosting::new(&prepared, set.judged(), options, &control).unwrap();
         for _ in 0..5 {
             boosting.step(&control).unwrap();
         }
-        let fitted = boosting.fitted();
+        let fitted = Boosting::mean(vec![boosting]);
         (fitted.forest, fitted.values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>())
     };
     assert!(shards(set.judged()).len() > 1);
@@ -255,7 +255,7 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn a_training_stops_wherever_it_is_interrupted() {
     let set = Set::new(2);
-    let options = TreeOptions { random_weights: true, ..OPTIONS };
+    let options = TreeOptions { row_weights: RowWeights::Exponential, ..OPTIONS };
     let mut checks = 0;
     while matches!(trained(&set, options, 3, &Control::canceled_after(checks)), Err(Error::Interrupted)) {
         checks += 1;

@@ -138,6 +138,66 @@ fn the_number_of_trees_is_chosen_by_validation() {
     assert!(report["validation"]["best"].as_f64().unwrap() > 0.97, "{report}");
 }
 
+/// Relevant is what has no price, or a price above 0.5.
+const GAPS: &str = "SELECT query_id, doc_id, a, nullif(b, iif(c < 0.3, b, -1)) AS b, (c < 0.3 OR b > 0.5) AS relevance
+  FROM judged";
+
+#[test]
+fn missing_values_have_a_side_of_their_own() {
+    let connection = connect();
+    for scale in ["none", "quantile", "query_minmax", "quantile_minmax", "standard"] {
+        let options = json!({ "trees": 30, "depth": 3, "learning_rate": 0.3, "scale": scale }).to_string();
+        let model = fit(&connection, GAPS, &options);
+        let sql = "SELECT value FROM ltr_evaluate(?1, ?2) WHERE query_id IS NULL";
+        let ndcg: f64 = value(&connection, sql, (&model, GAPS));
+        assert!(ndcg > 0.99, "{scale} {ndcg}");
+        assert_eq!(fit(&connection, &format!("{GAPS} ORDER BY c"), &options), model, "{scale}");
+        if !scale.starts_with("query") && !scale.ends_with("minmax") {
+            let different: i64 = value(
+                &connection,
+                &format!(
+                    "SELECT count(*) FROM ltr_rank(?1, ?2) r JOIN ({GAPS}) j USING (query_id, doc_id) \
+                     WHERE r.score IS NOT ltr_score(?1, json_array(j.a, j.b))"
+                ),
+                (&model, GAPS),
+            );
+            assert_eq!(different, 0, "{scale}");
+        }
+    }
+    // Other values are still allowed, and other models have no branches.
+    let filled = fit(&connection, GAPS, r#"{"trees": 3, "missing": "zero"}"#);
+    let rank = "SELECT count(*) FROM ltr_rank(?1, ?2, ?3)";
+    let count: i64 = value(&connection, rank, (&filled, GAPS, "{}"));
+    assert_eq!(count, 480);
+    let error = connection.query_row(rank, (&filled, GAPS, r#"{"missing": "branch"}"#), |_| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("was not trained with \"branch\""), "{error}");
+    let error = refusal(&connection, "SELECT ltr_fit('rank_svm', 'judged', '{\"missing\": \"branch\"}')");
+    assert!(error.contains("only boosted_trees has branches"), "{error}");
+    let strict = r#"{"trees": 3, "missing": "error"}"#;
+    let sql = "SELECT ltr_fit('boosted_trees', ?1, ?2)";
+    let error = connection.query_row(sql, (GAPS, strict), |_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("NULL"), "{error}");
+}
+
+#[test]
+fn ensembles_are_averaged() {
+    let connection = connect();
+    let scores = |options: &str| -> Vec<f64> {
+        let model = fit(&connection, "judged", options);
+        let mut statement =
+            connection.prepare("SELECT score FROM ltr_rank(?1, 'judged') ORDER BY query_id, doc_id").unwrap();
+        statement.query_map([model], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let one = scores(r#"{"trees": 5, "row_weights": "equal", "feature_fraction": 1}"#);
+    // Without random choices all ensembles are the same.
+    let same = scores(r#"{"trees": 5, "row_weights": "equal", "feature_fraction": 1, "seeds": 3}"#);
+    assert!(one.iter().zip(&same).all(|(a, b)| (a - b).abs() < 1e-12));
+    assert_ne!(scores(r#"{"trees": 5}"#), scores(r#"{"trees": 5, "seeds": 2}"#));
+    let options = |threads: usize| json!({ "seeds": 3, "learning_rate": 0.3, "threads": threads }).to_string();
+    let models = [1, 2, 8].map(|threads| fit(&connection, "judged", &options(threads)));
+    assert!(models[0] == models[1] && models[1] == models[2], "early stopping on the mean");
+}
+
 #[test]
 fn json_has_the_model_and_other_forms_are_refused() {
     let connection = connect();

@@ -21,7 +21,7 @@ const STEP: usize = 10;
 /// Measurements without a better value after which the training stops.
 const PATIENCE: usize = 10;
 /// Largest number of trees.
-const MOST_TREES: usize = 1000;
+pub(super) const MOST_TREES: usize = 1000;
 
 /// The number of trees that validation found.
 pub(super) struct Found {
@@ -72,11 +72,11 @@ pub(super) fn find(
         return Ok(Found { trees: DEFAULT_TREES, selection, warnings });
     }
     // 2. Trainings that leave it out.
-    let mut trainings = Vec::with_capacity(held_out.len());
+    let mut trainings = Vec::with_capacity(held_out.len() * spec.seeds);
     for held_out in &held_out {
         let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
         let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
-        trainings.push(Boosting::new(prepared, TreesSpec::judged(data, &weights), spec.options, control)?);
+        trainings.extend(spec.trainings(prepared, TreesSpec::judged(data, &weights), control)?);
     }
     let of_source = match source {
         Some(other) => {
@@ -120,7 +120,8 @@ fn folds<'a>(spec: &TreesSpec, data: &'a Dataset) -> (Vec<Measured<'a>>, Split, 
     (measured, split, held_out)
 }
 
-/// Adds trees until the metric no longer improves. Returns it by the number of trees, and the best.
+/// Adds trees until the metric no longer improves. Returns it by the number of trees, and the best. `trainings`: all
+/// ensembles of the first fold, then those of the next.
 fn measure(
     spec: &TreesSpec,
     trainings: &mut [Boosting<'_>],
@@ -133,19 +134,24 @@ fn measure(
     let mut of_source = vec![0.0; if source.is_some() { measured[0].data.n_docs() } else { 0 }];
     let (mut curve, mut best): (Curve, Best) = (Vec::new(), Best::default());
     for trees in 1..=MOST_TREES {
-        for training in &mut *trainings {
+        // 1. A tree for each training; of a source the mean score.
+        let step = |_, training: &mut Boosting<'_>| -> Result<Vec<f64>> {
             let tree = training.step(control)?;
-            if let Some(binned) = source {
-                tree.add_to(binned, &mut of_source);
-            }
+            Ok(source.map_or_else(Vec::new, |binned| tree.scores(binned, of_source.len())))
+        };
+        for added in parallel::map_of(trainings.iter_mut().collect(), step) {
+            let factor = 1.0 / spec.seeds as f64;
+            of_source.iter_mut().zip(added?).for_each(|(sum, score)| *sum += factor * score);
         }
         if !trees.is_multiple_of(STEP) {
             continue;
         }
+        // 2. The metric of their mean.
         let mut mean = Mean::new(metric.def(), spec.validation.undefined);
         let mut values = Vec::new();
-        for (Measured { data, queries }, training) in measured.iter().zip(&*trainings) {
-            let scores = if source.is_some() { of_source.clone() } else { training.scores() };
+        for (Measured { data, queries }, trainings) in measured.iter().zip(trainings.chunks(spec.seeds)) {
+            let scores =
+                if source.is_some() { of_source.clone() } else { Boosting::mean_scores(trainings) };
             let value = |number: usize| {
                 control.check()?;
                 let query = queries[number];

@@ -18,10 +18,12 @@ use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
+use crate::math::random::Random;
 use crate::model::{Linear, Ranker};
+use crate::parallel;
 use crate::param::Params;
 use crate::space::{Function, Space};
-use crate::trees::{Boosting, Fitted, Judged, Prepared, TreeOptions};
+use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 
 use early::Found;
 
@@ -43,6 +45,8 @@ const OPTIONS: &[&str] = &[
     "depth",
     "learning_rate",
     "feature_fraction",
+    "row_weights",
+    "seeds",
     "bins",
     "scale",
     "validation",
@@ -69,6 +73,8 @@ enum TreeCount {
 struct TreesSpec {
     trees: TreeCount,
     options: TreeOptions,
+    /// Number of ensembles that are averaged, at least 1.
+    seeds: usize,
     scale: ScalingKind,
     validation: ValidationSpec,
     missing: Missing,
@@ -82,6 +88,8 @@ struct Settings<'a> {
     depth: usize,
     learning_rate: f64,
     feature_fraction: f64,
+    row_weights: &'a str,
+    seeds: usize,
     bins: usize,
     scale: &'a str,
     seed: u64,
@@ -125,13 +133,29 @@ impl TreesSpec {
                 learning_rate,
                 feature_fraction: params.number("feature_fraction").unwrap_or(0.5),
                 bins: params.count("bins").unwrap_or(64),
-                random_weights: true,
+                row_weights: params.choice("row_weights")?.unwrap_or(RowWeights::Exponential),
                 seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
             },
+            seeds: params.count("seeds").unwrap_or(1),
             scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
             validation,
-            missing: params.choice("missing")?.unwrap_or_default(),
+            missing: params.choice("missing")?.unwrap_or(Missing::Branch),
         })
+    }
+
+    /// Trainings of all ensembles; the first has the seed of the options.
+    fn trainings<'a>(
+        &self,
+        prepared: &'a Prepared,
+        judged: Judged<'_>,
+        control: &Control,
+    ) -> Result<Vec<Boosting<'a>>> {
+        let mut random = Random::new(self.options.seed);
+        let training = |number: usize| {
+            let seed = if number == 0 { self.options.seed } else { random.bits() };
+            Boosting::new(prepared, judged, TreeOptions { seed, ..self.options }, control)
+        };
+        (0..self.seeds).map(training).collect()
     }
 
     /// The documents of a data set, with the weights of its queries or others.
@@ -192,7 +216,8 @@ impl TrainingSpec for TreesSpec {
             Some(other) => Some(scale(&scaling, self.scale, other, control)?),
             None => None,
         };
-        let prepared = Prepared::new(&data.features, self.options.bins, control)?;
+        let TreeOptions { bins, seed, .. } = self.options;
+        let prepared = Prepared::new(&data.features, bins, seed, control)?;
         // 2. The number of trees.
         let (trees, found) = match self.trees {
             TreeCount::Fixed(trees) => (trees, None),
@@ -204,32 +229,49 @@ impl TrainingSpec for TreesSpec {
         drop(validation);
         // 3. All rows.
         let judged = Self::judged(&data, &data.weights);
-        let mut boosting = Boosting::new(&prepared, judged, self.options, control)?;
-        control.expect(trees);
-        for _ in 0..trees {
-            boosting.step(control)?;
-            control.step();
-        }
-        let objective = boosting.objective();
-        Self::trained(boosting.fitted(), objective, found, scaling, data.features.columns())
+        let mut trainings = self.trainings(&prepared, judged, control)?;
+        control.expect(trees * self.seeds);
+        parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
+            for _ in 0..trees {
+                training.step(control)?;
+                control.step();
+            }
+            Ok(())
+        })?;
+        let objective = Boosting::objective(&trainings);
+        Self::trained(Boosting::mean(trainings), objective, found, scaling, data.features.columns())
     }
 
     fn in_buckets(&self) -> Result<&dyn BucketTraining> {
-        Err(Error::Unsupported(
-            "'boosted_trees' does not train in buckets; train it on rows, or use \"regression\" in buckets"
-                .to_owned(),
-        ))
+        // A round for each split of each tree: its histograms need the splits before.
+        let (trees, most) = match self.trees {
+            TreeCount::Fixed(trees) => (trees, ""),
+            TreeCount::Auto => (early::MOST_TREES, "up to "),
+        };
+        let rounds = trees.saturating_mul(self.seeds).saturating_mul(self.options.depth);
+        Err(Error::Unsupported(format!(
+            "'boosted_trees' does not train in buckets: it would need {most}{rounds} rounds, one for each level of each tree; \
+             train it on rows, or use \"regression\" in buckets"
+        )))
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {
-        let TreeOptions { depth, learning_rate, feature_fraction, bins, seed, .. } = self.options;
+        let TreeOptions { depth, learning_rate, feature_fraction, row_weights, bins, seed } = self.options;
         let trees = match self.trees {
             TreeCount::Fixed(trees) => Value::from(trees),
             TreeCount::Auto => Value::from("auto"),
         };
-        let scale = self.scale.name();
-        let mut settings =
-            entries(&Settings { trees, depth, learning_rate, feature_fraction, bins, scale, seed })?;
+        let mut settings = entries(&Settings {
+            trees,
+            depth,
+            learning_rate,
+            feature_fraction,
+            row_weights: row_weights.name(),
+            seeds: self.seeds,
+            bins,
+            scale: self.scale.name(),
+            seed,
+        })?;
         settings.extend(self.validation.given.clone());
         Ok(settings)
     }

@@ -516,7 +516,7 @@ fn repeated_documents(training: &Dataset, validation: &Dataset) -> Option<String
 pub(super) fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
     let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
     let judgments = if input.columns == Columns::Pairs { Judgments::Count } else { judged.judgments };
-    ReadSpec { doc_weights: input.doc_weights, judgments, ..judged }
+    ReadSpec { doc_weights: input.doc_weights, judgments, not_allowed: input.missing, ..judged }
 }
 
 /// Refuses a model that is too long for one value of the database: before training by the bytes that are known, after it by

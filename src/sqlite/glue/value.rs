@@ -3,7 +3,7 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use crate::data::{Id, QueryValue, text_number};
+use crate::data::{Id, Missing, QueryValue, text_number};
 use crate::error::{Error, Result, shorten};
 use crate::model::Model;
 use crate::param::{LONGEST_VECTOR, json_problem, numbers};
@@ -152,6 +152,7 @@ pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<S
 pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers";
     let refuse = |problem: String| Error::value(what, problem, allowed);
+    let may_miss = model.is_some_and(|model| model.card.missing == Missing::Branch);
     let check_width = |found: usize| model.map_or(Ok(()), |model| model.check_width(found));
     let values: Vec<f64> = match value {
         ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {
@@ -166,6 +167,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
                 .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
             check_width(found)?;
             let number = |(at, value): (usize, Option<f64>)| {
+                let value = value.or(may_miss.then_some(f64::NAN));
                 let allowed = "a number for every feature, such as coalesce(x, 0) for a missing one";
                 value.ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))
             };
@@ -173,7 +175,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
         }
         other => return Err(refuse(describe(other))),
     };
-    match values.iter().position(|value| !value.is_finite()) {
+    match values.iter().position(|value| !(value.is_finite() || may_miss && value.is_nan())) {
         None => Ok(values),
         Some(at) => Err(refuse(format!("{} as value {}", values[at], at + 1))),
     }

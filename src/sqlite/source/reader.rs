@@ -234,10 +234,14 @@ fn finish_options<'a>(options: &Params, spec: ReadSpec<'a>) -> Result<FinishOpti
 /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
 fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
     let default = spec.model.map_or_else(Missing::default, |model| model.card.missing);
-    Ok(match options.choice("missing")?.unwrap_or(default) {
-        Missing::Error => spec.not_allowed,
-        allowed => allowed,
-    })
+    match options.choice("missing")?.unwrap_or(default) {
+        Missing::Error => Ok(spec.not_allowed),
+        Missing::Branch if spec.model.is_some() && default != Missing::Branch => {
+            let allowed = "\"zero\", \"mean\" or \"error\" for a model that was not trained with \"branch\"";
+            Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed))
+        }
+        allowed => Ok(allowed),
+    }
 }
 
 /// Reads rows that a model ranks, a part of them at a time.
