@@ -6,6 +6,7 @@ use super::bins::{Binned, Borders};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
 use super::leaves;
+use super::objective;
 use super::rows::{Judged, Packing, ROW_BYTES, RandomWeights, Shard, shards};
 use crate::control::Control;
 use crate::data::Matrix;
@@ -71,6 +72,7 @@ pub struct Boosting<'a> {
     /// Added to the weight of each leaf: `RIDGE` times the mean weight of rows.
     ridge: f64,
     equal_weights: bool,
+    is_least_squares: bool,
     table: RandomWeights,
     random: Random,
     splits: Vec<Split>,
@@ -169,6 +171,7 @@ impl<'a> Boosting<'a> {
             features,
             ridge: RIDGE * mean,
             equal_weights: equal,
+            is_least_squares: judged.loss.is_none(),
             shards,
             table: RandomWeights::exponential(),
             random: Random::new(options.seed),
@@ -191,13 +194,28 @@ impl<'a> Boosting<'a> {
         // 3. Values.
         let leaves = 1 << self.options.depth;
         let mut values = leaves::values(&self.shards, leaves, self.ridge, control)?;
-        values.iter_mut().for_each(|value| *value *= self.options.learning_rate);
+        let step = if self.is_least_squares { 1.0 } else { self.step_along(&values, control)? };
+        values.iter_mut().for_each(|value| *value *= step * self.options.learning_rate);
         let shards = self.shards.iter_mut().collect();
         parallel::each_of(shards, |_, shard: &mut Shard| shard.add(&values));
         self.splits.extend(cuts.iter().map(|cut| cut.split(self.borders)));
         let first = self.values.len();
         self.values.extend(values);
         Ok(Tree { cuts, values: &self.values[first..] })
+    }
+
+    /// The step along a tree that minimizes the loss.
+    fn step_along(&self, values: &[f64], control: &Control) -> Result<f64> {
+        let derivative = |step: f64| {
+            if control.is_canceled() {
+                return 0.0;
+            }
+            let of_shard = |number: usize| self.shards[number].slope(values, step);
+            parallel::map(self.shards.len(), of_shard).into_iter().sum()
+        };
+        let step = objective::step(derivative);
+        control.check()?;
+        Ok(step)
     }
 
     /// The features that a tree may split, ascending.
@@ -276,13 +294,14 @@ impl<'a> Boosting<'a> {
         sums
     }
 
-    /// Half the weighted mean of the squared residuals of the mean of some trainings, less their means in the query.
+    /// The weighted mean of the losses of the mean of some trainings: for least squares over rows half the squared residual,
+    /// less its mean in the query; for other losses over queries.
     pub fn objective(trainings: &[Self]) -> f64 {
         let scores = Self::mean_scores(trainings);
         let shards = trainings.first().map_or(&[][..], |first| &first.shards);
-        let sums = shards.iter().map(|shard| shard.squares(&scores[shard.start..shard.start + shard.len()]));
-        let (squares, weights) = sums.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-        if weights > 0.0 { 0.5 * squares / weights } else { 0.0 }
+        let sums = shards.iter().map(|shard| shard.losses(&scores[shard.start..shard.start + shard.len()]));
+        let (losses, weights) = sums.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        if weights > 0.0 { losses / weights } else { 0.0 }
     }
 
     /// The mean of the functions of trainings of the same depth on the same bins, at least one.

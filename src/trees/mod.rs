@@ -9,6 +9,7 @@ mod boost;
 mod forest;
 mod histogram;
 mod leaves;
+mod objective;
 mod rows;
 mod shapley;
 

@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use super::objective::QueryObjective;
+use crate::loss::Loss;
 use crate::math::random::Random;
 
 /// Rows of a shard, but for long queries.
@@ -33,6 +35,8 @@ pub struct Judged<'a> {
     pub query_weights: &'a [f64],
     /// The weight of each row; empty if all are 1.
     pub row_weights: &'a [f64],
+    /// What is minimized; by default the squares of residuals less their means in the query.
+    pub loss: Option<&'a Loss>,
 }
 
 /// Some queries with their rows.
@@ -42,14 +46,19 @@ pub struct Shard {
     pub start: usize,
     /// Rows of its query i are `offsets[i]..offsets[i + 1]`, from 0.
     pub offsets: Vec<usize>,
-    /// Given weights.
+    /// Given weights of rows.
     base_weights: Vec<f64>,
+    /// Weights of queries.
+    query_weights: Vec<f64>,
+    /// The loss of each query; empty for least squares.
+    objectives: Vec<QueryObjective>,
     /// Weights for the current tree.
     pub weights: Vec<f64>,
     grades: Vec<f64>,
     /// The sum of the trees so far.
     pub scores: Vec<f64>,
-    /// weight * (residual - mean residual of the query): half of the negative gradient.
+    /// weight * (residual - mean residual of the query): half of the negative gradient. Of other losses the negative
+    /// gradient.
     pub gradients: Vec<f64>,
     /// What histograms add up.
     pub packed: Vec<i64>,
@@ -99,11 +108,20 @@ impl Shard {
     fn new(judged: Judged<'_>, queries: Range<usize>) -> Self {
         let (start, end) = (judged.offsets[queries.start], judged.offsets[queries.end]);
         let n = end - start;
-        let mut base_weights = Vec::with_capacity(n);
+        let (mut base_weights, mut objectives) = (Vec::with_capacity(n), Vec::new());
         for query in queries.clone() {
             let weight = judged.query_weights[query];
             let rows = judged.offsets[query]..judged.offsets[query + 1];
-            base_weights.extend(rows.map(|row| weight * judged.row_weights.get(row).copied().unwrap_or(1.0)));
+            let given = judged.row_weights.get(rows.clone()).unwrap_or_default();
+            let of_row = |row: usize| given.get(row).copied().unwrap_or(1.0);
+            if let Some(loss) = judged.loss {
+                objectives.push(QueryObjective::new(loss, &judged.grades[rows.clone()], given));
+                // The loss has the weights of documents.
+                let (weight, counts) = (weight / rows.len() as f64, |row| f64::from(u8::from(of_row(row) > 0.0)));
+                base_weights.extend((0..rows.len()).map(|row| weight * counts(row)));
+            } else {
+                base_weights.extend((0..rows.len()).map(|row| weight * of_row(row)));
+            }
         }
         Self {
             start,
@@ -113,6 +131,8 @@ impl Shard {
                 .collect(),
             weights: base_weights.clone(),
             base_weights,
+            query_weights: judged.query_weights[queries.clone()].to_vec(),
+            objectives,
             grades: judged.grades[start..end].to_vec(),
             scores: vec![0.0; n],
             gradients: vec![0.0; n],
@@ -149,6 +169,11 @@ impl Shard {
     /// Computes gradients. Returns the sums of their absolute values and of the weights.
     pub fn find_gradients(&mut self) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
+        if !self.objectives.is_empty() {
+            self.gradients_of_losses();
+            let weighted = self.gradients.iter().zip(&self.weights);
+            return weighted.fold(sums, |sums, (g, w)| (sums.0 + g.abs(), sums.1 + w));
+        }
         for query in self.offsets.windows(2) {
             let rows = query[0]..query[1];
             let mean = mean_residual(
@@ -166,17 +191,72 @@ impl Shard {
         sums
     }
 
-    /// The weighted sum of squared residuals at scores of its rows, less their means in the query, and the sum of the given
-    /// weights.
-    pub fn squares(&self, scores: &[f64]) -> (f64, f64) {
+    fn gradients_of_losses(&mut self) {
+        for ((query, objective), query_weight) in
+            self.offsets.windows(2).zip(&self.objectives).zip(&self.query_weights)
+        {
+            let rows = query[0]..query[1];
+            let gradients = &mut self.gradients[rows.clone()];
+            if *query_weight > 0.0 {
+                let (grades, scores) = (&self.grades[rows.clone()], &self.scores[rows.clone()]);
+                objective.value_and_gradient(grades, scores, gradients);
+            } else {
+                gradients.fill(0.0);
+            }
+            let n = rows.len() as f64;
+            for (gradient, weight) in gradients.iter_mut().zip(&self.weights[rows]) {
+                *gradient *= -n * weight;
+            }
+        }
+    }
+
+    /// The derivative of the weighted sum of the losses, for a step along a tree with these values of leaves.
+    pub fn slope(&self, values: &[f64], step: f64) -> f64 {
+        let mut sum = 0.0;
+        let (mut scores, mut gradient) = (Vec::new(), Vec::new());
+        for ((query, objective), weight) in
+            self.offsets.windows(2).zip(&self.objectives).zip(&self.query_weights)
+        {
+            if *weight <= 0.0 {
+                continue;
+            }
+            let rows = query[0]..query[1];
+            let leaves = &self.leaves[rows.clone()];
+            let value = |leaf: &u8| values[usize::from(*leaf)];
+            scores.clear();
+            scores.extend(
+                self.scores[rows.clone()].iter().zip(leaves).map(|(score, leaf)| score + step * value(leaf)),
+            );
+            gradient.resize(rows.len(), 0.0);
+            objective.value_and_gradient(&self.grades[rows], &scores, &mut gradient);
+            sum += weight * gradient.iter().zip(leaves).map(|(g, leaf)| g * value(leaf)).sum::<f64>();
+        }
+        sum
+    }
+
+    /// The weighted sum of losses at scores of its rows, and the sum of the weights: those of queries, or for least squares
+    /// half the squares of residuals less their means in the query, and the weights of rows.
+    pub fn losses(&self, scores: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
+        if !self.objectives.is_empty() {
+            let mut unused = Vec::new();
+            let queries = self.offsets.windows(2).zip(&self.objectives).zip(&self.query_weights);
+            for ((query, objective), weight) in queries.filter(|(_, weight)| **weight > 0.0) {
+                let rows = query[0]..query[1];
+                unused.resize(rows.len(), 0.0);
+                let (grades, scores) = (&self.grades[rows.clone()], &scores[rows]);
+                sums.0 += weight * objective.value_and_gradient(grades, scores, &mut unused);
+                sums.1 += weight;
+            }
+            return sums;
+        }
         for query in self.offsets.windows(2) {
             let rows = query[0]..query[1];
             let weights = &self.base_weights[rows.clone()];
             let mean = mean_residual(weights, &self.grades[rows.clone()], &scores[rows.clone()]);
             for row in rows {
                 let residual = self.grades[row] - scores[row] - mean;
-                sums.0 += self.base_weights[row] * residual * residual;
+                sums.0 += 0.5 * self.base_weights[row] * residual * residual;
                 sums.1 += self.base_weights[row];
             }
         }

@@ -48,6 +48,7 @@ impl Set {
             grades: &self.grades,
             query_weights: &self.query_weights,
             row_weights: &self.row_weights,
+            loss: None,
         }
     }
 }
@@ -343,5 +344,30 @@ fn contributions_are_those_of_all_sets_of_features() {
                 without.map(|set| weight(set) * (score(set | 1 << feature) - score(set))).sum();
             assert!((found - expected).abs() < 1e-12, "depth {depth}: {found} {expected}");
         }
+    }
+}
+
+/// Boosting lowers every smooth loss, also with weights of queries and documents.
+#[test]
+fn every_smooth_loss_falls() {
+    let set = Set::new(8);
+    let names = ["logistic", "squared_hinge", "list_net", "list_mle", "cs_list_mle"];
+    for name in names {
+        let loss = crate::loss::find(name).unwrap().make(&crate::param::Params::default()).unwrap();
+        let row_weights: &[f64] = if loss.weighs_documents() { &set.row_weights } else { &[] };
+        let judged = Judged { loss: Some(&loss), row_weights, ..set.judged() };
+        let control = Control::default();
+        let prepared = Prepared::new(&set.features, 9, 0, &control).unwrap();
+        let mut boosting = Boosting::new(&prepared, judged, OPTIONS, &control).unwrap();
+        let objective = |boosting: &Boosting<'_>| Boosting::objective(std::slice::from_ref(boosting));
+        let first = objective(&boosting);
+        let mut last = first;
+        for _ in 0..30 {
+            boosting.step(&control).unwrap();
+            let next = objective(&boosting);
+            assert!(next <= last * (1.0 + 1e-12), "{name}: {next} after {last}");
+            last = next;
+        }
+        assert!(last < 0.9 * first, "{name}: {last} after {first}");
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn find(
     for held_out in &held_out {
         let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
         let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
-        trainings.extend(spec.trainings(prepared, TreesSpec::judged(data, &weights), control)?);
+        trainings.extend(spec.trainings(prepared, spec.judged(data, &weights), control)?);
     }
     let of_source = match source {
         Some(other) => {

@@ -18,6 +18,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
+use crate::loss::{self, Loss, Shape};
 use crate::math::random::Random;
 use crate::model::{Linear, Ranker};
 use crate::parallel;
@@ -45,6 +46,12 @@ const OPTIONS: &[&str] = &[
     "depth",
     "learning_rate",
     "feature_fraction",
+    "loss",
+    "pair_weights",
+    "target",
+    "label_order",
+    "cost_weights",
+    "truncation",
     "row_weights",
     "seeds",
     "bins",
@@ -73,6 +80,8 @@ enum TreeCount {
 struct TreesSpec {
     trees: TreeCount,
     options: TreeOptions,
+    /// What is minimized instead of least squares within queries.
+    loss: Option<Loss>,
     /// Number of ensembles that are averaged, at least 1.
     seeds: usize,
     scale: ScalingKind,
@@ -88,6 +97,7 @@ struct Settings<'a> {
     depth: usize,
     learning_rate: f64,
     feature_fraction: f64,
+    loss: &'a str,
     row_weights: &'a str,
     seeds: usize,
     bins: usize,
@@ -103,6 +113,25 @@ struct Details {
     features_used: usize,
     /// Half the mean squared error of the training documents, less the means of the query.
     training_loss: f64,
+}
+
+/// The loss of the options; none for least squares within queries.
+///
+/// # Errors
+/// A loss without a continuous gradient.
+fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
+    let Some(name) = params.text("loss") else { return Ok(None) };
+    let def = loss::find(name)?;
+    if def.name == loss::list::SQUARED.name {
+        return Ok(None);
+    }
+    if def.shape != Shape::Smooth {
+        let smooth = loss::LOSSES.iter().filter(|loss| loss.shape == Shape::Smooth).map(|loss| loss.name);
+        let names = smooth.collect::<Vec<&str>>().join(", ");
+        let allowed = format!("for boosted_trees squared or a smooth loss: {names}");
+        return Err(Error::value("option 'loss'", format!("\"{name}\""), allowed));
+    }
+    def.make(params).map(Some)
 }
 
 impl TreesSpec {
@@ -136,6 +165,7 @@ impl TreesSpec {
                 row_weights: params.choice("row_weights")?.unwrap_or(RowWeights::Exponential),
                 seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
             },
+            loss: smooth_loss(params)?,
             seeds: params.count("seeds").unwrap_or(1),
             scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
             validation,
@@ -159,12 +189,13 @@ impl TreesSpec {
     }
 
     /// The documents of a data set, with the weights of its queries or others.
-    fn judged<'a>(data: &'a Dataset, query_weights: &'a [f64]) -> Judged<'a> {
+    fn judged<'a>(&'a self, data: &'a Dataset, query_weights: &'a [f64]) -> Judged<'a> {
         Judged {
             offsets: &data.offsets,
             grades: &data.relevance,
             query_weights,
             row_weights: &data.doc_weights,
+            loss: self.loss.as_ref(),
         }
     }
 
@@ -199,15 +230,24 @@ impl TrainingSpec for TreesSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation,
-            doc_weights: DocWeights::Taken,
+            doc_weights: match &self.loss {
+                Some(loss) if !loss.weighs_documents() => DocWeights::RefusedByLoss(loss.def().name),
+                _ => DocWeights::Taken,
+            },
             prior: None,
         }
     }
 
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let TrainingSet { mut data, mut validation, .. } = set;
-        if (0..data.n_queries()).all(|query| crate::loss::pair_count(data.labels(query)) == 0) {
+        if (0..data.n_queries()).all(|query| loss::pair_count(data.labels(query)) == 0) {
             return Err(grid::nothing_to_learn(data.n_queries()));
+        }
+        if let Some(Loss::List(loss)) = &self.loss {
+            for query in 0..data.n_queries() {
+                loss.check_query(data.labels(query), &[])
+                    .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
+            }
         }
         // 1. Scaled features, in bins.
         let scaling = Scaling::fit(self.scale, &data, control)?;
@@ -228,7 +268,7 @@ impl TrainingSpec for TreesSpec {
         };
         drop(validation);
         // 3. All rows.
-        let judged = Self::judged(&data, &data.weights);
+        let judged = self.judged(&data, &data.weights);
         let mut trainings = self.trainings(&prepared, judged, control)?;
         control.expect(trees * self.seeds);
         parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
@@ -266,6 +306,7 @@ impl TrainingSpec for TreesSpec {
             depth,
             learning_rate,
             feature_fraction,
+            loss: self.loss.as_ref().map_or(loss::list::SQUARED.name, |loss| loss.def().name),
             row_weights: row_weights.name(),
             seeds: self.seeds,
             bins,
