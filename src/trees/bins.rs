@@ -210,7 +210,9 @@ fn each_chunk(
             match features.slice(rows.clone()) {
                 Some(Slice::F32(all)) => copy(all, (column, width), values),
                 Some(Slice::F64(all)) => copy(all, (column, width), values),
-                None => values.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = features.at(row, column)),
+                None => {
+                    values.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = features.at(row, column))
+                }
             }
             visit(number, rows.clone(), values);
         }
@@ -286,7 +288,8 @@ mod tests {
         assert!((ones - 0.25).abs() < 0.01, "{ones}");
         let value = |row: usize| if row == 5 { 9.0 } else { f64::from(u8::from(row.is_multiple_of(4))) };
         let features = Matrix::F64(crate::data::shaped(rows, 1, (0..rows).map(value).collect()));
-        let find = |seed| Borders::find(&features, 8, seed, &Control::default()).unwrap().0[0].borders.clone();
+        let find =
+            |seed| Borders::find(&features, 8, seed, &Control::default()).unwrap().0[0].borders.clone();
         assert_eq!((find(0), find(1)), (vec![0.5, 5.0], vec![0.5, 5.0]));
     }
 

@@ -13,8 +13,8 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::math::random::Random;
 use crate::memory::{Reservation, bytes_of};
-use crate::param::named;
 use crate::parallel;
+use crate::param::named;
 
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;

@@ -117,7 +117,8 @@ impl Shard {
             if let Some(loss) = judged.loss {
                 objectives.push(QueryObjective::new(loss, &judged.grades[rows.clone()], given));
                 // The loss has the weights of documents.
-                let (weight, counts) = (weight / rows.len() as f64, |row| f64::from(u8::from(of_row(row) > 0.0)));
+                let (weight, counts) =
+                    (weight / rows.len() as f64, |row| f64::from(u8::from(of_row(row) > 0.0)));
                 base_weights.extend((0..rows.len()).map(|row| weight * counts(row)));
             } else {
                 base_weights.extend((0..rows.len()).map(|row| weight * of_row(row)));

@@ -109,7 +109,10 @@ const REFUSED: &[(&str, [&str; 2])] = &[
     ("direct", NOT_CONVEX),
     ("smooth_grad", NOT_CONVEX),
     ("perceptron", ["'perceptron' reads the documents one query after the other", "train it on rows"]),
-    ("boosted_trees", ["'boosted_trees' does not train in buckets: it would need up to 6000 rounds", "train it on rows"]),
+    (
+        "boosted_trees",
+        ["'boosted_trees' does not train in buckets: it would need up to 6000 rounds", "train it on rows"],
+    ),
     ("cofi_rank", ["'cofi_rank' learns from ids of users and items", "train it on rows"]),
 ];
 

@@ -139,7 +139,8 @@ fn the_number_of_trees_is_chosen_by_validation() {
 }
 
 /// Relevant is what has no price, or a price above 0.5.
-const GAPS: &str = "SELECT query_id, doc_id, a, nullif(b, iif(c < 0.3, b, -1)) AS b, (c < 0.3 OR b > 0.5) AS relevance
+const GAPS: &str =
+    "SELECT query_id, doc_id, a, nullif(b, iif(c < 0.3, b, -1)) AS b, (c < 0.3 OR b > 0.5) AS relevance
   FROM judged";
 
 #[test]
@@ -169,7 +170,8 @@ fn missing_values_have_a_side_of_their_own() {
     let rank = "SELECT count(*) FROM ltr_rank(?1, ?2, ?3)";
     let count: i64 = value(&connection, rank, (&filled, GAPS, "{}"));
     assert_eq!(count, 480);
-    let error = connection.query_row(rank, (&filled, GAPS, r#"{"missing": "branch"}"#), |_| Ok(())).unwrap_err();
+    let error =
+        connection.query_row(rank, (&filled, GAPS, r#"{"missing": "branch"}"#), |_| Ok(())).unwrap_err();
     assert!(error.to_string().contains("was not trained with \"branch\""), "{error}");
     let error = refusal(&connection, "SELECT ltr_fit('rank_svm', 'judged', '{\"missing\": \"branch\"}')");
     assert!(error.contains("only boosted_trees has branches"), "{error}");
@@ -193,7 +195,8 @@ fn ensembles_are_averaged() {
     let same = scores(r#"{"trees": 5, "row_weights": "equal", "feature_fraction": 1, "seeds": 3}"#);
     assert!(one.iter().zip(&same).all(|(a, b)| (a - b).abs() < 1e-12));
     assert_ne!(scores(r#"{"trees": 5}"#), scores(r#"{"trees": 5, "seeds": 2}"#));
-    let options = |threads: usize| json!({ "seeds": 3, "learning_rate": 0.3, "threads": threads }).to_string();
+    let options =
+        |threads: usize| json!({ "seeds": 3, "learning_rate": 0.3, "threads": threads }).to_string();
     let models = [1, 2, 8].map(|threads| fit(&connection, "judged", &options(threads)));
     assert!(models[0] == models[1] && models[1] == models[2], "early stopping on the mean");
 }

@@ -150,8 +150,7 @@ fn measure(
         let mut mean = Mean::new(metric.def(), spec.validation.undefined);
         let mut values = Vec::new();
         for (Measured { data, queries }, trainings) in measured.iter().zip(trainings.chunks(spec.seeds)) {
-            let scores =
-                if source.is_some() { of_source.clone() } else { Boosting::mean_scores(trainings) };
+            let scores = if source.is_some() { of_source.clone() } else { Boosting::mean_scores(trainings) };
             let value = |number: usize| {
                 control.check()?;
                 let query = queries[number];

@@ -141,7 +141,7 @@ impl TreesSpec {
     /// A learning rate above 1; data to validate on that have no meaning.
     fn parse(params: &Params) -> Result<Self> {
         let trees = params.count("trees").map_or(TreeCount::Auto, TreeCount::Fixed);
-        let learning_rate = params.number("learning_rate").unwrap_or(0.08);
+        let learning_rate = params.number("learning_rate").unwrap_or(0.05);
         if learning_rate > 1.0 {
             let allowed = "for boosted_trees a number above 0 and at most 1";
             return Err(Error::value("option 'learning_rate'", learning_rate.to_string(), allowed));
