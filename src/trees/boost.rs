@@ -19,6 +19,12 @@ use crate::param::named;
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;
 
+/// The default of the fraction of features.
+const DEFAULT_FRACTION: f64 = 0.5;
+
+/// By default a tree may split at least so many features.
+const FEW_FEATURES: usize = 24;
+
 /// What to do about too much memory.
 const WAY_OUT: &str = "use fewer rows or features, fewer bins, or a smaller depth";
 
@@ -41,8 +47,8 @@ pub struct TreeOptions {
     pub depth: usize,
     /// The factor of a tree, above 0 and at most 1.
     pub learning_rate: f64,
-    /// Fraction of the features that a tree may split, above 0 and at most 1.
-    pub feature_fraction: f64,
+    /// Fraction of the features that a tree may split, above 0 and at most 1; by default half of them, at least 24.
+    pub feature_fraction: Option<f64>,
     /// Largest number of bins of a feature, from 2 to [`super::bins::MAX_BINS`].
     pub bins: usize,
     /// How trees weight rows.
@@ -319,6 +325,10 @@ impl<'a> Boosting<'a> {
 
 /// Number of features that a tree may split: a fraction, but enough for a feature per level.
 fn sampled(features: usize, options: &TreeOptions) -> usize {
-    let fraction = (features as f64 * options.feature_fraction).ceil() as usize;
-    fraction.clamp(options.depth.min(features), features)
+    let (fraction, least) = match options.feature_fraction {
+        Some(fraction) => (fraction, options.depth),
+        None => (DEFAULT_FRACTION, FEW_FEATURES),
+    };
+    let count = (features as f64 * fraction).ceil() as usize;
+    count.clamp(least.min(features), features)
 }

@@ -56,7 +56,7 @@ impl Set {
 const OPTIONS: TreeOptions = TreeOptions {
     depth: 3,
     learning_rate: 0.5,
-    feature_fraction: 1.0,
+    feature_fraction: Some(1.0),
     bins: 9,
     row_weights: RowWeights::Equal,
     seed: 1,
@@ -235,7 +235,7 @@ fn threads_do_not_change_a_bit() {
         row_weights: repeat(&one.row_weights),
     };
     let options =
-        TreeOptions { row_weights: RowWeights::Exponential, feature_fraction: 0.6, bins: 255, ..OPTIONS };
+        TreeOptions { row_weights: RowWeights::Exponential, feature_fraction: Some(0.6), bins: 255, ..OPTIONS };
     let fit = || {
         let control = Control::default();
         let prepared = Prepared::new(&set.features, options.bins, 0, &control).unwrap();

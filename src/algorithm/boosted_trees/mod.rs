@@ -96,7 +96,8 @@ struct Settings<'a> {
     trees: Value,
     depth: usize,
     learning_rate: f64,
-    feature_fraction: f64,
+    /// None: half, at least 24 features.
+    feature_fraction: Option<f64>,
     loss: &'a str,
     row_weights: &'a str,
     seeds: usize,
@@ -160,7 +161,7 @@ impl TreesSpec {
             options: TreeOptions {
                 depth: params.count("depth").unwrap_or(6),
                 learning_rate,
-                feature_fraction: params.number("feature_fraction").unwrap_or(0.5),
+                feature_fraction: params.number("feature_fraction"),
                 bins: params.count("bins").unwrap_or(64),
                 row_weights: params.choice("row_weights")?.unwrap_or(RowWeights::Exponential),
                 seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
