@@ -7,7 +7,7 @@ use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
 use super::leaves;
 use super::objective;
-use super::rows::{Judged, Packing, ROW_BYTES, RandomWeights, Shard, shards};
+use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
 use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -160,7 +160,10 @@ impl<'a> Boosting<'a> {
         let rows = judged.grades.len();
         let numbers = Histograms::numbers(borders, options.depth).saturating_mul(sampled);
         let numbers = numbers.saturating_add(leaves::numbers(1 << options.depth));
-        let bytes = bytes_of::<f64>(numbers).saturating_add(bytes_of::<[u8; ROW_BYTES]>(rows));
+        let of_losses = if judged.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
+        let bytes = bytes_of::<f64>(numbers)
+            .saturating_add(bytes_of::<[u8; ROW_BYTES]>(rows))
+            .saturating_add(of_losses);
         let memory = control.reserve(bytes, format_args!("boosting trees on {rows} documents"), WAY_OUT)?;
         // 2. Weights in units of the largest.
         let mut shards = shards(judged);

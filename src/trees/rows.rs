@@ -18,6 +18,9 @@ const SHARD: usize = 1 << 13;
 /// Bytes of a row in all vectors of a shard.
 pub const ROW_BYTES: usize = 6 * 8 + 8 + 4 + 2;
 
+/// Bytes of a row in a loss that is not least squares.
+pub const LOSS_BYTES: usize = 8 * 8;
+
 /// Number of different random weights.
 const WEIGHTS: usize = 1 << 10;
 

@@ -182,6 +182,29 @@ fn missing_values_have_a_side_of_their_own() {
 }
 
 #[test]
+fn smooth_losses_are_minimized() {
+    let connection = connect();
+    for loss in ["logistic", "squared_hinge", "list_net", "list_mle", "cs_list_mle"] {
+        let options = json!({ "trees": 30, "depth": 3, "learning_rate": 0.3, "loss": loss });
+        let model = fit(&connection, "judged", &options.to_string());
+        let sql = "SELECT value FROM ltr_evaluate(?1, 'judged') WHERE query_id IS NULL";
+        let ndcg: f64 = value(&connection, sql, [&model]);
+        assert!(ndcg > 0.97, "{loss} {ndcg}");
+        let mut again = options.clone();
+        again["threads"] = json!(8);
+        assert_eq!(fit(&connection, "SELECT * FROM judged ORDER BY c", &again.to_string()), model, "{loss}");
+    }
+    for (options, expected) in [
+        (r#"{"loss": "hinge"}"#, "a smooth loss: logistic"),
+        (r#"{"target": "gain"}"#, "option 'target' has no effect with loss \"squared\""),
+    ] {
+        let sql = "SELECT ltr_fit('boosted_trees', 'judged', ?1)";
+        let error = connection.query_row(sql, [options], |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn ensembles_are_averaged() {
     let connection = connect();
     let scores = |options: &str| -> Vec<f64> {

@@ -47,11 +47,11 @@ const OPTIONS: &[&str] = &[
     "learning_rate",
     "feature_fraction",
     "loss",
-    "pair_weights",
-    "target",
-    "label_order",
-    "cost_weights",
-    "truncation",
+    LOSS_OPTIONS[0],
+    LOSS_OPTIONS[1],
+    LOSS_OPTIONS[2],
+    LOSS_OPTIONS[3],
+    LOSS_OPTIONS[4],
     "row_weights",
     "seeds",
     "bins",
@@ -62,6 +62,9 @@ const OPTIONS: &[&str] = &[
     "half_life",
     "undefined",
 ];
+
+/// Parameters of its losses.
+const LOSS_OPTIONS: [&str; 5] = ["pair_weights", "target", "label_order", "cost_weights", "truncation"];
 
 /// The number of trees if validation finds none.
 const DEFAULT_TREES: usize = 240;
@@ -87,6 +90,8 @@ struct TreesSpec {
     scale: ScalingKind,
     validation: ValidationSpec,
     missing: Missing,
+    /// The given parameters of the loss, for reports.
+    loss_settings: Map<String, Value>,
 }
 
 /// The choices in reports.
@@ -119,10 +124,14 @@ struct Details {
 /// The loss of the options; none for least squares within queries.
 ///
 /// # Errors
-/// A loss without a continuous gradient.
+/// A loss without a continuous gradient; parameters of other losses.
 fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
-    let Some(name) = params.text("loss") else { return Ok(None) };
+    let name = params.text("loss").unwrap_or(loss::list::SQUARED.name);
     let def = loss::find(name)?;
+    let useless = LOSS_OPTIONS.iter().find(|key| params.has(key) && !def.parameters.contains(key));
+    if let Some(key) = useless {
+        return Err(Error::Unsupported(format!("option '{key}' has no effect with loss \"{name}\"")));
+    }
     if def.name == loss::list::SQUARED.name {
         return Ok(None);
     }
@@ -171,6 +180,10 @@ impl TreesSpec {
             scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
             validation,
             missing: params.choice("missing")?.unwrap_or(Missing::Branch),
+            loss_settings: LOSS_OPTIONS
+                .iter()
+                .filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone())))
+                .collect(),
         })
     }
 
@@ -314,6 +327,7 @@ impl TrainingSpec for TreesSpec {
             scale: self.scale.name(),
             seed,
         })?;
+        settings.extend(self.loss_settings.clone());
         settings.extend(self.validation.given.clone());
         Ok(settings)
     }
