@@ -380,9 +380,12 @@ fn scale(scaling: &Scaling, kind: ScalingKind, data: &mut Dataset, control: &Con
     let what = format_args!("scaling {} documents to {} features", data.n_docs(), scaling.width(columns));
     let memory = control.reserve(more, what, "use \"scale\": \"quantile\", or fewer rows")?;
     let features = data.take_features();
+    // Missing values are NaN, and only they may be.
+    let missing = if data.missing == Missing::Branch { features.count_nan() } else { 0 };
+    let copies = scaling.width(columns) / columns.max(1);
     data.features = scaling.matrix(features, &data.offsets, control)?;
-    let may_miss = data.missing == Missing::Branch;
-    if if may_miss { data.features.has_no_infinity() } else { data.features.is_finite() } {
+    let kept = missing > 0 && data.features.count_infinite() == 0;
+    if data.features.is_finite() || kept && data.features.count_nan() == copies * missing {
         return Ok(memory);
     }
     Err(Error::Data(format!("features are too large for the option 'scale' \"{}\"", kind.name())))

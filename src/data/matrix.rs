@@ -93,9 +93,14 @@ impl Matrix {
         on_array!(self, array => array.iter().all(|value| value.is_finite()))
     }
 
-    /// Whether every element is finite or NaN.
-    pub fn has_no_infinity(&self) -> bool {
-        on_array!(self, array => array.iter().all(|value| !value.to_f64().is_infinite()))
+    /// Number of elements that are NaN.
+    pub fn count_nan(&self) -> usize {
+        on_array!(self, array => array.iter().filter(|value| value.to_f64().is_nan()).count())
+    }
+
+    /// Number of elements that are neither finite nor NaN.
+    pub fn count_infinite(&self) -> usize {
+        on_array!(self, array => array.iter().filter(|value| value.to_f64().is_infinite()).count())
     }
 
     /// Dot product of one row with `w`.

@@ -46,6 +46,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("landmarks", r#"{"kernel": "gaussian"}"#),
     ("budget", r#"{"kernel": "gaussian"}"#),
     ("threshold", r#"{"loss": "svm_map"}"#),
+    ("seeds", r#"{"trees": 5}"#),
     ("count_weight", r#"{"feedback": "implicit"}"#),
     ("negatives", r#"{"feedback": "implicit"}"#),
 ];
