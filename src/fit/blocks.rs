@@ -10,6 +10,7 @@ use crate::cache::BoundedCache;
 use crate::control::Control;
 use crate::data::{Dataset, Matrix};
 use crate::error::{Error, Result};
+use crate::kernel::SingleMap;
 use crate::loss::{self, ListLoss, Loss, PairWeights};
 use crate::math::lanes::LANES;
 use crate::memory::{Memory, Reservation, matrix_bytes};
@@ -79,6 +80,7 @@ pub struct TrainingBlocks {
     layout: BlockLayout,
     space: Arc<Space>,
     loss: Loss,
+    single_map: OnceLock<Option<SingleMap>>,
     cache: BoundedCache<usize, Arc<CachedQuery>>,
 }
 
@@ -151,7 +153,8 @@ impl TrainingBlocks {
         let has_row_groups = loss.constraint() != ListConstraint::None;
         let BlockFormat { element_bytes, has_doc_weights } = format;
         let layout = BlockLayout { width: space.width(), element_bytes, has_row_groups, has_doc_weights };
-        Self { sizes, origin, layout, space, loss, cache: BoundedCache::new(CACHE_BYTES) }
+        let (single_map, cache) = (OnceLock::new(), BoundedCache::new(CACHE_BYTES));
+        Self { sizes, origin, layout, space, loss, single_map, cache }
     }
 
     /// The same judgments for another loss.
@@ -188,6 +191,19 @@ impl TrainingBlocks {
     /// The space of the fitted functions.
     pub fn space(&self) -> &Arc<Space> {
         &self.space
+    }
+
+    /// The rows of the training set with scaled features; `None` for the judgments of a model.
+    pub(super) fn rows(&self) -> Option<&Arc<Dataset>> {
+        match &self.origin {
+            Origin::Rows(data) => Some(data),
+            _ => None,
+        }
+    }
+
+    /// The map of the space in single precision, if that has enough digits.
+    pub(super) fn single_map(&self) -> Option<&SingleMap> {
+        self.single_map.get_or_init(|| self.space.single_map()).as_ref()
     }
 
     /// The loss that queries are prepared for.

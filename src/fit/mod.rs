@@ -8,6 +8,7 @@ mod judgments;
 mod neighborhood;
 mod number_weights;
 mod problem;
+mod streamed;
 
 pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
 pub use choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
@@ -16,3 +17,4 @@ pub use conflicts::Combination;
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use number_weights::number_weights;
 pub use problem::FitSpec;
+pub use streamed::streamed_scores;

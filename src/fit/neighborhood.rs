@@ -100,15 +100,8 @@ impl Neighborhood {
         (0..self.blocks.len()).filter(|query| !self.held_out[*query])
     }
 
-    /// The documents of the neighbors with the weights of their losses, in the order of the training queries.
-    ///
-    /// # Errors
-    /// A block that is not loaded; an interruption.
-    pub fn weighted_blocks(
-        &self,
-        neighbors: &[Neighbor],
-        control: &Control,
-    ) -> Result<Vec<(Arc<QueryBlock>, f64)>> {
+    /// The informative neighbors with the weights of their losses, in the order of the training queries.
+    pub(super) fn query_weights(&self, neighbors: &[Neighbor]) -> Vec<(usize, f64)> {
         let Self { blocks, weights, smoothing, .. } = self;
         let n = if smoothing.kind == SmoothingKind::Individual {
             1.0
@@ -118,17 +111,32 @@ impl Neighborhood {
         let informative = |index: &usize| blocks.is_informative(neighbors[*index].query);
         let mut order: Vec<usize> = (0..neighbors.len()).filter(informative).collect();
         sort_indices(&mut order, &|a, b| neighbors[a].query.cmp(&neighbors[b].query));
-        let weighted = |neighbor: &Neighbor| {
-            let query = neighbor.query;
-            let weight = neighbor.weight * weights[query] * blocks.normalizer(query) / n;
+        let weight = |number: usize| {
+            let Neighbor { query, weight, .. } = neighbors[number];
+            (query, weight * weights[query] * blocks.normalizer(query) / n)
+        };
+        order.into_iter().map(weight).collect()
+    }
+
+    /// The documents of the neighbors with the weights of their losses, in the order of the training queries.
+    ///
+    /// # Errors
+    /// A block that is not loaded; an interruption.
+    pub fn weighted_blocks(
+        &self,
+        neighbors: &[Neighbor],
+        control: &Control,
+    ) -> Result<Vec<(Arc<QueryBlock>, f64)>> {
+        let weighted = self.query_weights(neighbors);
+        let prepared = |(query, weight): (usize, f64)| {
             // One function of all queries uses each query once: caching them would only take memory.
-            let block = match smoothing.kind {
-                SmoothingKind::Uniform => blocks.prepare(query, control)?,
-                _ => blocks.prepare_cached(query, control)?,
+            let block = match self.smoothing.kind {
+                SmoothingKind::Uniform => self.blocks.prepare(query, control)?,
+                _ => self.blocks.prepare_cached(query, control)?,
             };
             Ok((block, weight))
         };
-        parallel::try_map(order.len(), |number| weighted(&neighbors[order[number]]))
+        parallel::try_map(weighted.len(), |number| prepared(weighted[number]))
     }
 
     /// Reserves the bytes of the documents of these neighbors. Those of a smoothing with a cache are reserved once, by
@@ -168,6 +176,9 @@ impl Neighborhood {
         spec: &FitSpec,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
+        if let Some(map) = self.streams(spec) {
+            return self.streamed_fit(neighbors, (spec, map), control);
+        }
         let _memory = self.reserve(neighbors, control)?;
         spec.fit(self.blocks.space(), &self.weighted_blocks(neighbors, control)?, control)
     }

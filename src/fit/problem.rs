@@ -142,7 +142,7 @@ impl FitSpec {
 
     /// Solvers minimize R(w) + lambda' |w - w0|^2. lambda' is lambda for pairwise losses and lambda / 2 for listwise ones, and
     /// twice that with the form `ranking`. Other penalties keep their parameter.
-    fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
+    pub(super) fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
         match self.penalty {
             Penalty::Ridge => self.loss.penalty_factor() * space.solver_lambda(lambda),
             Penalty::Threshold | Penalty::Components | Penalty::Ball | Penalty::Sphere | Penalty::L1 => {
@@ -229,7 +229,7 @@ impl FitSpec {
         }
     }
 
-    fn options(&self) -> SolveOptions {
+    pub(super) fn options(&self) -> SolveOptions {
         SolveOptions { tolerance: self.tolerance, solver: self.solver, ..SolveOptions::default() }
     }
 

@@ -97,6 +97,11 @@ impl FeatureMap {
         &self.basis
     }
 
+    /// L, packed as in `math::triangular`.
+    pub(super) fn factor(&self) -> &[f64] {
+        &self.factor
+    }
+
     /// phi of some documents: shape `(rows, r)`, row-major. Cost r (d + r / 2) multiplications per document.
     ///
     /// # Errors

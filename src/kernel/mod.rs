@@ -6,6 +6,7 @@
 //!
 //! * [`KernelSpec`]: the value of the option `kernel`; `fit` turns it into a [`Kernel`] with numbers.
 //! * [`FeatureMap`]: documents to vectors phi with phi(x).phi(z) = K(x, z), for functions of documents.
+//! * [`SingleMap`]: the same in single precision, at the rate of the machine, for sums over very many documents.
 //! * [`PairMap`]: pairs of documents to vectors psi, for functions of pairs, with the recovery of scores.
 //! * [`SpanFactor`]: the span of documents that are added one by one, for online training.
 //!
@@ -27,6 +28,7 @@ mod pair_map;
 mod points;
 mod polynomial;
 mod sample;
+mod single_map;
 mod span_factor;
 mod spec;
 mod spread;
@@ -45,6 +47,7 @@ pub use map::FeatureMap;
 pub use options::MapOptions;
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
 pub use points::Points;
+pub use single_map::SingleMap;
 pub use span_factor::SpanFactor;
 pub use spec::KernelSpec;
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
 use crate::error::{Error, Result, require};
-use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery};
+use crate::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
 use crate::loss::PairWeights;
 use crate::math::bounds::are_bounded;
 use crate::math::dense::dot;
@@ -295,6 +295,14 @@ impl Space {
     /// Whether functions of pairs of documents can be fitted in it.
     pub fn takes_pairs(&self) -> bool {
         !matches!(self.map, Map::Fitted(_) | Map::Leaves(_))
+    }
+
+    /// The map of a kernel of documents in single precision, if that has enough digits.
+    pub fn single_map(&self) -> Option<SingleMap> {
+        match &self.map {
+            Map::Documents(map) => SingleMap::of(map),
+            _ => None,
+        }
     }
 
     /// A message for the caller, if the kernel needs one.

@@ -12,7 +12,7 @@ use crate::algorithm::{Curve, LambdaSelection, Split};
 use crate::arrange::push_down_unselected;
 use crate::control::{Control, each_in_memory};
 use crate::error::{Error, Result};
-use crate::fit::{FitSpec, LambdaScope};
+use crate::fit::{FitSpec, LambdaScope, streamed_scores};
 use crate::metric::Mean;
 use crate::select::{argmax, argmax_smoothed, one_standard_error};
 
@@ -134,6 +134,19 @@ fn trial_values(
     control: &Control,
 ) -> Result<Vec<Values>> {
     let Round { neighborhood, judge, .. } = round;
+    let value = |query: usize, scores: Vec<f64>| {
+        let scores = push_down_unselected(grid.loss.constraint(), judge.row_groups(query), scores)
+            .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
+        grid.validation.metric.finite_value(judge.labels(query), &scores)
+    };
+    if let Some(map) = neighborhood.streams(spec) {
+        let functions = neighborhood.streamed_path(&trial.neighbors, (spec, map), lambdas, control)?;
+        let scores = streamed_scores(map, &functions, (judge, &trial.queries), control)?;
+        let values = |(query, scores): (&usize, Vec<Vec<f64>>)| {
+            scores.into_iter().map(|scores| value(*query, scores)).collect()
+        };
+        return trial.queries.iter().zip(scores).map(values).collect();
+    }
     let space = neighborhood.blocks.space();
     let _memory = neighborhood.reserve(&trial.neighbors, control)?;
     let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
@@ -141,12 +154,7 @@ fn trial_values(
     let values = trial.queries.iter().map(|&query| {
         let scores =
             space.scores_by(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
-        let value = |scores: Vec<f64>| {
-            let scores = push_down_unselected(grid.loss.constraint(), judge.row_groups(query), scores)
-                .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
-            grid.validation.metric.finite_value(judge.labels(query), &scores)
-        };
-        scores.into_iter().map(value).collect()
+        scores.into_iter().map(|scores| value(query, scores)).collect()
     });
     values.collect()
 }

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::loss::{Quadratic, QueryLoss};
 use crate::math::dense::{Element, dot};
 use crate::math::lanes::{self, LANES, Lanes};
+use crate::math::single_sums::SingleSums;
 use crate::math::{cholesky, gram};
 use crate::optim::Objective;
 use crate::optim::vector::difference;
@@ -159,6 +160,18 @@ impl Gram {
             gram.outer.add_rows(&rows.concat());
         }
         Ok(gram)
+    }
+
+    /// The sums of rows in single precision, of which t is the last column.
+    pub fn of_single(sums: &SingleSums) -> Self {
+        let mut gram = Self::zero(sums.columns().saturating_sub(1));
+        for i in 0..sums.columns() {
+            checkpoint();
+            for j in i..sums.columns() {
+                *gram.outer.get_mut(i, j) = sums.get(i, j);
+            }
+        }
+        gram
     }
 
     /// Adds the sums of other queries.

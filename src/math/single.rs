@@ -1,0 +1,236 @@
+//! Matrices of `f32` in panels of 48 columns, and their products.
+//!
+//! ```text
+//! panel p      columns 48 p, ..., 48 p + 47 of all rows, row after row; the last one is padded with zeros
+//! product      C += A'B for one panel of A and one of B, C of shape (48, 48)
+//! differences  C_ij += sum over rows of |a_i - b_j|
+//! ```
+//!
+//! An entry of a product is a sum over the rows in their order, each term by one fused multiply-add. Products of more than
+//! [`SLAB`] rows are sums over slabs. So the bits do not depend on the width of registers.
+#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+
+use super::simd::{has_many_registers, simd};
+
+/// Columns of a panel.
+pub const PANEL: usize = 48;
+
+/// Rows that a product adds in single precision. Two panels of a slab fit into the first-level cache.
+pub const SLAB: usize = 128;
+
+/// Columns of A whose products with B stay in registers.
+const STRIP: usize = 6;
+
+/// Numbers of a vector register, or of several.
+const LANES: usize = 16;
+
+/// A row of a panel, in blocks of sixteen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+pub struct Row([[f32; LANES]; PANEL / LANES]);
+
+impl Row {
+    /// All zeros.
+    pub const ZERO: Self = Self([[0.0; LANES]; PANEL / LANES]);
+
+    /// The numbers.
+    #[inline(always)]
+    pub fn values(&self) -> &[f32] {
+        self.0.as_flattened()
+    }
+
+    /// The numbers, mutable.
+    #[inline(always)]
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        self.0.as_flattened_mut()
+    }
+}
+
+/// Number of panels that hold `columns` columns.
+pub const fn panels_for(columns: usize) -> usize {
+    columns.div_ceil(PANEL)
+}
+
+/// C += A'B for the first `columns` columns of a panel of A, and a panel of B with as many rows. C has the shape (48, 48); of
+/// its rows, `columns` rounded up to a multiple of six are written.
+pub fn add_product(a: &[Row], b: &[Row], columns: usize, c: &mut [Row]) {
+    for (a, b) in a.chunks(SLAB).zip(b.chunks(SLAB)) {
+        add_slab(a, b, columns, c, has_many_registers());
+    }
+}
+
+/// C += sums of absolute differences of a column of A and one of B, in place of their products; see [`add_product`].
+pub fn add_differences(a: &[Row], b: &[Row], columns: usize, c: &mut [Row]) {
+    add_absolute(a, b, columns, c, has_many_registers());
+}
+
+simd! {
+    fn add_slab<'m>(a: &'m [Row], b: &'m [Row], columns: usize, c: &'m mut [Row], many_registers: bool) {
+        for (strip, c) in c.chunks_exact_mut(STRIP).enumerate().take(columns.div_ceil(STRIP)) {
+            if many_registers {
+                add_strip::<3, false>((a, strip * STRIP), (b, 0), c);
+            } else {
+                for block in 0..PANEL / LANES {
+                    add_strip::<1, false>((a, strip * STRIP), (b, block), c);
+                }
+            }
+        }
+    }
+}
+
+simd! {
+    fn add_absolute<'m>(a: &'m [Row], b: &'m [Row], columns: usize, c: &'m mut [Row], many_registers: bool) {
+        for (strip, c) in c.chunks_exact_mut(STRIP).enumerate().take(columns.div_ceil(STRIP)) {
+            if many_registers {
+                add_strip::<3, true>((a, strip * STRIP), (b, 0), c);
+            } else {
+                for block in 0..PANEL / LANES {
+                    add_strip::<1, true>((a, strip * STRIP), (b, block), c);
+                }
+            }
+        }
+    }
+}
+
+/// The products, or sums of differences, of six columns of A with N blocks of sixteen columns of B, from a column and a block
+/// on.
+#[inline(always)]
+fn add_strip<const N: usize, const DIFFERENCES: bool>(
+    (a, column): (&[Row], usize),
+    (b, block): (&[Row], usize),
+    c: &mut [Row],
+) {
+    let mut sums = [[[0.0_f32; LANES]; N]; STRIP];
+    for (x, y) in a.iter().zip(b) {
+        let Some(x) = x.values()[column..].first_chunk::<STRIP>() else { return };
+        let Some(y) = y.0[block..].first_chunk::<N>() else { return };
+        for r in 0..STRIP {
+            for n in 0..N {
+                add_term::<DIFFERENCES>(&mut sums[r][n], x[r], &y[n]);
+            }
+        }
+    }
+    for r in 0..STRIP {
+        for n in 0..N {
+            let target = c[r].0[block + n].iter_mut();
+            target.zip(sums[r][n]).for_each(|(target, sum)| *target += sum);
+        }
+    }
+}
+
+/// sum += x y, fused, or |x - y|.
+#[inline(always)]
+fn add_term<const DIFFERENCES: bool>(sum: &mut [f32; LANES], x: f32, y: &[f32; LANES]) {
+    for (sum, y) in sum.iter_mut().zip(*y) {
+        *sum = if DIFFERENCES { *sum + (x - y).abs() } else { x.mul_add(y, *sum) };
+    }
+}
+
+simd! {
+    /// The products of rows with each of `weights`: for each row of the first panel, and those of the others, as many numbers
+    /// as there are weights. Panel p of a weight is `weights[w][p]`.
+    pub fn rows_times<'m>(panels: &'m [&'m [Row]], weights: &'m [Vec<Row>], out: &'m mut [f64]) {
+        let count = weights.len().max(1);
+        for (row, out) in out.chunks_exact_mut(count).enumerate() {
+            for (weight, out) in weights.iter().zip(out) {
+                let mut sums = [[0.0_f32; LANES]; PANEL / LANES];
+                for (panel, weight) in panels.iter().zip(weight) {
+                    for n in 0..PANEL / LANES {
+                        add_products(&mut sums[n], &panel[row].0[n], &weight.0[n]);
+                    }
+                }
+                let mut total = 0.0;
+                for lane in 0..LANES {
+                    total += f64::from(sums[0][lane]) + f64::from(sums[1][lane]) + f64::from(sums[2][lane]);
+                }
+                *out = total;
+            }
+        }
+    }
+}
+
+/// sum += x y, lane by lane, fused.
+#[inline(always)]
+fn add_products(sum: &mut [f32; LANES], x: &[f32; LANES], y: &[f32; LANES]) {
+    for ((sum, x), y) in sum.iter_mut().zip(*x).zip(*y) {
+        *sum = x.mul_add(y, *sum);
+    }
+}
+
+/// exp(-t) for t >= 0, to about one unit in the last place; exp(-87) for larger t and NaN.
+#[inline(always)]
+pub fn decay(t: f32) -> f32 {
+    // Adding this rounds to a whole number, which is then in the lowest bits.
+    const ROUND: f32 = 12_582_912.0;
+    const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+    // Taylor coefficients of exp from the sixth on down to the second.
+    const TERMS: [f32; 5] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5];
+    let t = t.min(87.0);
+    let shifted = t.mul_add(std::f32::consts::LOG2_E, ROUND);
+    let whole = shifted - ROUND;
+    // exp(-t) = 2^-whole exp(r), |r| <= ln(2) / 2
+    let r = whole.mul_add(LN_2[1], whole.mul_add(LN_2[0], -t));
+    // A loop: a closure would not be compiled for wide registers.
+    let mut rest = 0.0_f32;
+    for term in TERMS {
+        rest = rest.mul_add(r, term);
+    }
+    let value = (rest * r).mul_add(r, r) + 1.0;
+    let exponent = 127_u32.wrapping_sub(shifted.to_bits().wrapping_sub(ROUND.to_bits()));
+    value * f32::from_bits(exponent << 23)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of a panel with numbers in -1..1.
+    pub fn rows(n: usize, factor: f32) -> Vec<Row> {
+        let at = |k: usize, j: usize| ((k * PANEL + j) as f32 * factor).sin();
+        let row = |k: usize| {
+            let mut row = Row::ZERO;
+            row.values_mut().iter_mut().enumerate().for_each(|(j, value)| *value = at(k, j));
+            row
+        };
+        (0..n).map(row).collect()
+    }
+
+    #[test]
+    fn products_have_the_bits_of_the_sums_in_their_order() {
+        for n in [0, 1, 7, SLAB, SLAB + 5, 3 * SLAB] {
+            let (a, b) = (rows(n, 0.7), rows(n, 0.4));
+            let mut c = vec![Row([[0.5; LANES]; PANEL / LANES]); PANEL];
+            add_product(&a, &b, 9, &mut c);
+            for (i, j) in (0..PANEL).flat_map(|i| (0..PANEL).map(move |j| (i, j))) {
+                let slab = |(a, b): (&[Row], &[Row])| {
+                    a.iter().zip(b).fold(0.0_f32, |sum, (a, b)| a.values()[i].mul_add(b.values()[j], sum))
+                };
+                let slabs = a.chunks(SLAB).zip(b.chunks(SLAB)).map(slab);
+                let expected = if i < 12 { slabs.fold(0.5, |sum, slab| sum + slab) } else { 0.5 };
+                assert_eq!(c[i].values()[j].to_bits(), expected.to_bits(), "{n}: {i}, {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn registers_of_any_number_give_the_same_bits() {
+        let (a, b) = (rows(100, 0.7), rows(100, 0.4));
+        let [mut few, mut many] = [vec![Row::ZERO; PANEL], vec![Row::ZERO; PANEL]];
+        add_slab(&a, &b, PANEL, &mut few, false);
+        add_slab(&a, &b, PANEL, &mut many, true);
+        assert_eq!(few, many);
+    }
+
+    #[test]
+    fn the_exponential_is_right_to_the_last_digits() {
+        for step in 0..87_000 {
+            let t = step as f32 * 1e-3;
+            let exact = libm::exp(-f64::from(t));
+            assert!((f64::from(decay(t)) - exact).abs() <= 1.2e-7 * exact, "{t}");
+        }
+        assert!((decay(0.0) - 1.0).abs() < f32::EPSILON);
+        for far in [88.0, 1e30, f32::INFINITY, f32::NAN] {
+            assert!(decay(far) > 0.0 && decay(far) < 1e-37);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The sums of least squares over very many documents: their kernel features are made in slabs of whole queries, in single
+//! precision, and never stand in memory all at once.
+//!
+//! ```text
+//! slab      the rows of [Z t] of the next queries, until they have [`DOCUMENTS`] documents (`gram`)
+//! sums      products within slabs in single precision, sums over slabs in double precision (`math::single_sums`)
+//! ```
+//!
+//! Slabs follow from the queries alone. So the bits of the sums do not depend on the number of threads.
+
+use std::ops::Range;
+
+use super::gram::Gram;
+use crate::control::Control;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::kernel::SingleMap;
+use crate::loss::{Quadratic, QueryLoss};
+use crate::math::single::{PANEL, Row, panels_for};
+use crate::math::single_sums::{Panels, SingleSums};
+use crate::memory::{Reservation, matrix_bytes};
+use crate::parallel;
+
+/// A slab ends with the query that reaches so many documents.
+const DOCUMENTS: usize = 384;
+
+/// Slabs whose sums are added at once.
+const AT_ONCE: usize = 8;
+
+/// Queries for least squares in the space of a kernel.
+pub struct Slabs<'a> {
+    /// The map of documents.
+    pub map: &'a SingleMap,
+    /// The scaled documents.
+    pub features: &'a Matrix,
+    /// Of each query its documents and its weight c >= 0.
+    pub queries: &'a [(Range<usize>, f64)],
+    /// The centered quadratic loss of each query, by its number.
+    pub loss: &'a (dyn Fn(usize) -> Result<Box<dyn QueryLoss>> + Sync),
+}
+
+/// Bytes of the slabs and sums of [`Slabs::gram`] for queries of at most so many documents.
+pub fn slab_bytes(dim: usize, longest: usize) -> u64 {
+    let slab = Panels::bytes(DOCUMENTS + longest, dim + 1);
+    slab.saturating_mul(AT_ONCE as u64)
+        .saturating_add(SingleSums::bytes(dim + 1))
+        .saturating_add(matrix_bytes(dim + 1, dim + 1))
+}
+
+impl Slabs<'_> {
+    /// The sums over these queries, given by their numbers.
+    ///
+    /// # Errors
+    /// A loss that is not quadratic; an interruption; too little memory.
+    pub fn gram(&self, control: &Control) -> Result<Gram> {
+        let all: Vec<usize> = (0..self.queries.len()).collect();
+        let _memory = self.reserve(control)?;
+        let mut sums = SingleSums::zero(self.map.dim() + 1);
+        for slabs in self.partition(&all).chunks(AT_ONCE) {
+            let slabs = parallel::try_map(slabs.len(), |number| self.slab(slabs[number], control))?;
+            sums.add(&slabs.iter().collect::<Vec<&Panels>>());
+        }
+        Ok(Gram::of_single(&sums))
+    }
+
+    fn reserve(&self, control: &Control) -> Result<Reservation> {
+        let longest = self.queries.iter().map(|(rows, _)| rows.len()).max().unwrap_or(0);
+        let what = format_args!("least squares in a space of {} landmarks", self.map.dim());
+        control.reserve(slab_bytes(self.map.dim(), longest), what, "use fewer landmarks")
+    }
+
+    /// Consecutive queries of each slab.
+    pub fn partition<'q>(&self, queries: &'q [usize]) -> Vec<&'q [usize]> {
+        let (mut slabs, mut rest) = (Vec::new(), queries);
+        while !rest.is_empty() {
+            let mut documents = 0;
+            let fits = |query: &&usize| {
+                let fits = documents < DOCUMENTS;
+                documents += self.queries[**query].0.len();
+                fits
+            };
+            let slab;
+            (slab, rest) = rest.split_at(rest.iter().take_while(fits).count());
+            slabs.push(slab);
+        }
+        slabs
+    }
+
+    /// The rows of [Z t] of these queries.
+    ///
+    /// # Errors
+    /// Those of [`Self::gram`].
+    pub fn slab(&self, queries: &[usize], control: &Control) -> Result<Panels> {
+        let rows: Vec<usize> = queries.iter().flat_map(|query| self.queries[*query].0.clone()).collect();
+        let dim = self.map.dim();
+        let mut slab = Panels::zero(rows.len(), dim + 1);
+        self.map.fill(self.features, &rows, &mut slab, control)?;
+        let mut start = 0;
+        for query in queries {
+            let loss = (self.loss)(*query)?;
+            let quadratic = loss.quadratic().filter(|quadratic| quadratic.centered);
+            let quadratic = quadratic
+                .ok_or_else(|| Error::Internal("slabs of a loss without centered squares".to_owned()))?;
+            let range = start..start + quadratic.targets.len();
+            for (row, target) in range.clone().zip(quadratic.targets) {
+                *slab.get_mut(row, dim) = *target as f32;
+            }
+            for panel in 0..panels_for(dim + 1) {
+                center(&mut slab.panel_mut(panel)[range.clone()], &quadratic, self.queries[*query].1);
+            }
+            start = range.end;
+        }
+        Ok(slab)
+    }
+}
+
+/// Subtracts the means of the documents of a query, and multiplies each row by the square root of its weight.
+fn center(rows: &mut [Row], quadratic: &Quadratic<'_>, weight: f64) {
+    let mut means = [0.0; PANEL];
+    for (document, row) in rows.iter().enumerate() {
+        let weight = quadratic.weight(document);
+        for (mean, value) in means.iter_mut().zip(row.values()) {
+            *mean += weight * f64::from(*value);
+        }
+    }
+    let total = quadratic.total_weight();
+    let means = means.map(|mean| (mean / total) as f32);
+    for (document, row) in rows.iter_mut().enumerate() {
+        let scale = (weight * quadratic.factor * quadratic.weight(document)).sqrt() as f32;
+        for (value, mean) in row.values_mut().iter_mut().zip(&means) {
+            *value = (*value - mean) * scale;
+        }
+    }
+}
