@@ -6,6 +6,7 @@
 //!
 //! An entry is a sum over slabs in their order. So its bits depend neither on threads nor on the width of registers.
 
+use super::dense::dot;
 use super::single::{PANEL, Row, SLAB, add_product, panels_for};
 use crate::control::checkpoint;
 use crate::parallel;
@@ -134,9 +135,51 @@ impl SingleSums {
     /// An entry.
     pub fn get(&self, i: usize, j: usize) -> f64 {
         let (i, j) = (i.min(j), i.max(j));
-        let (row, column, width) = (i / PANEL, j / PANEL, panels_for(self.columns));
-        let tile = row * width - row * (row + 1) / 2 + column;
-        self.tiles[tile].0[i % PANEL * PANEL + j % PANEL]
+        self.tile(i / PANEL, j / PANEL)[i % PANEL * PANEL + j % PANEL]
+    }
+
+    /// M x, for the leading matrix M of as many rows as x has.
+    pub fn times(&self, x: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; x.len()];
+        for row in 0..panels_for(x.len()) {
+            checkpoint();
+            for column in row..panels_for(x.len()) {
+                self.add_tile_times((row, column), x, &mut product);
+            }
+        }
+        product
+    }
+
+    fn add_tile_times(&self, (row, column): (usize, usize), x: &[f64], product: &mut [f64]) {
+        let (rows, columns) = (row * PANEL..x.len().min((row + 1) * PANEL), column * PANEL..x.len());
+        for (i, entries) in rows.zip(self.tile(row, column).chunks_exact(PANEL)) {
+            let entries = &entries[..columns.len().min(PANEL)];
+            product[i] += dot(entries, &x[columns.start..columns.start + entries.len()]);
+            if column > row {
+                for (product, entry) in product[columns.start..].iter_mut().zip(entries) {
+                    *product += entry * x[i];
+                }
+            }
+        }
+    }
+
+    /// Tile (row, column) of the leading (dim, dim) matrix less the numbers of a tile, in their place; row <= column. Beyond
+    /// the matrix it is 0.
+    pub(super) fn subtract_from(&self, (row, column): (usize, usize), dim: usize, tile: &mut [Row]) {
+        let [rows, columns] = [row, column].map(|number| dim.saturating_sub(number * PANEL).min(PANEL));
+        for (i, (values, sums)) in tile.iter_mut().zip(self.tile(row, column).chunks_exact(PANEL)).enumerate()
+        {
+            let used = if i < rows { columns } else { 0 };
+            let (inside, outside) = values.values_mut().split_at_mut(used);
+            inside.iter_mut().zip(sums).for_each(|(value, sum)| *value = (*sum - f64::from(*value)) as f32);
+            outside.fill(0.0);
+        }
+    }
+
+    fn tile(&self, row: usize, column: usize) -> &[f64] {
+        let width = panels_for(self.columns);
+        // Rows of tiles before this one have width, width - 1, ... tiles.
+        &self.tiles[row * width + column - row * (row + 1) / 2].0
     }
 }
 

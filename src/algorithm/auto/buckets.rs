@@ -68,11 +68,13 @@ impl Tried {
         facts.fill(&mut data, spec.missing);
         data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
         let Found { chosen, choice } = spec.find((judged, queries), &data, control)?;
-        let mut members = Vec::with_capacity(chosen.len());
+        let (mut members, mut last) = (Vec::with_capacity(chosen.len()), None);
         for trial in &chosen {
-            let Prepared { scaling, space, .. } =
-                prepared(spec, &trial.candidate, &data, spec.landmarks, control)?;
-            members.push(Member { scaling, space });
+            let scaled = trial::scaled(trial.candidate.scale, last.take(), &data, control)?;
+            last = Some(Arc::clone(&scaled));
+            let Prepared { scaled, space, .. } =
+                prepared(spec, &trial.candidate, scaled, spec.landmarks, control)?;
+            members.push(Member { scaling: scaled.scaling.clone(), space });
         }
         let lambdas = chosen.iter().map(Trial::lambda).collect();
         Ok(Self { facts, choice, lambdas, members })
@@ -198,7 +200,8 @@ impl BucketTraining for AutoSpec {
                 control.reserve(data.bytes(), "a scaled copy of the documents", "use more buckets")?;
             let mut scaled = data.clone();
             let _more = scale(scaling, scaling.kind(), &mut scaled, control)?;
-            let numbers = refit::gram(space, &Arc::new(scaled), control)?.numbers();
+            let numbers =
+                refit::gram((space, space.single_map().as_ref()), &Arc::new(scaled), control)?.numbers();
             Ok(Sums { numbers, ..Sums::default() })
         };
         questions.iter().map(of_question).collect()

@@ -1,7 +1,7 @@
 //! Automatic choice: cross-validates candidates by query, averages the best three and fits them on all rows.
 //!
 //! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, with equal weights
-//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`). The three best
+//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`); once if that shows that it is not one of the best. The three best
 //! are fitted again on all rows with more landmarks. Their functions are added, each divided by the standard deviation of
 //! its scores within the training queries (`refit`).
 //!
@@ -9,9 +9,11 @@
 
 mod buckets;
 mod candidate;
+mod documents;
 mod refit;
 mod trial;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -128,9 +130,11 @@ impl TrainingSpec for AutoSpec {
             control.reserve(data.bytes(), TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
         let Found { chosen, choice } = self.find((judged, queries), &tried(&data, self.seed), control)?;
         // 2. The best few, fitted on all rows and added up.
-        let mut fitted = Vec::with_capacity(chosen.len());
+        let (mut fitted, mut last) = (Vec::with_capacity(chosen.len()), None);
         for trial in &chosen {
-            fitted.push((refit::fit(self, trial, &data, control)?, started.elapsed().as_secs_f64()));
+            let scaled = trial::scaled(trial.candidate.scale, last.take(), &data, control)?;
+            last = Some(Arc::clone(&scaled));
+            fitted.push((refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
             control.step();
         }
         Ok(choice.trained(data.features.columns(), fitted))
@@ -198,8 +202,12 @@ impl AutoSpec {
         let cells = Cells::new(tried, self.seed);
         control.expect(candidates.len() + AVERAGED);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
+        let mut last = None;
         for candidate in candidates {
-            trials.push(trial::cross_validate(self, candidate, tried, &cells, control)?);
+            let scaled = trial::scaled(candidate.scale, last.take(), tried, control)?;
+            last = Some(Arc::clone(&scaled));
+            let trial = trial::cross_validate(self, candidate, (tried, scaled), (&cells, &trials), control)?;
+            trials.push(trial);
             control.step();
         }
         let order = best_first(self, &trials);
@@ -270,7 +278,10 @@ fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
     let sign = -spec.validation.metric.def().better.sign();
     let cost = |index: &usize| trials[*index].value().map_or(f64::INFINITY, |value| sign * value);
     let mut order: Vec<usize> = (0..trials.len()).collect();
-    sort_indices(&mut order, &|a, b| cost(&a).total_cmp(&cost(&b)).then(a.cmp(&b)));
+    // Of dropped candidates fewer values are known, and they are clearly worse.
+    let dropped = |index: usize| trials[index].dropped;
+    let by_cost = |a: &usize, b: &usize| cost(a).total_cmp(&cost(b)).then(a.cmp(b));
+    sort_indices(&mut order, &|a, b| dropped(a).cmp(&dropped(b)).then(by_cost(&a, &b)));
     order
 }
 

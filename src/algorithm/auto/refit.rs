@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::AutoSpec;
-use super::trial::{Prepared, Trial, block, prepared, reserve_blocks};
+use super::documents::{queries, query_loss};
+use super::trial::{Prepared, Scaled, Trial, block, prepared, reserve_blocks};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
+use crate::kernel::SingleMap;
 use crate::parallel;
-use crate::solve::{Gram, ListBlock};
+use crate::solve::{Gram, ListBlock, Slabs};
 use crate::space::{Member, Scorer, Space};
 
 /// Approximate number of documents whose kernel features are in memory at a time.
@@ -25,15 +27,24 @@ pub(super) struct Fitted {
 }
 
 /// Fits the candidate of a trial at its lambda.
-pub(super) fn fit(spec: &AutoSpec, trial: &Trial, data: &Dataset, control: &Control) -> Result<Fitted> {
-    let prepared = prepared(spec, &trial.candidate, data, spec.landmarks, control)?;
-    let Prepared { scaling, data, space, .. } = &prepared;
-    let gram = gram(space, data, control)?;
-    solved(&gram, trial.lambda(), data.n_docs() as f64, (scaling.clone(), space))
+pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: Arc<Scaled>, control: &Control) -> Result<Fitted> {
+    let prepared = prepared(spec, &trial.candidate, scaled, spec.landmarks, control)?;
+    let Prepared { scaled, space, single, .. } = &prepared;
+    let gram = gram((space, single.as_ref()), &scaled.data, control)?;
+    solved(&gram, trial.lambda(), scaled.data.n_docs() as f64, (scaled.scaling.clone(), space))
 }
 
 /// The sums of least squares of scaled documents, each query with its number of documents as weight.
-pub(super) fn gram(space: &Space, data: &Arc<Dataset>, control: &Control) -> Result<Gram> {
+pub(super) fn gram(
+    (space, single): (&Space, Option<&SingleMap>),
+    data: &Arc<Dataset>,
+    control: &Control,
+) -> Result<Gram> {
+    if let Some(map) = single {
+        let loss = |query: usize| Ok(query_loss(data.labels(query)));
+        let queries = queries(data);
+        return Slabs { map, features: &data.features, queries: &queries, loss: &loss }.gram(control);
+    }
     let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
     let _memory = reserve_blocks(space, data.n_docs().min(CHUNK + longest), 2, control)?;
     let mut gram = Gram::zero(space.dim());

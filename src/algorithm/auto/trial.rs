@@ -1,26 +1,30 @@
 //! Cross-validation of one candidate.
 //!
-//! The queries are partitioned into five folds twice. The sums of least squares ([`Gram`]) are computed once for every
-//! cell, the queries that share both folds. The sums of a training set are sums over cells.
+//! The queries are partitioned into five folds twice. The sums of least squares are computed once for every cell, the queries
+//! that share both folds. The sums of a training set are sums over cells.
+//!
+//! The second partition is left out if the first shows that the candidate is clearly worse than three others: by a paired test
+//! over queries against the third best of those before it.
 
 use std::sync::Arc;
 
 use super::candidate::Candidate;
-use super::{AutoSpec, judged_queries};
+use super::documents::{Parts, Sums};
+use super::{AVERAGED, AutoSpec, judged_queries};
 use crate::algorithm::grid::default_lambdas;
 use crate::algorithm::{Curve, Split, scale};
 use crate::control::Control;
-use crate::data::{Dataset, Scaling};
+use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::error::Result;
 use crate::fit::Prior;
-use crate::kernel::{self, MapOptions};
+use crate::kernel::{self, MapOptions, SingleMap};
 use crate::loss::{Loss, least_squares};
 use crate::math::lanes::LANES;
 use crate::memory::{Reservation, matrix_bytes};
 use crate::metric::Mean;
 use crate::parallel;
 use crate::select::{argmax_smoothed, fold_numbers, smoothed};
-use crate::solve::{Gram, ListBlock, Rows, least_squares_bytes};
+use crate::solve::{ListBlock, Rows, least_squares_bytes};
 use crate::space::{Form, Scorer, Space};
 
 /// Folds of each partition.
@@ -33,6 +37,13 @@ pub(super) struct Cells {
     /// For each query its fold in each partition; `None` for queries that are never held out.
     folds: Vec<Option<[usize; PARTITIONS]>>,
 }
+
+/// The smallest lambda of kernels: in single precision smaller ones would not differ.
+const SMALLEST_LAMBDA: f64 = 0.9e-6;
+/// Landmarks that add less than this to the span of the others are left out, so that single precision has enough digits.
+const TOLERANCE: f64 = 2e-6;
+/// Standard errors that make a candidate clearly worse.
+const CLEARLY: f64 = 2.0;
 
 /// Sums of cells, and of the training sets of folds.
 const CELLS_AND_FOLDS: usize = FOLDS * FOLDS + 1 + PARTITIONS * FOLDS;
@@ -51,6 +62,10 @@ pub(super) struct Trial {
     pub chosen: Option<usize>,
     /// Mean value and weight of each query with the chosen lambda.
     pub values: Vec<(f64, f64)>,
+    /// Whether the second partition was left out.
+    pub dropped: bool,
+    /// The value of each query in the first partition (`n_queries`), negated if lower ones are better.
+    first: Vec<Option<f64>>,
 }
 
 impl Cells {
@@ -102,32 +117,62 @@ impl Trial {
     }
 }
 
-/// The scaled documents of a candidate and the space of its functions.
-pub(super) struct Prepared {
+/// Scaled documents.
+pub(super) struct Scaled {
     pub scaling: Scaling,
     pub data: Arc<Dataset>,
-    pub space: Space,
-    /// The bytes of both.
-    _memory: [Reservation; 3],
+    _memory: [Reservation; 2],
 }
 
-/// Scales the documents and fits the space.
+/// The scaled documents of a candidate, which candidates share, and the space of its functions.
+pub(super) struct Prepared {
+    pub scaled: Arc<Scaled>,
+    pub space: Space,
+    /// The map of the space in single precision, if it has one.
+    pub single: Option<SingleMap>,
+    _memory: [Reservation; 2],
+}
+
+impl Prepared {
+    /// The scaled documents.
+    pub fn data(&self) -> &Arc<Dataset> {
+        &self.scaled.data
+    }
+}
+
+/// Scales documents, unless the previous candidate had the same scaling.
+pub(super) fn scaled(
+    kind: ScalingKind,
+    previous: Option<Arc<Scaled>>,
+    data: &Dataset,
+    control: &Control,
+) -> Result<Arc<Scaled>> {
+    if let Some(same) = previous.filter(|previous| previous.scaling.kind() == kind) {
+        return Ok(same);
+    }
+    let copy = control.reserve(data.bytes(), "a scaled copy of the documents", FEWER)?;
+    let scaling = Scaling::fit(kind, data, control)?;
+    let mut scaled = data.clone();
+    let more = scale(&scaling, kind, &mut scaled, control)?;
+    Ok(Arc::new(Scaled { scaling, data: Arc::new(scaled), _memory: [copy, more] }))
+}
+
+/// Fits the space of a candidate to scaled documents.
 pub(super) fn prepared(
     spec: &AutoSpec,
     candidate: &Candidate,
-    data: &Dataset,
+    scaled: Arc<Scaled>,
     landmarks: usize,
     control: &Control,
 ) -> Result<Prepared> {
-    let copy = control.reserve(data.bytes(), "a scaled copy of the documents", FEWER)?;
-    let scaling = Scaling::fit(candidate.scale, data, control)?;
-    let mut scaled = data.clone();
-    let more = scale(&scaling, candidate.scale, &mut scaled, control)?;
-    let map = MapOptions { landmarks, seed: spec.seed, ..MapOptions::default() };
+    let map = MapOptions { landmarks, tolerance: TOLERANCE, seed: spec.seed };
     let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
-    let space = Space::fit(&kernel, Form::Scoring, &scaled, &map, control)?;
-    let memory = [copy, more, space.reserve(control)?];
-    Ok(Prepared { scaling, data: Arc::new(scaled), space, _memory: memory })
+    let space = Space::fit(&kernel, Form::Scoring, &scaled.data, &map, control)?;
+    let fitted = space.reserve(control)?;
+    let single = space.single_map();
+    let bytes = single.as_ref().map_or(0, SingleMap::bytes);
+    let more = control.reserve(bytes, "a kernel space in single precision", FEWER)?;
+    Ok(Prepared { scaled, space, single, _memory: [fitted, more] })
 }
 
 /// One query for least squares, with its weight: its number of documents.
@@ -167,102 +212,162 @@ pub(super) fn reserve_blocks(
     control.reserve(bytes, what, FEWER)
 }
 
-/// Cross-validates a candidate.
+/// Cross-validates a candidate. `before`: the trials of candidates before it.
 pub(super) fn cross_validate(
     spec: &AutoSpec,
     candidate: Candidate,
-    data: &Dataset,
-    cells: &Cells,
+    (data, scaled): (&Dataset, Arc<Scaled>),
+    (cells, before): (&Cells, &[Trial]),
     control: &Control,
 ) -> Result<Trial> {
     // 1. The sums of each cell.
     let landmarks = spec.landmarks.min(super::TRIAL_LANDMARKS);
-    let prepared = prepared(spec, &candidate, data, landmarks, control)?;
-    let Prepared { data, space, .. } = &prepared;
+    let prepared = prepared(spec, &candidate, scaled, landmarks, control)?;
+    let space = &prepared.space;
     let _memory = reserve_blocks(space, data.n_docs(), CELLS_AND_FOLDS, control)?;
-    let blocks = parallel::try_map(data.n_queries(), |query| block(space, data, query, control))?;
     let cells = cells.cells();
-    let gram = |queries: &Vec<usize>| {
-        let queries: Vec<(&ListBlock, f64)> =
-            queries.iter().map(|query| (&blocks[*query].0, blocks[*query].1)).collect();
-        control.check()?;
-        Gram::of(space.dim(), &queries)
-    };
-    let grams: Vec<Gram> = cells.iter().map(gram).collect::<Result<_>>()?;
-    // 2. Every fold of every partition.
-    let lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
-    let run =
-        FoldRun { spec, data, blocks: &blocks, cells: &cells, grams: &grams, lambdas: &lambdas, control };
-    let folds =
-        parallel::try_map(PARTITIONS * FOLDS, |number| run.values(space, number / FOLDS, number % FOLDS))?;
-    // 3. The mean over all held-out queries.
-    let metric = &spec.validation.metric;
-    let mean = |index: usize| {
-        let mut mean = Mean::new(metric.def(), spec.validation.undefined);
-        for (held_out, values) in &folds {
-            for (query, value) in held_out.iter().zip(&values[index]) {
-                mean.add(*value, data.labels(*query));
-            }
+    let parts = Parts::new(&prepared, cells.clone(), control)?;
+    let sums = parts.sums(space.dim(), control)?;
+    // 2. The folds of the first partition, then those of the second unless the candidate is clearly worse than others.
+    let mut lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
+    lambdas.retain(|lambda| space.is_linear() || *lambda > SMALLEST_LAMBDA);
+    let run = FoldRun { spec, data, parts: &parts, cells: &cells, sums: &sums, lambdas: &lambdas, control };
+    let partition =
+        |partition: usize| parallel::try_map(FOLDS, |fold| run.values(space.dim(), partition, fold));
+    let mut folds = partition(0)?;
+    let (curve, chosen) = run.curve(&folds);
+    let first = run.first(&folds, chosen);
+    let dropped = is_clearly_worse(&first, before);
+    let (curve, chosen) = if dropped {
+        (curve, chosen)
+    } else {
+        for number in 1..PARTITIONS {
+            folds.extend(partition(number)?);
         }
-        mean.value()
+        run.curve(&folds)
     };
-    let curve: Curve = lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean(index))).collect();
-    let chosen = argmax_smoothed(&curve, metric.def().better);
-    // 4. The values of each query.
-    let mut values = vec![(0.0, 0.0); data.n_queries()];
-    let mut times = vec![0.0; data.n_queries()];
-    let counted = Mean::new(metric.def(), spec.validation.undefined);
-    if let Some(chosen) = chosen {
-        for (held_out, of_lambda) in &folds {
-            for (query, value) in held_out.iter().zip(&of_lambda[chosen]) {
-                if let Some((value, weight)) = counted.weighted(*value, data.labels(*query)) {
-                    values[*query] = (values[*query].0 + value, weight);
-                    times[*query] += 1.0;
-                }
-            }
-        }
-    }
-    let of_query = |((sum, weight), times): ((f64, f64), f64)| (times > 0.0).then(|| (sum / times, weight));
-    let values = values.into_iter().zip(times).filter_map(of_query).collect();
-    Ok(Trial { candidate, curve, chosen, values })
+    let values = run.means(&folds, chosen);
+    Ok(Trial { candidate, curve, chosen, values, dropped, first })
+}
+
+/// Whether the values of a candidate are clearly worse than those of the third best of others.
+fn is_clearly_worse(values: &[Option<f64>], before: &[Trial]) -> bool {
+    let mean = |trial: &&Trial| {
+        let values: Vec<f64> = trial.first.iter().flatten().copied().collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    let mut rivals: Vec<(f64, &Trial)> =
+        before.iter().filter(|trial| !trial.dropped).map(|trial| (mean(&trial), trial)).collect();
+    rivals.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let Some((_, rival)) = rivals.get(AVERAGED - 1) else { return false };
+    let pairs = values.iter().zip(&rival.first);
+    let differences: Vec<f64> =
+        pairs.filter_map(|(own, rival)| Some(rival.as_ref()? - own.as_ref()?)).collect();
+    let n = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / n;
+    let variance = differences.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+    n > 1.0 && mean > CLEARLY * (variance / n).sqrt()
 }
 
 /// What the folds of a candidate have in common.
 struct FoldRun<'a> {
     spec: &'a AutoSpec,
     data: &'a Dataset,
-    blocks: &'a [(ListBlock, f64)],
+    parts: &'a Parts,
     cells: &'a [Vec<usize>],
-    grams: &'a [Gram],
+    sums: &'a [Sums],
     lambdas: &'a [f64],
     control: &'a Control,
 }
 
 impl FoldRun<'_> {
     /// Fits on all cells but those of a fold, and evaluates the queries of the fold.
-    fn values(&self, space: &Space, partition: usize, fold: usize) -> Result<FoldValues> {
-        let mut training = Gram::zero(space.dim());
-        let (mut documents, mut held_out) = (0.0, Vec::new());
+    fn values(&self, dim: usize, partition: usize, fold: usize) -> Result<FoldValues> {
+        // 1. The sums of the training cells.
+        let (mut training, mut documents): (Option<Sums>, f64) = (None, 0.0);
         for (cell, queries) in self.cells.iter().enumerate() {
-            if Cells::holds_out(cell, partition, fold) {
-                held_out.extend(queries.iter().copied());
-            } else {
-                training.add(&self.grams[cell]);
-                documents += queries.iter().map(|query| self.blocks[*query].1).sum::<f64>();
+            if !Cells::holds_out(cell, partition, fold) {
+                match &mut training {
+                    Some(training) => training.add(&self.sums[cell]),
+                    None => training = Some(self.sums[cell].copied()),
+                }
+                documents += queries.iter().map(|query| self.data.rows(*query).len() as f64).sum::<f64>();
             }
         }
-        let of_lambda = |lambda: &f64| {
+        // 2. A function for each lambda; 0 where there is none.
+        let of_lambda = |number: usize| {
             self.control.check()?;
-            let Some(w) = training.solve(0.5 * lambda * documents, None) else {
-                return Ok(vec![None; held_out.len()]);
-            };
-            let metric = &self.spec.validation.metric;
-            let value = |query: &usize| {
-                metric.finite_value(self.data.labels(*query), &self.blocks[*query].0.scores(&w))
-            };
-            held_out.iter().map(value).collect()
+            let ridge = self.lambdas[number] * documents;
+            Ok(training.as_ref().and_then(|training| training.solve(ridge)))
         };
-        let values = parallel::try_map(self.lambdas.len(), |number| of_lambda(&self.lambdas[number]))?;
+        let found = parallel::try_map(self.lambdas.len(), of_lambda)?;
+        let functions: Vec<Vec<f64>> =
+            found.iter().map(|w| w.clone().unwrap_or_else(|| vec![0.0; dim])).collect();
+        // 3. The held-out queries.
+        let metric = &self.spec.validation.metric;
+        let (mut held_out, mut values) = (Vec::new(), vec![Vec::new(); self.lambdas.len()]);
+        for cell in (0..self.cells.len()).filter(|cell| Cells::holds_out(*cell, partition, fold)) {
+            self.control.check()?;
+            for (query, scores) in self.parts.scores(cell, &functions) {
+                held_out.push(query);
+                for ((scores, found), values) in scores.iter().zip(&found).zip(&mut values) {
+                    let value = || metric.finite_value(self.data.labels(query), scores);
+                    values.push(if found.is_some() { value()? } else { None });
+                }
+            }
+        }
         Ok((held_out, values))
+    }
+
+    /// The mean over all held-out queries for each lambda, and the index of the best.
+    fn curve(&self, folds: &[FoldValues]) -> (Curve, Option<usize>) {
+        let metric = &self.spec.validation.metric;
+        let mean = |index: usize| {
+            let mut mean = Mean::new(metric.def(), self.spec.validation.undefined);
+            for (held_out, values) in folds {
+                for (query, value) in held_out.iter().zip(&values[index]) {
+                    mean.add(*value, self.data.labels(*query));
+                }
+            }
+            mean.value()
+        };
+        let value = |(index, lambda): (usize, &f64)| (*lambda, mean(index));
+        let curve: Curve = self.lambdas.iter().enumerate().map(value).collect();
+        let chosen = argmax_smoothed(&curve, metric.def().better);
+        (curve, chosen)
+    }
+
+    /// The value of each query in folds with the chosen lambda, negated if lower ones are better.
+    fn first(&self, folds: &[FoldValues], chosen: Option<usize>) -> Vec<Option<f64>> {
+        let metric = self.spec.validation.metric.def();
+        let counted = Mean::new(metric, self.spec.validation.undefined);
+        let mut first = vec![None; self.data.n_queries()];
+        for (held_out, values) in folds.iter().filter(|_| chosen.is_some()) {
+            for (query, value) in held_out.iter().zip(&values[chosen.unwrap_or(0)]) {
+                let value = counted.weighted(*value, self.data.labels(*query));
+                first[*query] = value.map(|(value, _)| metric.better.sign() * value);
+            }
+        }
+        first
+    }
+
+    /// The mean value and weight of each held-out query with the chosen lambda.
+    fn means(&self, folds: &[FoldValues], chosen: Option<usize>) -> Vec<(f64, f64)> {
+        let mut values = vec![(0.0, 0.0); self.data.n_queries()];
+        let mut times = vec![0.0; self.data.n_queries()];
+        let counted = Mean::new(self.spec.validation.metric.def(), self.spec.validation.undefined);
+        if let Some(chosen) = chosen {
+            for (held_out, of_lambda) in folds {
+                for (query, value) in held_out.iter().zip(&of_lambda[chosen]) {
+                    if let Some((value, weight)) = counted.weighted(*value, self.data.labels(*query)) {
+                        values[*query] = (values[*query].0 + value, weight);
+                        times[*query] += 1.0;
+                    }
+                }
+            }
+        }
+        let of_query =
+            |((sum, weight), times): ((f64, f64), f64)| (times > 0.0).then(|| (sum / times, weight));
+        values.into_iter().zip(times).filter_map(of_query).collect()
     }
 }
