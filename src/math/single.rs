@@ -9,6 +9,7 @@
 //! An entry of a product is a sum over the rows in their order, each term by one fused multiply-add. Products of more than
 //! [`SLAB`] rows are sums over slabs. So the bits do not depend on the width of registers.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+#![allow(clippy::needless_range_loop, reason = "sums stay in registers only if every index is known")]
 
 use super::simd::{has_many_registers, simd};
 
@@ -163,8 +164,8 @@ pub fn decay(t: f32) -> f32 {
     // Adding this rounds to a whole number, which is then in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
-    // Taylor coefficients of exp from the sixth on down to the second.
-    const TERMS: [f32; 5] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5];
+    // Taylor coefficients of exp from the seventh on down to the second.
+    const TERMS: [f32; 6] = [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5];
     let t = t.min(87.0);
     let shifted = t.mul_add(std::f32::consts::LOG2_E, ROUND);
     let whole = shifted - ROUND;

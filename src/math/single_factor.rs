@@ -4,6 +4,7 @@
 //! U_pj = U_pp^-T (S_pj - sum over k < p of U_kp' U_kj)      tiles of 48 x 48, row of tiles after row of tiles
 //! x    = x + (U'U)^-1 (b - (S + ridge I) x)                 residuals in double precision
 //! ```
+#![allow(clippy::needless_range_loop, reason = "several matrices have the same indices")]
 
 use super::simd::simd;
 use super::single::{PANEL, Row, add_product, panels_for};

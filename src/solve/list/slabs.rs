@@ -132,3 +132,53 @@ fn center(rows: &mut [Row], quadratic: &Quadratic<'_>, weight: f64) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::shaped;
+    use crate::kernel::{FeatureMap, KernelSpec, MapOptions};
+    use crate::loss::least_squares;
+    use crate::math::random::Random;
+    use crate::solve::{ListBlock, Rows};
+
+    #[test]
+    fn sums_of_slabs_are_those_of_double_precision() {
+        let (documents, width, control) = (900, 6, Control::default());
+        let mut random = Random::new(2);
+        let values: Vec<f64> = (0..documents * width).map(|_| random.symmetric()).collect();
+        let labels: Vec<f64> = (0..documents).map(|row| (row % 5) as f64).collect();
+        let features = Matrix::F64(shaped(documents, width, values));
+        let kernel = KernelSpec::parse(&serde_json::json!({"gaussian": {"width": 1}})).unwrap();
+        let kernel = kernel.fit(&features, 0, &control).unwrap();
+        let options = MapOptions { landmarks: 70, ..MapOptions::default() };
+        let map = FeatureMap::fit(&kernel, &features, &options, &control).unwrap();
+        let single = SingleMap::of(&map).unwrap();
+        // 1. Queries of 1 to 400 documents, with weights.
+        let ends = [1, 150, 550, 600, 900];
+        let starts = [0, 1, 150, 550, 600];
+        let queries: Vec<(Range<usize>, f64)> =
+            starts.iter().zip(ends).map(|(start, end)| (*start..end, 1.0 + end as f64)).collect();
+        let loss = |query: usize| Ok(least_squares().prepare(&labels[queries[query].0.clone()], &[]));
+        let slabs = Slabs { map: &single, features: &features, queries: &queries, loss: &loss };
+        let found = slabs.gram(&control).unwrap();
+        // 2. The same in double precision.
+        let block = |(rows, weight): &(Range<usize>, f64)| {
+            let phi = map.features(&features, rows.clone(), &control).unwrap();
+            let own = Rows::Own(Matrix::F64(shaped(rows.len(), map.dim(), phi)));
+            (ListBlock::new(own, &labels[rows.clone()], &[], &least_squares()).unwrap(), *weight)
+        };
+        let blocks: Vec<(ListBlock, f64)> = queries.iter().map(block).collect();
+        let exact = Gram::of(map.dim(), &blocks.iter().map(|(b, w)| (b, *w)).collect::<Vec<_>>()).unwrap();
+        let scale = exact.square();
+        for (found, exact) in found.numbers().iter().zip(exact.numbers()) {
+            assert!((found - exact).abs() < 1e-6 * scale, "{found} {exact}");
+        }
+        // 3. Solutions.
+        for lambda in [1.0, 0.1] {
+            let (found, exact) = (found.solve(lambda, None).unwrap(), exact.solve(lambda, None).unwrap());
+            let size = exact.iter().fold(0.0_f64, |size, w| size.max(w.abs()));
+            assert!(found.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 1e-3 * size));
+        }
+    }
+}
