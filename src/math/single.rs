@@ -9,7 +9,7 @@
 //! An entry of a product is a sum over the rows in their order, each term by one fused multiply-add. Products of more than
 //! [`SLAB`] rows are sums over slabs. So the bits do not depend on the width of registers.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
-#![allow(clippy::needless_range_loop, reason = "sums stay in registers only if every index is known")]
+#![allow(clippy::needless_range_loop, reason = "the packaged library inlines few iterators (`lanes`)")]
 
 use super::simd::{has_many_registers, simd};
 
@@ -113,8 +113,9 @@ fn add_strip<const N: usize, const DIFFERENCES: bool>(
     }
     for r in 0..STRIP {
         for n in 0..N {
-            let target = c[r].0[block + n].iter_mut();
-            target.zip(sums[r][n]).for_each(|(target, sum)| *target += sum);
+            for lane in 0..LANES {
+                c[r].0[block + n][lane] += sums[r][n][lane];
+            }
         }
     }
 }
@@ -122,8 +123,9 @@ fn add_strip<const N: usize, const DIFFERENCES: bool>(
 /// sum += x y, fused, or |x - y|.
 #[inline(always)]
 fn add_term<const DIFFERENCES: bool>(sum: &mut [f32; LANES], x: f32, y: &[f32; LANES]) {
-    for (sum, y) in sum.iter_mut().zip(*y) {
-        *sum = if DIFFERENCES { *sum + (x - y).abs() } else { x.mul_add(y, *sum) };
+    for lane in 0..LANES {
+        sum[lane] =
+            if DIFFERENCES { sum[lane] + (x - y[lane]).abs() } else { x.mul_add(y[lane], sum[lane]) };
     }
 }
 
@@ -153,8 +155,8 @@ simd! {
 /// sum += x y, lane by lane, fused.
 #[inline(always)]
 fn add_products(sum: &mut [f32; LANES], x: &[f32; LANES], y: &[f32; LANES]) {
-    for ((sum, x), y) in sum.iter_mut().zip(*x).zip(*y) {
-        *sum = x.mul_add(y, *sum);
+    for lane in 0..LANES {
+        sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
     }
 }
 
@@ -171,10 +173,9 @@ pub fn decay(t: f32) -> f32 {
     let whole = shifted - ROUND;
     // exp(-t) = 2^-whole exp(r), |r| <= ln(2) / 2
     let r = whole.mul_add(LN_2[1], whole.mul_add(LN_2[0], -t));
-    // A loop: a closure would not be compiled for wide registers.
     let mut rest = 0.0_f32;
-    for term in TERMS {
-        rest = rest.mul_add(r, term);
+    for term in 0..TERMS.len() {
+        rest = rest.mul_add(r, TERMS[term]);
     }
     let value = (rest * r).mul_add(r, r) + 1.0;
     let exponent = 127_u32.wrapping_sub(shifted.to_bits().wrapping_sub(ROUND.to_bits()));
