@@ -91,6 +91,16 @@ fn the_validation_curve_is_that_of_the_card() {
 }
 
 #[test]
+fn the_validation_curve_of_trees_has_their_number() {
+    let connection = hotels();
+    text(&connection, "SELECT ltr_train('boosted_trees', 'judgments')");
+    let trees = text(&connection, "SELECT ltr_info('boosted_trees') ->> '$.training.trees'");
+    let svg = plot(&connection, "'validation', 'boosted_trees'");
+    assert!(svg.contains(&format!("chosen: trees {trees}, ")), "{svg}");
+    assert!(!svg.contains("lambda"), "{svg}");
+}
+
+#[test]
 fn the_training_curve_is_that_of_the_log() {
     let connection = hotels();
     text(&connection, "SELECT ltr_train('rank_svm', 'judgments')");

@@ -236,6 +236,8 @@ pub struct LambdaSelection {
     pub curve: Curve,
     /// Index of the chosen candidate; `None` if no value is defined.
     pub chosen: Option<usize>,
+    /// The option whose values the candidates are; `None` for lambda and what takes its place.
+    pub option: Option<&'static str>,
     /// The standard error of its value; `None` if the value is not that of whole queries, so that later ones cannot be
     /// compared with it.
     pub error: Option<StandardError>,
@@ -247,7 +249,7 @@ pub struct SelectionReport {
     metric: String,
     held_out: String,
     best: Option<f64>,
-    /// The option whose values the curve has. Left out for lambda and what takes its place, if a training chooses it itself.
+    /// The option whose values the curve has; left out for lambda and what takes its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<&'static str>,
     /// The standard error of `best` over `queries`.
@@ -307,7 +309,9 @@ impl LambdaSelection {
     /// The part of the report.
     pub fn report(&self) -> SelectionReport {
         let curve = Some(self.curve.clone());
-        SelectionReport::new(self.metric.clone(), self.split.to_string(), self.value(), self.error, curve)
+        let (metric, held_out) = (self.metric.clone(), self.split.to_string());
+        let report = SelectionReport::new(metric, held_out, self.value(), self.error, curve);
+        SelectionReport { option: self.option, ..report }
     }
 
     /// The value of the metric with the chosen candidate.
@@ -445,7 +449,7 @@ mod tests {
     fn selection(curve: &[(f64, f64)], chosen: usize) -> LambdaSelection {
         let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });
         let curve = curve.iter().map(|(candidate, value)| (*candidate, Some(*value))).collect();
-        LambdaSelection { metric, split, curve, chosen: Some(chosen), error: None }
+        LambdaSelection { metric, split, curve, chosen: Some(chosen), option: None, error: None }
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Session<'_> {
             trials.iter().flat_map(values).collect()
         };
         let selection =
-            LambdaSelection { metric: validation.metric.name(), split, curve, chosen, error: None };
+            LambdaSelection { metric: validation.metric.name(), split, curve, chosen, option: None, error: None };
         Ok((lambda, Some(selection.with_error(of_users))))
     }
 

@@ -88,7 +88,7 @@ impl Session<'_> {
         let each = each.map(|each| each.into_iter().map(|own| own.unwrap_or(all)).collect());
         let split = rounds.first().map_or(Split::Nothing, |round| round.split);
         let metric = validation.metric.name();
-        let selection = LambdaSelection { metric, split, curve, chosen, error: None };
+        let selection = LambdaSelection { metric, split, curve, chosen, option: None, error: None };
         let at = |chosen: usize| {
             paired.iter().zip(&weights).map(|(values, weight)| (values[chosen], *weight)).collect()
         };

@@ -37,17 +37,19 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
     let metric = validation["metric"].as_str().unwrap_or("metric");
     let held_out = validation["held_out"].as_str().unwrap_or_default();
     let (option, best) = (validation["option"].as_str().unwrap_or("lambda"), validation["best"].as_f64());
-    // Of another option than lambda the largest of the best values is chosen.
+    // A search among several values of an option records only its model: the largest of the best values is chosen.
     let largest =
         || points.iter().rev().find(|point| best.is_some_and(|best| compare(point.1, best).is_eq()));
-    let lambda = card.summary["lambda"].as_f64().filter(|_| option == "lambda");
-    let chosen = lambda.or_else(|| largest().map(|point| point.0)).zip(best);
+    let recorded = card.summary[option].as_f64();
+    let chosen = recorded.or_else(|| largest().map(|point| point.0)).zip(best);
     let chosen = chosen.filter(|(value, _)| points.iter().any(|point| compare(point.0, *value).is_eq()));
+    let ratio = points[points.len() - 1].0 / points[0].0;
+    let scale = if option == "lambda" || ratio >= 100.0 { Scale::Logarithmic } else { Scale::Linear };
     let curve = Curve {
         title: format!("Validation of {name}"),
         subtitle: format!("Mean {metric} of {held_out}, for each {option} that was tried"),
         axes: [option.to_owned(), metric.to_owned()],
-        scale: Scale::Logarithmic,
+        scale,
         series: vec![Series { name: String::new(), points, joined: Joined::Line, intervals: Vec::new() }],
         chosen: chosen.map(|(value, best)| {
             ((value, best), format!("chosen: {option} {}, {metric} {}", number(value), number(best)))
