@@ -85,7 +85,7 @@ class _Graph:
 
     def filled(self, features: str, missing: str, means: list[float]) -> str:
         """Replace missing features."""
-        if missing == "error":
+        if missing in ("error", "branch"):
             return features
         filling = self.constant([means if missing == "mean" else [0.0] * len(means)])
         return self.node("Where", self.node("IsNaN", features), filling, features)

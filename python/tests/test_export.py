@@ -90,6 +90,22 @@ def test_onnx_of_trees(connection, scale, depth):
     check_onnx(connection, fit(connection, "boosted_trees", scale=scale, depth=depth, trees=40))
 
 
+@pytest.mark.parametrize("scale", ["none", "quantile", "quantile_minmax"])
+def test_onnx_of_trees_with_missing_features(connection, scale):
+    source = "SELECT query_id, doc_id, relevance, CASE WHEN doc_id % 3 THEN x END AS x, y, z FROM judged"
+    options = json.dumps({"trees": 40, "scale": scale})
+    model = connection.execute("SELECT ltr_fit('boosted_trees', ?, ?)", (source, options)).fetchone()[0]
+    session = onnxruntime.InferenceSession(
+        sqlite_ltr.to_onnx(exported(connection, model, "json")).SerializeToString()
+    )
+    given = features(connection, 3)
+    given[::3, 0] = np.nan
+    found = session.run(["score"], {"features": given})[0]
+    sql = "SELECT score FROM ltr_rank(?, ?) WHERE query_id = 3 ORDER BY doc_id"
+    scores = [score for (score,) in connection.execute(sql, (model, source))]
+    np.testing.assert_allclose(found, scores, rtol=1e-6, atol=1e-6)
+
+
 def test_onnx_of_sums_and_of_the_form_ranking(connection):
     check_onnx(connection, fit(connection, "auto"))
     check_onnx(connection, fit(connection, form="ranking"))

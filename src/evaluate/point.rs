@@ -140,7 +140,7 @@ impl PairScorer {
 }
 
 /// Refuses features of an argument that are not finite. NaN is a missing value, which some models allow.
-fn check_features<T: Element>(argument: &str, features: &[T], model: &Model) -> Result<()> {
+pub(super) fn check_features<T: Element>(argument: &str, features: &[T], model: &Model) -> Result<()> {
     if model.card.missing != Missing::Branch {
         return check_finite(argument, features);
     }

@@ -124,8 +124,7 @@ fn add_strip<const N: usize, const DIFFERENCES: bool>(
 #[inline(always)]
 fn add_term<const DIFFERENCES: bool>(sum: &mut [f32; LANES], x: f32, y: &[f32; LANES]) {
     for lane in 0..LANES {
-        sum[lane] =
-            if DIFFERENCES { sum[lane] + (x - y[lane]).abs() } else { x.mul_add(y[lane], sum[lane]) };
+        sum[lane] = if DIFFERENCES { sum[lane] + (x - y[lane]).abs() } else { x.mul_add(y[lane], sum[lane]) };
     }
 }
 

@@ -234,8 +234,12 @@ fn threads_do_not_change_a_bit() {
         query_weights: repeat(&one.query_weights),
         row_weights: repeat(&one.row_weights),
     };
-    let options =
-        TreeOptions { row_weights: RowWeights::Exponential, feature_fraction: Some(0.6), bins: 255, ..OPTIONS };
+    let options = TreeOptions {
+        row_weights: RowWeights::Exponential,
+        feature_fraction: Some(0.6),
+        bins: 255,
+        ..OPTIONS
+    };
     let fit = || {
         let control = Control::default();
         let prepared = Prepared::new(&set.features, options.bins, 0, &control).unwrap();

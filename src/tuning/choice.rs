@@ -115,7 +115,8 @@ impl Search {
             ..Searched::new(option, used)
         };
         let (metric, curve) = (self.metric.name(), curve.clone());
-        LambdaSelection { metric, split: Split::Nothing, curve, chosen, option: None, error: None }.end_warning(&searched)
+        LambdaSelection { metric, split: Split::Nothing, curve, chosen, option: None, error: None }
+            .end_warning(&searched)
     }
 }
 

@@ -251,7 +251,7 @@ fn missing_features_of_trees_count_as_in_ltr_rank() {
     for connection in [&connection, &plain] {
         connection.execute_batch("UPDATE judged SET large = NULL WHERE doc_id = 3").unwrap();
     }
-    for missing in ["zero", "mean"] {
+    for missing in ["zero", "mean", "branch"] {
         let model = fit(&connection, "boosted_trees", &json!({ "trees": 30, "missing": missing }));
         let sql = exported(&connection, &model, "sql");
         assert_near(&numbers(&plain, &sql, "1"), &ranked(&connection, &model, "1"), 1e-12, missing);

@@ -122,8 +122,14 @@ impl Tried {
             _ => None,
         };
         let split = trial::split(held_out, facts.count(Count::Queries, Part::All) as usize);
-        let selection =
-            LambdaSelection { metric: spec.validation.metric.name(), split, curve, chosen, option: None, error };
+        let selection = LambdaSelection {
+            metric: spec.validation.metric.name(),
+            split,
+            curve,
+            chosen,
+            option: None,
+            error,
+        };
         let [lambda] = reader.numbers()?[..] else { return Err(reader.forged("a lambda")) };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let warnings =

@@ -219,7 +219,8 @@ impl AutoSpec {
         let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
         let held_out = cells.held_out();
         let split = trial::split(held_out.len(), queries);
-        let selection = LambdaSelection { metric, split, curve, chosen: best.chosen, option: None, error: None };
+        let selection =
+            LambdaSelection { metric, split, curve, chosen: best.chosen, option: None, error: None };
         let selection = selection.with_error(|_| best.values.clone());
         let lambda = best.lambda();
         let searched = Searched {

@@ -180,5 +180,6 @@ fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> La
     curve.reverse();
     let chosen = best.at.map(|(at, _)| curve.len() - 1 - at);
     let metric = spec.validation.metric.name();
-    LambdaSelection { metric, split, curve, chosen, option: Some("trees"), error: None }.with_error(|_| best.values)
+    LambdaSelection { metric, split, curve, chosen, option: Some("trees"), error: None }
+        .with_error(|_| best.values)
 }

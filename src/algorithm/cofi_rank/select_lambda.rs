@@ -184,8 +184,14 @@ impl Session<'_> {
             };
             trials.iter().flat_map(values).collect()
         };
-        let selection =
-            LambdaSelection { metric: validation.metric.name(), split, curve, chosen, option: None, error: None };
+        let selection = LambdaSelection {
+            metric: validation.metric.name(),
+            split,
+            curve,
+            chosen,
+            option: None,
+            error: None,
+        };
         Ok((lambda, Some(selection.with_error(of_users))))
     }
 

@@ -16,7 +16,7 @@ pub use shapley::Sampling;
 
 use std::sync::Arc;
 
-use super::point::check_finite;
+use super::point::check_features;
 use super::score::ScoringJob;
 use crate::control::{Control, Ticks};
 use crate::data::{Dataset, Id, Matrix};
@@ -63,12 +63,16 @@ impl Explanation {
     }
 }
 
-/// The mean of each feature over the documents of a query.
+/// The mean of each feature over the documents of a query that have it; NaN if none has it.
 fn feature_means(query: &Matrix) -> Vec<f64> {
-    let (n, mut ticks) = (query.rows(), Ticks::default());
+    let mut ticks = Ticks::default();
     let mut mean = |column: usize| {
-        ticks.add(4 * n);
-        let values = || (0..n).map(|row| query.at(row, column));
+        ticks.add(6 * query.rows());
+        let values = || (0..query.rows()).map(|row| query.at(row, column)).filter(|value| !value.is_nan());
+        let n = values().count();
+        if n == 0 {
+            return f64::NAN;
+        }
         // Rounding must not move the mean out of the range: the scaling of a query depends on the range.
         let (low, high) =
             values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
@@ -94,7 +98,7 @@ pub fn explain(
     control: &Control,
 ) -> Result<Explanation> {
     model.check_width(query.columns())?;
-    check_finite("argument 'features'", &query.row_f64(row))?;
+    check_features("argument 'features'", &query.row_f64(row), model)?;
     // 1. The documents and the base, scaled together.
     let (rows, n) = (query.rows() + 1, query.columns());
     let scorer = model.scorer()?;

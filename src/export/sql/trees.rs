@@ -19,7 +19,7 @@ pub(super) struct Tree<'a> {
 /// A level of a tree.
 struct Question {
     above: String,
-    /// What holds for a value that is not above; none if a missing value counts as one.
+    /// What holds for a value that is not above; none if that is every other value.
     below: Option<String>,
 }
 
@@ -71,9 +71,16 @@ fn question(columns: &Columns, scaling: &Scaling, split: &Split) -> Question {
             _ => (x, split.border),
         },
     };
-    // Without a replacement the score of a missing value is NULL.
-    let below = (columns.missing == Missing::Error).then(|| format!("{x} <= {border:?}"));
-    Question { above: format!("{x} > {border:?}"), below }
+    let above = format!("{x} > {border:?}");
+    match columns.missing {
+        // The score of a missing value is NULL.
+        Missing::Error => Question { above, below: Some(format!("{x} <= {border:?}")) },
+        // A comparison with NULL is NULL.
+        Missing::Branch if split.missing_above => {
+            Question { above: format!("({above}) IS NOT 0"), below: None }
+        }
+        Missing::Branch | Missing::Zero | Missing::Mean => Question { above, below: None },
+    }
 }
 
 /// The largest value whose score is not above a border: scores rise with values. At the ends it is the first or last number.

@@ -154,7 +154,8 @@ impl ImplicitSpec {
         let split = if held.users.is_empty() { Split::Nothing } else { held.split };
         let metric = self.ranking.validation.metric.name();
         let of_users = |chosen: usize| values[chosen].iter().copied().flatten().collect();
-        let selection = LambdaSelection { metric, split, curve, chosen, option: None, error: None }.with_error(of_users);
+        let selection =
+            LambdaSelection { metric, split, curve, chosen, option: None, error: None }.with_error(of_users);
         let mut path: Vec<f64> = ascending.into_iter().filter(|other| *other < lambda).collect();
         path.push(lambda);
         Ok(Found { lambda, path, selection: Some(selection), left_out })

@@ -254,7 +254,8 @@ impl Fits<'_> {
                 Split::Queries { held_out: held_out as usize, all, folds }
             }
         };
-        let selection = LambdaSelection { metric: metric.name(), split, curve, chosen, option: None, error: None };
+        let selection =
+            LambdaSelection { metric: metric.name(), split, curve, chosen, option: None, error: None };
         let searched = match spec.penalty {
             Penalty::Components => Searched {
                 limits: (1.0, self.prepared.space.dim() as f64),
