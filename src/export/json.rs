@@ -297,7 +297,7 @@ impl From<&Scaling> for ScalingText {
             }
             Scaling::MaxNorm(factor) => Self { factor: Some(*factor), ..text },
             Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-                Self { points: Some(List(quantiles.to_vec())), ..text }
+                Self { points: Some(List(quantiles.clone())), ..text }
             }
         }
     }
@@ -322,7 +322,7 @@ impl TryFrom<ScalingText> for Scaling {
             (ScalingKind::Quantile, None, None, None, Some(List(points))) => Self::Quantile(points),
             (ScalingKind::QueryMinmax, None, None, None, None) => Self::QueryMinmax,
             (ScalingKind::QuantileMinmax, None, None, None, Some(List(points))) => {
-                Self::QuantileMinmax(points.into())
+                Self::QuantileMinmax(points)
             }
             _ => {
                 let found = format!("other keys for the scaling \"{}\"", kind.name());

@@ -190,13 +190,12 @@ impl QueryRows {
 /// The sums with the squared differences of a column from a target.
 #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
 #[inline(always)]
-fn with_square(sums: Lanes, column: Lanes, target: f64) -> Lanes {
-    let mut squares = [0.0; LANES];
+fn with_square(mut sums: Lanes, column: Lanes, target: f64) -> Lanes {
     for lane in 0..LANES {
         let difference = column.0[lane] - target;
-        squares[lane] = sums.0[lane] + difference * difference;
+        sums.0[lane] += difference * difference;
     }
-    Lanes(squares)
+    sums
 }
 
 simd! {
