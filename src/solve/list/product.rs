@@ -77,19 +77,19 @@ fn dots<T: Element, const R: usize>(rows: [&[T]; R], w: &[f64]) -> [f64; R] {
     let mut sums = [Lanes::ZERO; R];
     let (weights, rest) = w.as_chunks::<LANES>();
     for (block, weights) in weights.iter().enumerate() {
-        for r in 0..R {
-            let values = &rows[r][block * LANES..(block + 1) * LANES];
-            for lane in 0..LANES {
-                sums[r].0[lane] += values[lane].to_f64() * weights[lane];
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            let values = &row[block * LANES..(block + 1) * LANES];
+            for ((sum, value), weight) in sum.0.iter_mut().zip(values).zip(weights) {
+                *sum += value.to_f64() * weight;
             }
         }
     }
-    for r in 0..R {
+    for (sum, row) in sums.iter_mut().zip(rows) {
         for (lane, weight) in rest.iter().enumerate() {
-            sums[r].0[lane] += rows[r][weights.len() * LANES + lane].to_f64() * weight;
+            sum.0[lane] += row[weights.len() * LANES + lane].to_f64() * weight;
         }
     }
-    std::array::from_fn(|r| sums[r].fold())
+    sums.map(Lanes::fold)
 }
 
 #[inline(always)]
