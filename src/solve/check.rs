@@ -3,6 +3,9 @@
 use crate::error::{Error, Result};
 
 /// Refuses a lambda out of range.
+///
+/// # Errors
+/// A lambda that is not finite and above 0.
 pub fn lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda > 0.0 {
         return Ok(());
@@ -11,6 +14,9 @@ pub fn lambda(lambda: f64) -> Result<()> {
 }
 
 /// Refuses a weight c out of range.
+///
+/// # Errors
+/// A weight that is not finite or below 0.
 pub fn weight(weight: f64) -> Result<()> {
     if weight.is_finite() && weight >= 0.0 {
         return Ok(());

@@ -211,7 +211,7 @@ fn each_chunk(
                 Some(Slice::F32(all)) => copy(all, (column, width), values),
                 Some(Slice::F64(all)) => copy(all, (column, width), values),
                 None => {
-                    values.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = features.at(row, column))
+                    values.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = features.at(row, column));
                 }
             }
             visit(number, rows.clone(), values);

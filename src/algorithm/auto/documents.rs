@@ -22,10 +22,13 @@ pub(super) enum Parts {
     Double(Vec<(ListBlock, f64)>, Vec<Vec<usize>>),
 }
 
+/// A query, and its rows of a slab.
+type QueryRows = (usize, Range<usize>);
+
 /// The queries of a part, in slabs.
 pub(super) struct Part {
-    /// For each slab its queries, each with its rows of the slab.
-    slabs: Vec<(Panels, Vec<(usize, Range<usize>)>)>,
+    /// For each slab its queries.
+    slabs: Vec<(Panels, Vec<QueryRows>)>,
     dim: usize,
 }
 
