@@ -261,7 +261,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
     def("columns", Rule::Object, "null", READS, "columns for the roles query, doc, relevance, features, query_features, weight, doc_weight and slot, and columns to ignore; feature_names: names of the values in a column of vectors; of a log: impression, query, doc, position, clicked, team; of ltr_interleave and ltr_evaluate_clicks also score, by which a NULL model ranks"),
-    def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features: 0, or the mean of the training; branch: trees send them to a side of their own (default of boosted_trees)"),
+    def("missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features: 0, or the mean of the training; branch: each split of a tree chooses the side of missing values (default of boosted_trees)"),
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, constant document features, or means of document features; default: the first of these that exists").searchable(),
     def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name: euclidean (numbers, together), overlap (equal or not), mallows or kendall (orders of items, as JSON arrays); default: by the type of the values; learned: numbers with weights that predict the judgments of other training queries").searchable(),
     def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances").searchable(),
@@ -436,7 +436,7 @@ mod tests {
         );
         assert_eq!(
             message(r#"{"missing": "drop"}"#),
-            "option 'missing': got \"drop\", allowed is one of \"error\", \"zero\", \"mean\""
+            "option 'missing': got \"drop\", allowed is one of \"error\", \"zero\", \"mean\", \"branch\""
         );
     }
 

@@ -94,7 +94,7 @@ fn the_validation_curve_is_that_of_the_card() {
 fn the_validation_curve_of_trees_has_their_number() {
     let connection = hotels();
     text(&connection, "SELECT ltr_train('boosted_trees', 'judgments')");
-    let trees = text(&connection, "SELECT ltr_info('boosted_trees') ->> '$.training.trees'");
+    let trees = text(&connection, "SELECT CAST(ltr_info('boosted_trees') ->> '$.training.trees' AS TEXT)");
     let svg = plot(&connection, "'validation', 'boosted_trees'");
     assert!(svg.contains(&format!("chosen: trees {trees}, ")), "{svg}");
     assert!(!svg.contains("lambda"), "{svg}");

@@ -17,7 +17,7 @@ def to_onnx(json: str) -> Any:
 
     The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
     floats. Higher is better. With a scaling within queries and with the form "ranking", the documents of one run are
-    those of one query. NaN is a missing feature if the model was trained with the option "missing". Trees add up their
+    those of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add up their
     values in 32-bit floats.
 
     Args:
@@ -149,9 +149,12 @@ def _normal_scores(graph: _Graph, features: str, points: list[list[list[float]]]
 
 
 def _within_query(graph: _Graph, features: str) -> str:
-    """Add the nodes of (x - min) / (max - min) over the documents; 0 if all values are equal."""
-    low = graph.reduce("ReduceMin", features, 0)
-    width = graph.node("Sub", graph.reduce("ReduceMax", features, 0), low)
+    """Add the nodes of (x - min) / (max - min) over the documents that have x; 0 if all values are equal."""
+    is_missing = graph.node("IsNaN", features)
+    infinity = float("inf")
+    present = [graph.node("Where", is_missing, graph.constant(end), features) for end in (infinity, -infinity)]
+    low = graph.reduce("ReduceMin", present[0], 0)
+    width = graph.node("Sub", graph.reduce("ReduceMax", present[1], 0), low)
     zero, one = graph.constant(0.0), graph.constant(1.0)
     # x - min is 0 where max - min is 0.
     divisor = graph.node("Where", graph.node("Greater", width, zero), width, one)

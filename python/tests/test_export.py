@@ -90,7 +90,7 @@ def test_onnx_of_trees(connection, scale, depth):
     check_onnx(connection, fit(connection, "boosted_trees", scale=scale, depth=depth, trees=40))
 
 
-@pytest.mark.parametrize("scale", ["none", "quantile", "quantile_minmax"])
+@pytest.mark.parametrize("scale", ["none", "quantile", "query_minmax", "quantile_minmax"])
 def test_onnx_of_trees_with_missing_features(connection, scale):
     source = "SELECT query_id, doc_id, relevance, CASE WHEN doc_id % 3 THEN x END AS x, y, z FROM judged"
     options = json.dumps({"trees": 40, "scale": scale})

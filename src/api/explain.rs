@@ -37,7 +37,7 @@ pub struct Importance {
 
 impl Model {
     /// Why one document has its score: the score of the means of the training (`"(base)"`), then the contribution of each
-    /// feature. They add up to the score. Contributions are exact if the model is linear, has trees or has at most 12 features; otherwise
+    /// feature. They add up to the score. Contributions are exact for linear models, for trees and for at most 12 features; otherwise
     /// they are Shapley values of random orders of the features.
     ///
     /// ```

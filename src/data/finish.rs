@@ -40,7 +40,7 @@ pub enum Missing {
     Zero,
     /// The mean of the training documents.
     Mean,
-    /// NaN, which trees send to a side of its own.
+    /// NaN; each split of a tree chooses its side.
     Branch,
 }
 

@@ -1,4 +1,4 @@
-//! Least squares in the space of a kernel over very many documents, which never stand in its map all at once.
+//! Least squares in the space of a kernel over very many documents, whose vectors in its map are never all in memory.
 //!
 //! The sums of least squares are made from slabs of documents in single precision (`solve::Slabs`). One system for each
 //! lambda gives the functions. Small training sets are fitted in double precision.
@@ -11,9 +11,10 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::SingleMap;
 use crate::loss::{Loss, QueryLoss, Shape};
+use crate::memory::matrix_bytes;
 use crate::parallel;
 use crate::smoothing::SmoothingKind;
-use crate::solve::{self, Gram, Slabs, Solution, SolveReport, Stop, check_lambda};
+use crate::solve::{self, Gram, Slabs, Solution, SolveReport, Stop, check_lambda, fits_single_precision};
 use crate::space::{Form, Function, Scorer};
 
 /// With fewer documents double precision takes little time.
@@ -46,7 +47,9 @@ impl Neighborhood {
         if !(is_plain && is_large && is_scoring && is_centered() == Some(true)) {
             return None;
         }
-        self.blocks.single_map()
+        self.blocks
+            .single_map()
+            .filter(|_| self.blocks.rows().is_some_and(|data| fits_single_precision(data)))
     }
 
     /// The coefficients of the functions of these neighbors for each lambda, largest first.
@@ -132,13 +135,17 @@ fn query_loss(blocks: &TrainingBlocks, query: usize) -> Result<Box<dyn QueryLoss
 /// each function: for each query a vector for each function.
 ///
 /// # Errors
-/// An interruption.
+/// An interruption; too little memory.
 pub fn streamed_scores(
     map: &SingleMap,
     functions: &[Vec<f64>],
     (data, queries): (&Dataset, &[usize]),
     control: &Control,
 ) -> Result<Vec<Vec<Vec<f64>>>> {
+    let all: usize = queries.iter().map(|query| data.rows(*query).len()).sum();
+    let bytes = matrix_bytes(all.saturating_mul(2), functions.len());
+    let what = format_args!("scores of {all} documents by {} functions", functions.len());
+    let _memory = control.reserve(bytes, what, "give fewer values of lambda, or hold out fewer queries")?;
     let panels: Vec<_> = functions.chunks(FUNCTIONS).map(|functions| map.functions(functions)).collect();
     // 1. Queries that are scored together.
     let (mut groups, mut documents) = (vec![Vec::new()], 0);

@@ -6,7 +6,7 @@
 //!
 //! * [`KernelSpec`]: the value of the option `kernel`; `fit` turns it into a [`Kernel`] with numbers.
 //! * [`FeatureMap`]: documents to vectors phi with phi(x).phi(z) = K(x, z), for functions of documents.
-//! * [`SingleMap`]: the same in single precision, at the rate of the machine, for sums over very many documents.
+//! * [`SingleMap`]: the same in single precision, for sums over very many documents.
 //! * [`PairMap`]: pairs of documents to vectors psi, for functions of pairs, with the recovery of scores.
 //! * [`SpanFactor`]: the span of documents that are added one by one, for online training.
 //!

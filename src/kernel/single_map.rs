@@ -5,13 +5,12 @@
 //! phi(x)     L^-1 (k(x, P) - m), m_l the mean of K(x_l, P): functions less their means in a query do not change
 //! ```
 //!
-//! Errors are those of single precision divided by the smallest diagonal entry of L. So only maps have one whose remaining
-//! diagonal is large enough ([`SMALLEST_PIVOT`]); for kernels of the form exp(-gamma q) gamma is in the coordinates.
+//! Kernels exp(-gamma q) alone have one; gamma is in the coordinates. Errors are those of single precision divided by the
+//! smallest diagonal entry of L, which must be at least [`SMALLEST_PIVOT`] times the largest.
 
 use std::ops::RangeInclusive;
 
 use super::inner::Inner;
-use super::kernel::Kernel;
 use super::map::FeatureMap;
 use crate::control::Control;
 use crate::data::Matrix;
@@ -23,7 +22,7 @@ use crate::math::tile::{TILE, Tile};
 use crate::math::triangular;
 use crate::parallel;
 
-/// Smallest diagonal entry of L, in its largest.
+/// Smallest diagonal entry of L, as a fraction of the largest.
 const SMALLEST_PIVOT: f64 = 1e-3;
 /// Largest and smallest sqrt K(x, x).
 const NORMS: RangeInclusive<f64> = 1e-6..=1e6;
@@ -35,12 +34,10 @@ const FARTHEST: f64 = 1e6;
 /// The map.
 #[derive(Debug)]
 pub struct SingleMap {
-    kernel: Kernel,
+    inner: Inner,
     /// Subtracted from documents, which are then multiplied by `factor`.
     center: Vec<f64>,
     factor: f64,
-    /// Whether the kernel is exp(-q) of such documents.
-    decays: bool,
     /// Landmarks: a row for each feature, a column for each landmark.
     points: Panels,
     /// Squared lengths of the landmarks.
@@ -52,7 +49,7 @@ pub struct SingleMap {
 }
 
 impl SingleMap {
-    /// The map in single precision; `None` if that has too few digits.
+    /// The map in single precision; `None` if that has too few digits, and for kernels of another form.
     pub fn of(map: &FeatureMap) -> Option<Self> {
         let (basis, factor) = (map.basis(), map.factor());
         let (kernel, r, dim) = (basis.kernel(), map.dim(), basis.points().dim());
@@ -64,18 +61,16 @@ impl SingleMap {
         }
         // 2. Landmarks in the units of the kernel.
         let def = kernel.def();
-        let gamma = kernel.parameters().first().copied().filter(|_| def.factorizes);
-        let scale = match (def.inner, gamma) {
-            (Inner::SquaredDistance, Some(gamma)) => gamma.sqrt(),
-            (Inner::Manhattan, Some(gamma)) => gamma,
-            _ => 1.0,
+        let gamma = kernel.parameters().first().copied().filter(|_| def.factorizes)?;
+        let scale = match def.inner {
+            Inner::SquaredDistance => gamma.sqrt(),
+            Inner::Manhattan => gamma,
+            Inner::Dot => return None,
         };
         let rows = basis.points().rows();
         let mut center = vec![0.0; dim];
-        if def.inner != Inner::Dot {
-            for row in rows.chunks_exact(dim) {
-                center.iter_mut().zip(row).for_each(|(sum, x)| *sum += x / r as f64);
-            }
+        for row in rows.chunks_exact(dim) {
+            center.iter_mut().zip(row).for_each(|(sum, x)| *sum += x / r as f64);
         }
         let mut points = Panels::zero(dim, r);
         let mut squares = vec![0.0_f32; r];
@@ -99,17 +94,7 @@ impl SingleMap {
         let mean = |l: usize| triangular::row(factor, l).iter().zip(&sums).map(|(x, y)| x * y).sum::<f64>();
         let means = (0..r).map(|l| mean(l) as f32).collect();
         let whitening = whitening(factor, r);
-        let kernel = kernel.clone();
-        Some(Self {
-            kernel,
-            center,
-            factor: scale,
-            decays: gamma.is_some(),
-            points,
-            squares,
-            means,
-            whitening,
-        })
+        Some(Self { inner: def.inner, center, factor: scale, points, squares, means, whitening })
     }
 
     /// Number of features r.
@@ -189,30 +174,16 @@ impl SingleMap {
             let first = panel * PANEL;
             let count = (self.dim() - first).min(PANEL);
             let points = self.points.panel(panel);
-            match self.kernel.def().inner {
-                Inner::Manhattan => add_differences(points, &documents, count, out),
-                Inner::Dot | Inner::SquaredDistance => add_product(points, &documents, count, out),
-            }
-            if self.kernel.def().inner == Inner::SquaredDistance {
+            if self.inner == Inner::Manhattan {
+                add_differences(points, &documents, count, out);
+            } else {
+                add_product(points, &documents, count, out);
                 distances(&self.squares[first..first + count], &squares, out);
             }
-            if self.decays {
-                decays(&self.means[first..first + count], out);
-            } else {
-                self.outer(first, &mut out[..count]);
-            }
+            decays(&self.means[first..first + count], out);
             out[count..].fill(Row::ZERO);
         }
         kernel
-    }
-
-    /// K - m from q, for a kernel of any form.
-    fn outer(&self, first: usize, rows: &mut [Row]) {
-        for (row, mean) in rows.iter_mut().zip(&self.means[first..]) {
-            let mut values: Vec<f64> = row.values().iter().map(|q| f64::from(*q)).collect();
-            self.kernel.outer(&mut values);
-            row.values_mut().iter_mut().zip(values).for_each(|(out, value)| *out = value as f32 - mean);
-        }
     }
 
     /// Documents in the units of the kernel: a row for each feature, a column for each document.
@@ -297,7 +268,7 @@ mod tests {
         let mut random = Random::new(5);
         let values: Vec<f64> = (0..n * dim).map(|_| 10.0 + random.symmetric()).collect();
         let features = Matrix::F64(shaped(n, dim, values));
-        for kernel in ["gaussian", "laplace_l1", "laplace"] {
+        for kernel in ["gaussian", "laplace_l1"] {
             let kernel = KernelSpec::parse(&serde_json::json!(kernel)).unwrap();
             let kernel = kernel.fit(&features, 0, &control).unwrap();
             let options = MapOptions { landmarks: 60, ..MapOptions::default() };
@@ -329,12 +300,15 @@ mod tests {
     }
 
     #[test]
-    fn a_map_with_tiny_pivots_has_none() {
+    fn maps_with_tiny_pivots_and_of_other_kernels_have_none() {
         let control = Control::default();
         let features = Matrix::F64(shaped(300, 1, (0..300).map(|i| f64::from(i) / 300.0).collect()));
-        let kernel = KernelSpec::parse(&serde_json::json!("gaussian")).unwrap();
-        let kernel = kernel.fit(&features, 0, &control).unwrap();
-        let map = FeatureMap::fit(&kernel, &features, &MapOptions::default(), &control).unwrap();
-        assert!(SingleMap::of(&map).is_none());
+        for (kernel, landmarks) in [("gaussian", 300), ("laplace", 5), ("polynomial", 2)] {
+            let options = MapOptions { landmarks, ..MapOptions::default() };
+            let kernel = KernelSpec::parse(&serde_json::json!(kernel)).unwrap();
+            let kernel = kernel.fit(&features, 0, &control).unwrap();
+            let map = FeatureMap::fit(&kernel, &features, &options, &control).unwrap();
+            assert!(SingleMap::of(&map).is_none());
+        }
     }
 }

@@ -19,8 +19,8 @@ pub use factor::{
     Factorization, Factors, HalfStep, Side, UserLoss, WeightedSquares, gather, kept_planes, no_solution,
 };
 pub use list::{
-    Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, Slabs, ball_path, eigenpairs, l1_path,
-    largest_l1_lambda, least_squares_of_sums, path as list_path, slab_bytes, spectral_of_sums, spectral_path,
+    Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, Slabs, ball_path, eigenpairs, fits_single_precision,
+    l1_path, largest_l1_lambda, least_squares_of_sums, path as list_path, spectral_of_sums, spectral_path,
     sphere_path,
 };
 pub use workspace::{l1_bytes, least_squares_bytes, list_bytes, pair_bytes, spectral_bytes};

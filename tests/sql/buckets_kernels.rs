@@ -115,7 +115,8 @@ fn auto_in_buckets_chooses_as_on_rows() {
         if rows == "complete" {
             assert_eq!(choice(&connection, &model), choice(&connection, &alone), "{options}");
             let found = difference(&scores(&connection, &model), &scores(&connection, &alone));
-            assert!(found < 1e-7, "{options}: {found}");
+            // Rows in memory are mapped in single precision.
+            assert!(found < 2e-5, "{options}: {found}");
         }
     }
 }

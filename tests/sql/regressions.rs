@@ -195,3 +195,32 @@ fn a_stored_model_that_has_grown_is_noticed_though_it_is_kept() {
     let message = refusal(&connection, "SELECT ltr_score('rank_svm', ltr_vec(1, 1))");
     assert!(message.contains("model is damaged or not a model"), "{message}");
 }
+
+/// Sums in single precision would overflow or vanish. Weights and lambda times a number give the same function.
+#[test]
+fn kernels_on_many_documents_take_very_large_and_small_weights() {
+    let connection = Connection::open_in_memory().unwrap();
+    sqlite_ltr::register(&connection).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE many AS
+               WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5999),
+               x AS (SELECT i, (i * 7919 % 1009) / 1009.0 AS a, (i * 104729 % 997) / 997.0 AS b FROM n)
+             SELECT i / 10 AS query_id, i AS doc_id, (a > 0.5) = (b > 0.5) AS relevance, a, b FROM x",
+        )
+        .unwrap();
+    let scores = |factor: f64| -> Vec<f64> {
+        let options = format!(r#"{{"kernel": "gaussian", "landmarks": 20, "lambda": {:e}}}"#, 0.001 * factor);
+        let source = format!("SELECT *, {factor:e} AS weight FROM many");
+        let sql = "SELECT score FROM ltr_rank(ltr_fit('regression', ?1, ?2), 'many') ORDER BY doc_id";
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map((source, options), |row| row.get(0)).unwrap().collect::<Result<_>>().unwrap()
+    };
+    let expected = scores(1.0);
+    assert!(expected.iter().any(|score| score.abs() > 0.01));
+    for factor in [1e20, 1e-20] {
+        for (found, expected) in scores(factor).iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-3, "{factor:e}: {found} {expected}");
+        }
+    }
+}

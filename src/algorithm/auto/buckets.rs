@@ -20,7 +20,7 @@ use crate::data::{Dataset, position_names};
 use crate::error::{Error, Result};
 use crate::loss::{Loss, PairLoss, PairWeights};
 use crate::metric::StandardError;
-use crate::solve::Gram;
+use crate::solve::{Gram, fits_single_precision};
 use crate::space::{Member, Scorer};
 
 /// Numbers of tasks. A task for each chosen candidate comes after the last.
@@ -206,8 +206,8 @@ impl BucketTraining for AutoSpec {
                 control.reserve(data.bytes(), "a scaled copy of the documents", "use more buckets")?;
             let mut scaled = data.clone();
             let _more = scale(scaling, scaling.kind(), &mut scaled, control)?;
-            let numbers =
-                refit::gram((space, space.single_map().as_ref()), &Arc::new(scaled), control)?.numbers();
+            let single = if fits_single_precision(&scaled) { space.single_map() } else { None };
+            let numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
             Ok(Sums { numbers, ..Sums::default() })
         };
         questions.iter().map(of_question).collect()

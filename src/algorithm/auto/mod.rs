@@ -1,9 +1,10 @@
 //! Automatic choice: cross-validates candidates by query, averages the best three and fits them on all rows.
 //!
 //! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, with equal weights
-//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`); once if that shows that it is not one of the best. The three best
-//! are fitted again on all rows with more landmarks. Their functions are added, each divided by the standard deviation of
-//! its scores within the training queries (`refit`).
+//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`). The second time
+//! is left out if the first shows that it is clearly worse than three others. The three best are fitted again on all rows
+//! with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the training
+//! queries (`refit`).
 //!
 //! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
 

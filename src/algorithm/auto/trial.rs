@@ -24,7 +24,7 @@ use crate::memory::{Reservation, matrix_bytes};
 use crate::metric::Mean;
 use crate::parallel;
 use crate::select::{argmax_smoothed, fold_numbers, smoothed};
-use crate::solve::{ListBlock, Rows, least_squares_bytes};
+use crate::solve::{ListBlock, Rows, fits_single_precision, least_squares_bytes};
 use crate::space::{Form, Scorer, Space};
 
 /// Folds of each partition.
@@ -169,7 +169,7 @@ pub(super) fn prepared(
     let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
     let space = Space::fit(&kernel, Form::Scoring, &scaled.data, &map, control)?;
     let fitted = space.reserve(control)?;
-    let single = space.single_map();
+    let single = if fits_single_precision(&scaled.data) { space.single_map() } else { None };
     let bytes = single.as_ref().map_or(0, SingleMap::bytes);
     let more = control.reserve(bytes, "a kernel space in single precision", FEWER)?;
     Ok(Prepared { scaled, space, single, _memory: [fitted, more] })
@@ -256,8 +256,11 @@ fn is_clearly_worse(values: &[Option<f64>], before: &[Trial]) -> bool {
         let values: Vec<f64> = trial.first.iter().flatten().copied().collect();
         values.iter().sum::<f64>() / values.len().max(1) as f64
     };
-    let mut rivals: Vec<(f64, &Trial)> =
-        before.iter().filter(|trial| !trial.dropped).map(|trial| (mean(&trial), trial)).collect();
+    let mut rivals: Vec<(f64, &Trial)> = before
+        .iter()
+        .filter(|trial| !trial.dropped && trial.chosen.is_some())
+        .map(|trial| (mean(&trial), trial))
+        .collect();
     rivals.sort_by(|a, b| b.0.total_cmp(&a.0));
     let Some((_, rival)) = rivals.get(AVERAGED - 1) else { return false };
     let pairs = values.iter().zip(&rival.first);

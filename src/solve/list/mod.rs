@@ -38,7 +38,7 @@ pub use gram::Gram;
 pub use l1::{largest_lambda as largest_l1_lambda, path as l1_path};
 pub use least_squares::{LEAST_SQUARES, path_of_sums as least_squares_of_sums};
 pub use problem::ListProblem;
-pub use slabs::{Slabs, slab_bytes};
+pub use slabs::{Slabs, fits_single_precision};
 pub use smooth::{LBFGS, NEWTON_ON_LISTS};
 pub use spectral::{Cut, eigenpairs, path as spectral_path, path_of_sums as spectral_of_sums};
 pub use stochastic::STOCHASTIC;

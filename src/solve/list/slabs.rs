@@ -1,5 +1,5 @@
 //! The sums of least squares over very many documents: their kernel features are made in slabs of whole queries, in single
-//! precision, and never stand in memory all at once.
+//! precision, and are never all in memory.
 //!
 //! ```text
 //! slab      the rows of [Z t] of the next queries, until they have [`DOCUMENTS`] documents (`gram`)
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::gram::Gram;
 use crate::control::Control;
-use crate::data::Matrix;
+use crate::data::{Dataset, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::SingleMap;
 use crate::loss::{Quadratic, QueryLoss};
@@ -40,7 +40,7 @@ pub struct Slabs<'a> {
 }
 
 /// Bytes of the slabs and sums of [`Slabs::gram`] for queries of at most so many documents.
-pub fn slab_bytes(dim: usize, longest: usize) -> u64 {
+fn slab_bytes(dim: usize, longest: usize) -> u64 {
     let slab = Panels::bytes(DOCUMENTS + longest, dim + 1);
     slab.saturating_mul(AT_ONCE as u64)
         .saturating_add(SingleSums::bytes(dim + 1))
@@ -112,6 +112,16 @@ impl Slabs<'_> {
         }
         Ok(slab)
     }
+}
+
+/// Largest grade and weight whose sums are far from the ends of single precision.
+const LARGEST: f64 = 1e6;
+
+/// Whether sums over a data set are far from the ends of single precision: where they would overflow or vanish.
+pub fn fits_single_precision(data: &Dataset) -> bool {
+    let weighs = |weight: &f64| *weight <= 0.0 || (1.0 / LARGEST..=LARGEST).contains(weight);
+    data.relevance.iter().all(|grade| grade.abs() <= LARGEST)
+        && data.weights.iter().chain(&data.doc_weights).all(weighs)
 }
 
 /// Subtracts the means of the documents of a query, and multiplies each row by the square root of its weight.
