@@ -17,8 +17,8 @@ def to_onnx(json: str) -> Any:
 
     The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
     floats. Higher is better. With a scaling within queries and with the form "ranking", the documents of one run are
-    those of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add up their
-    values in 32-bit floats.
+    those of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add up
+    their values in 32-bit floats.
 
     Args:
         json: the text of `SELECT ltr_export(model, 'json')`.

@@ -95,9 +95,7 @@ def test_onnx_of_trees_with_missing_features(connection, scale):
     source = "SELECT query_id, doc_id, relevance, CASE WHEN doc_id % 3 THEN x END AS x, y, z FROM judged"
     options = json.dumps({"trees": 40, "scale": scale})
     model = connection.execute("SELECT ltr_fit('boosted_trees', ?, ?)", (source, options)).fetchone()[0]
-    session = onnxruntime.InferenceSession(
-        sqlite_ltr.to_onnx(exported(connection, model, "json")).SerializeToString()
-    )
+    session = onnxruntime.InferenceSession(sqlite_ltr.to_onnx(exported(connection, model, "json")).SerializeToString())
     given = features(connection, 3)
     given[::3, 0] = np.nan
     found = session.run(["score"], {"features": given})[0]
