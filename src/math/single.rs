@@ -67,27 +67,31 @@ pub fn add_differences(a: &[Row], b: &[Row], columns: usize, c: &mut [Row]) {
 
 simd! {
     fn add_slab<'m>(a: &'m [Row], b: &'m [Row], columns: usize, c: &'m mut [Row], many_registers: bool) {
-        for (strip, c) in c.chunks_exact_mut(STRIP).enumerate().take(columns.div_ceil(STRIP)) {
-            if many_registers {
-                add_strip::<3, false>((a, strip * STRIP), (b, 0), c);
-            } else {
-                for block in 0..PANEL / LANES {
-                    add_strip::<1, false>((a, strip * STRIP), (b, block), c);
-                }
-            }
-        }
+        add_strips::<false>(a, b, columns, c, many_registers);
     }
 }
 
 simd! {
     fn add_absolute<'m>(a: &'m [Row], b: &'m [Row], columns: usize, c: &'m mut [Row], many_registers: bool) {
-        for (strip, c) in c.chunks_exact_mut(STRIP).enumerate().take(columns.div_ceil(STRIP)) {
-            if many_registers {
-                add_strip::<3, true>((a, strip * STRIP), (b, 0), c);
-            } else {
-                for block in 0..PANEL / LANES {
-                    add_strip::<1, true>((a, strip * STRIP), (b, block), c);
-                }
+        add_strips::<true>(a, b, columns, c, many_registers);
+    }
+}
+
+/// The products, or sums of differences, of columns of A with a panel of B, six columns at a time.
+#[inline(always)]
+fn add_strips<const DIFFERENCES: bool>(
+    a: &[Row],
+    b: &[Row],
+    columns: usize,
+    c: &mut [Row],
+    many_registers: bool,
+) {
+    for (strip, c) in c.chunks_exact_mut(STRIP).enumerate().take(columns.div_ceil(STRIP)) {
+        if many_registers {
+            add_strip::<3, DIFFERENCES>((a, strip * STRIP), (b, 0), c);
+        } else {
+            for block in 0..PANEL / LANES {
+                add_strip::<1, DIFFERENCES>((a, strip * STRIP), (b, block), c);
             }
         }
     }

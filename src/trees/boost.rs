@@ -295,7 +295,8 @@ impl<'a> Boosting<'a> {
 
     /// The mean score of each row of some trainings on the same rows.
     pub fn mean_scores(trainings: &[Self]) -> Vec<f64> {
-        let mut sums = vec![0.0; trainings.first().map_or(0, |first| first.scores().len())];
+        let rows = |first: &Self| first.shards.iter().map(Shard::len).sum();
+        let mut sums = vec![0.0; trainings.first().map_or(0, rows)];
         for training in trainings {
             sums.iter_mut().zip(training.scores()).for_each(|(sum, score)| *sum += score);
         }
