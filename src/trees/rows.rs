@@ -207,9 +207,14 @@ impl Shard {
             } else {
                 gradients.fill(0.0);
             }
+            // The residual that a tree fits is -n times the derivative. Only its differences within the query count.
             let n = rows.len() as f64;
-            for (gradient, weight) in gradients.iter_mut().zip(&self.weights[rows]) {
-                *gradient *= -n * weight;
+            let weights = &self.weights[rows];
+            let total: f64 = weights.iter().sum();
+            let sum: f64 = gradients.iter().zip(weights).map(|(gradient, weight)| gradient * weight).sum();
+            let mean = if total > 0.0 { sum / total } else { 0.0 };
+            for (gradient, weight) in gradients.iter_mut().zip(weights) {
+                *gradient = -n * weight * (*gradient - mean);
             }
         }
     }

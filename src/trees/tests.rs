@@ -376,3 +376,21 @@ fn every_smooth_loss_falls() {
         assert!(last < 0.9 * first, "{name}: {last} after {first}");
     }
 }
+
+/// A loss depends on differences within the query, so gradients with random weights of rows have the sum 0 there.
+#[test]
+fn gradients_of_losses_are_centered_in_the_query() {
+    let set = Set::new(2);
+    for name in ["logistic", "list_net", "cs_list_mle"] {
+        let loss = crate::loss::find(name).unwrap().make(&crate::param::Params::default()).unwrap();
+        let judged = Judged { loss: Some(&loss), row_weights: &[], ..set.judged() };
+        let mut shard = shards(judged).remove(0);
+        shard.draw_weights(&RandomWeights::exponential(), 3);
+        let (sum, _) = shard.find_gradients();
+        assert!(sum > 0.0);
+        for query in shard.offsets.windows(2) {
+            let of_query = shard.gradients[query[0]..query[1]].iter().sum::<f64>();
+            assert!(of_query.abs() < 1e-12 * sum, "{name}: {of_query}");
+        }
+    }
+}
