@@ -119,10 +119,11 @@ impl Shard {
             let of_row = |row: usize| given.get(row).copied().unwrap_or(1.0);
             if let Some(loss) = judged.loss {
                 objectives.push(QueryObjective::new(loss, &judged.grades[rows.clone()], given));
-                // The loss has the weights of documents.
-                let (weight, counts) =
-                    (weight / rows.len() as f64, |row| f64::from(u8::from(of_row(row) > 0.0)));
-                base_weights.extend((0..rows.len()).map(|row| weight * counts(row)));
+                // The loss has the weights of documents. A document of weight 0 is the worse one of pairs, but is not in lists.
+                let is_pairs = matches!(loss, Loss::Pair(..));
+                let weight = weight / rows.len() as f64;
+                let counts = |row| is_pairs || of_row(row) > 0.0;
+                base_weights.extend((0..rows.len()).map(|row| if counts(row) { weight } else { 0.0 }));
             } else {
                 base_weights.extend((0..rows.len()).map(|row| weight * of_row(row)));
             }
