@@ -25,25 +25,26 @@ const STRIP: usize = 6;
 /// Numbers of a vector register, or of several.
 const LANES: usize = 16;
 
-/// A row of a panel, in blocks of sixteen.
+/// A row of a panel. Not an array of blocks: the packaged library would call the function that makes it one slice, and keep
+/// no sum in a register.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(64))]
-pub struct Row([[f32; LANES]; PANEL / LANES]);
+pub struct Row([f32; PANEL]);
 
 impl Row {
     /// All zeros.
-    pub const ZERO: Self = Self([[0.0; LANES]; PANEL / LANES]);
+    pub const ZERO: Self = Self([0.0; PANEL]);
 
     /// The numbers.
     #[inline(always)]
     pub fn values(&self) -> &[f32] {
-        self.0.as_flattened()
+        &self.0
     }
 
     /// The numbers, mutable.
     #[inline(always)]
     pub fn values_mut(&mut self) -> &mut [f32] {
-        self.0.as_flattened_mut()
+        &mut self.0
     }
 }
 
@@ -107,18 +108,18 @@ fn add_strip<const N: usize, const DIFFERENCES: bool>(
 ) {
     let mut sums = [[[0.0_f32; LANES]; N]; STRIP];
     for (x, y) in a.iter().zip(b) {
-        let Some(x) = x.values()[column..].first_chunk::<STRIP>() else { return };
-        let Some(y) = y.0[block..].first_chunk::<N>() else { return };
+        let x = &x.0[column..column + STRIP];
+        let y = &y.0[block * LANES..(block + N) * LANES];
         for r in 0..STRIP {
             for n in 0..N {
-                add_term::<DIFFERENCES>(&mut sums[r][n], x[r], &y[n]);
+                add_term::<DIFFERENCES>(&mut sums[r][n], x[r], &y[n * LANES..(n + 1) * LANES]);
             }
         }
     }
     for r in 0..STRIP {
         for n in 0..N {
             for lane in 0..LANES {
-                c[r].0[block + n][lane] += sums[r][n][lane];
+                c[r].0[(block + n) * LANES + lane] += sums[r][n][lane];
             }
         }
     }
@@ -126,7 +127,7 @@ fn add_strip<const N: usize, const DIFFERENCES: bool>(
 
 /// sum += x y, fused, or |x - y|.
 #[inline(always)]
-fn add_term<const DIFFERENCES: bool>(sum: &mut [f32; LANES], x: f32, y: &[f32; LANES]) {
+fn add_term<const DIFFERENCES: bool>(sum: &mut [f32; LANES], x: f32, y: &[f32]) {
     for lane in 0..LANES {
         sum[lane] = if DIFFERENCES { sum[lane] + (x - y[lane]).abs() } else { x.mul_add(y[lane], sum[lane]) };
     }
@@ -142,7 +143,8 @@ simd! {
                 let mut sums = [[0.0_f32; LANES]; PANEL / LANES];
                 for (panel, weight) in panels.iter().zip(weight) {
                     for n in 0..PANEL / LANES {
-                        add_products(&mut sums[n], &panel[row].0[n], &weight.0[n]);
+                        let block = n * LANES..(n + 1) * LANES;
+                        add_products(&mut sums[n], &panel[row].0[block.clone()], &weight.0[block]);
                     }
                 }
                 let mut total = 0.0;
@@ -157,7 +159,7 @@ simd! {
 
 /// sum += x y, lane by lane, fused.
 #[inline(always)]
-fn add_products(sum: &mut [f32; LANES], x: &[f32; LANES], y: &[f32; LANES]) {
+fn add_products(sum: &mut [f32; LANES], x: &[f32], y: &[f32]) {
     for lane in 0..LANES {
         sum[lane] = x[lane].mul_add(y[lane], sum[lane]);
     }
@@ -204,7 +206,7 @@ mod tests {
     fn products_have_the_bits_of_the_sums_in_their_order() {
         for n in [0, 1, 7, SLAB, SLAB + 5, 3 * SLAB] {
             let (a, b) = (rows(n, 0.7), rows(n, 0.4));
-            let mut c = vec![Row([[0.5; LANES]; PANEL / LANES]); PANEL];
+            let mut c = vec![Row([0.5; PANEL]); PANEL];
             add_product(&a, &b, 9, &mut c);
             for (i, j) in (0..PANEL).flat_map(|i| (0..PANEL).map(move |j| (i, j))) {
                 let slab = |(a, b): (&[Row], &[Row])| {

@@ -5,6 +5,7 @@ use super::list::ListProblem;
 use super::pair::{PairProblem, largest_chunk_count, reduced_dim};
 use crate::loss::{PairLoss, Shape};
 use crate::math::lanes::LANES;
+use crate::math::single_products::SingleProducts;
 use crate::memory::{bytes_of, matrix_bytes};
 use crate::parallel;
 
@@ -44,7 +45,8 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         let threads = parallel::threads() as u64;
         let of_pairs = match problem.loss() {
             // Its multipliers are reserved if they become necessary.
-            PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES)),
+            PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES))
+                .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads)),
             _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
         };
         hessians.saturating_add(of_pairs)

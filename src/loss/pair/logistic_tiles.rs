@@ -1,7 +1,7 @@
 //! The logistic loss over all pairs of a query, eight pairs at a time.
 //!
 //! With e_l = exp(s_l - c) and f_j = exp(c - s_j) a pair has x = exp(s_l - s_j) = f_j e_l, the loss log(1 + x) and the slope
-//! -x / (1 + x): one division and no exponential. The logarithms of some pairs are that of a product. Above
+//! -x / (1 + x): a fourth of a division and no exponential. The logarithms of some pairs are that of a product. Above
 //! s_l - s_j = 40 the loss is that difference and the slope -1, to the last digit: x stays at exp(40), and what the
 //! difference has above 40 is added.
 
@@ -20,6 +20,9 @@ const MOST_RANGE: f64 = 1400.0;
 
 /// The largest logarithm of x.
 const LINEAR: f64 = 40.0;
+
+/// Documents of a grade that share divisions.
+const GROUP: usize = 4;
 
 /// Score of documents that are none: no difference from it is above [`LINEAR`].
 const NONE: f64 = f64::MIN;
@@ -50,6 +53,7 @@ pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> O
         powers: &powers,
         scores: &sorted,
         largest: libm::exp(LINEAR),
+        is_far: range > LINEAR,
         factors: ((BITS / (range.min(LINEAR) * std::f64::consts::LOG2_E + 1.0)).min(FACTORS)) as usize,
         lower: vec![Lanes::ZERO; powers.len()],
         higher: vec![0.0; n],
@@ -76,6 +80,8 @@ struct Pairs<'a> {
     scores: &'a [Lanes],
     /// The largest x.
     largest: f64,
+    /// Whether scores differ by more than [`LINEAR`].
+    is_far: bool,
     /// Factors of a product.
     factors: usize,
     /// For each document the sum of x / (1 + x) over the pairs in which it is the lower one; the higher one.
@@ -87,40 +93,101 @@ struct Pairs<'a> {
 simd! {
     /// Adds the pairs of the documents of a grade, with these f and scores, the first of which is at this position.
     fn rows<'s, 'a>(pairs: &'s mut Pairs<'a>, grade: &'s [(f64, f64)], first: usize) {
+        let mut product = Product { factors: Lanes([1.0; LANES]), left: pairs.factors, logarithms: 0.0 };
         let start = first + grade.len();
-        let (block, hidden) = (start / LANES, start % LANES);
-        let mut ticks = Ticks::default();
-        let (mut product, mut left) = (Lanes([1.0; LANES]), pairs.factors);
-        let (mut linear, largest) = (Lanes::ZERO, pairs.largest);
-        for (row, &(inverse, score)) in grade.iter().enumerate() {
-            let end = score + LINEAR;
-            let mut sum = Lanes::ZERO;
-            ticks.add(TILE_COST * (pairs.powers.len() - block.min(pairs.powers.len())));
-            for (index, lower) in pairs.lower.iter_mut().enumerate().skip(block) {
-                let (mut power, mut other) = (pairs.powers[index], pairs.scores[index]);
-                if index == block {
-                    power.0[..hidden].fill(0.0);
-                    other.0[..hidden].fill(NONE);
-                }
-                for lane in 0..LANES {
-                    let x = inverse * power.0[lane];
-                    let x = if x < largest { x } else { largest };
+        let (groups, rest) = grade.as_chunks::<GROUP>();
+        let (mut ticks, mut row) = (Ticks::default(), first);
+        for group in groups {
+            ticks.add(TILE_COST * pairs.powers.len());
+            if pairs.is_far {
+                group_of::<GROUP, true>(pairs, group, row, start, &mut product);
+            } else {
+                group_of::<GROUP, false>(pairs, group, row, start, &mut product);
+            }
+            row += GROUP;
+        }
+        for one in rest {
+            ticks.add(TILE_COST * pairs.powers.len());
+            group_of::<1, true>(pairs, &[*one], row, start, &mut product);
+            row += 1;
+        }
+        pairs.value += product.logarithms + logarithm(&product.factors);
+    }
+}
+
+/// A product whose logarithm is added to a sum.
+struct Product {
+    factors: Lanes,
+    /// Factors until it may leave the limits of numbers.
+    left: usize,
+    logarithms: f64,
+}
+
+#[inline(never)]
+fn logarithm(product: &Lanes) -> f64 {
+    product.0.iter().map(|value| libm::log(*value)).sum()
+}
+
+/// Adds the pairs of N documents of a grade, the first of which is at this row, and of all documents from `start` on. One
+/// division gives the N slopes of eight documents: 1 / a = b / (a b). `FAR`: whether scores may differ by more than
+/// [`LINEAR`].
+#[inline(always)]
+fn group_of<const N: usize, const FAR: bool>(
+    pairs: &mut Pairs<'_>,
+    group: &[(f64, f64); N],
+    row: usize,
+    start: usize,
+    product: &mut Product,
+) {
+    let (block, hidden) = (start / LANES, start % LANES);
+    let (mut sums, mut linear, largest) = ([Lanes::ZERO; N], Lanes::ZERO, pairs.largest);
+    let Product { mut factors, mut left, .. } = *product;
+    for (index, lower) in pairs.lower.iter_mut().enumerate().skip(block) {
+        let (mut power, mut other) = (pairs.powers[index], pairs.scores[index]);
+        if index == block {
+            power.0[..hidden].fill(0.0);
+            other.0[..hidden].fill(NONE);
+        }
+        // 1. x and 1 + x of each pair, and the products of those before it.
+        let (mut x, mut before) = ([Lanes::ZERO; N], [Lanes::ZERO; N]);
+        let mut all = Lanes([1.0; LANES]);
+        for r in 0..N {
+            let (inverse, end) = (group[r].0, group[r].1 + LINEAR);
+            for lane in 0..LANES {
+                let mut power = inverse * power.0[lane];
+                if FAR {
+                    power = if power < largest { power } else { largest };
                     let above = other.0[lane] - end;
                     linear.0[lane] += if above > 0.0 { above } else { 0.0 };
-                    let more = 1.0 + x;
-                    let slope = x / more;
-                    sum.0[lane] += slope;
-                    lower.0[lane] += slope;
-                    product.0[lane] *= more;
                 }
-                left -= 1;
-                if left == 0 {
-                    pairs.value += product.0.iter().map(|value| libm::log(*value)).sum::<f64>();
-                    (product, left) = (Lanes([1.0; LANES]), pairs.factors);
-                }
+                x[r].0[lane] = power;
+                before[r].0[lane] = all.0[lane];
+                all.0[lane] *= 1.0 + power;
             }
-            pairs.higher[first + row] = sum.fold();
         }
-        pairs.value += product.0.iter().map(|value| libm::log(*value)).sum::<f64>() + linear.fold();
+        // 2. The slopes, from the last one to the first.
+        let mut rest = Lanes::ZERO;
+        for lane in 0..LANES {
+            factors.0[lane] *= all.0[lane];
+            rest.0[lane] = 1.0 / all.0[lane];
+        }
+        for r in (0..N).rev() {
+            for lane in 0..LANES {
+                let slope = x[r].0[lane] * (before[r].0[lane] * rest.0[lane]);
+                sums[r].0[lane] += slope;
+                lower.0[lane] += slope;
+                rest.0[lane] *= 1.0 + x[r].0[lane];
+            }
+        }
+        left = left.saturating_sub(N);
+        if left < GROUP {
+            product.logarithms += logarithm(&factors);
+            (factors, left) = (Lanes([1.0; LANES]), pairs.factors);
+        }
     }
+    for (higher, sum) in pairs.higher[row..].iter_mut().zip(&sums) {
+        *higher = sum.fold();
+    }
+    product.logarithms += linear.fold();
+    (product.factors, product.left) = (factors, left);
 }

@@ -5,6 +5,7 @@ mod centered;
 mod psi;
 mod reduced;
 mod smooth;
+mod wide;
 
 use proptest::prelude::*;
 

@@ -6,6 +6,7 @@
 //! multipliers.
 
 use super::chunk::Sums;
+use super::hessian::Precision;
 use super::hinge::Hinge;
 use super::space::Space;
 use super::state::{State, run};
@@ -45,7 +46,7 @@ fn matrix_of(entries: &[f64], dim: usize) -> Vec<Lanes> {
 /// diagonal.
 pub fn hinge_origin(problem: &PairProblem<'_>, control: &Control) -> Vec<f64> {
     let mut space = Space::new(problem, control);
-    let (moment, dim) = (space.moment(), space.dim);
+    let (moment, dim) = (space.moment(Precision::Double), space.dim);
     let pair_sum = lanes::to_vec(&space.pair_sum, dim);
     [space.total_weight].into_iter().chain(pair_sum).chain(upper(&moment, dim)).collect()
 }
@@ -66,7 +67,7 @@ pub fn hinge_sums(problem: &PairProblem<'_>, w: &[f64], widths: [f64; 2], contro
         numbers.extend([loss, alpha, g_scores]);
         numbers.extend(lanes::to_vec(&space.transpose_times(), w.len()));
     }
-    let (hessian, zone_pairs) = space.hessian(widths[0]);
+    let (hessian, zone_pairs) = space.hessian(widths[0], Precision::Double);
     numbers.push(zone_pairs as f64);
     numbers.extend(upper(&hessian, w.len()));
     numbers

@@ -1,7 +1,7 @@
 //! A chunk: consecutive queries of a problem, processed by one thread.
 #![allow(clippy::inline_always)]
 
-use super::hessian::{Products, add_long_zone};
+use super::hessian::{Precision, Products, add_long_zone};
 use super::line::Slope;
 use super::long;
 use super::pass::{self, Center, Half, PAD, Stored, Update};
@@ -252,12 +252,21 @@ simd! {
     }
 }
 
+/// Prepares products of this precision, of queries times this factor.
+fn become_precise(products: &mut Products, parts: &[Part<'_>], precision: Precision, factor: f64) {
+    if let (Precision::Single, Some(part)) = (precision, parts.first()) {
+        let largest = parts.iter().map(|part| part.weight).fold(0.0, f64::max);
+        products.become_single(part.block.width(), factor * largest);
+    }
+}
+
 simd! {
     /// out += sum of (c / delta) z z' over the zone at the accepted point.
-    pub(super) fn add_hessian<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64, out: &'c mut [Lanes]) {
+    pub(super) fn add_hessian<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64, precision: Precision, out: &'c mut [Lanes]) {
         let Chunk { parts, accepted, scaled, centers, zone, zone_pairs, products, .. } = chunk;
         let inverse = 1.0 / delta;
         *zone_pairs = 0;
+        become_precise(products, parts, precision, inverse);
         for part in parts.iter() {
             if centers.is_empty() && long::is_long(part.block) {
                 *zone_pairs += add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
@@ -277,15 +286,18 @@ simd! {
         if let Some(part) = parts.first() {
             products.finish(part.block.width(), out);
         }
+        products.end_single(out);
     }
 }
 
 simd! {
     /// out += sum of c z z' over all pairs.
-    pub(super) fn add_moment<'c, 'a>(chunk: &'c mut Chunk<'a>, out: &'c mut [Lanes]) {
+    pub(super) fn add_moment<'c, 'a>(chunk: &'c mut Chunk<'a>, precision: Precision, out: &'c mut [Lanes]) {
+        become_precise(&mut chunk.products, &chunk.parts, precision, 1.0);
         for part in &chunk.parts {
             chunk.products.add_moment(part.block, part.weight, out);
         }
+        chunk.products.end_single(out);
     }
 }
 

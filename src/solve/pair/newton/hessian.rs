@@ -8,6 +8,7 @@
 use super::long;
 use crate::math::gram;
 use crate::math::lanes::{self, LANES, Lanes};
+use crate::math::single_products::SingleProducts;
 use crate::solve::PairBlock;
 use crate::solve::pair::weights::Weights;
 
@@ -29,6 +30,13 @@ pub(super) fn add_long_zone(
     (factor * zone.pairs as f64) as u64
 }
 
+/// Precision of a Hessian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Precision {
+    Single,
+    Double,
+}
+
 /// Buffers for the matrix products of one thread.
 #[derive(Default)]
 pub(super) struct Products {
@@ -38,9 +46,37 @@ pub(super) struct Products {
     laplacian: Vec<Lanes>,
     /// Pairs at each document.
     degree: Vec<f64>,
+    /// In place of products in double precision.
+    single: Option<SingleProducts>,
 }
 
 impl Products {
+    /// Computes the next products in single precision, each with a weight of about this one.
+    pub(super) fn become_single(&mut self, width: usize, weight: f64) {
+        self.single = Some(SingleProducts::new(width, weight));
+    }
+
+    /// Multiplies the rows that wait for products in single precision, the last ones.
+    pub(super) fn end_single(&mut self, h: &mut [Lanes]) {
+        if let Some(mut single) = self.single.take() {
+            single.finish(h);
+        }
+    }
+
+    /// h += X' Y for the rows of Y = L X.
+    #[inline(always)]
+    fn add_laplacian(&mut self, block: &PairBlock, h: &mut [Lanes]) {
+        let width = block.width();
+        let Some(single) = &mut self.single else {
+            gram::add_gram(block.x(), &self.laplacian, width, block.n_docs(), h);
+            return;
+        };
+        let inverse = 1.0 / single.scale();
+        for (x, y) in block.x().chunks_exact(width).zip(self.laplacian.chunks_exact(width)) {
+            single.push(|at| x[at], |at| y[at].map(|value| inverse * value), h);
+        }
+    }
+
     /// h += weight * sum of w z z' over the given pairs, w their weights. Some rows may wait until [`Self::finish`].
     #[inline(always)]
     pub(super) fn add_pairs(
@@ -52,13 +88,26 @@ impl Products {
     ) {
         if pairs.len() >= block.n_docs() {
             self.zone_laplacian(block, pairs, weight);
-            gram::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
+            self.add_laplacian(block, h);
             return;
         }
         let equal = weight.sqrt();
         for &(a, b) in pairs {
             let of_pair = |weights: &Weights| (weight * weights.pair(a as usize, b as usize)).sqrt();
             let factor = block.weights().map_or(equal, of_pair);
+            if let Some(single) = &mut self.single {
+                let (high, low, factor) =
+                    (block.row(a as usize), block.row(b as usize), factor / single.scale().sqrt());
+                let z = |at: usize| {
+                    let mut z = Lanes::ZERO;
+                    for lane in 0..LANES {
+                        z.0[lane] = factor * (high[at].0[lane] - low[at].0[lane]);
+                    }
+                    z
+                };
+                single.push(z, z, h);
+                continue;
+            }
             let rows = block.row(a as usize).iter().zip(block.row(b as usize));
             self.waiting.extend(rows.map(|(high, low)| {
                 let mut z = Lanes::ZERO;
@@ -96,7 +145,7 @@ impl Products {
             lanes::axpy(weight, moment, h);
         } else {
             block.full_laplacian(weight, &mut self.laplacian);
-            gram::add_gram(block.x(), &self.laplacian, block.width(), block.n_docs(), h);
+            self.add_laplacian(block, h);
         }
     }
 

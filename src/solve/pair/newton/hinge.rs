@@ -27,6 +27,8 @@
 //! D(theta alpha).
 
 use super::chunk::Sums;
+use super::hessian::Precision;
+use super::space::MANY_FEATURES;
 use super::state::{Best, Newton, State};
 use crate::math::lanes::{self, Lanes};
 
@@ -91,6 +93,8 @@ pub(super) struct Hinge<'a> {
     pub(super) last_width: f64,
     /// True in multiplier rounds.
     multipliers: bool,
+    /// Precision of Hessians: steps and certificates need no exact ones.
+    pub(super) precision: Precision,
     /// Pairs in the zone of the last Hessian.
     zone_pairs: u64,
     /// The last Hessian of this round.
@@ -152,6 +156,7 @@ impl<'a> Hinge<'a> {
             delta: 1.0,
             last_width: 1.0,
             multipliers: false,
+            precision: if state.space.dim < MANY_FEATURES { Precision::Double } else { Precision::Single },
             zone_pairs: 0,
             hessian: Vec::new(),
             previous_hessian: Vec::new(),
@@ -190,12 +195,17 @@ impl<'a> Hinge<'a> {
     fn newton_step(&mut self) -> bool {
         // 1. Hessian of the pairs in the zone; all other pairs are linear or zero.
         self.counters.in_round += 1;
-        (self.hessian, self.zone_pairs) = self.state.space.hessian(self.delta);
-        // 2. Newton direction and line search. Without a decrease the scores are computed anew and the round ends.
+        (self.hessian, self.zone_pairs) = self.state.space.hessian(self.delta, self.precision);
+        // 2. Newton direction and line search. Without a decrease the scores are computed anew; a Hessian in
+        // double precision may help, else the round ends.
         let solution = self.newton_direction();
         let Some((step, decrement)) = solution.and_then(|solution| self.move_against(&solution)) else {
-            self.counters.failures += 1;
             self.refresh();
+            if self.precision == Precision::Single {
+                self.precision = Precision::Double;
+                return false;
+            }
+            self.counters.failures += 1;
             return true;
         };
         self.counters.failures = 0;

@@ -18,6 +18,7 @@
 
 use super::chunk::Sums;
 use super::curve::Curve;
+use super::hessian::Precision;
 use super::state::{Newton, State, regularized_solve};
 use crate::math::lanes::{self, Lanes};
 
@@ -107,7 +108,7 @@ impl<'a, C: Curve> Smooth<'a, C> {
         let bound = self.evaluate_at(&center.unwrap_or_else(|| vec![Lanes::ZERO; self.state.space.width]));
         let (slope, curvature) = self.curve.at_zero();
         let (space, penalty) = (&mut self.state.space, &self.state.penalty);
-        let hessian = lanes::scaled(&space.moment(), curvature);
+        let hessian = lanes::scaled(&space.moment(Precision::Double), curvature);
         let mut right = lanes::scaled(&space.pair_sum, slope);
         penalty.add_center_term(&mut right);
         if let Some(w) = regularized_solve(&hessian, space.dim, penalty.lambda, &right)

@@ -7,6 +7,7 @@
 use super::asked::Asked;
 use super::chunk::{self, Chunk, Sums};
 use super::curve::{self, Curve};
+use super::hessian::Precision;
 use crate::control::Control;
 use crate::math::lanes::{self, Lanes};
 use crate::memory::Reservation;
@@ -17,6 +18,9 @@ use crate::solve::{PairBlock, PairProblem};
 const SERIAL_WORK: u64 = 2_000_000;
 /// Largest number of chunks.
 const MOST_CHUNKS: u64 = 64;
+/// Features from which on products take less time in single precision, and most chunks then: adding their Hessians takes long.
+pub(super) const MANY_FEATURES: usize = 256;
+const MOST_WIDE_CHUNKS: u64 = 8;
 /// Bytes that the chunks' Hessians may take together.
 const HESSIAN_BYTES: u64 = 1 << 26;
 
@@ -50,7 +54,8 @@ fn work(block: &PairBlock) -> u64 {
 /// Largest number of chunks of a problem with this many features.
 fn chunk_limit(dim: usize) -> u64 {
     let square = (8 * dim * dim).max(1) as u64;
-    (HESSIAN_BYTES / square).clamp(1, MOST_CHUNKS)
+    let most = if dim >= MANY_FEATURES { MOST_WIDE_CHUNKS } else { MOST_CHUNKS };
+    (HESSIAN_BYTES / square).clamp(1, most)
 }
 
 /// The number of chunks that a problem has at most, if it has this many features.
@@ -157,20 +162,21 @@ impl<'a> Space<'a> {
 
     /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
     /// of pairs in the zone.
-    pub(super) fn hessian(&mut self, delta: f64) -> (Vec<Lanes>, u64) {
+    pub(super) fn hessian(&mut self, delta: f64, precision: Precision) -> (Vec<Lanes>, u64) {
         if let Some(asked) = &mut self.asked {
             return asked.hessian_at(delta);
         }
-        let matrix = self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, out));
+        let matrix =
+            self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, precision, out));
         (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs).sum())
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.
-    pub(super) fn moment(&mut self) -> Vec<Lanes> {
+    pub(super) fn moment(&mut self, precision: Precision) -> Vec<Lanes> {
         if let Some(asked) = &self.asked {
             return asked.moment.clone();
         }
-        self.folded(self.matrix_size(), |chunk, out| chunk::add_moment(chunk, out))
+        self.folded(self.matrix_size(), |chunk, out| chunk::add_moment(chunk, precision, out))
     }
 
     /// Tells the width that is likely to follow the current one.

@@ -80,7 +80,7 @@ impl Hinge<'_> {
     /// (2 lambda I + sum of c z z' / 4)^-1 (3/4 m + t).
     fn ridge(&mut self) -> Option<Vec<Lanes>> {
         let (space, penalty) = (&mut self.state.space, &self.state.penalty);
-        let moment = lanes::scaled(&space.moment(), 0.25);
+        let moment = lanes::scaled(&space.moment(self.precision), 0.25);
         let mut right = lanes::scaled(&space.pair_sum, 0.75);
         penalty.add_center_term(&mut right);
         regularized_solve(&moment, space.dim, penalty.lambda, &right)
