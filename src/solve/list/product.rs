@@ -4,6 +4,7 @@
 //! as `(h0 x0 + h1 x1) + (h2 x2 + h3 x3)`, then the remaining rows one by one. The order does not depend on the width of
 //! registers.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+#![allow(clippy::needless_range_loop, reason = "the packaged library inlines few iterators (`math::lanes`)")]
 
 use crate::control::Ticks;
 use crate::data::Slice;
@@ -68,7 +69,8 @@ simd! {
 #[inline(always)]
 fn four<T>(x: &[T], number: usize, dim: usize) -> [&[T]; ROWS] {
     let start = number * ROWS * dim;
-    std::array::from_fn(|row| &x[start + row * dim..start + (row + 1) * dim])
+    let x = &x[start..start + ROWS * dim];
+    [&x[..dim], &x[dim..2 * dim], &x[2 * dim..3 * dim], &x[3 * dim..]]
 }
 
 /// Dot products of R rows with w.
@@ -76,28 +78,33 @@ fn four<T>(x: &[T], number: usize, dim: usize) -> [&[T]; ROWS] {
 fn dots<T: Element, const R: usize>(rows: [&[T]; R], w: &[f64]) -> [f64; R] {
     let mut sums = [Lanes::ZERO; R];
     let (weights, rest) = w.as_chunks::<LANES>();
-    for (block, weights) in weights.iter().enumerate() {
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            let values = &row[block * LANES..(block + 1) * LANES];
-            for ((sum, value), weight) in sum.0.iter_mut().zip(values).zip(weights) {
-                *sum += value.to_f64() * weight;
+    for block in 0..weights.len() {
+        let weights = &weights[block];
+        for r in 0..R {
+            let values = &rows[r][block * LANES..(block + 1) * LANES];
+            for lane in 0..LANES {
+                sums[r].0[lane] += values[lane].to_f64() * weights[lane];
             }
         }
     }
-    for (sum, row) in sums.iter_mut().zip(rows) {
+    let mut products = [0.0; R];
+    for r in 0..R {
         for (lane, weight) in rest.iter().enumerate() {
-            sum.0[lane] += row[weights.len() * LANES + lane].to_f64() * weight;
+            sums[r].0[lane] += rows[r][weights.len() * LANES + lane].to_f64() * weight;
         }
+        products[r] = sums[r].fold();
     }
-    sums.map(Lanes::fold)
+    products
 }
 
 #[inline(always)]
 fn add_four<T: Element>([a, b, c, d]: [&[T]; ROWS], h: &[f64; ROWS], gradient: &mut [f64]) {
-    for ((((g, a), b), c), d) in gradient.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-        let first = h[0] * a.to_f64() + h[1] * b.to_f64();
-        let second = h[2] * c.to_f64() + h[3] * d.to_f64();
-        *g += first + second;
+    let n = gradient.len();
+    let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
+    for j in 0..n {
+        let first = h[0] * a[j].to_f64() + h[1] * b[j].to_f64();
+        let second = h[2] * c[j].to_f64() + h[3] * d[j].to_f64();
+        gradient[j] += first + second;
     }
 }
 
