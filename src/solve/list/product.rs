@@ -79,19 +79,42 @@ fn dots<T: Element, const R: usize>(rows: [&[T]; R], w: &[f64]) -> [f64; R] {
     let mut sums = [Lanes::ZERO; R];
     let (weights, rest) = w.as_chunks::<LANES>();
     for block in 0..weights.len() {
-        let weights = &weights[block];
+        let y = Lanes(weights[block]);
         for r in 0..R {
             let values = &rows[r][block * LANES..(block + 1) * LANES];
+            let mut x = Lanes::ZERO;
             for lane in 0..LANES {
-                sums[r].0[lane] += values[lane].to_f64() * weights[lane];
+                x.0[lane] = values[lane].to_f64();
             }
+            sums[r].add_product(&x, &y);
         }
     }
+    if !rest.is_empty() {
+        // Padded: sums with a lane of any number would not stay in registers.
+        let y = padded(rest);
+        for r in 0..R {
+            let x = padded(&rows[r][weights.len() * LANES..w.len()]);
+            sums[r].add_product(&x, &y);
+        }
+    }
+    folded(&sums)
+}
+
+/// The numbers, then zeros.
+#[inline(never)]
+fn padded<T: Element>(values: &[T]) -> Lanes {
+    let mut lanes = Lanes::ZERO;
+    for (lane, value) in values.iter().enumerate() {
+        lanes.0[lane] = value.to_f64();
+    }
+    lanes
+}
+
+/// The sum of each. Not inlined, so that compilers keep sums in wide registers until they are stored.
+#[inline(never)]
+fn folded<const R: usize>(sums: &[Lanes; R]) -> [f64; R] {
     let mut products = [0.0; R];
     for r in 0..R {
-        for (lane, weight) in rest.iter().enumerate() {
-            sums[r].0[lane] += rows[r][weights.len() * LANES + lane].to_f64() * weight;
-        }
         products[r] = sums[r].fold();
     }
     products
