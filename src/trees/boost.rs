@@ -314,6 +314,12 @@ impl<'a> Boosting<'a> {
         if weights > 0.0 { losses / weights } else { 0.0 }
     }
 
+    /// Leaves out the trees after the first `trees`. The scores of rows stay those of all trees.
+    pub fn truncate(&mut self, trees: usize) {
+        self.splits.truncate(trees * self.options.depth);
+        self.values.truncate(trees << self.options.depth);
+    }
+
     /// The mean of the functions of trainings of the same depth on the same bins, at least one.
     pub fn mean(trainings: Vec<Self>) -> Fitted {
         let (depth, factor) =

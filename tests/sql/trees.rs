@@ -302,3 +302,94 @@ fn weights_of_documents_and_queries_count() {
     assert_ne!(scores("SELECT *, 1 + query_id % 2 AS weight FROM judged"), plain);
     assert_eq!(scores("SELECT *, 3 AS weight FROM judged"), plain);
 }
+
+fn auto(connection: &Connection, source: &str, options: &str) -> Vec<u8> {
+    value(connection, "SELECT ltr_fit('auto', ?1, ?2)", (source, options))
+}
+
+/// The standard deviation of the scores of a model within the queries of `judged`.
+fn deviation(connection: &Connection, model: &[u8]) -> f64 {
+    let sql = "WITH s AS (SELECT query_id, score FROM ltr_rank(?1, 'judged')),
+               m AS (SELECT query_id, avg(score) AS mean FROM s GROUP BY 1)
+               SELECT sqrt(avg((score - mean) * (score - mean))) FROM s JOIN m USING (query_id)";
+    value(connection, sql, [model])
+}
+
+/// The model of some terms of the text of a sum.
+fn of_terms(connection: &Connection, text: &Value, terms: Vec<Value>) -> Vec<u8> {
+    let mut text = text.clone();
+    text["terms"] = Value::Array(terms);
+    let _report: String =
+        value(connection, "SELECT ltr_import(?1, '{\"name\": \"part\"}')", [text.to_string()]);
+    value(connection, "SELECT model FROM ltr_models WHERE name = 'part' ORDER BY version DESC", [])
+}
+
+/// Each kernel has the standard deviation 1 within the training queries, trees that of their number.
+#[test]
+fn trees_are_half_of_auto() {
+    let connection = connect();
+    for options in ["{}", r#"{"scale": "quantile"}"#, r#"{"scale": "query_minmax", "landmarks": 30}"#] {
+        let model = auto(&connection, "judged", options);
+        let sql = "SELECT count(*) FROM json_each(ltr_info(?1), '$.training.candidates')
+                   WHERE value ->> 'averaged' AND value ->> 'algorithm' IS 'boosted_trees'";
+        assert_eq!(value::<i64>(&connection, sql, [&model]), 1, "{options}");
+        let text: String = value(&connection, "SELECT ltr_export(?1, 'json')", [&model]);
+        let text: Value = serde_json::from_str(&text).unwrap();
+        let terms = text["terms"].as_array().unwrap();
+        assert_eq!(terms.len(), 4, "{options}");
+        for term in terms {
+            let found = deviation(&connection, &of_terms(&connection, &text, vec![term.clone()]));
+            let expected = if term["trees"].is_null() { 1.0 } else { 3.0 };
+            assert!((found / expected - 1.0).abs() < 1e-3, "{options}: {found}");
+        }
+        let again = of_terms(&connection, &text, terms.clone());
+        assert_eq!(again, model, "{options}");
+    }
+}
+
+#[test]
+fn auto_with_trees_is_the_same_for_any_threads_and_order_of_rows() {
+    let connection = connect();
+    let model = auto(&connection, "judged", r#"{"scale": "quantile", "landmarks": 40}"#);
+    for (order, threads) in [("c", 1), ("b DESC", 2), ("a", 8)] {
+        let options = format!(r#"{{"scale": "quantile", "landmarks": 40, "threads": {threads}}}"#);
+        let source = format!("SELECT * FROM judged ORDER BY {order}");
+        assert_eq!(auto(&connection, &source, &options), model, "{order}");
+    }
+    // 1. A document alone has its score of a ranking.
+    let sql = "SELECT max(abs(score - ltr_score(?1, a, b, c))) FROM ltr_rank(?1, 'judged') JOIN judged USING (query_id, doc_id)";
+    let found: f64 = value(&connection, sql, [&model]);
+    assert!(found < 1e-9, "{found}");
+    // 2. SQL has no form for its kernels.
+    let sql = "SELECT ltr_export(ltr_fit('auto', 'judged', '{\"scale\": \"quantile\"}'), 'sql')";
+    assert!(refusal(&connection, sql).contains("its kernel is not linear"));
+    // 3. A given kernel excludes trees.
+    let linear = auto(&connection, "judged", r#"{"kernel": "linear"}"#);
+    let sql = "SELECT count(*) FROM json_each(ltr_info(?1), '$.training.candidates') WHERE value ->> 'algorithm' IS NOT NULL";
+    assert_eq!(value::<i64>(&connection, sql, [&linear]), 0);
+}
+
+/// Of many documents with interactions trees are the model, without a kernel.
+#[test]
+fn trees_lead_with_many_documents() {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE many AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 100007),
+             x AS (SELECT i, (i * 7919) % 10007 / 10007.0 AS a, (i * 104729) % 9973 / 9973.0 AS b,
+                          (i * 15485863) % 9967 / 9967.0 AS c, (i * 1299709) % 9949 / 9949.0 AS d FROM n)
+             SELECT i / 8 AS query_id, i AS doc_id, 2 * (((a > 0.5) + (b > 0.5) + (c > 0.5)) % 2) + (d > 0.8) AS relevance,
+                    a, b, c, d FROM x",
+        )
+        .unwrap();
+    let model = auto(&connection, "many", r#"{"landmarks": 20}"#);
+    let info: String = value(&connection, "SELECT ltr_info(?1)", [&model]);
+    let info: Value = serde_json::from_str(&info).unwrap();
+    let training = &info["training"];
+    assert_eq!((&training["functions"], &training["lambda"]), (&json!(1), &Value::Null), "{training}");
+    let candidates = training["candidates"].as_array().unwrap();
+    assert_eq!(candidates.len(), 5);
+    assert_eq!(candidates[0]["algorithm"], "boosted_trees");
+    assert_eq!(training["validation"]["option"], "trees");
+    assert!(training["validation"]["best"].as_f64().unwrap() > 0.95, "{training}");
+}

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::refit::{self, solved};
 use super::trial::{self, Prepared, Trial, prepared};
-use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
+use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, Sample, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
@@ -67,7 +67,10 @@ impl Tried {
         }
         facts.fill(&mut data, spec.missing);
         data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
-        let Found { chosen, choice } = spec.find((judged, queries), &data, control)?;
+        let sample =
+            Sample { queries: (0..data.n_queries()).collect(), data, is_of_many: false, _memory: None };
+        let Found { chosen, choice, .. } = spec.find((judged, queries), &sample, None, control)?;
+        let data = sample.data;
         let (mut members, mut last) = (Vec::with_capacity(chosen.len()), None);
         for trial in &chosen {
             let scaled = trial::scaled(trial.candidate.scale, last.take(), &data, control)?;
@@ -96,7 +99,7 @@ impl Tried {
         writer.count(selection.chosen.map_or(0, |chosen| chosen as u64 + 1));
         let error = |error: &StandardError| vec![error.error, error.factor, error.queries as f64];
         writer.numbers(&selection.error.as_ref().map_or_else(Vec::new, error));
-        writer.numbers(&[lambda]);
+        writer.numbers(&[lambda.unwrap_or(f64::NAN)]);
         writer.count(warnings.len() as u64);
         warnings.iter().for_each(|warning| writer.bytes(warning.as_bytes()));
         writer.bytes(Value::Object(details).to_string().as_bytes());
@@ -138,6 +141,7 @@ impl Tried {
             return Err(reader.forged("a report"));
         };
         reader.end()?;
+        let lambda = Some(lambda).filter(|lambda| !lambda.is_nan());
         Ok(Self { facts, choice: Choice { lambda, selection, warnings, details }, lambdas, members })
     }
 }

@@ -6,7 +6,7 @@ use super::AutoSpec;
 use crate::data::ScalingKind;
 
 /// With fewer judged queries only linear functions are tried: kernels gained nothing.
-const FEW_QUERIES: usize = 60;
+pub(super) const FEW_QUERIES: usize = 60;
 
 /// One scaling with one kernel.
 #[derive(Debug, Clone)]
@@ -17,9 +17,12 @@ pub(super) struct Candidate {
     pub kernel: Value,
 }
 
-/// The candidates for a training set with `judged` queries. A scaling or kernel that the caller gave is the only one.
-pub(super) fn candidates(spec: &AutoSpec, judged: usize) -> Vec<Candidate> {
-    let kernels = spec.kernel.as_ref().map_or_else(|| kernels(judged), |kernel| vec![kernel.clone()]);
+/// The kernels for a training set with `judged` queries. A scaling or kernel that the caller gave is the only one. Beside
+/// trees of many documents a few kernels are tried.
+pub(super) fn candidates(spec: &AutoSpec, judged: usize, is_of_many: bool) -> Vec<Candidate> {
+    let few = || vec![json!("linear"), json!({ "gaussian": { "width": 2 } })];
+    let kernels = || if is_of_many { few() } else { kernels(judged) };
+    let kernels = spec.kernel.as_ref().map_or_else(kernels, |kernel| vec![kernel.clone()]);
     let both = vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile];
     let scales = spec.scale.map_or(both, |scale| vec![scale]);
     let with = |scale: ScalingKind| {

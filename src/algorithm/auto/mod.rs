@@ -6,12 +6,16 @@
 //! with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the training
 //! queries (`refit`).
 //!
+//! Boosted trees are trained on all rows and validated on the first five folds (`trees`). They are half of the sum, unless
+//! they are clearly worse. Of more than 100,000 documents they are all of it, unless no kernel is clearly worse.
+//!
 //! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
 
 mod buckets;
 mod candidate;
 mod documents;
 mod refit;
+mod trees;
 mod trial;
 
 use std::sync::Arc;
@@ -24,7 +28,7 @@ use super::selection::{Searched, ValidationSpec};
 use super::single_feature::{self, Judge};
 use super::{
     AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet,
-    TrainingSpec, entries, grid,
+    TrainingSpec, boosted_trees, entries, grid,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -33,19 +37,21 @@ use crate::error::{Error, Result};
 use crate::fit::HeldOut;
 use crate::kernel::{self, MapOptions};
 use crate::math::order::sort_indices;
+use crate::memory::Reservation;
 use crate::model::{Linear, Ranker};
 use crate::param::Params;
 use crate::select::fold_numbers;
 use crate::space::{Function, SumSpace};
 
 use refit::Fitted;
-use trial::{Cells, Trial};
+use trees::{Folds, Grown};
+use trial::{CLEARLY, Cells, FOLDS, Trial, is_below};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "auto",
-    summary: "scalings and kernels cross-validated by query, the three best averaged and fitted on all rows",
-    objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all; the score is a sum of three f, each divided by its standard deviation",
+    summary: "scalings, kernels and boosted trees cross-validated by query, the three best kernels and the trees averaged",
+    objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all; the score is a sum of three f and of boosted_trees with half the weight, each divided by its standard deviation",
     source: "Cossock & Zhang 2006; choice by cross-validation",
     defaults: &[],
     reads: |option| OPTIONS.contains(&option),
@@ -59,12 +65,19 @@ const OPTIONS: &[&str] =
 
 /// Number of functions that are averaged.
 const AVERAGED: usize = 3;
-/// Approximate number of documents on which candidates are tried. Functions are fitted on all.
+/// Approximate number of documents on which kernels are tried. Functions are fitted on all.
 const MOST_TRIED: usize = 40_000;
+/// More documents are many: trees lead.
+const MANY: usize = 100_000;
+/// Approximate number of documents that are held out from trees, and on which kernels are tried, if there are many.
+const HELD_OUT: usize = 20_000;
 /// Maximum number of landmarks of a trial.
 const TRIAL_LANDMARKS: usize = 600;
 /// They, in messages about memory.
 const TRIED: &str = "the queries on which 'auto' tries candidates";
+/// Standard errors that make trees clearly worse than the third best kernel. One of their ensembles has the value of less
+/// than their mean.
+const TREES_CLEARLY: f64 = 3.0;
 /// Minimum number of judged queries: fewer cannot compare candidates.
 const FEWEST_QUERIES: usize = 10;
 
@@ -123,20 +136,28 @@ impl TrainingSpec for AutoSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let started = Instant::now();
         let data = set.data;
-        // 1. Every candidate, cross-validated on some of the rows.
+        // 1. Every candidate; kernels on some of the rows.
         let queries = data.n_queries();
         let judged = judged_queries(&data).into_iter().filter(|judged| *judged).count();
         check_judged(judged, queries)?;
-        let _memory =
-            control.reserve(data.bytes(), TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
-        let Found { chosen, choice } = self.find((judged, queries), &tried(&data, self.seed), control)?;
+        let sample = Sample::new(&data, self.seed, control)?;
+        let grown = self.grow(judged, &data, &sample, control)?;
+        let Found { chosen, trees, choice } =
+            self.find((judged, queries), &sample, grown.map(|grown| (grown, &data)), control)?;
+        drop(sample);
         // 2. The best few, fitted on all rows and added up.
-        let (mut fitted, mut last) = (Vec::with_capacity(chosen.len()), None);
+        let (mut fitted, mut last) = (Vec::with_capacity(chosen.len() + 1), None);
         for trial in &chosen {
             let scaled = trial::scaled(trial.candidate.scale, last.take(), &data, control)?;
             last = Some(Arc::clone(&scaled));
             fitted.push((refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
             control.step();
+        }
+        if let Some(mut trees) = trees {
+            // Half of the sum.
+            let weight = fitted.len().max(1) as f64;
+            trees.weights.iter_mut().for_each(|value| *value *= weight);
+            fitted.push((trees, started.elapsed().as_secs_f64()));
         }
         Ok(choice.trained(data.features.columns(), fitted))
     }
@@ -179,17 +200,49 @@ fn check_judged(judged: usize, queries: usize) -> Result<()> {
     }
 }
 
+/// Some of the rows.
+struct Sample {
+    data: Dataset,
+    /// The numbers of its queries. Its data set has the numbers of all queries, the others without rows.
+    queries: Vec<usize>,
+    /// Whether there are many documents in all.
+    is_of_many: bool,
+    _memory: Option<Reservation>,
+}
+
+impl Sample {
+    /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`].
+    fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
+        let is_of_many = data.n_docs() > MANY;
+        let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], Self::parts(data), seed);
+        let queries: Vec<usize> = (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect();
+        let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
+        let share = rows.len() as f64 / data.n_docs().max(1) as f64;
+        let bytes = (data.bytes() as f64 * share) as u64;
+        let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
+        let data = if queries.len() == data.n_queries() { data.clone() } else { data.with_rows(&rows) };
+        Ok(Self { data, queries, is_of_many, _memory: Some(memory) })
+    }
+
+    /// The number of parts of the queries, of which a sample is one.
+    fn parts(data: &Dataset) -> usize {
+        data.n_docs().div_ceil(if data.n_docs() > MANY { HELD_OUT } else { MOST_TRIED }).max(1)
+    }
+}
+
 /// The best few candidates.
 struct Found {
-    /// Their trials, the best first.
+    /// The trials of kernels, the best first.
     chosen: Vec<Trial>,
+    /// The trees, if they are among the best.
+    trees: Option<Fitted>,
     choice: Choice,
 }
 
 /// What trials tell.
 struct Choice {
-    /// That of the best candidate.
-    lambda: f64,
+    /// That of the best kernel; none if there are only trees.
+    lambda: Option<f64>,
     /// Of the best candidate.
     selection: LambdaSelection,
     warnings: Vec<String>,
@@ -197,9 +250,45 @@ struct Choice {
 }
 
 impl AutoSpec {
-    /// Tries every candidate on these queries. `judged`, `queries`: numbers of queries of the whole training set.
-    fn find(&self, (judged, queries): (usize, usize), tried: &Dataset, control: &Control) -> Result<Found> {
-        let candidates = candidate::candidates(self, judged);
+    /// Trains trees on all rows, if they are a candidate.
+    fn grow(
+        &self,
+        judged: usize,
+        data: &Dataset,
+        sample: &Sample,
+        control: &Control,
+    ) -> Result<Option<Grown>> {
+        if self.kernel.is_some() || judged < candidate::FEW_QUERIES {
+            return Ok(None);
+        }
+        let folds = if sample.is_of_many {
+            let mut of_query = vec![None; data.n_queries()];
+            sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
+            Folds { of_query, count: 1 }
+        } else {
+            let of_query = fold_numbers(&data.query_ids, &judged_queries(data), FOLDS, self.seed);
+            Folds { of_query, count: FOLDS }
+        };
+        match trees::scale(self, sample.is_of_many) {
+            ScalingKind::None => trees::grow(self, (&Scaling::None, data), &folds, control),
+            scale => {
+                let scaled = trial::scaled(scale, None, data, control)?;
+                trees::grow(self, (&scaled.scaling, &scaled.data), &folds, control)
+            }
+        }
+    }
+
+    /// Tries every kernel on these queries, and compares it with trees of all documents. `judged`, `queries`: numbers of
+    /// queries of the whole training set.
+    fn find(
+        &self,
+        (judged, queries): (usize, usize),
+        sample: &Sample,
+        grown: Option<(Grown, &Dataset)>,
+        control: &Control,
+    ) -> Result<Found> {
+        let tried = &sample.data;
+        let candidates = candidate::candidates(self, judged, sample.is_of_many);
         let cells = Cells::new(tried, self.seed);
         control.expect(candidates.len() + AVERAGED);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
@@ -212,28 +301,66 @@ impl AutoSpec {
             control.step();
         }
         let order = best_first(self, &trials);
-        let details = entries(&report(&trials, &order))?;
-        let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
-        let chosen: Vec<Trial> =
-            order.iter().take(AVERAGED).filter_map(|index| trials[*index].take()).collect();
-        let best = chosen.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
-        let (metric, curve) = (self.validation.metric.name(), best.curve.clone());
-        let held_out = cells.held_out();
-        let split = trial::split(held_out.len(), queries);
-        let selection =
-            LambdaSelection { metric, split, curve, chosen: best.chosen, option: None, error: None };
-        let selection = selection.with_error(|_| best.values.clone());
-        let lambda = best.lambda();
-        let searched = Searched {
-            advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
-            ..Searched::new("lambda", lambda)
+        // Who takes part.
+        let (with_kernels, with_trees) = match &grown {
+            Some((grown, _)) => takes_part(&trials, &order, grown, sample.is_of_many),
+            None => (true, false),
         };
-        let judge = Judge { data: tried, queries: &held_out };
+        let averaged = if with_kernels { AVERAGED } else { 0 };
+        let details = entries(&report(
+            self,
+            &trials,
+            (&order, averaged),
+            grown.as_ref().map(|(grown, _)| (grown, with_trees)),
+        ))?;
+        let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
+        let mut best: Vec<Trial> =
+            order.iter().take(AVERAGED).filter_map(|index| trials[*index].take()).collect();
+        let first = best.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
+        // What validation tells about the best candidate.
+        let held_out = cells.held_out();
+        let (selection, judge, searched) = match &grown {
+            Some((grown, data))
+                if with_trees && (!with_kernels || is_better(self, grown.value, first.value())) =>
+            {
+                (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
+            }
+            _ => {
+                let (metric, curve) = (self.validation.metric.name(), first.curve.clone());
+                let split = trial::split(held_out.len(), queries);
+                let selection =
+                    LambdaSelection { metric, split, curve, chosen: first.chosen, option: None, error: None };
+                let searched = Searched {
+                    advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
+                    ..Searched::new("lambda", first.lambda())
+                };
+                let judge = Judge { data: tried, queries: &held_out };
+                (selection.with_error(|_| first.values.clone()), judge, Some(searched))
+            }
+        };
         let baseline =
             single_feature::warning(&selection, &[judge], &self.validation, ListConstraint::None, control)?;
-        let warnings = selection.warning(&searched).into_iter().chain(baseline).collect();
-        Ok(Found { chosen, choice: Choice { lambda, selection, warnings, details } })
+        let warnings =
+            searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
+        let lambda = with_kernels.then(|| first.lambda());
+        best.truncate(averaged);
+        let trees = grown.filter(|_| with_trees).map(|(grown, _)| grown.fitted);
+        Ok(Found { chosen: best, trees, choice: Choice { lambda, selection, warnings, details } })
     }
+}
+
+/// Whether kernels and trees are in the sum. A sample has the numbers of all queries, some of them without rows.
+fn takes_part(trials: &[Trial], order: &[usize], grown: &Grown, is_of_many: bool) -> (bool, bool) {
+    let rank = |rank: usize| &trials[order[rank.min(order.len() - 1)]].first;
+    let trees_are_worse = is_below(&grown.values, rank(AVERAGED - 1), TREES_CLEARLY);
+    let kernels_are_worse = is_below(rank(0), &grown.values, CLEARLY);
+    (!(is_of_many && kernels_are_worse), !trees_are_worse)
+}
+
+/// Whether a validated value is better than another.
+fn is_better(spec: &AutoSpec, value: Option<f64>, other: Option<f64>) -> bool {
+    let sign = spec.validation.metric.def().better.sign();
+    value.is_some_and(|value| other.is_none_or(|other| sign * (value - other) > 0.0))
 }
 
 impl Choice {
@@ -249,7 +376,7 @@ impl Choice {
         let function = Function { weights, objective, gap: 0.0 };
         let ranker = Linear::new(SumSpace::new(width, members), function);
         Trained {
-            lambda: Some(self.lambda),
+            lambda: self.lambda,
             warnings: self.warnings,
             selection: Some(self.selection),
             functions: log.len(),
@@ -258,21 +385,6 @@ impl Choice {
             ..Trained::new(Ranker::Linear(ranker), Scaling::None)
         }
     }
-}
-
-/// The queries to try candidates on: all, or a part with about [`MOST_TRIED`] documents, chosen by ids.
-fn tried(data: &Dataset, seed: u64) -> Dataset {
-    if data.n_docs() <= MOST_TRIED {
-        return data.clone();
-    }
-    let all = vec![true; data.n_queries()];
-    let parts = data.n_docs().div_ceil(MOST_TRIED);
-    let part = fold_numbers(&data.query_ids, &all, parts, seed);
-    let rows: Vec<usize> = (0..data.n_queries())
-        .filter(|query| part[*query] == Some(0))
-        .flat_map(|query| data.rows(query))
-        .collect();
-    data.with_rows(&rows)
 }
 
 /// Indices of trials, the best first; earlier ones first among equals.
@@ -295,25 +407,54 @@ struct Details<'a> {
 
 /// One candidate with its value.
 #[derive(Serialize)]
-struct CandidateReport<'a> {
-    scale: &'a str,
-    kernel: &'a Value,
-    lambda: f64,
-    value: Option<f64>,
-    averaged: bool,
+#[serde(untagged)]
+enum CandidateReport<'a> {
+    Kernel {
+        scale: &'a str,
+        kernel: &'a Value,
+        lambda: f64,
+        value: Option<f64>,
+        averaged: bool,
+    },
+    Trees {
+        algorithm: &'a str,
+        scale: &'a str,
+        trees: usize,
+        ensembles: usize,
+        value: Option<f64>,
+        averaged: bool,
+    },
 }
 
-/// Every candidate, the best first.
-fn report<'a>(trials: &'a [Trial], order: &[usize]) -> Details<'a> {
+/// Every candidate, the best first; of kernels so many are averaged. Trees with whether they are.
+fn report<'a>(
+    spec: &AutoSpec,
+    trials: &'a [Trial],
+    (order, averaged): (&[usize], usize),
+    grown: Option<(&'a Grown, bool)>,
+) -> Details<'a> {
     let line = |(rank, index): (usize, &usize)| {
         let trial = &trials[*index];
-        CandidateReport {
+        CandidateReport::Kernel {
             scale: trial.candidate.scale.name(),
             kernel: &trial.candidate.kernel,
             lambda: trial.lambda(),
             value: trial.value(),
-            averaged: rank < AVERAGED,
+            averaged: rank < averaged,
         }
     };
-    Details { candidates: order.iter().enumerate().map(line).collect() }
+    let mut candidates: Vec<CandidateReport<'_>> = order.iter().enumerate().map(line).collect();
+    if let Some((grown, averaged)) = grown {
+        let is_behind = |index: &usize| is_better(spec, trials[*index].value(), grown.value);
+        let line = CandidateReport::Trees {
+            algorithm: boosted_trees::DEF.name,
+            scale: grown.scale.name(),
+            trees: grown.trees,
+            ensembles: grown.ensembles,
+            value: grown.value,
+            averaged,
+        };
+        candidates.insert(order.iter().take_while(|index| is_behind(index)).count(), line);
+    }
+    Details { candidates }
 }

@@ -28,7 +28,7 @@ use crate::solve::{ListBlock, Rows, fits_single_precision, least_squares_bytes};
 use crate::space::{Form, Scorer, Space};
 
 /// Folds of each partition.
-const FOLDS: usize = 5;
+pub(super) const FOLDS: usize = 5;
 /// Partitions of the queries.
 const PARTITIONS: usize = 2;
 
@@ -43,7 +43,7 @@ const SMALLEST_LAMBDA: f64 = 0.9e-6;
 /// Landmarks that add less than this to the span of the others are left out, so that single precision has enough digits.
 const TOLERANCE: f64 = 2e-6;
 /// Standard errors that make a candidate clearly worse.
-const CLEARLY: f64 = 2.0;
+pub(super) const CLEARLY: f64 = 2.0;
 
 /// Sums of cells, and of the training sets of folds.
 const CELLS_AND_FOLDS: usize = FOLDS * FOLDS + 1 + PARTITIONS * FOLDS;
@@ -65,7 +65,7 @@ pub(super) struct Trial {
     /// Whether the second partition was left out.
     pub dropped: bool,
     /// The value of each query in the first partition (`n_queries`), negated if lower ones are better.
-    first: Vec<Option<f64>>,
+    pub first: Vec<Option<f64>>,
 }
 
 impl Cells {
@@ -263,13 +263,18 @@ fn is_clearly_worse(values: &[Option<f64>], before: &[Trial]) -> bool {
         .collect();
     rivals.sort_by(|a, b| b.0.total_cmp(&a.0));
     let Some((_, rival)) = rivals.get(AVERAGED - 1) else { return false };
-    let pairs = values.iter().zip(&rival.first);
+    is_below(values, &rival.first, CLEARLY)
+}
+
+/// Whether the mean of values is more than so many standard errors of the paired difference below that of others.
+pub(super) fn is_below(values: &[Option<f64>], others: &[Option<f64>], errors: f64) -> bool {
+    let pairs = values.iter().zip(others);
     let differences: Vec<f64> =
-        pairs.filter_map(|(own, rival)| Some(rival.as_ref()? - own.as_ref()?)).collect();
+        pairs.filter_map(|(own, other)| Some(other.as_ref()? - own.as_ref()?)).collect();
     let n = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / n;
     let variance = differences.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    n > 1.0 && mean > CLEARLY * (variance / n).sqrt()
+    n > 1.0 && mean > errors * (variance / n).sqrt()
 }
 
 /// What the folds of a candidate have in common.

@@ -1,0 +1,236 @@
+//! The boosted trees among the candidates.
+//!
+//! An ensemble for each fold of the queries is trained on the other folds, with few features for each tree. The held-out
+//! queries tell how many trees are best. The mean of these ensembles is the function: each document is in most of them, and
+//! nothing is fitted again (Breiman 1996, section 2: aggregated predictors; each ensemble here leaves out one fold).
+//!
+//! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest.
+
+use super::AutoSpec;
+use super::refit::Fitted;
+use crate::algorithm::{Curve, LambdaSelection, Split};
+use crate::control::Control;
+use crate::data::{Dataset, Scaling, ScalingKind};
+use crate::error::Result;
+use crate::memory::bytes_of;
+use crate::metric::Mean;
+use crate::parallel;
+use crate::space::{Member, Space};
+use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
+
+/// Largest number of trees of an ensemble.
+const MOST_TREES: usize = 240;
+/// Trees between two measurements.
+const STEP: usize = 10;
+/// Measurements without a better value after which the training stops.
+const PATIENCE: usize = 5;
+/// Fraction of the features for each tree, of several ensembles.
+const FRACTION: f64 = 0.3;
+/// At least so many features for each tree.
+const FEW_FEATURES: f64 = 16.0;
+
+/// Trained trees with their validated value.
+pub(super) struct Grown {
+    /// How features are scaled.
+    pub scale: ScalingKind,
+    /// Trees of each ensemble.
+    pub trees: usize,
+    /// Number of ensembles.
+    pub ensembles: usize,
+    /// The validated value; `None` if no value is defined.
+    pub value: Option<f64>,
+    /// What is known about the choice of the number of trees.
+    pub selection: LambdaSelection,
+    /// The held-out queries.
+    pub held_out: Vec<usize>,
+    /// The value of each query (`n_queries`), negated if lower ones are better.
+    pub values: Vec<Option<f64>>,
+    /// The function, with the standard deviation 1 within the training queries.
+    pub fitted: Fitted,
+}
+
+/// Which queries are held out from which ensemble.
+pub(super) struct Folds {
+    /// For each query the ensemble that it is held out from.
+    pub of_query: Vec<Option<usize>>,
+    /// Number of ensembles.
+    pub count: usize,
+}
+
+/// The scaling of the documents: trees need none, only values within queries are more than the order of a feature's values.
+pub(super) fn scale(spec: &AutoSpec, is_large: bool) -> ScalingKind {
+    match spec.scale {
+        Some(scale @ (ScalingKind::QueryMinmax | ScalingKind::QuantileMinmax)) => scale,
+        None if !is_large => ScalingKind::QuantileMinmax,
+        _ => ScalingKind::None,
+    }
+}
+
+/// Trains trees on documents with this scaling; `None` if all features are constant.
+pub(super) fn grow(
+    spec: &AutoSpec,
+    (scaling, data): (&Scaling, &Dataset),
+    folds: &Folds,
+    control: &Control,
+) -> Result<Option<Grown>> {
+    // 1. Bins, and an ensemble for each fold.
+    let options = options(spec, data.features.columns(), folds.count);
+    let prepared = Prepared::new(&data.features, options.bins, options.seed, control)?;
+    if prepared.borders.varying().is_empty() {
+        return Ok(None);
+    }
+    let bytes =
+        bytes_of::<f64>(data.n_docs()).saturating_mul(1 + folds.count.min(parallel::threads()) as u64);
+    let _memory = control.reserve(bytes, "scores of trees", "use fewer threads or rows")?;
+    let mut trainings = Vec::with_capacity(folds.count);
+    for fold in 0..folds.count {
+        let weight = |of_query: &Option<usize>| f64::from(u8::from(*of_query != Some(fold)));
+        let weights: Vec<f64> = folds.of_query.iter().map(weight).collect();
+        let judged = Judged {
+            offsets: &data.offsets,
+            grades: &data.relevance,
+            query_weights: &weights,
+            row_weights: &[],
+            loss: None,
+        };
+        let seed = options.seed.wrapping_add(fold as u64);
+        trainings.push(Boosting::new(&prepared, judged, TreeOptions { seed, ..options }, control)?);
+    }
+    // 2. The number of trees.
+    let mut measured = Measured::new(spec, data, folds);
+    control.expect(MOST_TREES / STEP);
+    for _ in 0..MOST_TREES / STEP {
+        parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
+            (0..STEP).try_for_each(|_| training.step(control).map(|_| ()))
+        })?;
+        measured.add(&trainings, control)?;
+        control.step();
+        if measured.is_over() {
+            break;
+        }
+    }
+    let best = measured.best.unwrap_or_else(|| measured.curve.len().saturating_sub(1));
+    let trees = (best + 1) * STEP;
+    trainings.iter_mut().for_each(|training| training.truncate(trees));
+    // 3. The mean of the ensembles.
+    let fitted = fitted(Boosting::mean(trainings), (scaling, data), control)?;
+    let held_out: Vec<usize> =
+        (0..folds.of_query.len()).filter(|query| folds.of_query[*query].is_some()).collect();
+    let Measured { curve, best, values, .. } = measured;
+    let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
+    let metric = spec.validation.metric.name();
+    let value = best.and_then(|best| curve[best].1);
+    let selection =
+        LambdaSelection { metric, split, curve, chosen: best, option: Some("trees"), error: None };
+    let counted: Vec<(f64, f64)> = values.iter().flatten().copied().collect();
+    let sign = spec.validation.metric.def().better.sign();
+    Ok(Some(Grown {
+        scale: scaling.kind(),
+        trees,
+        ensembles: folds.count,
+        value,
+        selection: selection.with_error(|_| counted),
+        held_out,
+        values: values.iter().map(|value| value.map(|(value, _)| sign * value)).collect(),
+        fitted,
+    }))
+}
+
+/// The choices for documents with `width` features.
+fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
+    let fraction = FRACTION.max(FEW_FEATURES / width.max(1) as f64).min(1.0);
+    TreeOptions {
+        depth: 6,
+        learning_rate: 0.08,
+        feature_fraction: (ensembles > 1).then_some(fraction),
+        bins: 64,
+        row_weights: RowWeights::Exponential,
+        seed: spec.seed,
+    }
+}
+
+/// Held-out queries by the number of trees.
+struct Measured<'a> {
+    spec: &'a AutoSpec,
+    data: &'a Dataset,
+    folds: &'a Folds,
+    /// The mean value after each measurement.
+    curve: Curve,
+    /// Index of the best one.
+    best: Option<usize>,
+    /// Value and weight of each query there.
+    values: Vec<Option<(f64, f64)>>,
+}
+
+impl<'a> Measured<'a> {
+    fn new(spec: &'a AutoSpec, data: &'a Dataset, folds: &'a Folds) -> Self {
+        let values = vec![None; data.n_queries()];
+        Self { spec, data, folds, curve: Vec::new(), best: None, values }
+    }
+
+    fn add(&mut self, trainings: &[Boosting<'_>], control: &Control) -> Result<()> {
+        let (metric, data) = (&self.spec.validation.metric, self.data);
+        // 1. The values of each fold.
+        let of_fold = |fold: usize| -> Result<Vec<(usize, Option<f64>)>> {
+            let scores = trainings[fold].scores();
+            let queries = (0..data.n_queries()).filter(|query| self.folds.of_query[*query] == Some(fold));
+            let value = |query: usize| {
+                control.check()?;
+                Ok((query, metric.finite_value(data.labels(query), &scores[data.rows(query)])?))
+            };
+            queries.map(value).collect()
+        };
+        let mut values = vec![None; data.n_queries()];
+        for (query, value) in parallel::try_map(trainings.len(), of_fold)?.into_iter().flatten() {
+            values[query] = value;
+        }
+        // 2. Their mean.
+        let mut mean = Mean::new(metric.def(), self.spec.validation.undefined);
+        let mut counted = vec![None; data.n_queries()];
+        for query in (0..data.n_queries()).filter(|query| self.folds.of_query[*query].is_some()) {
+            mean.add(values[query], data.labels(query));
+            counted[query] = mean.weighted(values[query], data.labels(query));
+        }
+        self.curve.push((((self.curve.len() + 1) * STEP) as f64, mean.value()));
+        // 3. The best so far.
+        let sign = metric.def().better.sign();
+        let before = self.best.and_then(|best| self.curve[best].1);
+        if mean.value().is_some_and(|value| before.is_none_or(|before| sign * (value - before) > 0.0)) {
+            (self.best, self.values) = (Some(self.curve.len() - 1), counted);
+        }
+        Ok(())
+    }
+
+    /// Whether the values no longer improve.
+    fn is_over(&self) -> bool {
+        self.curve.len() > self.best.unwrap_or(0) + PATIENCE
+    }
+}
+
+/// The function of trees, divided by the standard deviation of its scores within the queries.
+fn fitted(
+    trees::Fitted { forest, values }: trees::Fitted,
+    (scaling, data): (&Scaling, &Dataset),
+    control: &Control,
+) -> Result<Fitted> {
+    let of_query = |query: usize| -> Result<(f64, f64)> {
+        let scores = forest.scores(&data.features, data.rows(query), &values, control)?;
+        let errors: Vec<f64> =
+            data.labels(query).iter().zip(&scores).map(|(grade, score)| grade - score).collect();
+        Ok((squares(&scores), squares(&errors)))
+    };
+    let sums = parallel::try_map(data.n_queries(), of_query)?;
+    let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let documents = data.n_docs() as f64;
+    let deviation = (spread / documents).sqrt();
+    let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
+    let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
+    let weights = values.iter().map(|value| value * scale).collect();
+    Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
+}
+
+/// Sum of squares of numbers less their mean.
+fn squares(numbers: &[f64]) -> f64 {
+    let mean = numbers.iter().sum::<f64>() / numbers.len().max(1) as f64;
+    numbers.iter().map(|x| (x - mean) * (x - mean)).sum()
+}
