@@ -299,6 +299,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("row_weights", Rule::OneOf(RowWeights::NAMES), "\"exponential\"", TRAIN, "what each boosted tree multiplies the weights of rows by: random numbers with an exponential distribution of mean 1, or 1").searchable(),
     def("seeds", Rule::Integer(1, 100), "1", TRAIN, "number of ensembles of boosted trees with different random choices, whose scores are averaged").searchable(),
     def("bins", Rule::Integer(2, MAX_BINS as u64), "64", TRAIN, "largest number of bins of a feature, between which boosted trees split").searchable(),
+    def("query_columns", Rule::FlagOr("auto"), "\"auto\"", TRAIN, "whether boosted trees split the query features of the source as well; auto: if that improves the metric of held-out queries by more than one standard error").searchable(),
     def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: those within the margin of a less relevant document, or those not above it").searchable(),
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable(),
     def("epochs", Rule::Integer(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows").searchable(),

@@ -106,7 +106,11 @@ impl Summary {
     /// The results of a training on data with these counts.
     pub fn new(facts: DataFacts, trained: &Trained) -> Self {
         let kernel = trained.ranker.scorer().and_then(|space| Some((space.kernel()?, space.dim())));
-        let query_features = trained.ranker.as_query_dependent().map(QueryFeatures::new);
+        let of_trees = || {
+            let rule = trained.ranker.as_query_trees()?.query_rule();
+            Some(QueryFeatures { kind: rule.kind.name(), names: rule.names.clone(), distances: Map::new() })
+        };
+        let query_features = trained.ranker.as_query_dependent().map(QueryFeatures::new).or_else(of_trees);
         Self {
             facts,
             lambda: trained.lambda,

@@ -9,7 +9,7 @@ use crate::data::{
     ReadReport, RowOrder, TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
-use crate::model::{self, QueryDependent};
+use crate::model;
 
 /// The name of a data set in messages.
 const SOURCE: &str = "Dataset";
@@ -543,8 +543,7 @@ impl Dataset {
 
     fn query_columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
         let Some(model) = needs.model else { return Ok((0..self.query_names.len()).collect()) };
-        let rule = model.ranker.as_query_dependent().map(QueryDependent::query_rule);
-        match rule.filter(|rule| rule.kind == QueryFeatureKind::Named) {
+        match model.ranker.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named) {
             Some(rule) => by_name(&self.query_names, &rule.names, "query features"),
             None => Ok(Vec::new()),
         }

@@ -117,6 +117,7 @@ impl Encoding {
             Self::Number { mean, .. } => row.push(match (value, value.number()) {
                 (_, Some(value)) => value,
                 (Cell::Missing, _) if missing == Missing::Zero => 0.0,
+                (Cell::Missing, _) if missing == Missing::Branch => f64::NAN,
                 (Cell::Missing, _) => *mean,
                 _ => return Err(refuse("numbers")),
             }),

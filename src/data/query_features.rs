@@ -214,7 +214,9 @@ impl QueryFeatureRule {
             };
             let given = *value;
             *value = (given - center) * factor;
-            if !are_bounded([&*value]) {
+            // A missing value that trees branch on.
+            let is_kept = given.is_nan() && missing == Missing::Branch;
+            if !is_kept && !are_bounded([&*value]) {
                 let problem =
                     format!("{} \"{name}\" with the value {given:e} is too large for distances", place());
                 return Err(Error::Data(problem));

@@ -6,7 +6,7 @@ use super::fit_cache::FitCache;
 use crate::control::Control;
 use crate::data::{QueryFeatureKind, QueryValue};
 use crate::error::{Error, Result};
-use crate::model::{Key, Linear, Model, Ranker};
+use crate::model::{Key, Linear, Model, QueryTrees, Ranker};
 use crate::smoothing::Target;
 use crate::space::Function;
 
@@ -38,10 +38,12 @@ pub fn function_for(
     let ranker = match &model.ranker {
         Ranker::Linear(linear) => return global(linear),
         Ranker::Online(online) => return global(online.linear()),
-        Ranker::QueryDependent(ranker) => ranker,
+        Ranker::QueryDependent(ranker) => Some(ranker),
+        Ranker::QueryTrees(_) => None,
         Ranker::Factored(_) => return Err(Error::Internal("a function of factors".to_owned())),
     };
-    let rule = ranker.query_rule();
+    let no_rule = || Error::Internal("a function of the query without query features".to_owned());
+    let rule = model.ranker.query_rule().ok_or_else(no_rule)?;
     let Some(query_features) = query_features else {
         let names = rule.names.join(", ");
         let of = if rule.kind == QueryFeatureKind::Mean { "the means over the query of " } else { "" };
@@ -50,6 +52,7 @@ pub fn function_for(
         )));
     };
     let features = rule.encoded(query_features, model.card.missing)?;
+    let Some(ranker) = ranker else { return Ok(Arc::new(QueryTrees::function(features))) };
     if !ranker.fits_new_queries() {
         let name = &model.card.algorithm;
         return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));

@@ -9,7 +9,7 @@ use crate::data::{Dataset, Documents, VALUE_COST};
 use crate::error::{Error, Result};
 use crate::fit::BATCH;
 use crate::memory::{Reservation, bytes_of, matrix_bytes};
-use crate::model::{Factored, Key, Model, QueryDependent, Ranker};
+use crate::model::{Factored, Key, Model, QueryDependent, QueryTrees, Ranker};
 use crate::parallel;
 use crate::space::{Function, Scorer};
 
@@ -119,6 +119,11 @@ impl<'a> ScoringJob<'a> {
         };
         if let Some(ranker) = model.ranker.as_query_dependent() {
             job.find_functions(ranker)?;
+        }
+        if let Some(trees) = model.ranker.as_query_trees() {
+            let features = trees.query_rule().features(data)?;
+            let function = |row: ndarray::ArrayView1<'_, f64>| Arc::new(QueryTrees::function(row.to_vec()));
+            job.functions = features.rows().into_iter().map(|row| Some(function(row))).collect();
         }
         Ok(job)
     }
@@ -294,6 +299,8 @@ fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
         let function = if ranker.fits_new_queries() { ranker.space().dim() } else { 0 };
         function + 2 * ranker.query_rule().width() + 16
     });
+    let of_trees = model.ranker.as_query_trees().map_or(0, |trees| 2 * trees.query_rule().width() + 16);
+    let numbers = numbers + of_trees;
     matrix_bytes(data.n_queries(), numbers)
 }
 

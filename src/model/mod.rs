@@ -13,6 +13,7 @@ mod linear;
 mod online;
 mod prior;
 mod query_dependent;
+mod query_trees;
 mod ranker;
 
 use std::borrow::Cow;
@@ -34,6 +35,7 @@ pub use linear::Linear;
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use prior::LinearPrior;
 pub use query_dependent::{QueryDependent, TrainingQueries};
+pub use query_trees::QueryTrees;
 pub use ranker::{Capabilities, Ranker};
 
 use envelope::BlobSpan;

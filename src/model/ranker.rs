@@ -1,4 +1,4 @@
-//! Fitted rankers: the four forms that training produces.
+//! Fitted rankers: the five forms that training produces.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use super::factored::{self, Factored};
 use super::linear::{self, Linear};
 use super::online::{self, Online, RoundRecord};
 use super::query_dependent::{self, QueryDependent};
+use super::query_trees::{self, QueryTrees};
 use crate::data::{QueryFeatureKind, QueryFeatureRule};
 use crate::error::{Error, Result};
 use crate::fit::Loading;
@@ -22,6 +23,8 @@ pub enum Ranker {
     Online(Box<Online>),
     /// One function per query.
     QueryDependent(Box<QueryDependent>),
+    /// Trees that split query features too.
+    QueryTrees(Box<QueryTrees>),
     /// Factors of users and items, scored by id.
     Factored(Box<Factored>),
 }
@@ -47,6 +50,7 @@ impl Ranker {
             Self::Linear(_) => linear::TAG,
             Self::Online(_) => online::TAG,
             Self::QueryDependent(_) => query_dependent::TAG,
+            Self::QueryTrees(_) => query_trees::TAG,
             Self::Factored(factored) => factored.tag(),
         }
     }
@@ -61,7 +65,7 @@ impl Ranker {
         match self {
             Self::Linear(linear) => Some(linear),
             Self::Online(online) => Some(online.linear()),
-            Self::QueryDependent(_) | Self::Factored(_) => None,
+            Self::QueryDependent(_) | Self::QueryTrees(_) | Self::Factored(_) => None,
         }
     }
 
@@ -70,12 +74,18 @@ impl Ranker {
         if let Self::QueryDependent(ranker) = self { Some(ranker) } else { None }
     }
 
+    /// The ranker as trees that split query features too.
+    pub fn as_query_trees(&self) -> Option<&QueryTrees> {
+        if let Self::QueryTrees(trees) = self { Some(trees) } else { None }
+    }
+
     /// What scores documents by a function; none without features.
     pub fn scorer(&self) -> Option<&dyn Scorer> {
         match self {
             Self::Linear(linear) => Some(linear.scorer()),
             Self::Online(online) => Some(online.linear().scorer()),
             Self::QueryDependent(ranker) => Some(ranker.space()),
+            Self::QueryTrees(trees) => Some(&**trees),
             Self::Factored(_) => None,
         }
     }
@@ -92,13 +102,18 @@ impl Ranker {
                 functions(4, scorer) + scorer.bytes() + bytes_of::<RoundRecord>(online.state().record.len())
             }
             Self::QueryDependent(ranker) => ranker.bytes(),
+            Self::QueryTrees(trees) => trees.bytes(),
             Self::Factored(factored) => factored.bytes(),
         }
     }
 
     /// How query features are computed, in the form that uses any.
     pub fn query_rule(&self) -> Option<&QueryFeatureRule> {
-        self.as_query_dependent().map(QueryDependent::query_rule)
+        match self {
+            Self::QueryDependent(ranker) => Some(ranker.query_rule()),
+            Self::QueryTrees(trees) => Some(trees.query_rule()),
+            Self::Linear(_) | Self::Online(_) | Self::Factored(_) => None,
+        }
     }
 
     /// Names of the query features that it reads from a source; empty if it computes them or uses none.
@@ -126,6 +141,7 @@ impl Ranker {
             Self::Linear(linear) => linear.encode(),
             Self::Online(online) => online.encode(),
             Self::QueryDependent(ranker) => return ranker.encode(),
+            Self::QueryTrees(trees) => trees.encode(),
             Self::Factored(factored) => factored.encode(),
         };
         Ok(Encoded { header: header?, blocks: Vec::new() })
@@ -144,6 +160,7 @@ impl Ranker {
             online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
             query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
                 .map(|ranker| Self::QueryDependent(Box::new(ranker))),
+            query_trees::TAG => QueryTrees::decode(header).map(|trees| Self::QueryTrees(Box::new(trees))),
             factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),
             factored::IMPLICIT_TAG => {
                 Factored::decode_implicit(header).map(|factored| Self::Factored(Box::new(factored)))

@@ -14,6 +14,8 @@ pub enum Rule {
     Text,
     /// `true` or `false`.
     Flag,
+    /// `true`, `false` or this text.
+    FlagOr(&'static str),
     /// A JSON object.
     Object,
     /// A text, or a JSON object.
@@ -64,6 +66,7 @@ impl Rule {
         match *self {
             Self::Text => value.is_string(),
             Self::Flag => value.is_boolean(),
+            Self::FlagOr(text) => value.is_boolean() || word(&[text]),
             Self::Object => value.is_object(),
             Self::TextOrObject => value.is_string() || value.is_object(),
             Self::TextOrArray => value.is_string() || value.is_array(),
@@ -179,6 +182,7 @@ impl fmt::Display for Rule {
         match self {
             Self::Text => f.write_str("a text"),
             Self::Flag => f.write_str("true or false"),
+            Self::FlagOr(text) => write!(f, "true, false or \"{text}\""),
             Self::Object => f.write_str("a JSON object"),
             Self::TextOrObject => f.write_str("a text or a JSON object"),
             Self::TextOrArray => f.write_str("a text or a JSON array"),

@@ -80,6 +80,16 @@ impl Borders {
         Ok(Self(parallel::try_map(blocks, find)?.concat()))
     }
 
+    /// Adds the borders of further features.
+    pub fn append(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Removes the borders of all but the first features.
+    pub fn truncate(&mut self, features: usize) {
+        self.0.truncate(features);
+    }
+
     /// Those of a feature.
     pub fn of(&self, feature: usize) -> &FeatureBorders {
         &self.0[feature]

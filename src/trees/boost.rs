@@ -93,7 +93,7 @@ pub struct Prepared {
     pub borders: Borders,
     /// The bins.
     pub binned: Binned,
-    _memory: Reservation,
+    memory: Vec<Reservation>,
 }
 
 impl Prepared {
@@ -112,7 +112,20 @@ impl Prepared {
         let memory = control.reserve(bytes, what, WAY_OUT)?;
         let borders = Borders::find(features, bins, seed, control)?;
         let binned = borders.bin(features, control)?;
-        Ok(Self { borders, binned, _memory: memory })
+        Ok(Self { borders, binned, memory: vec![memory] })
+    }
+
+    /// Adds the features of `other`, for the same documents, behind its own.
+    pub fn append(&mut self, other: Self) {
+        self.borders.append(other.borders);
+        self.binned.columns.extend(other.binned.columns);
+        self.memory.extend(other.memory);
+    }
+
+    /// Removes all but the first features.
+    pub fn truncate(&mut self, features: usize) {
+        self.borders.truncate(features);
+        self.binned.columns.truncate(features);
     }
 }
 

@@ -34,6 +34,7 @@ mod paper_example;
 mod perceptron;
 mod perceptron_theory;
 mod prior;
+mod query_columns;
 mod query_weights;
 mod real_data;
 mod recommendation;

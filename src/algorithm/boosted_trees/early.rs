@@ -3,14 +3,15 @@
 //! Held-out queries have the weight 0 in a training on all rows, so that they get scores but change no tree. Trainings of
 //! several folds add their trees together, and the metric is the mean over all held-out queries.
 
-use super::{DEFAULT_TREES, LambdaSelection, Searched, TreesSpec, single_feature};
+use super::query_columns::QueryColumns;
+use super::{DEFAULT_TREES, LambdaSelection, Searched, TreeCount, TreesSpec, single_feature};
 use crate::algorithm::selection::{Curve, Split, Validation};
 use crate::algorithm::single_feature::Judge;
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::memory::bytes_of;
+use crate::memory::{Reservation, bytes_of};
 use crate::metric::Mean;
 use crate::parallel;
 use crate::select::Folds;
@@ -28,6 +29,52 @@ pub(super) struct Found {
     pub trees: usize,
     pub selection: LambdaSelection,
     pub warnings: Vec<String>,
+    /// Value and weight of each held-out query that counts, with that number of trees.
+    values: Vec<(f64, f64)>,
+}
+
+impl Found {
+    /// Whether the mean of its values is better than that of another search on the same queries, by more than one standard
+    /// error of the difference. `sign`: -1 if lower values are better.
+    pub fn is_better_than(&self, other: &Self, sign: f64) -> bool {
+        let pairs = || self.values.iter().zip(&other.values).map(|((a, w), (b, _))| (sign * (a - b), *w));
+        let total: f64 = pairs().map(|(_, weight)| weight).sum();
+        let mean = pairs().map(|(difference, weight)| weight * difference).sum::<f64>() / total;
+        let squares = pairs().map(|(difference, weight)| (weight * (difference - mean)).powi(2));
+        // No held-out query: not a number.
+        self.values.len() == other.values.len() && mean > squares.sum::<f64>().sqrt() / total
+    }
+}
+
+/// A validation source with its documents in bins.
+pub(super) struct Held {
+    data: Dataset,
+    binned: Binned,
+    _memory: Reservation,
+}
+
+impl Held {
+    /// Puts the documents of a source into the bins of the training.
+    ///
+    /// # Errors
+    /// Too little memory; an interruption.
+    pub fn new(data: Dataset, prepared: &Prepared, control: &Control) -> Result<Self> {
+        let bytes = Prepared::bytes_of(&data.features).saturating_add(bytes_of::<f64>(data.n_docs()));
+        let memory = control.reserve(bytes, "validation documents in bins", "use fewer of them")?;
+        let binned = prepared.borders.bin(&data.features, control)?;
+        Ok(Self { data, binned, _memory: memory })
+    }
+
+    /// Adds the query features of its documents, in bins.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn append(&mut self, columns: &QueryColumns, added: &Prepared, control: &Control) -> Result<()> {
+        let Self { data, binned, .. } = self;
+        let of_queries = columns.with_matrix(data, control, |matrix| added.borders.bin(matrix, control))?;
+        binned.columns.extend(of_queries.columns);
+        Ok(())
+    }
 }
 
 /// Validation queries with their scores.
@@ -53,12 +100,12 @@ pub(super) fn find(
     spec: &TreesSpec,
     prepared: &Prepared,
     data: &Dataset,
-    source: Option<&Dataset>,
+    source: Option<&Held>,
     control: &Control,
 ) -> Result<Found> {
     // 1. What is held out.
     let (measured, split, held_out) = match source {
-        Some(other) => {
+        Some(Held { data: other, .. }) => {
             let queries: Vec<usize> = (0..other.n_queries()).collect();
             let split = Split::SourceQueries(queries.len());
             (vec![Measured { data: other, queries }], split, vec![vec![false; data.n_queries()]])
@@ -69,7 +116,7 @@ pub(super) fn find(
         let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
         let searched = Searched::new("trees", DEFAULT_TREES as f64);
         let warnings = selection.warning(&searched).into_iter().collect();
-        return Ok(Found { trees: DEFAULT_TREES, selection, warnings });
+        return Ok(Found { trees: DEFAULT_TREES, selection, warnings, values: Vec::new() });
     }
     // 2. Trainings that leave it out.
     let mut trainings = Vec::with_capacity(held_out.len() * spec.seeds);
@@ -78,17 +125,10 @@ pub(super) fn find(
         let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
         trainings.extend(spec.trainings(prepared, spec.judged(data, &weights), control)?);
     }
-    let of_source = match source {
-        Some(other) => {
-            let bytes = Prepared::bytes_of(&other.features).saturating_add(bytes_of::<f64>(other.n_docs()));
-            let memory = control.reserve(bytes, "validation documents in bins", "use fewer of them")?;
-            Some((prepared.borders.bin(&other.features, control)?, memory))
-        }
-        None => None,
-    };
-    let binned = of_source.as_ref().map(|(binned, _)| binned);
+    let binned = source.map(|held| &held.binned);
     let (curve, best) = measure(spec, &mut trainings, &measured, binned, control)?;
     // 3. The report.
+    let values = best.values.clone();
     let selection = selection(spec, split, curve, best);
     let trees = selection.chosen.map_or(DEFAULT_TREES, |chosen| selection.curve[chosen].0 as usize);
     let searched = Searched {
@@ -101,7 +141,7 @@ pub(super) fn find(
     let baseline =
         single_feature::warning(&selection, &judges, &spec.validation, ListConstraint::None, control)?;
     let warnings = selection.warning(&searched).into_iter().chain(baseline).collect();
-    Ok(Found { trees, selection, warnings })
+    Ok(Found { trees, selection, warnings, values })
 }
 
 /// Held-out queries of each fold, and for each query whether it is held out.
@@ -133,7 +173,12 @@ fn measure(
     let sign = metric.def().better.sign();
     let mut of_source = vec![0.0; if source.is_some() { measured[0].data.n_docs() } else { 0 }];
     let (mut curve, mut best): (Curve, Best) = (Vec::new(), Best::default());
-    for trees in 1..=MOST_TREES {
+    // A given number of trees is measured once, at its end.
+    let (most, interval) = match spec.trees {
+        TreeCount::Fixed(trees) => (trees, trees),
+        TreeCount::Auto => (MOST_TREES, STEP),
+    };
+    for trees in 1..=most {
         // 1. A tree for each training; of a source the mean score.
         let step = |_, training: &mut Boosting<'_>| -> Result<Vec<f64>> {
             let tree = training.step(control)?;
@@ -143,7 +188,7 @@ fn measure(
             let factor = 1.0 / spec.seeds as f64;
             of_source.iter_mut().zip(added?).for_each(|(sum, score)| *sum += factor * score);
         }
-        if !trees.is_multiple_of(STEP) {
+        if !trees.is_multiple_of(interval) {
             continue;
         }
         // 2. The metric of their mean.

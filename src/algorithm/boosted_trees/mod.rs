@@ -4,6 +4,7 @@
 //! rises (`early`), and all rows are fitted with the best number.
 
 mod early;
+mod query_columns;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,13 +21,14 @@ use crate::error::{Error, Result};
 use crate::fit::HeldOut;
 use crate::loss::{self, Loss, Shape};
 use crate::math::random::Random;
-use crate::model::{Linear, Ranker};
+use crate::model::{Linear, QueryTrees, Ranker};
 use crate::parallel;
 use crate::param::Params;
 use crate::space::{Function, Space};
 use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 
-use early::Found;
+use early::{Found, Held};
+use query_columns::{QueryColumns, Use};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -55,6 +57,7 @@ const OPTIONS: &[&str] = &[
     "row_weights",
     "seeds",
     "bins",
+    "query_columns",
     "scale",
     "validation",
     "metric",
@@ -87,6 +90,7 @@ struct TreesSpec {
     loss: Option<Loss>,
     /// Number of ensembles that are averaged, at least 1.
     seeds: usize,
+    query_columns: Use,
     scale: ScalingKind,
     validation: ValidationSpec,
     missing: Missing,
@@ -107,6 +111,7 @@ struct Settings<'a> {
     row_weights: &'a str,
     seeds: usize,
     bins: usize,
+    query_columns: Value,
     scale: &'a str,
     seed: u64,
 }
@@ -117,6 +122,9 @@ struct Details {
     trees: usize,
     depth: usize,
     features_used: usize,
+    /// Whether query features are columns of the trees; none without query features.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_columns: Option<bool>,
     /// Half the mean squared error of the training documents, less the means of the query.
     training_loss: f64,
 }
@@ -161,7 +169,9 @@ impl TreesSpec {
             let problem = "'boosted_trees' validates on queries or on a source, not on \"documents\"";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        if let (TreeCount::Fixed(trees), true) = (trees, params.has("validation")) {
+        let query_columns = Use::parse(params);
+        let chooses = params.has("query_columns") && query_columns == Use::Auto;
+        if let (TreeCount::Fixed(trees), true, false) = (trees, params.has("validation"), chooses) {
             let problem = format!("option 'validation' has no effect with \"trees\": {trees}");
             return Err(Error::Unsupported(problem));
         }
@@ -177,6 +187,7 @@ impl TreesSpec {
             },
             loss: smooth_loss(params)?,
             seeds: params.count("seeds").unwrap_or(1),
+            query_columns,
             scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
             validation,
             missing: params.choice("missing")?.unwrap_or(Missing::Branch),
@@ -218,26 +229,35 @@ impl TreesSpec {
         objective: f64,
         found: Option<Found>,
         scaling: Scaling,
-        width: usize,
+        (width, query_columns): (usize, Option<(QueryColumns, bool)>),
     ) -> Result<Trained> {
-        let Fitted { forest, values } = fitted;
+        let forest = &fitted.forest;
         let details = entries(&Details {
             trees: forest.trees(),
             depth: forest.depth(),
             features_used: forest.features().len(),
+            query_columns: query_columns.as_ref().map(|(_, joined)| *joined),
             training_loss: objective,
         })?;
-        let function = Function { weights: values, objective, gap: 0.0 };
-        let ranker = Linear::new(Space::of_trees(width, forest), function);
+        let ranker = match query_columns {
+            Some((columns, true)) => {
+                Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted)))
+            }
+            _ => {
+                let function = Function { weights: fitted.values, objective, gap: 0.0 };
+                Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))
+            }
+        };
         let (selection, warnings) =
             found.map_or((None, Vec::new()), |found| (Some(found.selection), found.warnings));
-        Ok(Trained { selection, warnings, details, ..Trained::new(Ranker::Linear(ranker), scaling) })
+        Ok(Trained { selection, warnings, details, ..Trained::new(ranker, scaling) })
     }
 }
 
 impl TrainingSpec for TreesSpec {
     fn input(&self) -> Input<'_> {
-        let validation = if self.trees == TreeCount::Auto { self.validation.data.source() } else { None };
+        let validates = self.trees == TreeCount::Auto || self.query_columns == Use::Auto;
+        let validation = if validates { self.validation.data.source() } else { None };
         Input {
             columns: Columns::Features,
             constraint: ListConstraint::None,
@@ -271,16 +291,49 @@ impl TrainingSpec for TreesSpec {
             None => None,
         };
         let TreeOptions { bins, seed, .. } = self.options;
-        let prepared = Prepared::new(&data.features, bins, seed, control)?;
-        // 2. The number of trees.
-        let (trees, found) = match self.trees {
-            TreeCount::Fixed(trees) => (trees, None),
-            TreeCount::Auto => {
-                let found = early::find(self, &prepared, &data, validation.as_ref(), control)?;
-                (found.trees, Some(found))
-            }
+        let mut prepared = Prepared::new(&data.features, bins, seed, control)?;
+        // 2. The number of trees, and whether query features are columns of theirs.
+        let width = data.features.columns();
+        let mut held = match validation {
+            Some(other) => Some(Held::new(other, &prepared, control)?),
+            None => None,
         };
-        drop(validation);
+        let columns = QueryColumns::fit(self.query_columns, &data)?;
+        let chooses = columns.is_some() && self.query_columns == Use::Auto;
+        let searches = chooses || self.trees == TreeCount::Auto;
+        let without = if columns.is_some() { chooses } else { searches };
+        let mut found =
+            if without { Some(early::find(self, &prepared, &data, held.as_ref(), control)?) } else { None };
+        let mut joined = None;
+        if let Some(columns) = columns {
+            let added = columns.prepared(&data, self.options, control)?;
+            if let Some(held) = &mut held {
+                held.append(&columns, &added, control)?;
+            }
+            prepared.append(added);
+            let with = if searches {
+                Some(early::find(self, &prepared, &data, held.as_ref(), control)?)
+            } else {
+                None
+            };
+            let sign = self.validation.metric.def().better.sign();
+            let is_better = match (&found, &with) {
+                (Some(without), Some(with)) => with.is_better_than(without, sign),
+                _ => true,
+            };
+            if is_better {
+                found = with;
+            } else {
+                prepared.truncate(width);
+            }
+            joined = Some((columns, is_better));
+        }
+        drop(held);
+        let trees = match (self.trees, &found) {
+            (TreeCount::Fixed(trees), _) => trees,
+            (TreeCount::Auto, found) => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
+        };
+        let found = found.filter(|_| self.trees == TreeCount::Auto);
         // 3. All rows.
         let judged = self.judged(&data, &data.weights);
         let mut trainings = self.trainings(&prepared, judged, control)?;
@@ -293,7 +346,7 @@ impl TrainingSpec for TreesSpec {
             Ok(())
         })?;
         let objective = Boosting::objective(&trainings);
-        Self::trained(Boosting::mean(trainings), objective, found, scaling, data.features.columns())
+        Self::trained(Boosting::mean(trainings), objective, found, scaling, (width, joined))
     }
 
     fn in_buckets(&self) -> Result<&dyn BucketTraining> {
@@ -324,6 +377,7 @@ impl TrainingSpec for TreesSpec {
             row_weights: row_weights.name(),
             seeds: self.seeds,
             bins,
+            query_columns: self.query_columns.to_json(),
             scale: self.scale.name(),
             seed,
         })?;

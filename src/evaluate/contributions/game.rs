@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::data::{Documents, Matrix, shaped};
 use crate::error::Result;
 use crate::model::Model;
-use crate::space::{Function, Opponents, Scorer, Space, WeightsOf};
+use crate::space::{Opponents, Scorer, Space, WeightsOf};
 
 /// A summand of the score, with the explained document and the base in its scaled features.
 pub(super) struct Part<'a> {
@@ -24,10 +24,11 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// `rows`: the documents of a query and the base, before scaling. `explained`: the row of a document.
+    /// `scorer`, with the weights of a function: that of the model, or the trees of a query. `rows`: the documents of a query
+    /// and the base, before scaling. `explained`: the row of a document.
     pub(super) fn new(
-        model: &'a Model,
-        function: &'a Function,
+        model: &Model,
+        (scorer, weights): (&'a dyn Scorer, &'a [f64]),
         rows: &Matrix,
         explained: usize,
         control: &Control,
@@ -35,7 +36,7 @@ impl<'a> Parts<'a> {
         let count = rows.rows();
         let scaled = model.scaling.matrix(rows.clone(), &[0, count], control)?;
         let mut parts = Vec::new();
-        for summand in model.scorer()?.summands(&function.weights) {
+        for summand in scorer.summands(weights) {
             let scaled = match summand.scaling {
                 None => scaled.clone(),
                 Some(scaling) => scaling.matrix(scaled.clone(), &[0, count], control)?,

@@ -101,8 +101,12 @@ pub fn explain(
     check_features("argument 'features'", &query.row_f64(row), model)?;
     // 1. The documents and the base, scaled together.
     let (rows, n) = (query.rows() + 1, query.columns());
-    let scorer = model.scorer()?;
-    let copies = 2 + 2 * scorer.summands(&function.weights).len();
+    let of_query = model.ranker.as_query_trees().map(|trees| trees.for_query(&function.weights));
+    let (scorer, weights) = match &of_query {
+        Some(trees) => (trees.scorer(), &trees.function().weights),
+        None => (model.scorer()?, &function.weights),
+    };
+    let copies = 2 + 2 * scorer.summands(weights).len();
     let what = format_args!("explaining a score among {} documents", query.rows());
     let scaled = matrix_bytes(rows, 2 * n).saturating_mul(copies as u64);
     // A kernel of pairs has a column for each document, and each thread a copy of them.
@@ -111,7 +115,7 @@ pub fn explain(
     let bytes = matrix_bytes(rows, columns).saturating_mul(threads).saturating_add(scaled);
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
-    let parts = Parts::new(model, function, &query.like(rows, n, values), row, control)?;
+    let parts = Parts::new(model, (scorer, weights), &query.like(rows, n, values), row, control)?;
     // 2. Linear parts and trees are exact.
     let added = parts.exact().into_iter();
     let mut contributions: Vec<Contribution> =
