@@ -311,8 +311,8 @@ fn auto(connection: &Connection, source: &str, options: &str) -> Vec<u8> {
 fn deviation(connection: &Connection, model: &[u8]) -> f64 {
     let sql = "WITH s AS (SELECT query_id, score FROM ltr_rank(?1, 'judged')),
                m AS (SELECT query_id, avg(score) AS mean FROM s GROUP BY 1)
-               SELECT sqrt(avg((score - mean) * (score - mean))) FROM s JOIN m USING (query_id)";
-    value(connection, sql, [model])
+               SELECT avg((score - mean) * (score - mean)) FROM s JOIN m USING (query_id)";
+    value::<f64>(connection, sql, [model]).sqrt()
 }
 
 /// The model of some terms of the text of a sum.
@@ -357,7 +357,7 @@ fn auto_with_trees_is_the_same_for_any_threads_and_order_of_rows() {
         assert_eq!(auto(&connection, &source, &options), model, "{order}");
     }
     // 1. A document alone has its score of a ranking.
-    let sql = "SELECT max(abs(score - ltr_score(?1, a, b, c))) FROM ltr_rank(?1, 'judged') JOIN judged USING (query_id, doc_id)";
+    let sql = "SELECT max(abs(score - ltr_score(?1, json_array(a, b, c)))) FROM ltr_rank(?1, 'judged') JOIN judged USING (query_id, doc_id)";
     let found: f64 = value(&connection, sql, [&model]);
     assert!(found < 1e-9, "{found}");
     // 2. SQL has no form for its kernels.

@@ -239,14 +239,11 @@ impl TreesSpec {
             query_columns: query_columns.as_ref().map(|(_, joined)| *joined),
             training_loss: objective,
         })?;
-        let ranker = match query_columns {
-            Some((columns, true)) => {
-                Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted)))
-            }
-            _ => {
-                let function = Function { weights: fitted.values, objective, gap: 0.0 };
-                Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))
-            }
+        let ranker = if let Some((columns, true)) = query_columns {
+            Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted)))
+        } else {
+            let function = Function { weights: fitted.values, objective, gap: 0.0 };
+            Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))
         };
         let (selection, warnings) =
             found.map_or((None, Vec::new()), |found| (Some(found.selection), found.warnings));

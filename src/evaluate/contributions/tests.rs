@@ -27,7 +27,8 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
     let Ranker::Linear(linear) = &model.ranker else { panic!("{:?}", model.card.algorithm) };
     let document: Vec<f64> = (0..FEATURES).map(|feature| number(feature + 77)).collect();
     let rows = Matrix::F64(shaped(2, FEATURES, [document, model.card.means.clone()].concat()));
-    let parts = Parts::new(&model, linear.function(), &rows, 0, &control).unwrap();
+    let parts =
+        Parts::new(&model, (linear.scorer(), &linear.function().weights), &rows, 0, &control).unwrap();
     let players = parts.differing();
     assert_eq!(players.len(), FEATURES);
     let game = parts.game(&players).unwrap();
