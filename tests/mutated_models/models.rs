@@ -146,6 +146,7 @@ const CASES: &[(&str, &str)] = &[
     ("perceptron", r#"{"kernel": "gaussian", "budget": 3, "epochs": 2}"#),
     ("perceptron", r#"{"scale": "standard", "average": false, "measure": "map", "missing": "mean"}"#),
     ("boosted_trees", r#"{"trees": 3, "depth": 2}"#),
+    ("boosted_trees", r#"{"trees": 3, "depth": 2, "query_columns": true}"#),
     ("boosted_trees", r#"{"trees": 2, "depth": 1, "scale": "quantile_minmax", "missing": "mean"}"#),
     ("auto", r#"{"kernel": "linear"}"#),
     ("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#),
