@@ -8,7 +8,7 @@ use super::short_report::significant;
 use super::{ALGORITHMS, AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
 use crate::arrange::ListConstraint;
 use crate::column_advice::ColumnAdvice;
-use crate::data::Dataset;
+use crate::data::{Dataset, QueryFeatureRule};
 use crate::error::Result;
 use crate::loss;
 use crate::model::{Card, QueryDependent, Ranker, TrainingColumns};
@@ -98,7 +98,12 @@ impl QueryFeatures {
         let columns = columns.filter(|_| !distance.is_plain()).map(|(name, column)| {
             (name.clone(), json!({ "distance": column.comparison.name(), "weight": column.weight }))
         });
-        Self { kind: rule.kind.name(), names: rule.names.clone(), distances: columns.collect() }
+        Self { distances: columns.collect(), ..Self::of_rule(rule) }
+    }
+
+    /// Those of a rule, which are not compared.
+    fn of_rule(rule: &QueryFeatureRule) -> Self {
+        Self { kind: rule.kind.name(), names: rule.names.clone(), distances: Map::new() }
     }
 }
 
@@ -106,10 +111,7 @@ impl Summary {
     /// The results of a training on data with these counts.
     pub fn new(facts: DataFacts, trained: &Trained) -> Self {
         let kernel = trained.ranker.scorer().and_then(|space| Some((space.kernel()?, space.dim())));
-        let of_trees = || {
-            let rule = trained.ranker.as_query_trees()?.query_rule();
-            Some(QueryFeatures { kind: rule.kind.name(), names: rule.names.clone(), distances: Map::new() })
-        };
+        let of_trees = || trained.ranker.query_rule().map(QueryFeatures::of_rule);
         let query_features = trained.ranker.as_query_dependent().map(QueryFeatures::new).or_else(of_trees);
         Self {
             facts,

@@ -138,10 +138,12 @@ impl TrainingSpec for AutoSpec {
         let data = set.data;
         // 1. Every candidate; kernels on some of the rows.
         let queries = data.n_queries();
-        let judged = judged_queries(&data).into_iter().filter(|judged| *judged).count();
+        let is_judged = judged_queries(&data);
+        let judged = is_judged.iter().filter(|judged| **judged).count();
         check_judged(judged, queries)?;
         let sample = Sample::new(&data, self.seed, control)?;
-        let grown = self.grow(judged, &data, &sample, control)?;
+        let is_candidate = self.kernel.is_none() && judged >= candidate::FEW_QUERIES;
+        let grown = if is_candidate { self.grow(&is_judged, &data, &sample, control)? } else { None };
         let Found { chosen, trees, choice } =
             self.find((judged, queries), &sample, grown.map(|grown| (grown, &data)), control)?;
         drop(sample);
@@ -214,7 +216,8 @@ impl Sample {
     /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`].
     fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
         let is_of_many = data.n_docs() > MANY;
-        let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], Self::parts(data), seed);
+        let parts = data.n_docs().div_ceil(if is_of_many { HELD_OUT } else { MOST_TRIED }).max(1);
+        let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], parts, seed);
         let queries: Vec<usize> = (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect();
         let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
         let share = rows.len() as f64 / data.n_docs().max(1) as f64;
@@ -222,11 +225,6 @@ impl Sample {
         let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
         let data = if queries.len() == data.n_queries() { data.clone() } else { data.with_rows(&rows) };
         Ok(Self { data, queries, is_of_many, _memory: Some(memory) })
-    }
-
-    /// The number of parts of the queries, of which a sample is one.
-    fn parts(data: &Dataset) -> usize {
-        data.n_docs().div_ceil(if data.n_docs() > MANY { HELD_OUT } else { MOST_TRIED }).max(1)
     }
 }
 
@@ -250,23 +248,20 @@ struct Choice {
 }
 
 impl AutoSpec {
-    /// Trains trees on all rows, if they are a candidate.
+    /// Trains trees on all rows; `None` if all features are constant. `judged`: for each query whether it is judged.
     fn grow(
         &self,
-        judged: usize,
+        judged: &[bool],
         data: &Dataset,
         sample: &Sample,
         control: &Control,
     ) -> Result<Option<Grown>> {
-        if self.kernel.is_some() || judged < candidate::FEW_QUERIES {
-            return Ok(None);
-        }
         let folds = if sample.is_of_many {
             let mut of_query = vec![None; data.n_queries()];
             sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
             Folds { of_query, count: 1 }
         } else {
-            let of_query = fold_numbers(&data.query_ids, &judged_queries(data), FOLDS, self.seed);
+            let of_query = fold_numbers(&data.query_ids, judged, FOLDS, self.seed);
             Folds { of_query, count: FOLDS }
         };
         match trees::scale(self, sample.is_of_many) {

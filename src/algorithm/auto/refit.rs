@@ -76,8 +76,13 @@ pub(super) fn solved(
     let w_w: f64 = w.iter().map(|w| w * w).sum();
     let spread = b_w - ridge * w_w;
     let objective = (0.5 * (gram.square() - b_w)).max(0.0) / documents;
-    let deviation = (spread / documents).sqrt();
-    let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
+    let scale = normalizer(spread, documents);
     let weights = space.function(w.iter().map(|w| w * scale).collect())?;
     Ok(Fitted { member: Member { scaling, space: space.fitted() }, weights, objective })
+}
+
+/// What divides scores by their standard deviation. `spread`: the sum of squared scores, less their means in the query.
+pub(super) fn normalizer(spread: f64, documents: f64) -> f64 {
+    let deviation = (spread / documents).sqrt();
+    if deviation > 0.0 { 1.0 / deviation } else { 1.0 }
 }

@@ -7,23 +7,19 @@
 //! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest.
 
 use super::AutoSpec;
-use super::refit::Fitted;
-use crate::algorithm::{Curve, LambdaSelection, Split};
+use super::refit::{Fitted, normalizer};
+use crate::algorithm::boosted_trees::measure::{HeldOut, Measured, Pace, measure};
+use crate::algorithm::{LambdaSelection, Split};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::error::Result;
 use crate::memory::bytes_of;
-use crate::metric::Mean;
 use crate::parallel;
 use crate::space::{Member, Space};
 use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
-/// Largest number of trees of an ensemble.
-const MOST_TREES: usize = 240;
-/// Trees between two measurements.
-const STEP: usize = 10;
-/// Measurements without a better value after which the training stops.
-const PATIENCE: usize = 5;
+/// How long trees are added to the ensembles.
+const PACE: Pace = Pace { most: 240, interval: 10, patience: 5 };
 /// Fraction of the features for each tree, of several ensembles.
 const FRACTION: f64 = 0.3;
 /// At least so many features for each tree.
@@ -97,41 +93,35 @@ pub(super) fn grow(
         trainings.push(Boosting::new(&prepared, judged, TreeOptions { seed, ..options }, control)?);
     }
     // 2. The number of trees.
-    let mut measured = Measured::new(spec, data, folds);
-    control.expect(MOST_TREES / STEP);
-    for _ in 0..MOST_TREES / STEP {
-        parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
-            (0..STEP).try_for_each(|_| training.step(control).map(|_| ()))
-        })?;
-        measured.add(&trainings, control)?;
-        control.step();
-        if measured.is_over() {
-            break;
-        }
-    }
-    let best = measured.best.unwrap_or_else(|| measured.curve.len().saturating_sub(1));
-    let trees = (best + 1) * STEP;
+    let queries =
+        |fold: usize| (0..data.n_queries()).filter(move |query| folds.of_query[*query] == Some(fold));
+    let measured: Vec<Measured<'_>> =
+        (0..folds.count).map(|fold| Measured { data, queries: queries(fold).collect() }).collect();
+    let held_out = HeldOut { measured: &measured, seeds: 1, source: None };
+    let (curve, best) = measure(&spec.validation, &mut trainings, held_out, PACE, control)?;
+    let chosen = best.at.map(|(at, _)| at);
+    let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * PACE.interval;
     trainings.iter_mut().for_each(|training| training.truncate(trees));
     // 3. The mean of the ensembles.
     let fitted = fitted(Boosting::mean(trainings), (scaling, data), control)?;
-    let held_out: Vec<usize> =
-        (0..folds.of_query.len()).filter(|query| folds.of_query[*query].is_some()).collect();
-    let Measured { curve, best, values, .. } = measured;
+    // 4. What validation tells.
+    let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
     let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
     let metric = spec.validation.metric.name();
-    let value = best.and_then(|best| curve[best].1);
-    let selection =
-        LambdaSelection { metric, split, curve, chosen: best, option: Some("trees"), error: None };
-    let counted: Vec<(f64, f64)> = values.iter().flatten().copied().collect();
+    let selection = LambdaSelection { metric, split, curve, chosen, option: Some("trees"), error: None };
     let sign = spec.validation.metric.def().better.sign();
+    let mut values = vec![None; data.n_queries()];
+    for (query, value) in held_out.iter().zip(&best.values) {
+        values[*query] = value.map(|(value, _)| sign * value);
+    }
     Ok(Some(Grown {
         scale: scaling.kind(),
         trees,
         ensembles: folds.count,
-        value,
-        selection: selection.with_error(|_| counted),
+        value: best.at.map(|(_, value)| value),
+        selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
         held_out,
-        values: values.iter().map(|value| value.map(|(value, _)| sign * value)).collect(),
+        values,
         fitted,
     }))
 }
@@ -146,64 +136,6 @@ fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
         bins: 64,
         row_weights: RowWeights::Exponential,
         seed: spec.seed,
-    }
-}
-
-/// Held-out queries by the number of trees.
-struct Measured<'a> {
-    spec: &'a AutoSpec,
-    data: &'a Dataset,
-    folds: &'a Folds,
-    /// The mean value after each measurement.
-    curve: Curve,
-    /// Index of the best one.
-    best: Option<usize>,
-    /// Value and weight of each query there.
-    values: Vec<Option<(f64, f64)>>,
-}
-
-impl<'a> Measured<'a> {
-    fn new(spec: &'a AutoSpec, data: &'a Dataset, folds: &'a Folds) -> Self {
-        let values = vec![None; data.n_queries()];
-        Self { spec, data, folds, curve: Vec::new(), best: None, values }
-    }
-
-    fn add(&mut self, trainings: &[Boosting<'_>], control: &Control) -> Result<()> {
-        let (metric, data) = (&self.spec.validation.metric, self.data);
-        // 1. The values of each fold.
-        let of_fold = |fold: usize| -> Result<Vec<(usize, Option<f64>)>> {
-            let scores = trainings[fold].scores();
-            let queries = (0..data.n_queries()).filter(|query| self.folds.of_query[*query] == Some(fold));
-            let value = |query: usize| {
-                control.check()?;
-                Ok((query, metric.finite_value(data.labels(query), &scores[data.rows(query)])?))
-            };
-            queries.map(value).collect()
-        };
-        let mut values = vec![None; data.n_queries()];
-        for (query, value) in parallel::try_map(trainings.len(), of_fold)?.into_iter().flatten() {
-            values[query] = value;
-        }
-        // 2. Their mean.
-        let mut mean = Mean::new(metric.def(), self.spec.validation.undefined);
-        let mut counted = vec![None; data.n_queries()];
-        for query in (0..data.n_queries()).filter(|query| self.folds.of_query[*query].is_some()) {
-            mean.add(values[query], data.labels(query));
-            counted[query] = mean.weighted(values[query], data.labels(query));
-        }
-        self.curve.push((((self.curve.len() + 1) * STEP) as f64, mean.value()));
-        // 3. The best so far.
-        let sign = metric.def().better.sign();
-        let before = self.best.and_then(|best| self.curve[best].1);
-        if mean.value().is_some_and(|value| before.is_none_or(|before| sign * (value - before) > 0.0)) {
-            (self.best, self.values) = (Some(self.curve.len() - 1), counted);
-        }
-        Ok(())
-    }
-
-    /// Whether the values no longer improve.
-    fn is_over(&self) -> bool {
-        self.curve.len() > self.best.unwrap_or(0) + PATIENCE
     }
 }
 
@@ -222,8 +154,7 @@ fn fitted(
     let sums = parallel::try_map(data.n_queries(), of_query)?;
     let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
     let documents = data.n_docs() as f64;
-    let deviation = (spread / documents).sqrt();
-    let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
+    let scale = normalizer(spread, documents);
     let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
     let weights = values.iter().map(|value| value * scale).collect();
     Ok(Fitted { member, weights, objective: 0.5 * errors / documents })

@@ -1,8 +1,8 @@
 //! The number of trees by validation: early stopping.
 //!
-//! Held-out queries have the weight 0 in a training on all rows, so that they get scores but change no tree. Trainings of
-//! several folds add their trees together, and the metric is the mean over all held-out queries.
+//! Held-out queries have the weight 0 in a training on all rows, so that they get scores but change no tree.
 
+use super::measure::{Best, HeldOut, Measured, Pace, measure};
 use super::query_columns::QueryColumns;
 use super::{DEFAULT_TREES, LambdaSelection, Searched, TreeCount, TreesSpec, single_feature};
 use crate::algorithm::selection::{Curve, Split, Validation};
@@ -12,10 +12,8 @@ use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::memory::{Reservation, bytes_of};
-use crate::metric::Mean;
-use crate::parallel;
 use crate::select::Folds;
-use crate::trees::{Binned, Boosting, Prepared};
+use crate::trees::{Binned, Prepared};
 
 /// Trees between two measurements.
 const STEP: usize = 10;
@@ -77,21 +75,6 @@ impl Held {
     }
 }
 
-/// Validation queries with their scores.
-struct Measured<'a> {
-    data: &'a Dataset,
-    queries: Vec<usize>,
-}
-
-/// The best measurement so far.
-#[derive(Default)]
-struct Best {
-    /// Its number in the curve, and the value.
-    at: Option<(usize, f64)>,
-    /// Value and weight of each query that counts.
-    values: Vec<(f64, f64)>,
-}
-
 /// Finds the number of trees.
 ///
 /// # Errors
@@ -125,10 +108,16 @@ pub(super) fn find(
         let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
         trainings.extend(spec.trainings(prepared, spec.judged(data, &weights), control)?);
     }
+    // A given number of trees is measured once, at its end.
+    let pace = match spec.trees {
+        TreeCount::Fixed(trees) => Pace { most: trees, interval: trees, patience: PATIENCE },
+        TreeCount::Auto => Pace { most: MOST_TREES, interval: STEP, patience: PATIENCE },
+    };
     let binned = source.map(|held| &held.binned);
-    let (curve, best) = measure(spec, &mut trainings, &measured, binned, control)?;
+    let held_out = HeldOut { measured: &measured, seeds: spec.seeds, source: binned };
+    let (curve, best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
     // 3. The report.
-    let values = best.values.clone();
+    let values: Vec<(f64, f64)> = best.values.iter().flatten().copied().collect();
     let selection = selection(spec, split, curve, best);
     let trees = selection.chosen.map_or(DEFAULT_TREES, |chosen| selection.curve[chosen].0 as usize);
     let searched = Searched {
@@ -160,71 +149,11 @@ fn folds<'a>(spec: &TreesSpec, data: &'a Dataset) -> (Vec<Measured<'a>>, Split, 
     (measured, split, held_out)
 }
 
-/// Adds trees until the metric no longer improves. Returns it by the number of trees, and the best. `trainings`: all
-/// ensembles of the first fold, then those of the next.
-fn measure(
-    spec: &TreesSpec,
-    trainings: &mut [Boosting<'_>],
-    measured: &[Measured<'_>],
-    source: Option<&Binned>,
-    control: &Control,
-) -> Result<(Curve, Best)> {
-    let metric = &spec.validation.metric;
-    let sign = metric.def().better.sign();
-    let mut of_source = vec![0.0; if source.is_some() { measured[0].data.n_docs() } else { 0 }];
-    let (mut curve, mut best): (Curve, Best) = (Vec::new(), Best::default());
-    // A given number of trees is measured once, at its end.
-    let (most, interval) = match spec.trees {
-        TreeCount::Fixed(trees) => (trees, trees),
-        TreeCount::Auto => (MOST_TREES, STEP),
-    };
-    for trees in 1..=most {
-        // 1. A tree for each training; of a source the mean score.
-        let step = |_, training: &mut Boosting<'_>| -> Result<Vec<f64>> {
-            let tree = training.step(control)?;
-            Ok(source.map_or_else(Vec::new, |binned| tree.scores(binned, of_source.len())))
-        };
-        for added in parallel::map_of(trainings.iter_mut().collect(), step) {
-            let factor = 1.0 / spec.seeds as f64;
-            of_source.iter_mut().zip(added?).for_each(|(sum, score)| *sum += factor * score);
-        }
-        if !trees.is_multiple_of(interval) {
-            continue;
-        }
-        // 2. The metric of their mean.
-        let mut mean = Mean::new(metric.def(), spec.validation.undefined);
-        let mut values = Vec::new();
-        for (Measured { data, queries }, trainings) in measured.iter().zip(trainings.chunks(spec.seeds)) {
-            let scores = if source.is_some() { of_source.clone() } else { Boosting::mean_scores(trainings) };
-            let value = |number: usize| {
-                control.check()?;
-                let query = queries[number];
-                metric.finite_value(data.labels(query), &scores[data.rows(query)])
-            };
-            let found = parallel::try_map(queries.len(), value)?;
-            for (query, value) in queries.iter().zip(found) {
-                mean.add(value, data.labels(*query));
-                values.extend(mean.weighted(value, data.labels(*query)));
-            }
-        }
-        curve.push((trees as f64, mean.value()));
-        if let Some(value) =
-            mean.value().filter(|value| best.at.is_none_or(|(_, best)| sign * (value - best) > 0.0))
-        {
-            best = Best { at: Some((curve.len() - 1, value)), values };
-        }
-        if best.at.is_none_or(|(at, _)| at + PATIENCE < curve.len()) && curve.len() > PATIENCE {
-            break;
-        }
-    }
-    Ok((curve, best))
-}
-
 /// The choice, with the largest numbers of trees first.
 fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> LambdaSelection {
     curve.reverse();
     let chosen = best.at.map(|(at, _)| curve.len() - 1 - at);
     let metric = spec.validation.metric.name();
     LambdaSelection { metric, split, curve, chosen, option: Some("trees"), error: None }
-        .with_error(|_| best.values)
+        .with_error(|_| best.values.into_iter().flatten().collect())
 }

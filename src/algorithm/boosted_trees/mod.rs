@@ -4,6 +4,7 @@
 //! rises (`early`), and all rows are fitted with the best number.
 
 mod early;
+pub(super) mod measure;
 mod query_columns;
 
 use serde::Serialize;
@@ -80,6 +81,9 @@ enum TreeCount {
     /// Chosen by validation.
     Auto,
 }
+
+/// The query features of the source, and whether they are columns of the trees.
+type Joined = (QueryColumns, bool);
 
 /// The choices of one training.
 #[derive(Debug, Clone)]
@@ -213,6 +217,46 @@ impl TreesSpec {
         (0..self.seeds).map(training).collect()
     }
 
+    /// Searches the number of trees if it is not given, and whether query features improve them if that is not given. Adds
+    /// the query features that are used to the bins. Returns what was found, and whether the query features of the source
+    /// are used; none if it has none.
+    fn search(
+        &self,
+        prepared: &mut Prepared,
+        data: &Dataset,
+        mut held: Option<Held>,
+        control: &Control,
+    ) -> Result<(Option<Found>, Option<Joined>)> {
+        let find = |prepared: &Prepared, held: &Option<Held>, searches: bool| {
+            searches.then(|| early::find(self, prepared, data, held.as_ref(), control)).transpose()
+        };
+        let is_auto = self.trees == TreeCount::Auto;
+        let Some(columns) = QueryColumns::fit(self.query_columns, data)? else {
+            return Ok((find(prepared, &held, is_auto)?, None));
+        };
+        // 1. Without query features.
+        let chooses = self.query_columns == Use::Auto;
+        let without = find(prepared, &held, chooses)?;
+        // 2. With them.
+        let width = data.features.columns();
+        let added = columns.prepared(data, self.options, control)?;
+        if let Some(held) = &mut held {
+            held.append(&columns, &added, control)?;
+        }
+        prepared.append(added);
+        let with = find(prepared, &held, chooses || is_auto)?;
+        // 3. The better ones.
+        let sign = self.validation.metric.def().better.sign();
+        let is_better = match (&without, &with) {
+            (Some(without), Some(with)) => with.is_better_than(without, sign),
+            _ => true,
+        };
+        if !is_better {
+            prepared.truncate(width);
+        }
+        Ok((if is_better { with } else { without }, Some((columns, is_better))))
+    }
+
     /// The documents of a data set, with the weights of its queries or others.
     fn judged<'a>(&'a self, data: &'a Dataset, query_weights: &'a [f64]) -> Judged<'a> {
         Judged {
@@ -229,7 +273,7 @@ impl TreesSpec {
         objective: f64,
         found: Option<Found>,
         scaling: Scaling,
-        (width, query_columns): (usize, Option<(QueryColumns, bool)>),
+        (width, query_columns): (usize, Option<Joined>),
     ) -> Result<Trained> {
         let forest = &fitted.forest;
         let details = entries(&Details {
@@ -289,46 +333,16 @@ impl TrainingSpec for TreesSpec {
         };
         let TreeOptions { bins, seed, .. } = self.options;
         let mut prepared = Prepared::new(&data.features, bins, seed, control)?;
-        // 2. The number of trees, and whether query features are columns of theirs.
         let width = data.features.columns();
-        let mut held = match validation {
+        // 2. The number of trees, and whether query features are columns of theirs.
+        let held = match validation {
             Some(other) => Some(Held::new(other, &prepared, control)?),
             None => None,
         };
-        let columns = QueryColumns::fit(self.query_columns, &data)?;
-        let chooses = columns.is_some() && self.query_columns == Use::Auto;
-        let searches = chooses || self.trees == TreeCount::Auto;
-        let without = if columns.is_some() { chooses } else { searches };
-        let mut found =
-            if without { Some(early::find(self, &prepared, &data, held.as_ref(), control)?) } else { None };
-        let mut joined = None;
-        if let Some(columns) = columns {
-            let added = columns.prepared(&data, self.options, control)?;
-            if let Some(held) = &mut held {
-                held.append(&columns, &added, control)?;
-            }
-            prepared.append(added);
-            let with = if searches {
-                Some(early::find(self, &prepared, &data, held.as_ref(), control)?)
-            } else {
-                None
-            };
-            let sign = self.validation.metric.def().better.sign();
-            let is_better = match (&found, &with) {
-                (Some(without), Some(with)) => with.is_better_than(without, sign),
-                _ => true,
-            };
-            if is_better {
-                found = with;
-            } else {
-                prepared.truncate(width);
-            }
-            joined = Some((columns, is_better));
-        }
-        drop(held);
-        let trees = match (self.trees, &found) {
-            (TreeCount::Fixed(trees), _) => trees,
-            (TreeCount::Auto, found) => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
+        let (found, joined) = self.search(&mut prepared, &data, held, control)?;
+        let trees = match self.trees {
+            TreeCount::Fixed(trees) => trees,
+            TreeCount::Auto => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
         };
         let found = found.filter(|_| self.trees == TreeCount::Auto);
         // 3. All rows.
