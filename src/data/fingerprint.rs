@@ -7,12 +7,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::clusters::{Clusters, DesignEffect};
+use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::missing::MissingValues;
 use super::query_value::QueryValue;
-use crate::control::{Control, Ticks};
+use crate::control::{Control, checkpoint};
 use crate::error::{Result, require};
-use crate::parallel;
+use crate::math::radix::sort_singles;
+use crate::math::simd::simd;
 use crate::param::list;
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
@@ -23,6 +25,11 @@ const MAX_BINS: usize = 2 * BINS + 1;
 const SMALLEST: usize = 100;
 /// Largest number of values that are sorted to find bins. All values are counted.
 const SAMPLE: usize = 1 << 16;
+
+/// Values whose bins are found together.
+const CHUNK: usize = 1 << 10;
+/// Values that a loop compares with an edge at once.
+const LANES: usize = 16;
 
 /// What is remembered of a training set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,26 +94,34 @@ pub struct Observed {
     pub missing_effect: f64,
 }
 
-/// Values with the number of their query, ascending; NaN is a missing one.
-type Values<'a> = Box<dyn Iterator<Item = (usize, f32)> + 'a>;
+/// Values of queries.
+#[derive(Clone, Copy)]
+struct Values<'a> {
+    /// The values; NaN is a missing one.
+    all: &'a [f32],
+    /// Query i has the values `offsets[i]..offsets[i + 1]`.
+    offsets: &'a [usize],
+}
+
+/// Bytes for each value of a feature whose bins are found, besides the value itself: a sample is copied and sorted.
+const BYTES: usize = 12;
 
 impl Fingerprint {
     /// The fingerprint of a data set before scaling. `missing`: which of its features are not known.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interruption; too little memory.
     pub fn of(data: &Dataset, missing: &MissingValues, control: &Control) -> Result<Self> {
-        let features = parallel::try_map(data.features.columns(), |column| {
-            control.check()?;
-            Ok(Profile::of(&|| feature(data, missing, column)))
-        })?;
-        let query_feature =
-            |column: usize| (data.query_names[column].clone(), Profile::of(&|| query_values(data, column)));
+        let profile = |_, values: Values<'_>| Ok(Profile::of(values));
+        let query_feature = |column: usize| {
+            let profile = with_query_values(data, column, Profile::of);
+            (data.query_names[column].clone(), profile)
+        };
         Ok(Self {
             rows: data.n_docs() as u64,
             queries: data.n_queries() as u64,
-            relevance: Profile::of(&|| relevance(data)),
-            features,
+            relevance: with_relevance(data, Profile::of),
+            features: each_feature(data, missing, control, profile)?,
             query_features: (0..data.query_names.len()).map(query_feature).collect(),
         })
     }
@@ -114,17 +129,17 @@ impl Fingerprint {
     /// The features of other data, in the bins of the training.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interruption; too little memory.
     pub fn features_of(
         &self,
         data: &Dataset,
         missing: &MissingValues,
         control: &Control,
     ) -> Result<Vec<Observed>> {
-        parallel::try_map(self.features.len().min(data.features.columns()), |column| {
-            control.check()?;
-            Ok(self.features[column].observe(feature(data, missing, column)))
-        })
+        let observe = |column: usize, values: Values<'_>| {
+            Ok(self.features.get(column).map(|profile| profile.observe(values)))
+        };
+        Ok(each_feature(data, missing, control, observe)?.into_iter().flatten().collect())
     }
 
     /// A query feature of other data, in the bins of the training; `None` if either has none of this name.
@@ -132,12 +147,12 @@ impl Fingerprint {
         let same = |other: &str| other.eq_ignore_ascii_case(name);
         let profile = &self.query_features.iter().find(|(other, _)| same(other))?.1;
         let column = data.query_names.iter().position(|other| same(other))?;
-        Some((profile, profile.observe(query_values(data, column))))
+        Some((profile, with_query_values(data, column, |values| profile.observe(values))))
     }
 
     /// The relevance of other data, in the bins of the training.
     pub fn relevance_of(&self, data: &Dataset) -> Observed {
-        self.relevance.observe(relevance(data))
+        with_relevance(data, |values| self.relevance.observe(values))
     }
 
     /// Checks a fingerprint that was read from bytes, for a model of `n` features.
@@ -180,23 +195,30 @@ impl Tally {
             high: f32::NEG_INFINITY,
             outside: Vec::new(),
         };
-        let (mut current, mut outside) = (None, 0);
-        let mut ticks = Ticks::default();
-        for (query, x) in values {
-            if current != Some(query) {
-                tally.end(&mut outside);
-                current = Some(query);
+        let mut outside = 0;
+        for query in values.offsets.windows(2) {
+            for values in values.all[query[0]..query[1]].chunks(CHUNK) {
+                checkpoint();
+                tally.add(values, edges);
+                let is_outside = |x: &&f32| **x < range.0 || **x > range.1;
+                outside += values.iter().filter(is_outside).count() as u64;
             }
-            ticks.add(MAX_BINS);
-            tally.missing.add(usize::from(x.is_nan()));
+            tally.end(&mut outside);
+        }
+        tally
+    }
+
+    /// Adds at most a chunk of values of the current query.
+    fn add(&mut self, values: &[f32], edges: &[f32]) {
+        let mut bins = [0; CHUNK];
+        find_bins(edges, values, &mut bins);
+        for (x, bin) in values.iter().zip(bins) {
+            self.missing.add(usize::from(x.is_nan()));
             if !x.is_nan() {
-                tally.bins.add(bin(edges, x));
-                (tally.low, tally.high) = (tally.low.min(x), tally.high.max(x));
-                outside += u64::from(x < range.0 || x > range.1);
+                self.bins.add(usize::from(bin));
+                (self.low, self.high) = (self.low.min(*x), self.high.max(*x));
             }
         }
-        tally.end(&mut outside);
-        tally
     }
 
     fn end(&mut self, outside: &mut u64) {
@@ -209,17 +231,17 @@ impl Tally {
 }
 
 impl Profile {
-    /// The distribution of these values; the function returns them anew each time.
-    fn of<'a>(values: &dyn Fn() -> Values<'a>) -> Self {
-        let known = || values().map(|(_, x)| x).filter(|x| !x.is_nan());
+    /// The distribution of these values.
+    fn of(values: Values<'_>) -> Self {
         // 1. Bins, from a sample.
-        let count = known().count();
-        let mut sample: Vec<f32> = known().step_by(count.div_ceil(SAMPLE).max(1)).collect();
-        sample.sort_unstable_by(f32::total_cmp);
+        let known = || values.all.iter().copied().filter(|x| !x.is_nan());
+        let step = known().count().div_ceil(SAMPLE).max(1);
+        let mut sample: Vec<f32> = known().step_by(step).collect();
+        sort_singles(&mut sample);
         let edges = edges(&sample);
         // 2. Range and counts, from all values.
         let all = (f32::NEG_INFINITY, f32::INFINITY);
-        let Tally { mut bins, missing, mut low, mut high, .. } = Tally::of(values(), &edges, all);
+        let Tally { mut bins, missing, mut low, mut high, .. } = Tally::of(values, &edges, all);
         let DesignEffect { factor, degrees } = bins.effect(None);
         if sample.is_empty() {
             (low, high) = (0.0, 0.0);
@@ -327,10 +349,27 @@ fn single(x: f64) -> f32 {
     (x as f32).clamp(f32::MIN, f32::MAX) + 0.0
 }
 
-/// The bin of a value.
-#[inline]
-fn bin(edges: &[f32], x: f32) -> usize {
-    edges.iter().map(|edge| usize::from(*edge < x)).sum()
+simd! {
+    /// The bins of values; NaN is in the first.
+    fn find_bins<'a>(edges: &'a [f32], values: &'a [f32], bins: &'a mut [u8]) {
+        let (blocks, rest) = values.as_chunks::<LANES>();
+        let (block_bins, rest_bins) = bins.as_chunks_mut::<LANES>();
+        for (values, bins) in blocks.iter().zip(&mut *block_bins) {
+            let mut found = [0_u32; LANES];
+            for edge in edges {
+                for lane in 0..LANES {
+                    found[lane] += u32::from(*edge < values[lane]);
+                }
+            }
+            for lane in 0..LANES {
+                bins[lane] = found[lane] as u8;
+            }
+        }
+        let rest_bins = block_bins[blocks.len()..].as_flattened_mut().iter_mut().chain(rest_bins);
+        for (value, bin) in rest.iter().zip(rest_bins) {
+            *bin = edges.iter().map(|edge| u8::from(*edge < *value)).sum();
+        }
+    }
 }
 
 /// The largest value of each bin except the last, for sorted values.
@@ -359,37 +398,37 @@ fn edges(sorted: &[f32]) -> Vec<f32> {
     edges
 }
 
-fn relevance(data: &Dataset) -> Values<'_> {
-    of_rows(data, |row| single(data.relevance[row]))
+/// Applies `learn` to the number and the values of each feature.
+fn each_feature<T: Send>(
+    data: &Dataset,
+    missing: &MissingValues,
+    control: &Control,
+    learn: impl Fn(usize, Values<'_>) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let work = ColumnWork { what: "the fingerprint of", bytes: BYTES };
+    columns::each_column(data, work, control, single, |column, mut all| {
+        missing.of(column).rows().for_each(|row| all[row] = f32::NAN);
+        learn(column, Values { all: &all, offsets: &data.offsets })
+    })
 }
 
-/// A feature of documents.
-fn feature<'a>(data: &'a Dataset, missing: &'a MissingValues, column: usize) -> Values<'a> {
-    let missing = missing.of(column);
-    of_rows(
-        data,
-        move |row| {
-            if missing.contains(row) { f32::NAN } else { single(data.features.at(row, column)) }
-        },
-    )
-}
-
-fn of_rows<'a>(data: &'a Dataset, value: impl Fn(usize) -> f32 + Copy + 'a) -> Values<'a> {
-    let of_query = move |query: usize| data.rows(query).map(move |row| (query, value(row)));
-    Box::new((0..data.n_queries()).flat_map(of_query))
+fn with_relevance<T>(data: &Dataset, learn: impl FnOnce(Values<'_>) -> T) -> T {
+    let all: Vec<f32> = data.relevance.iter().map(|grade| single(*grade)).collect();
+    learn(Values { all: &all, offsets: &data.offsets })
 }
 
 /// The numbers of a query feature. Text has none.
-fn query_values(data: &Dataset, column: usize) -> Values<'_> {
+fn with_query_values<T>(data: &Dataset, column: usize, learn: impl FnOnce(Values<'_>) -> T) -> T {
     let values = data.query_features.column(column);
     if values.iter().any(|value| matches!(value, QueryValue::Text(_))) {
-        return Box::new(std::iter::empty());
+        return learn(Values { all: &[], offsets: &[] });
     }
     let number = |value: &QueryValue| match value {
         QueryValue::Number(x) => single(*x),
         QueryValue::Missing | QueryValue::Text(_) => f32::NAN,
     };
-    Box::new(values.into_iter().map(number).enumerate())
+    let all: Vec<f32> = values.iter().map(number).collect();
+    learn(Values { all: &all, offsets: &(0..=all.len()).collect::<Vec<usize>>() })
 }
 
 #[cfg(test)]
@@ -397,7 +436,7 @@ mod tests {
     use super::*;
 
     fn profile(values: &[f32]) -> Profile {
-        Profile::of(&|| Box::new(values.iter().copied().enumerate()))
+        Profile::of(Values { all: values, offsets: &(0..=values.len()).collect::<Vec<usize>>() })
     }
 
     #[test]

@@ -41,6 +41,15 @@ impl MissingValues {
 }
 
 impl MissingRows {
+    /// The rows, ascending.
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
+        let rows_of = |(number, word): (usize, &u64)| {
+            let word = *word;
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| number * 64 + bit)
+        };
+        self.words.iter().enumerate().flat_map(rows_of)
+    }
+
     /// Whether a row has no value.
     #[inline]
     pub fn contains(&self, row: usize) -> bool {

@@ -2,6 +2,7 @@
 
 mod builder;
 mod clusters;
+mod columns;
 mod dataset;
 mod feature_quantiles;
 mod fingerprint;

@@ -11,8 +11,11 @@ use crate::math::order::{compare, sort_ascending};
 use crate::math::search::Search;
 use crate::math::simd::Registers;
 
-/// Operations, for [`Ticks`], of a value or a quantile of the normal distribution.
+/// Operations, for [`Ticks`], of a quantile of the normal distribution.
 const NORMAL_COST: usize = 64;
+
+/// Operations, for [`Ticks`], of a value with its count.
+const TIE_COST: usize = 4;
 
 /// Maximum number of stored quantiles.
 const MAX_QUANTILES: usize = 256;
@@ -81,13 +84,13 @@ impl Quantiles {
         let (mut below, mut ticks) = (0.0, Ticks::default());
         let all: Vec<(f64, f64)> = ties
             .map(|(value, count)| {
-                ticks.add(NORMAL_COST);
+                ticks.add(TIE_COST);
                 let fraction = (below + 0.5 * count) / n;
                 below += count;
-                (value, normal::quantile(fraction))
+                (value, fraction)
             })
             .collect();
-        thin(all).into()
+        thin(&all).into()
     }
 
     /// Whether all numbers are finite, scores are within the bound of stored numbers, and both values and scores increase.
@@ -133,24 +136,36 @@ impl Quantiles {
     }
 }
 
-/// Keeps both ends and, between them, quantiles at about equal distances in rank and in normal score.
-fn thin(all: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+/// Keeps of values with their fractions both ends and, between them, quantiles at about equal distances in rank and in normal
+/// score. Returns them with their scores.
+fn thin(all: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut ticks = Ticks::default();
+    let mut score = |fraction: f64| {
+        ticks.add(NORMAL_COST);
+        normal::quantile(fraction)
+    };
     if all.len() <= MAX_QUANTILES {
-        return all;
+        return all.iter().map(|(x, fraction)| (*x, score(*fraction))).collect();
     }
     let last = all.len() - 1;
-    let widest = all[last].1.abs().max(all[0].1.abs());
+    let [first_score, last_score] = [0, last].map(|index| score(all[index].1));
+    let widest = last_score.abs().max(first_score.abs());
     let position = |z: f64| 0.5 * z / widest + 0.5 * libm::erf(z * 0.5f64.sqrt());
-    let step = (position(all[last].1) - position(all[0].1)) / (MAX_QUANTILES - 1) as f64;
-    let mut next = position(all[0].1);
+    let step = (position(last_score) - position(first_score)) / (MAX_QUANTILES - 1) as f64;
+    let mut next = position(first_score);
     let mut kept = Vec::with_capacity(MAX_QUANTILES);
-    let mut ticks = Ticks::default();
-    for (index, &(x, z)) in all.iter().enumerate() {
-        ticks.add(NORMAL_COST);
-        if index == last || position(z) >= next {
-            kept.push((x, z));
-            next = (next + step).max(position(z) + 0.5 * step);
-        }
+    // Positions of neighbors differ by at least 1 / n, far more than their rounding errors. So they are ascending.
+    let mut index = 0;
+    while index < last {
+        let is_before = |(_, fraction): &(f64, f64)| position(score(*fraction)) < next;
+        index += all[index..last].partition_point(is_before);
+        let (x, z) = (all[index].0, score(all[index].1));
+        kept.push((x, z));
+        next = (next + step).max(position(z) + 0.5 * step);
+        index += 1;
+    }
+    if index == last {
+        kept.push((all[last].0, last_score));
     }
     kept
 }

@@ -15,6 +15,7 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::feature_quantiles::{normal_scores, weighted_scores};
 use super::matrix::{Matrix, Slice, shaped};
@@ -24,7 +25,6 @@ use crate::error::{Error, Result, require};
 use crate::math::bounds::{are_bounded, is_positive};
 use crate::math::dense::{Element, dot, dot_by};
 use crate::math::simd::simd;
-use crate::memory::matrix_bytes;
 use crate::parallel;
 use crate::param::named;
 
@@ -326,45 +326,22 @@ fn split_queries<'a, T>(values: &'a mut [T], offsets: &[usize], width: usize) ->
     queries
 }
 
-/// Features that are copied together, because they are on the same cache lines.
-const GATHERED: usize = 8;
-
-/// Applies `learn` to the values of each feature.
+/// Applies `learn` to the known values of each feature.
 fn each_column<T: Send>(
     data: &Dataset,
     control: &Control,
     learn: impl Fn(Vec<f64>) -> T + Sync,
 ) -> Result<Vec<T>> {
-    let all: Vec<usize> = (0..data.features.columns()).collect();
-    // Fewer features at a time if memory is short. A column is copied, and some learn a table of it.
-    let threads = parallel::threads().min(all.len()) as u64;
-    let column = matrix_bytes(data.n_docs(), 3).saturating_mul(threads).max(1);
-    let together = (control.memory().available() / 2 / column).clamp(1, GATHERED as u64);
-    let (what, way_out) = (format_args!("scaling {} documents", data.n_docs()), "use fewer threads or rows");
-    let _memory = control.reserve(column.saturating_mul(together), what, way_out)?;
-    let gathered = |features: &[usize]| -> Result<Vec<T>> {
-        control.check()?;
-        let mut columns: Vec<Vec<f64>> = features.iter().map(|_| Vec::with_capacity(data.n_docs())).collect();
-        let mut ticks = Ticks::default();
-        for row in 0..data.n_docs() {
-            ticks.add(GATHERED);
-            for (column, feature) in columns.iter_mut().zip(features) {
-                column.push(data.features.at(row, *feature));
-            }
+    // Some copy the values to sort them, and some learn a table of them.
+    let work = ColumnWork { what: "scaling", bytes: 16 };
+    let of_known = |_, mut column: Vec<f64>| {
+        column.retain(|value| !value.is_nan());
+        if column.is_empty() {
+            column.push(0.0); // No value is known.
         }
-        let learned = columns.into_iter().map(|mut column| {
-            control.check()?;
-            column.retain(|value| !value.is_nan());
-            if column.is_empty() {
-                column.push(0.0); // No value is known.
-            }
-            Ok(learn(column))
-        });
-        learned.collect()
+        Ok(learn(column))
     };
-    let chunks: Vec<&[usize]> = all.chunks(together as usize).collect();
-    let learned = parallel::try_map(chunks.len(), |number| gathered(chunks[number]))?;
-    Ok(learned.into_iter().flatten().collect())
+    columns::each_column(data, work, control, |x| x, of_known)
 }
 
 /// Minimum and maximum - minimum of each feature over the documents of one query; infinity in place of a difference of 0. A

@@ -13,8 +13,9 @@ use std::ops::RangeInclusive;
 use super::inner::Inner;
 use super::map::FeatureMap;
 use crate::control::Control;
-use crate::data::Matrix;
+use crate::data::{Matrix, Slice};
 use crate::error::Result;
+use crate::math::dense::Element;
 use crate::math::simd::simd;
 use crate::math::single::{PANEL, Row, add_differences, add_product, decay, panels_for};
 use crate::math::single_sums::Panels;
@@ -189,14 +190,22 @@ impl SingleMap {
     /// Documents in the units of the kernel: a row for each feature, a column for each document.
     fn packed(&self, features: &Matrix, rows: &[usize]) -> Vec<Row> {
         let mut packed = vec![Row::ZERO; self.center.len()];
-        let mut put = |column: usize, j: usize, x: f64| {
-            let x = (x - self.center[j]) * self.factor;
-            packed[j].values_mut()[column] = x.clamp(-FARTHEST, FARTHEST) as f32;
-        };
         for (column, row) in rows.iter().enumerate() {
-            (0..self.center.len()).for_each(|j| put(column, j, features.at(*row, j)));
+            match features.slice(*row..*row + 1) {
+                Some(Slice::F32(document)) => self.pack(document, column, &mut packed),
+                Some(Slice::F64(document)) => self.pack(document, column, &mut packed),
+                None => self.pack(&features.row_f64(*row), column, &mut packed),
+            }
         }
         packed
+    }
+
+    /// Writes a document into a column.
+    fn pack<T: Element>(&self, document: &[T], column: usize, packed: &mut [Row]) {
+        for ((row, center), x) in packed.iter_mut().zip(&self.center).zip(document) {
+            let x = (x.to_f64() - center) * self.factor;
+            row.values_mut()[column] = x.clamp(-FARTHEST, FARTHEST) as f32;
+        }
     }
 }
 

@@ -23,6 +23,7 @@ pub mod lanes;
 pub mod normal;
 pub mod order;
 pub mod pivoted;
+pub mod radix;
 pub mod random;
 pub mod search;
 pub mod select;
