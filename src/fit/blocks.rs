@@ -2,9 +2,10 @@
 //! model they are byte blocks, which may be read on demand. Prepared queries are cached up to 256 MiB.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::judgments::{BlockLayout, Judged, Judgments};
+use super::streamed::KeptSums;
 use crate::arrange::ListConstraint;
 use crate::cache::BoundedCache;
 use crate::control::Control;
@@ -80,7 +81,8 @@ pub struct TrainingBlocks {
     layout: BlockLayout,
     space: Arc<Space>,
     loss: Loss,
-    single_map: OnceLock<Option<SingleMap>>,
+    single_map: OnceLock<Option<(SingleMap, Reservation)>>,
+    sums: Mutex<Option<KeptSums>>,
     cache: BoundedCache<usize, Arc<CachedQuery>>,
 }
 
@@ -154,7 +156,7 @@ impl TrainingBlocks {
         let BlockFormat { element_bytes, has_doc_weights } = format;
         let layout = BlockLayout { width: space.width(), element_bytes, has_row_groups, has_doc_weights };
         let (single_map, cache) = (OnceLock::new(), BoundedCache::new(CACHE_BYTES));
-        Self { sizes, origin, layout, space, loss, single_map, cache }
+        Self { sizes, origin, layout, space, loss, single_map, sums: Mutex::default(), cache }
     }
 
     /// The same judgments for another loss.
@@ -202,8 +204,21 @@ impl TrainingBlocks {
     }
 
     /// The map of the space in single precision, if that has enough digits.
-    pub(super) fn single_map(&self) -> Option<&SingleMap> {
-        self.single_map.get_or_init(|| self.space.single_map()).as_ref()
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(super) fn single_map(&self, control: &Control) -> Result<Option<&SingleMap>> {
+        if self.single_map.get().is_none() {
+            let what = format_args!("a space of {} landmarks in single precision", self.space.dim());
+            let memory = control.reserve(self.space.single_map_bytes(), what, FEWER)?;
+            self.single_map.get_or_init(|| Some((self.space.single_map()?, memory)));
+        }
+        Ok(self.single_map.get().and_then(Option::as_ref).map(|(map, _)| map))
+    }
+
+    /// The sums of least squares that the latest fit has left.
+    pub(super) fn kept_sums(&self) -> MutexGuard<'_, Option<KeptSums>> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The loss that queries are prepared for.

@@ -102,6 +102,13 @@ impl Neighborhood {
 
     /// The informative neighbors with the weights of their losses, in the order of the training queries.
     pub(super) fn query_weights(&self, neighbors: &[Neighbor]) -> Vec<(usize, f64)> {
+        let (mut weights, n) = self.query_terms(neighbors);
+        weights.iter_mut().for_each(|(_, weight)| *weight /= n);
+        weights
+    }
+
+    /// [`Self::query_weights`] before they are divided by a number, and this number.
+    pub(super) fn query_terms(&self, neighbors: &[Neighbor]) -> (Vec<(usize, f64)>, f64) {
         let Self { blocks, weights, smoothing, .. } = self;
         let n = if smoothing.kind == SmoothingKind::Individual {
             1.0
@@ -113,9 +120,9 @@ impl Neighborhood {
         sort_indices(&mut order, &|a, b| neighbors[a].query.cmp(&neighbors[b].query));
         let weight = |number: usize| {
             let Neighbor { query, weight, .. } = neighbors[number];
-            (query, weight * weights[query] * blocks.normalizer(query) / n)
+            (query, weight * weights[query] * blocks.normalizer(query))
         };
-        order.into_iter().map(weight).collect()
+        (order.into_iter().map(weight).collect(), n)
     }
 
     /// The documents of the neighbors with the weights of their losses, in the order of the training queries.
@@ -176,7 +183,7 @@ impl Neighborhood {
         spec: &FitSpec,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        if let Some(map) = self.streams(spec) {
+        if let Some(map) = self.streams(spec, control)? {
             return self.streamed_fit(neighbors, (spec, map), control);
         }
         let _memory = self.reserve(neighbors, control)?;

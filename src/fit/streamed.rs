@@ -11,7 +11,8 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::SingleMap;
 use crate::loss::{Loss, QueryLoss, Shape};
-use crate::memory::matrix_bytes;
+use crate::math::single_sums::SingleSums;
+use crate::memory::{Reservation, matrix_bytes};
 use crate::parallel;
 use crate::smoothing::SmoothingKind;
 use crate::solve::{self, Gram, Slabs, Solution, SolveReport, Stop, check_lambda, fits_single_precision};
@@ -27,8 +28,16 @@ const FUNCTIONS: usize = crate::math::single::PANEL;
 impl Neighborhood {
     /// The map in which functions of a spec are fitted and scored without keeping its vectors; `None` if they are fitted in
     /// double precision.
-    pub fn streams(&self, spec: &FitSpec) -> Option<&SingleMap> {
-        let Loss::List(loss) = &spec.loss else { return None };
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn streams(&self, spec: &FitSpec, control: &Control) -> Result<Option<&SingleMap>> {
+        if self.is_streamed(spec) { self.blocks.single_map(control) } else { Ok(None) }
+    }
+
+    /// Whether functions of a spec are fitted in single precision, if that has enough digits.
+    fn is_streamed(&self, spec: &FitSpec) -> bool {
+        let Loss::List(loss) = &spec.loss else { return false };
         let solver = [solve::NAMES[0], "least_squares"].contains(&spec.solver.name);
         let is_plain = loss.shape() == Shape::Quadratic
             && solver
@@ -39,17 +48,13 @@ impl Neighborhood {
         let documents: usize = self.blocks.sizes().iter().map(|size| *size as usize).sum();
         let is_large = documents >= FEWEST_DOCUMENTS.max(4 * self.blocks.space().dim());
         let is_scoring = self.blocks.space().form() == Form::Scoring && self.blocks.rows().is_some();
-        let query = self.blocks.sizes().iter().position(|size| *size > 0)?;
         let is_centered = || {
+            let query = self.blocks.sizes().iter().position(|size| *size > 0)?;
             let loss = query_loss(&self.blocks, query).ok()?;
             loss.quadratic().map(|quadratic| quadratic.centered)
         };
-        if !(is_plain && is_large && is_scoring && is_centered() == Some(true)) {
-            return None;
-        }
-        self.blocks
-            .single_map()
-            .filter(|_| self.blocks.rows().is_some_and(|data| fits_single_precision(data)))
+        let fits = || self.blocks.rows().is_some_and(|data| fits_single_precision(data));
+        is_plain && is_large && is_scoring && is_centered() == Some(true) && fits()
     }
 
     /// The coefficients of the functions of these neighbors for each lambda, largest first.
@@ -108,10 +113,54 @@ impl Neighborhood {
 
     fn streamed_gram(&self, neighbors: &[Neighbor], map: &SingleMap, control: &Control) -> Result<Gram> {
         let data = self.blocks.rows().ok_or_else(|| Error::Internal("no rows to stream".to_owned()))?;
-        let weights = self.query_weights(neighbors);
-        let queries: Vec<_> = weights.iter().map(|(query, weight)| (data.rows(*query), *weight)).collect();
-        let loss = |number: usize| query_loss(&self.blocks, weights[number].0);
-        Slabs { map, features: &data.features, queries: &queries, loss: &loss }.gram(control)
+        let (terms, n) = self.query_terms(neighbors);
+        // 1. The sums of the choice of lambda, if they are a part of these.
+        let kept = self.blocks.kept_sums().take().filter(|kept| kept.is_part_of(&terms));
+        let bytes = SingleSums::bytes(map.dim() + 1);
+        let what = format_args!("sums of least squares in a space of {} landmarks", map.dim());
+        let memory = control.reserve(bytes, what, "use fewer landmarks")?;
+        let is_new = |(query, _): &&(usize, f64)| kept.as_ref().is_none_or(|kept| !kept.has(*query));
+        let rest: Vec<(usize, f64)> = terms.iter().filter(is_new).copied().collect();
+        let mut sums = match kept {
+            Some(kept) => kept.sums.scaled(kept.n / n),
+            None => SingleSums::zero(map.dim() + 1),
+        };
+        // 2. The other queries.
+        let queries: Vec<_> = rest.iter().map(|(query, term)| (data.rows(*query), term / n)).collect();
+        let loss = |number: usize| query_loss(&self.blocks, rest[number].0);
+        Slabs { map, features: &data.features, queries: &queries, loss: &loss }.add_to(&mut sums, control)?;
+        let gram = Gram::of_single(&sums);
+        *self.blocks.kept_sums() = Some(KeptSums { terms, n, sums, _memory: memory });
+        Ok(gram)
+    }
+}
+
+/// The sums of least squares over some queries. The choice of lambda leaves them to the last fit, so that documents pass once.
+#[derive(Debug)]
+pub(super) struct KeptSums {
+    /// The queries, ascending, and their weights before they are divided by `n`.
+    terms: Vec<(usize, f64)>,
+    n: f64,
+    sums: SingleSums,
+    _memory: Reservation,
+}
+
+impl KeptSums {
+    fn find(&self, query: usize) -> Option<f64> {
+        let found = self.terms.binary_search_by_key(&query, |(query, _)| *query).ok()?;
+        Some(self.terms[found].1)
+    }
+
+    fn has(&self, query: usize) -> bool {
+        self.find(query).is_some()
+    }
+
+    /// Whether all queries are among these, with the same weights.
+    fn is_part_of(&self, terms: &[(usize, f64)]) -> bool {
+        let same = |(query, term): &&(usize, f64)| {
+            self.find(*query).is_some_and(|own| own.total_cmp(term).is_eq())
+        };
+        terms.iter().filter(same).count() == self.terms.len()
     }
 }
 

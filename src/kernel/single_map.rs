@@ -21,6 +21,7 @@ use crate::math::single::{PANEL, Row, add_differences, add_product, decay, panel
 use crate::math::single_sums::Panels;
 use crate::math::tile::{TILE, Tile};
 use crate::math::triangular;
+use crate::memory::bytes_of;
 use crate::parallel;
 
 /// Smallest diagonal entry of L, as a fraction of the largest.
@@ -29,6 +30,8 @@ const SMALLEST_PIVOT: f64 = 1e-3;
 const NORMS: RangeInclusive<f64> = 1e-6..=1e6;
 /// Largest square of the length of a landmark, in the units of the kernel.
 const LONGEST: f64 = 1e4;
+/// Tiles of columns of L^-1 that are found at once.
+const TILES: usize = 16;
 /// Coordinates of documents are cut off here. They are as far from each landmark as they can be.
 const FARTHEST: f64 = 1e6;
 
@@ -103,9 +106,11 @@ impl SingleMap {
         self.means.len()
     }
 
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        Panels::bytes(self.dim(), self.dim()) + Panels::bytes(self.center.len(), self.dim())
+    /// Bytes that the map of another one in single precision takes, and on the way columns of L^-1.
+    pub fn bytes_of(map: &FeatureMap) -> u64 {
+        let (r, dim) = (map.dim(), map.basis().points().dim());
+        let columns = bytes_of::<Tile>(r).saturating_mul(TILES as u64);
+        Panels::bytes(r, r).saturating_add(Panels::bytes(dim, r)).saturating_add(columns)
     }
 
     /// Writes phi of some documents into the first rows of panels with at least r columns.
@@ -221,10 +226,14 @@ fn whitening(factor: &[f64], r: usize) -> Panels {
         tiles
     };
     let mut whitening = Panels::zero(r, r);
-    for (number, tiles) in parallel::map(r.div_ceil(TILE), columns).into_iter().enumerate() {
-        for (j, tile) in tiles.iter().enumerate() {
-            for lane in 0..TILE.min(r - number * TILE) {
-                *whitening.get_mut(number * TILE + lane, j) = tile.get(lane) as f32;
+    let count = r.div_ceil(TILE);
+    for first in (0..count).step_by(TILES) {
+        let found = parallel::map(TILES.min(count - first), |number| columns(first + number));
+        for (number, tiles) in (first..).zip(found) {
+            for (j, tile) in tiles.iter().enumerate() {
+                for lane in 0..TILE.min(r - number * TILE) {
+                    *whitening.get_mut(number * TILE + lane, j) = tile.get(lane) as f32;
+                }
             }
         }
     }

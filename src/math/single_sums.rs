@@ -132,6 +132,13 @@ impl SingleSums {
         }
     }
 
+    /// The same sums times a factor.
+    #[must_use]
+    pub fn scaled(mut self, factor: f64) -> Self {
+        self.tiles.iter_mut().flat_map(|tile| &mut tile.0).for_each(|sum| *sum *= factor);
+        self
+    }
+
     /// An entry.
     pub fn get(&self, i: usize, j: usize) -> f64 {
         let (i, j) = (i.min(j), i.max(j));

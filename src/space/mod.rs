@@ -305,6 +305,14 @@ impl Space {
         }
     }
 
+    /// Bytes of [`Self::single_map`], to be reserved before it is made.
+    pub fn single_map_bytes(&self) -> u64 {
+        match &self.map {
+            Map::Documents(map) => SingleMap::bytes_of(map),
+            _ => 0,
+        }
+    }
+
     /// A message for the caller, if the kernel needs one.
     pub fn warning(&self) -> Option<String> {
         match &self.map {

@@ -12,7 +12,7 @@ use crate::control::Control;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::math::random::Random;
-use crate::memory::{Reservation, bytes_of};
+use crate::memory::{Reservation, bytes_of, grown_bytes};
 use crate::parallel;
 use crate::param::named;
 
@@ -83,6 +83,8 @@ pub struct Boosting<'a> {
     random: Random,
     splits: Vec<Split>,
     values: Vec<f64>,
+    /// The bytes of the trees.
+    kept: Reservation,
     _memory: Reservation,
 }
 
@@ -199,6 +201,7 @@ impl<'a> Boosting<'a> {
             random: Random::new(options.seed),
             splits: Vec::new(),
             values: Vec::new(),
+            kept: control.memory().nothing(),
             _memory: memory,
         })
     }
@@ -220,10 +223,18 @@ impl<'a> Boosting<'a> {
         values.iter_mut().for_each(|value| *value *= step * self.options.learning_rate);
         let shards = self.shards.iter_mut().collect();
         parallel::each_of(shards, |_, shard: &mut Shard| shard.add(&values));
+        self.reserve_tree(cuts.len(), values.len())?;
         self.splits.extend(cuts.iter().map(|cut| cut.split(self.borders)));
         let first = self.values.len();
         self.values.extend(values);
         Ok(Tree { cuts, values: &self.values[first..] })
+    }
+
+    /// Reserves the bytes of another tree, twice: the mean of ensembles has a copy.
+    fn reserve_tree(&mut self, splits: usize, values: usize) -> Result<()> {
+        let bytes = grown_bytes(&self.splits, splits).saturating_add(grown_bytes(&self.values, values));
+        let what = format_args!("trees of {values} leaves");
+        self.kept.resize(bytes.saturating_mul(2), what, "use fewer trees, or a smaller depth")
     }
 
     /// The step along a tree that minimizes the loss.

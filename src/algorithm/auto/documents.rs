@@ -5,13 +5,14 @@
 
 use std::ops::Range;
 
-use super::trial::{Prepared, block};
+use super::trial::{FEWER, Prepared, block, reserve_blocks};
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::{QueryLoss, least_squares};
 use crate::math::single::{PANEL, Row, panels_for, rows_times};
 use crate::math::single_factor::solve_last_column;
 use crate::math::single_sums::{Panels, SingleSums};
+use crate::memory::{Reservation, matrix_bytes};
 use crate::parallel;
 use crate::solve::{Gram, ListBlock, Slabs};
 use crate::space::Scorer;
@@ -44,6 +45,25 @@ pub(super) fn query_loss(labels: &[f64]) -> Box<dyn QueryLoss> {
 }
 
 impl Parts {
+    /// Reserves the bytes of the documents, of this many sums over them, and of a solution on each thread.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::error::Error::Memory).
+    pub fn reserve(prepared: &Prepared, sums: usize, control: &Control) -> Result<Reservation> {
+        let (documents, dim) = (prepared.data().n_docs(), prepared.space.dim());
+        if prepared.single.is_none() {
+            return reserve_blocks(&prepared.space, documents, sums, control);
+        }
+        // A solution has a factor, and sums in double precision if single precision has none.
+        let [rows, factor] = [documents, dim + PANEL].map(|rows| Panels::bytes(rows, dim + 1));
+        let solution = factor.saturating_add(matrix_bytes(2 * (dim + PANEL), dim + PANEL));
+        let solutions = solution.saturating_mul(parallel::threads() as u64);
+        let sums = SingleSums::bytes(dim + 1).saturating_mul(sums as u64);
+        let bytes = rows.saturating_add(sums).saturating_add(solutions);
+        let what = format_args!("fitting {documents} documents in a space of {dim} landmarks");
+        control.reserve(bytes, what, FEWER)
+    }
+
     /// Maps the documents of each part, given by its queries.
     pub fn new(prepared: &Prepared, parts: Vec<Vec<usize>>, control: &Control) -> Result<Self> {
         let (data, space) = (prepared.data(), &prepared.space);

@@ -49,7 +49,7 @@ pub(super) const CLEARLY: f64 = 2.0;
 const CELLS_AND_FOLDS: usize = FOLDS * FOLDS + 1 + PARTITIONS * FOLDS;
 
 /// What to do if a candidate takes too much memory.
-const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
+pub(super) const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
 
 /// The queries that a fold holds out, and for each lambda their values.
 type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
@@ -169,9 +169,8 @@ pub(super) fn prepared(
     let kernel = kernel::KernelSpec::parse(&candidate.kernel)?;
     let space = Space::fit(&kernel, Form::Scoring, &scaled.data, &map, control)?;
     let fitted = space.reserve(control)?;
+    let more = control.reserve(space.single_map_bytes(), "a kernel space in single precision", FEWER)?;
     let single = if fits_single_precision(&scaled.data) { space.single_map() } else { None };
-    let bytes = single.as_ref().map_or(0, SingleMap::bytes);
-    let more = control.reserve(bytes, "a kernel space in single precision", FEWER)?;
     Ok(Prepared { scaled, space, single, _memory: [fitted, more] })
 }
 
@@ -224,7 +223,7 @@ pub(super) fn cross_validate(
     let landmarks = spec.landmarks.min(super::TRIAL_LANDMARKS);
     let prepared = prepared(spec, &candidate, scaled, landmarks, control)?;
     let space = &prepared.space;
-    let _memory = reserve_blocks(space, data.n_docs(), CELLS_AND_FOLDS, control)?;
+    let _memory = Parts::reserve(&prepared, CELLS_AND_FOLDS, control)?;
     let cells = cells.cells();
     let parts = Parts::new(&prepared, cells.clone(), control)?;
     let sums = parts.sums(space.dim(), control)?;

@@ -139,7 +139,7 @@ fn trial_values(
             .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
         grid.validation.metric.finite_value(judge.labels(query), &scores)
     };
-    if let Some(map) = neighborhood.streams(spec) {
+    if let Some(map) = neighborhood.streams(spec, control)? {
         let functions = neighborhood.streamed_path(&trial.neighbors, (spec, map), lambdas, control)?;
         let scores = streamed_scores(map, &functions, (judge, &trial.queries), control)?;
         let values = |(query, scores): (&usize, Vec<Vec<f64>>)| {

@@ -53,14 +53,23 @@ impl Slabs<'_> {
     /// # Errors
     /// A loss that is not quadratic; an interruption; too little memory.
     pub fn gram(&self, control: &Control) -> Result<Gram> {
+        let mut sums = SingleSums::zero(self.map.dim() + 1);
+        self.add_to(&mut sums, control)?;
+        Ok(Gram::of_single(&sums))
+    }
+
+    /// Adds the rows of these queries to sums of others.
+    ///
+    /// # Errors
+    /// Those of [`Self::gram`].
+    pub fn add_to(&self, sums: &mut SingleSums, control: &Control) -> Result<()> {
         let all: Vec<usize> = (0..self.queries.len()).collect();
         let _memory = self.reserve(control)?;
-        let mut sums = SingleSums::zero(self.map.dim() + 1);
         for slabs in self.partition(&all).chunks(AT_ONCE) {
             let slabs = parallel::try_map(slabs.len(), |number| self.slab(slabs[number], control))?;
             sums.add(&slabs.iter().collect::<Vec<&Panels>>());
         }
-        Ok(Gram::of_single(&sums))
+        Ok(())
     }
 
     fn reserve(&self, control: &Control) -> Result<Reservation> {
