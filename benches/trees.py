@@ -65,7 +65,8 @@ def table(file, name, kind):
     return np.frombuffer(b"".join(rows), "<f4").reshape(len(rows), -1), np.array(grades), np.array(queries)
 
 
-def ndcg(grades, queries, scores):
+def ndcg(grades, queries, scores, undefined=None):
+    """The mean over queries; those without a relevant document count `undefined`, by default they are left out."""
     import numpy as np
 
     values = []
@@ -76,6 +77,8 @@ def ndcg(grades, queries, scores):
         found = gains[np.argsort(-scores[rows], kind="stable")][:10]
         if ideal[0] > 0:
             values.append((found @ discounts[: len(found)]) / (ideal @ discounts[: len(ideal)]))
+        elif undefined is not None:
+            values.append(undefined)
     return float(np.mean(values))
 
 
@@ -112,9 +115,9 @@ def lightgbm(file, kind, options):
     finish(f"LightGBM lambdarank {options} {trees}", started, lambda: ndcg(y, q, model.predict(x)))
 
 
-def run(python, *arguments):
+def run(python, *arguments, script=__file__):
     """The row of a training in its own process."""
-    output = subprocess.run([python, __file__, *arguments], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run([python, script, *arguments], check=True, capture_output=True, text=True).stdout
     return json.loads(output.splitlines()[-1])
 
 

@@ -292,7 +292,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda").searchable(),
     def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda").searchable(),
     def("budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel; the part of an update that is outside of their span is left out").searchable(),
-    def("learning_rate", Rule::PositiveOr(&[]), "null", TRAIN, "step size of the perceptron, default 1; of boosted_trees the factor of each tree, at most 1, default 0.05").searchable(),
+    def("learning_rate", Rule::PositiveOr(&[]), "null", TRAIN, "step size of the perceptron, default 1; of boosted_trees the factor of each tree, at most 1, default 0.05 for up to 10,000 documents and 240 trees, larger for more documents or fewer trees").searchable(),
     def("trees", Rule::IntegerOr(1, 10_000, "auto"), "\"auto\"", TRAIN, "number of boosted trees; auto: up to 1000, until validation finds no improvement").searchable(),
     def("depth", Rule::Integer(1, MAX_DEPTH as u64), "6", TRAIN, "number of splits on the way to a leaf of a boosted tree").searchable(),
     def("feature_fraction", Rule::Above(0.0, 1.0), "null", TRAIN, "fraction of the features that a boosted tree may split, drawn for each tree; at least depth features; default: 0.5, but at least 24 features").searchable(),

@@ -7,6 +7,7 @@ use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
 use super::leaves;
 use super::objective;
+use super::rate::default_rate;
 use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
 use crate::control::Control;
 use crate::data::Matrix;
@@ -45,8 +46,10 @@ named!(RowWeights { Exponential = "exponential", Equal = "equal" });
 pub struct TreeOptions {
     /// Splits of a tree, from 1 to [`super::forest::MAX_DEPTH`].
     pub depth: usize,
-    /// The factor of a tree, above 0 and at most 1.
-    pub learning_rate: f64,
+    /// The factor of a tree, above 0 and at most 1; by default one for the numbers of documents and trees.
+    pub learning_rate: Option<f64>,
+    /// Number of trees that the default of the learning rate is meant for, at least 1.
+    pub trees: usize,
     /// Fraction of the features that a tree may split, above 0 and at most 1; by default half of them, at least 24.
     pub feature_fraction: Option<f64>,
     /// Largest number of bins of a feature, from 2 to [`super::bins::MAX_BINS`].
@@ -55,6 +58,13 @@ pub struct TreeOptions {
     pub row_weights: RowWeights,
     /// Seed of the random choices; any number.
     pub seed: u64,
+}
+
+impl TreeOptions {
+    /// The factor of a tree.
+    pub fn learning_rate(&self, documents: usize) -> f64 {
+        self.learning_rate.unwrap_or_else(|| default_rate(documents, self.trees))
+    }
 }
 
 /// Trees with the values of their leaves.
@@ -70,6 +80,7 @@ pub struct Fitted {
 #[derive(Debug)]
 pub struct Boosting<'a> {
     options: TreeOptions,
+    learning_rate: f64,
     borders: &'a Borders,
     histograms: Histograms<'a>,
     shards: Vec<Shard>,
@@ -190,6 +201,7 @@ impl<'a> Boosting<'a> {
         let equal = weights().all(|weight| *weight >= 1.0);
         Ok(Self {
             options,
+            learning_rate: options.learning_rate(rows),
             borders,
             histograms: Histograms::new(binned, borders, sampled, options.depth),
             features,
@@ -220,7 +232,7 @@ impl<'a> Boosting<'a> {
         let leaves = 1 << self.options.depth;
         let mut values = leaves::values(&self.shards, leaves, self.ridge, control)?;
         let step = if self.is_least_squares { 1.0 } else { self.step_along(&values, control)? };
-        values.iter_mut().for_each(|value| *value *= step * self.options.learning_rate);
+        values.iter_mut().for_each(|value| *value *= step * self.learning_rate);
         let shards = self.shards.iter_mut().collect();
         parallel::each_of(shards, |_, shard: &mut Shard| shard.add(&values));
         self.reserve_tree(cuts.len(), values.len())?;

@@ -10,6 +10,7 @@ mod forest;
 mod histogram;
 mod leaves;
 mod objective;
+mod rate;
 mod rows;
 mod shapley;
 

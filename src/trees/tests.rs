@@ -55,7 +55,8 @@ impl Set {
 
 const OPTIONS: TreeOptions = TreeOptions {
     depth: 3,
-    learning_rate: 0.5,
+    learning_rate: Some(0.5),
+    trees: 240,
     feature_fraction: Some(1.0),
     bins: 9,
     row_weights: RowWeights::Equal,

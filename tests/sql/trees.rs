@@ -81,6 +81,7 @@ fn a_stored_model_tells_what_it_is_and_which_features_matter() {
     assert_eq!(info["algorithm"], "boosted_trees");
     let settings = &info["settings"];
     assert_eq!((&settings["trees"], &settings["learning_rate"]), (&json!(30), &json!(0.3)));
+    assert_eq!(report["learning_rate"], json!(0.3));
     let least: String = value(
         &connection,
         "SELECT feature FROM ltr_importance('boosted_trees', 'judged') ORDER BY loss LIMIT 1",

@@ -131,7 +131,8 @@ fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
     let fraction = FRACTION.max(FEW_FEATURES / width.max(1) as f64).min(1.0);
     TreeOptions {
         depth: 6,
-        learning_rate: 0.08,
+        learning_rate: None,
+        trees: PACE.most,
         feature_fraction: (ensembles > 1).then_some(fraction),
         bins: 64,
         row_weights: RowWeights::Exponential,

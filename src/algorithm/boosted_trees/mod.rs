@@ -6,8 +6,8 @@
 mod early;
 pub(super) mod measure;
 mod query_columns;
+mod settings;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::selection::{Searched, Validation, ValidationSpec};
@@ -30,6 +30,7 @@ use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 
 use early::{Found, Held};
 use query_columns::{QueryColumns, Use};
+use settings::Details;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -102,37 +103,6 @@ struct TreesSpec {
     loss_settings: Map<String, Value>,
 }
 
-/// The choices in reports.
-#[derive(Serialize)]
-struct Settings<'a> {
-    /// A number, or "auto".
-    trees: Value,
-    depth: usize,
-    learning_rate: f64,
-    /// None: half, at least 24 features.
-    feature_fraction: Option<f64>,
-    loss: &'a str,
-    row_weights: &'a str,
-    seeds: usize,
-    bins: usize,
-    query_columns: Value,
-    scale: &'a str,
-    seed: u64,
-}
-
-/// What training found.
-#[derive(Serialize)]
-struct Details {
-    trees: usize,
-    depth: usize,
-    features_used: usize,
-    /// Whether query features are columns of the trees; none without query features.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_columns: Option<bool>,
-    /// Half the mean squared error of the training documents, less the means of the query.
-    training_loss: f64,
-}
-
 /// The loss of the options; none for least squares within queries.
 ///
 /// # Errors
@@ -163,10 +133,10 @@ impl TreesSpec {
     /// A learning rate above 1; data to validate on that have no meaning.
     fn parse(params: &Params) -> Result<Self> {
         let trees = params.count("trees").map_or(TreeCount::Auto, TreeCount::Fixed);
-        let learning_rate = params.number("learning_rate").unwrap_or(0.05);
-        if learning_rate > 1.0 {
+        let learning_rate = params.number("learning_rate");
+        if let Some(rate) = learning_rate.filter(|rate| *rate > 1.0) {
             let allowed = "for boosted_trees a number above 0 and at most 1";
-            return Err(Error::value("option 'learning_rate'", learning_rate.to_string(), allowed));
+            return Err(Error::value("option 'learning_rate'", rate.to_string(), allowed));
         }
         let validation = ValidationSpec::parse(params, HeldOut::Queries)?;
         if validation.data == Validation::Documents {
@@ -184,6 +154,10 @@ impl TreesSpec {
             options: TreeOptions {
                 depth: params.count("depth").unwrap_or(6),
                 learning_rate,
+                trees: match trees {
+                    TreeCount::Fixed(trees) => trees,
+                    TreeCount::Auto => DEFAULT_TREES,
+                },
                 feature_fraction: params.number("feature_fraction"),
                 bins: params.count("bins").unwrap_or(64),
                 row_weights: params.choice("row_weights")?.unwrap_or(RowWeights::Exponential),
@@ -270,7 +244,7 @@ impl TreesSpec {
 
     fn trained(
         fitted: Fitted,
-        objective: f64,
+        (objective, learning_rate): (f64, f64),
         found: Option<Found>,
         scaling: Scaling,
         (width, query_columns): (usize, Option<Joined>),
@@ -279,6 +253,7 @@ impl TreesSpec {
         let details = entries(&Details {
             trees: forest.trees(),
             depth: forest.depth(),
+            learning_rate,
             features_used: forest.features().len(),
             query_columns: query_columns.as_ref().map(|(_, joined)| *joined),
             training_loss: objective,
@@ -357,7 +332,8 @@ impl TrainingSpec for TreesSpec {
             Ok(())
         })?;
         let objective = Boosting::objective(&trainings);
-        Self::trained(Boosting::mean(trainings), objective, found, scaling, (width, joined))
+        let rate = self.options.learning_rate(data.n_docs());
+        Self::trained(Boosting::mean(trainings), (objective, rate), found, scaling, (width, joined))
     }
 
     fn in_buckets(&self) -> Result<&dyn BucketTraining> {
@@ -374,26 +350,6 @@ impl TrainingSpec for TreesSpec {
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {
-        let TreeOptions { depth, learning_rate, feature_fraction, row_weights, bins, seed } = self.options;
-        let trees = match self.trees {
-            TreeCount::Fixed(trees) => Value::from(trees),
-            TreeCount::Auto => Value::from("auto"),
-        };
-        let mut settings = entries(&Settings {
-            trees,
-            depth,
-            learning_rate,
-            feature_fraction,
-            loss: self.loss.as_ref().map_or(loss::list::SQUARED.name, |loss| loss.def().name),
-            row_weights: row_weights.name(),
-            seeds: self.seeds,
-            bins,
-            query_columns: self.query_columns.to_json(),
-            scale: self.scale.name(),
-            seed,
-        })?;
-        settings.extend(self.loss_settings.clone());
-        settings.extend(self.validation.given.clone());
-        Ok(settings)
+        settings::of(self)
     }
 }
