@@ -10,6 +10,7 @@ mod forest;
 mod histogram;
 mod leaves;
 mod objective;
+mod parts;
 mod rows;
 mod shapley;
 
@@ -19,4 +20,5 @@ mod tests;
 pub use bins::{Binned, MAX_BINS};
 pub use boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions};
 pub use forest::{Forest, MAX_DEPTH, Split};
+pub use parts::{BinnedParts, BorderSample};
 pub use rows::Judged;
