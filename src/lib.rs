@@ -114,6 +114,7 @@ mod solve;
 mod space;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod temporary_file;
 #[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod text;
 mod trees;

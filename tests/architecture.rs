@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const MODULES: &[&str] = &[
     "error",
     "memory",
+    "temporary_file",
     "parallel",
     "control",
     "param",

@@ -121,6 +121,15 @@ pub trait TrainingSpec: Send + Sync {
     /// The reason why it does not.
     fn in_buckets(&self) -> Result<&dyn BucketTraining>;
 
+    /// How it trains in buckets if one process reads all of them, in case that differs. What the training keeps of its
+    /// buckets is not in states.
+    ///
+    /// # Errors
+    /// The reason why it does not.
+    fn in_process(&self) -> Result<Option<InProcess>> {
+        Ok(None)
+    }
+
     /// Bytes that a model is known to take before it is trained.
     fn bytes_kept(&self, _data: &Dataset) -> u64 {
         0
@@ -160,6 +169,16 @@ pub trait BucketTraining {
         bucket: (u32, Dataset),
         control: &Control,
     ) -> Result<Vec<Sums>>;
+}
+
+/// A training in buckets in one process.
+pub type InProcess = Box<dyn BucketTraining + Send + Sync>;
+
+/// The name of the trait, as for [`TrainingSpec`].
+impl fmt::Debug for dyn BucketTraining + Send + Sync {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("BucketTraining")
+    }
 }
 
 /// The result of a training in buckets.

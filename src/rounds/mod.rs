@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::algorithm::report::{Summary, card, fit_warnings, other_preset};
-use crate::algorithm::{self, AlgorithmDef, TrainedInBuckets, TrainingSpec};
+use crate::algorithm::{self, AlgorithmDef, BucketTraining, InProcess, TrainedInBuckets, TrainingSpec};
 use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
 use crate::control::Control;
 use crate::data::position_names;
@@ -22,12 +22,16 @@ pub struct State {
     algorithm: &'static AlgorithmDef,
     options: Params,
     spec: Box<dyn TrainingSpec>,
+    /// How it trains in this process, if that differs.
+    in_process: Option<InProcess>,
     columns: Columns,
     round: Round,
     /// The buckets of the first round with the checksums of their packs, ascending.
     packs: Vec<(u32, u64)>,
     replay: Replay,
     decoded: Decoded,
+    /// The result of the last round.
+    trained: Option<TrainedInBuckets>,
 }
 
 /// The columns that the rows had before they were packed.
@@ -64,41 +68,79 @@ impl State {
         columns: Columns,
         control: &Control,
     ) -> Result<Self> {
-        let spec = algorithm.spec(options)?;
-        spec.in_buckets()?;
+        algorithm.spec(options)?.in_buckets()?;
         if options.has("validation") {
             let problem = "training in buckets: lambda is chosen by holding out the buckets with the same number modulo 5; \
                            leave out the option 'validation'";
             return Err(Error::Unsupported(problem.to_owned()));
         }
+        Self::begin(algorithm, options, buckets, columns, None, control)
+    }
+
+    /// A training whose rounds are all in this process, before its first round. It has no bytes.
+    ///
+    /// # Errors
+    /// Choices that do not train in buckets in one process.
+    pub fn in_process(
+        algorithm: &'static AlgorithmDef,
+        options: &Params,
+        buckets: u32,
+        columns: Columns,
+        control: &Control,
+    ) -> Result<Self> {
+        match algorithm.spec(options)?.in_process()? {
+            None => Self::new(algorithm, options, buckets, columns, control),
+            in_process => Self::begin(algorithm, options, buckets, columns, in_process, control),
+        }
+    }
+
+    fn begin(
+        algorithm: &'static AlgorithmDef,
+        options: &Params,
+        buckets: u32,
+        columns: Columns,
+        in_process: Option<InProcess>,
+        control: &Control,
+    ) -> Result<Self> {
         let mut writer = Writer::default();
         writer.bytes(algorithm.name.as_bytes());
         writer.bytes(Value::Object(options.given().clone()).to_string().as_bytes());
         writer.count(u64::from(buckets));
         let training = xxh3_64(&writer.into_bytes());
-        let round = Round { training, number: 1, buckets, present: None };
-        let replay = Replay::default();
         let mut state = Self {
             algorithm,
             options: options.clone(),
-            spec,
+            spec: algorithm.spec(options)?,
+            in_process,
             columns,
-            round,
+            round: Round { training, number: 1, buckets, present: None },
             packs: Vec::new(),
-            replay,
+            replay: Replay::default(),
             decoded: Decoded::default(),
+            trained: None,
         };
         state.run(control)?;
         Ok(state)
     }
 
+    fn training(&self) -> Result<&dyn BucketTraining> {
+        match &self.in_process {
+            Some(training) => Ok(&**training),
+            None => self.spec.in_buckets(),
+        }
+    }
+
     /// Runs the training over the recorded answers.
-    fn run(&mut self, control: &Control) -> Result<Option<TrainedInBuckets>> {
+    fn run(&mut self, control: &Control) -> Result<()> {
         if !cfg!(panic = "unwind") {
             let problem = "training in buckets needs a program whose panics unwind";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        self.spec.in_buckets()?.run(&mut self.replay, &self.columns.names, control)
+        let mut replay = std::mem::take(&mut self.replay);
+        let trained = self.training().and_then(|it| it.run(&mut replay, &self.columns.names, control));
+        self.replay = replay;
+        self.trained = trained?;
+        Ok(())
     }
 
     /// Whether no round is left.
@@ -159,8 +201,7 @@ impl State {
                 "bucket {bucket} has another pack than in the first round; a training needs the same rows in every round"
             )));
         }
-        let mut sums =
-            self.spec.in_buckets()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
+        let mut sums = self.training()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
         if self.round.present.is_none() {
             sums.push(Sums { counts: vec![(bucket, checksum)], ..Sums::default() });
         }
@@ -181,7 +222,7 @@ impl State {
         self.round.number = self.round.number.saturating_add(1);
         self.round.present = Some(present);
         self.replay.record(sums)?;
-        self.run(control).map(drop)
+        self.run(control)
     }
 
     /// The model.
@@ -189,7 +230,10 @@ impl State {
     /// # Errors
     /// A training that is not done.
     pub fn finish(mut self, control: &Control) -> Result<Finished> {
-        let Some(TrainedInBuckets { trained, facts, means, missing_filled }) = self.run(control)? else {
+        if self.trained.is_none() && self.is_done() {
+            self.run(control)?;
+        }
+        let Some(TrainedInBuckets { trained, facts, means, missing_filled }) = self.trained.take() else {
             let problem = format!(
                 "round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'",
                 self.round()
@@ -216,8 +260,11 @@ impl State {
     /// The BLOB.
     ///
     /// # Errors
-    /// None that types do not exclude.
+    /// A training of [`Self::in_process`].
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if self.in_process.is_some() {
+            return Err(Error::Internal("a training in one process has no state".to_owned()));
+        }
         let mut writer = Writer::default();
         writer.bytes(self.algorithm.name.as_bytes());
         writer.bytes(Value::Object(self.options.given().clone()).to_string().as_bytes());
@@ -265,7 +312,18 @@ impl State {
         if !(1..=u64::from(u32::MAX)).contains(&round.number) {
             return Err(reader.forged("rounds from 1"));
         }
-        Ok(Self { algorithm, options, spec, columns, round, packs, replay, decoded: Decoded::default() })
+        Ok(Self {
+            algorithm,
+            options,
+            spec,
+            in_process: None,
+            columns,
+            round,
+            packs,
+            replay,
+            decoded: Decoded::default(),
+            trained: None,
+        })
     }
 }
 

@@ -4,7 +4,9 @@
 //! equal size. The borders of many rows are those of a sample: one row at random of each block of rows, and the rows with
 //! the smallest and the largest value.
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::control::Control;
 use crate::data::{Matrix, Slice};
@@ -14,6 +16,7 @@ use crate::math::order::sort_ascending;
 use crate::math::random::Random;
 use crate::memory::{bytes_of, grow};
 use crate::parallel;
+use crate::temporary_file::TemporaryFile;
 
 /// Largest number of bins of a feature, that of missing values included: a bin is a byte.
 pub const MAX_BINS: usize = 255;
@@ -23,6 +26,9 @@ const MOST_SAMPLED: usize = 1 << 16;
 
 /// Features that a thread reads together, so that it reads each row once for all of them.
 const BLOCK: usize = 8;
+
+/// Bytes of a file that are read together.
+const FILE_CHUNK: usize = 1 << 22;
 
 /// Rows that are read together.
 const CHUNK: usize = 512;
@@ -46,8 +52,50 @@ pub struct FeatureBorders {
 /// Documents with features in bins.
 #[derive(Debug)]
 pub struct Binned {
-    /// The bin of each row, one vector per feature; empty for features that are not used.
-    pub columns: Vec<Vec<u8>>,
+    /// One per feature; empty for features that are not used.
+    pub columns: Vec<Column>,
+}
+
+/// The bin of each row for a feature.
+#[derive(Debug)]
+pub enum Column {
+    /// In memory.
+    Memory(Vec<u8>),
+    /// So many bytes of a file, from a start.
+    File(Arc<TemporaryFile>, u64, usize),
+}
+
+impl Column {
+    /// The bins; those of a file are copied.
+    ///
+    /// # Errors
+    /// A failure of the disk; an interruption.
+    pub fn bins(&self, control: &Control) -> Result<Cow<'_, [u8]>> {
+        let (file, start, rows) = match self {
+            Self::Memory(bins) => return Ok(Cow::Borrowed(bins)),
+            Self::File(file, start, rows) => (file, *start, *rows),
+        };
+        let mut bins = Vec::new();
+        grow(&mut bins, rows)?;
+        bins.resize(rows, 0);
+        for (number, part) in bins.chunks_mut(FILE_CHUNK).enumerate() {
+            control.check()?;
+            file.read(part, start + (number * FILE_CHUNK) as u64)?;
+        }
+        Ok(Cow::Owned(bins))
+    }
+
+    /// Writes the bins of rows.
+    ///
+    /// # Errors
+    /// A failure of the disk.
+    pub fn write(&mut self, row: usize, bins: &[u8]) -> Result<()> {
+        match self {
+            Self::Memory(all) => all[row..row + bins.len()].copy_from_slice(bins),
+            Self::File(file, start, _) => file.write(bins, *start + row as u64)?,
+        }
+        Ok(())
+    }
 }
 
 impl Borders {
@@ -58,7 +106,7 @@ impl Borders {
     /// An interruption.
     pub fn find(features: &Matrix, bins: usize, seed: u64, control: &Control) -> Result<Self> {
         let (n, blocks) = (features.rows(), features.columns().div_ceil(BLOCK));
-        let step = n.div_ceil(MOST_SAMPLED).max(1);
+        let step = sampling_step(n);
         let drawn = drawn_rows(n, step, seed);
         let find = |block: usize| {
             let columns = columns_of(block, features);
@@ -70,14 +118,21 @@ impl Borders {
             })?;
             let of_feature = |sample: Sample| {
                 control.check()?;
-                let has_missing = sample.has_missing;
-                let values = sample.sorted(step > 1);
-                let bins = bins - usize::from(has_missing);
-                Ok(FeatureBorders { borders: between(&values, bins), has_missing })
+                Ok(sample.borders(step > 1, bins))
             };
             samples.into_iter().map(of_feature).collect::<Result<Vec<FeatureBorders>>>()
         };
         Ok(Self(parallel::try_map(blocks, find)?.concat()))
+    }
+
+    /// Those of these features.
+    pub fn of_features(features: Vec<FeatureBorders>) -> Self {
+        Self(features)
+    }
+
+    /// Number of features.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Adds the borders of further features.
@@ -133,7 +188,8 @@ impl Borders {
             })?;
             Ok(bins)
         };
-        Ok(Binned { columns: parallel::try_map(blocks, bin)?.into_iter().flatten().collect() })
+        let columns = parallel::try_map(blocks, bin)?.into_iter().flatten();
+        Ok(Binned { columns: columns.map(Column::Memory).collect() })
     }
 }
 
@@ -156,8 +212,13 @@ fn columns_of(block: usize, features: &Matrix) -> Range<usize> {
     block * BLOCK..features.columns().min((block + 1) * BLOCK)
 }
 
+/// Of how many rows one is drawn.
+pub(super) fn sampling_step(rows: usize) -> usize {
+    rows.div_ceil(MOST_SAMPLED).max(1)
+}
+
 /// A row at random of each block of `step` rows, in ascending order.
-fn drawn_rows(rows: usize, step: usize, seed: u64) -> Vec<usize> {
+pub(super) fn drawn_rows(rows: usize, step: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
     let draw = |start: usize| start + random.below(step.min(rows - start));
     (0..rows).step_by(step).map(draw).collect()
@@ -165,11 +226,13 @@ fn drawn_rows(rows: usize, step: usize, seed: u64) -> Vec<usize> {
 
 /// Values of a feature from which borders are found.
 #[derive(Debug, Clone)]
-struct Sample {
-    values: Vec<f64>,
+pub(super) struct Sample {
+    /// Those of drawn rows that are not missing.
+    pub values: Vec<f64>,
     /// The smallest and the largest value of all rows.
-    range: (f64, f64),
-    has_missing: bool,
+    pub range: (f64, f64),
+    /// Whether a value is missing.
+    pub has_missing: bool,
 }
 
 impl Sample {
@@ -189,6 +252,13 @@ impl Sample {
             self.range = (self.range.0.min(*value), self.range.1.max(*value));
         }
         self.values.extend(drawn.map(|row| values[row]).filter(|value| !value.is_nan()));
+    }
+
+    /// The borders of at most `bins` bins. `is_part`: whether there are other rows.
+    pub fn borders(self, is_part: bool, bins: usize) -> FeatureBorders {
+        let has_missing = self.has_missing;
+        let borders = between(&self.sorted(is_part), bins - usize::from(has_missing));
+        FeatureBorders { borders, has_missing }
     }
 
     /// Its values in ascending order, with the range if they are a part of all.

@@ -27,7 +27,7 @@ const DEFAULT_FRACTION: f64 = 0.5;
 const FEW_FEATURES: usize = 24;
 
 /// What to do about too much memory.
-const WAY_OUT: &str = "use fewer rows or features, fewer bins, or a smaller depth";
+pub(super) const WAY_OUT: &str = "use fewer rows or features, fewer bins, or a smaller depth";
 
 /// How the trees of an ensemble weight rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +128,11 @@ impl Prepared {
         Ok(Self { borders, binned, memory: vec![memory] })
     }
 
+    /// Documents in bins, with the bytes that they take.
+    pub(super) fn of_bins(borders: Borders, binned: Binned, memory: Reservation) -> Self {
+        Self { borders, binned, memory: vec![memory] }
+    }
+
     /// Adds the features of `other`, for the same documents, behind its own.
     pub fn append(&mut self, other: Self) {
         self.borders.append(other.borders);
@@ -152,14 +157,17 @@ pub struct Tree<'a> {
 
 impl Tree<'_> {
     /// The values of its leaves for all documents in bins.
-    pub fn scores(&self, binned: &Binned, rows: usize) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// Those of [`Column::bins`](super::bins::Column::bins).
+    pub fn scores(&self, binned: &Binned, rows: usize, control: &Control) -> Result<Vec<f64>> {
         let mut leaves = vec![0u8; rows];
         for (level, cut) in self.cuts.iter().enumerate() {
-            for (leaf, bin) in leaves.iter_mut().zip(&binned.columns[cut.feature]) {
+            for (leaf, bin) in leaves.iter_mut().zip(&*binned.columns[cut.feature].bins(control)?) {
                 *leaf |= u8::from(cut.is_above(*bin)) << level;
             }
         }
-        leaves.into_iter().map(|leaf| self.values[usize::from(leaf)]).collect()
+        Ok(leaves.into_iter().map(|leaf| self.values[usize::from(leaf)]).collect())
     }
 }
 
@@ -189,6 +197,7 @@ impl<'a> Boosting<'a> {
         let of_losses = if judged.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
         let bytes = bytes_of::<f64>(numbers)
             .saturating_add(bytes_of::<[u8; ROW_BYTES]>(rows))
+            .saturating_add(Histograms::buffers(binned, rows))
             .saturating_add(of_losses);
         let memory = control.reserve(bytes, format_args!("boosting trees on {rows} documents"), WAY_OUT)?;
         // 2. Weights in units of the largest.
@@ -306,8 +315,8 @@ impl<'a> Boosting<'a> {
             let level = Level { number, features, packing, ridge, smaller_above: &smaller_above };
             let cut = histograms.best(shards, level, control)?;
             cuts.push(cut);
-            let bins = histograms.column(cut.feature);
-            let divide = |_, shard: &mut Shard| shard.divide(bins, |bin| cut.is_above(bin), number);
+            let bins = histograms.column(cut.feature, control)?;
+            let divide = |_, shard: &mut Shard| shard.divide(&bins, |bin| cut.is_above(bin), number);
             let counts = parallel::map_of(shards.iter_mut().collect(), divide);
             if number + 1 == options.depth {
                 break;

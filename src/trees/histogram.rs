@@ -5,12 +5,15 @@
 //! al. 2018). The histograms of the larger half of a leaf are those of the leaf less those of the smaller half, so that
 //! only rows of smaller halves are read. All sums are of integers, so they are exact.
 
-use super::bins::{Binned, Borders, MISSING};
+use std::borrow::Cow;
+
+use super::bins::{Binned, Borders, Column, MISSING};
 use super::forest::Split;
 use super::rows::{Packing, Shard};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::math::simd::simd;
+use crate::memory::bytes_of;
 use crate::parallel;
 
 /// Features whose histograms a thread makes together.
@@ -76,8 +79,18 @@ impl<'a> Histograms<'a> {
     }
 
     /// The bins of a feature.
-    pub fn column(&self, feature: usize) -> &'a [u8] {
-        &self.binned.columns[feature]
+    ///
+    /// # Errors
+    /// Those of [`Column::bins`].
+    pub fn column(&self, feature: usize, control: &Control) -> Result<Cow<'a, [u8]>> {
+        self.binned.columns[feature].bins(control)
+    }
+
+    /// Bytes for the columns of files that are read together.
+    pub fn buffers(binned: &Binned, rows: usize) -> u64 {
+        let is_file = |column: &Column| matches!(column, Column::File(..));
+        let columns = if binned.columns.iter().any(is_file) { BLOCK * parallel::threads() } else { 0 };
+        bytes_of::<u8>(rows).saturating_mul(columns as u64)
     }
 
     /// Numbers in the histograms of a feature.
@@ -95,7 +108,9 @@ impl<'a> Histograms<'a> {
         let blocks = level.features.chunks(BLOCK).zip(sums.chunks_mut(BLOCK)).collect();
         let find = |_, (features, sums): (&[usize], &mut [Vec<i64>])| -> Result<Option<Cut>> {
             control.check()?;
-            add_rows(binned, shards, (features, &mut *sums), level.number, stride);
+            let columns = features.iter().map(|feature| binned.columns[*feature].bins(control));
+            let columns = columns.collect::<Result<Vec<Cow<'_, [u8]>>>>()?;
+            add_rows(&columns, shards, &mut *sums, level.number, stride);
             let mut best: Option<Cut> = None;
             for (feature, sums) in features.iter().zip(sums) {
                 halve(sums, level, stride);
@@ -122,21 +137,15 @@ fn better(best: Option<Cut>, cut: Option<Cut>) -> Option<Cut> {
 }
 
 /// Adds the listed rows to the histograms of some features: the upper half of the leaves, or leaf 0 of the first level.
-fn add_rows(
-    binned: &Binned,
-    shards: &[Shard],
-    (features, sums): (&[usize], &mut [Vec<i64>]),
-    level: usize,
-    stride: usize,
-) {
+fn add_rows(columns: &[Cow<'_, [u8]>], shards: &[Shard], sums: &mut [Vec<i64>], level: usize, stride: usize) {
     let first = if level == 0 { 0 } else { stride << (level - 1) };
     for sums in &mut *sums {
         sums[first..stride << level].fill(0);
     }
     for shard in shards {
         let rows = shard.start..shard.start + shard.len();
-        for (feature, sums) in features.iter().zip(&mut *sums) {
-            let (bins, sums) = (&binned.columns[*feature][rows.clone()], &mut sums[first..stride << level]);
+        for (column, sums) in columns.iter().zip(&mut *sums) {
+            let (bins, sums) = (&column[rows.clone()], &mut sums[first..stride << level]);
             let listed = &shard.listed;
             for ((row, leaf), packed) in listed.rows.iter().zip(&listed.leaves).zip(&listed.packed) {
                 sums[usize::from(*leaf) * stride + usize::from(bins[*row as usize])] += packed;

@@ -89,7 +89,8 @@ fn the_best_split_is_that_of_brute_force() {
         let expected = brute_force(&shard, &prepared, level);
         assert_eq!(first, expected, "{seed}");
         // The second level reads the rows of the smaller half only.
-        let counts = shard.divide(histograms.column(first.feature), |bin| first.is_above(bin), 0);
+        let bins = histograms.column(first.feature, &Control::default()).unwrap();
+        let counts = shard.divide(&bins, |bin| first.is_above(bin), 0);
         let smaller_above = [counts[1] < counts[0]];
         shard.list(&[!smaller_above[0], smaller_above[0]], 0);
         let level = Level { number: 1, smaller_above: &smaller_above, ..level };
@@ -109,7 +110,8 @@ fn brute_force(shard: &Shard, prepared: &Prepared, level: Level<'_>) -> Cut {
                 let mut score = 0.0;
                 for leaf in 0..1 << level.number {
                     let mut sums = [0_i64; 2];
-                    for (row, bin) in prepared.binned.columns[feature].iter().enumerate() {
+                    let bins = prepared.binned.columns[feature].bins(&Control::default()).unwrap();
+                    for (row, bin) in bins.iter().enumerate() {
                         if usize::from(shard.leaves[row]) == leaf {
                             sums[usize::from(cut.is_above(*bin))] += shard.packed[row];
                         }

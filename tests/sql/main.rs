@@ -7,6 +7,7 @@ mod buckets;
 mod buckets_agree;
 mod buckets_errors;
 mod buckets_kernels;
+mod buckets_trees;
 mod calls;
 mod click_training;
 mod clicks;

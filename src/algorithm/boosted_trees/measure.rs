@@ -100,7 +100,7 @@ fn add_trees(
     };
     for _ in 0..trees {
         let step = |_, training: &mut Boosting<'_>| -> Result<Vec<f64>> {
-            Ok(training.step(control)?.scores(binned, of_source.len()))
+            training.step(control)?.scores(binned, of_source.len(), control)
         };
         for added in parallel::map_of(trainings.iter_mut().collect(), step) {
             let factor = 1.0 / seeds as f64;

@@ -5,6 +5,7 @@
 
 mod early;
 pub(super) mod measure;
+mod packs;
 mod query_columns;
 mod settings;
 
@@ -12,8 +13,8 @@ use serde_json::{Map, Value};
 
 use super::selection::{Searched, Validation, ValidationSpec};
 use super::{
-    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, Trained, TrainingSet,
-    TrainingSpec, entries, grid, scale, single_feature,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, InProcess, Input, LambdaSelection, Trained,
+    TrainingSet, TrainingSpec, entries, grid, scale, single_feature,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -29,6 +30,7 @@ use crate::space::{Function, Space};
 use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 
 use early::{Found, Held};
+use packs::PackTrees;
 use query_columns::{QueryColumns, Use};
 use settings::Details;
 
@@ -242,6 +244,52 @@ impl TreesSpec {
         }
     }
 
+    /// Refuses judgments from which nothing can be learned.
+    fn check(&self, data: &Dataset) -> Result<()> {
+        if (0..data.n_queries()).all(|query| loss::pair_count(data.labels(query)) == 0) {
+            return Err(grid::nothing_to_learn(data.n_queries()));
+        }
+        if let Some(Loss::List(loss)) = &self.loss {
+            for query in 0..data.n_queries() {
+                loss.check_query(data.labels(query), &[])
+                    .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the trees. The features of `data` are in bins; its own are not read.
+    fn boost(
+        &self,
+        (mut prepared, scaling): (Prepared, Scaling),
+        data: &Dataset,
+        held: Option<Held>,
+        control: &Control,
+    ) -> Result<Trained> {
+        let width = prepared.borders.len();
+        // 1. The number of trees, and whether query features are columns of theirs.
+        let (found, joined) = self.search(&mut prepared, data, held, control)?;
+        let trees = match self.trees {
+            TreeCount::Fixed(trees) => trees,
+            TreeCount::Auto => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
+        };
+        let found = found.filter(|_| self.trees == TreeCount::Auto);
+        // 2. All rows.
+        let judged = self.judged(data, &data.weights);
+        let mut trainings = self.trainings(&prepared, judged, control)?;
+        control.expect(trees * self.seeds);
+        parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
+            for _ in 0..trees {
+                training.step(control)?;
+                control.step();
+            }
+            Ok(())
+        })?;
+        let objective = Boosting::objective(&trainings);
+        let rate = self.options.learning_rate(data.n_docs());
+        Self::trained(Boosting::mean(trainings), (objective, rate), found, scaling, (width, joined))
+    }
+
     fn trained(
         fitted: Fitted,
         (objective, learning_rate): (f64, f64),
@@ -290,15 +338,7 @@ impl TrainingSpec for TreesSpec {
 
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let TrainingSet { mut data, mut validation, .. } = set;
-        if (0..data.n_queries()).all(|query| loss::pair_count(data.labels(query)) == 0) {
-            return Err(grid::nothing_to_learn(data.n_queries()));
-        }
-        if let Some(Loss::List(loss)) = &self.loss {
-            for query in 0..data.n_queries() {
-                loss.check_query(data.labels(query), &[])
-                    .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
-            }
-        }
+        self.check(&data)?;
         // 1. Scaled features, in bins.
         let scaling = Scaling::fit(self.scale, &data, control)?;
         let _memory = scale(&scaling, self.scale, &mut data, control)?;
@@ -307,33 +347,17 @@ impl TrainingSpec for TreesSpec {
             None => None,
         };
         let TreeOptions { bins, seed, .. } = self.options;
-        let mut prepared = Prepared::new(&data.features, bins, seed, control)?;
-        let width = data.features.columns();
-        // 2. The number of trees, and whether query features are columns of theirs.
+        let prepared = Prepared::new(&data.features, bins, seed, control)?;
         let held = match validation {
             Some(other) => Some(Held::new(other, &prepared, control)?),
             None => None,
         };
-        let (found, joined) = self.search(&mut prepared, &data, held, control)?;
-        let trees = match self.trees {
-            TreeCount::Fixed(trees) => trees,
-            TreeCount::Auto => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
-        };
-        let found = found.filter(|_| self.trees == TreeCount::Auto);
-        // 3. All rows.
-        let judged = self.judged(&data, &data.weights);
-        let mut trainings = self.trainings(&prepared, judged, control)?;
-        control.expect(trees * self.seeds);
-        parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
-            for _ in 0..trees {
-                training.step(control)?;
-                control.step();
-            }
-            Ok(())
-        })?;
-        let objective = Boosting::objective(&trainings);
-        let rate = self.options.learning_rate(data.n_docs());
-        Self::trained(Boosting::mean(trainings), (objective, rate), found, scaling, (width, joined))
+        // 2. The trees.
+        self.boost((prepared, scaling), &data, held, control)
+    }
+
+    fn in_process(&self) -> Result<Option<InProcess>> {
+        PackTrees::new(self).map(|trees| Some(Box::new(trees) as InProcess))
     }
 
     fn in_buckets(&self) -> Result<&dyn BucketTraining> {

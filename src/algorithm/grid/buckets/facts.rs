@@ -141,9 +141,11 @@ impl Facts {
         Ok(())
     }
 
-    /// Replaces missing features.
+    /// Replaces missing features, unless splits choose their side.
     pub fn fill(&self, data: &mut Dataset, missing: Missing) {
-        fill(data, &self.fills(missing));
+        if missing != Missing::Branch {
+            fill(data, &self.fills(missing));
+        }
     }
 
     /// The result of a training with these counts.

@@ -51,7 +51,9 @@ pub fn train(
     let spec = || {
         refuse_search(algorithm, options)?;
         let spec = algorithm.spec(options)?;
-        spec.in_buckets().map(drop)?;
+        if spec.in_process()?.is_none() {
+            spec.in_buckets().map(drop)?;
+        }
         Ok(spec)
     };
     let trained = match (has_packs, buckets) {
@@ -127,7 +129,7 @@ fn train_rows(
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
         drop(data);
-        let mut state = State::new(algorithm, &options, buckets, columns, control)?;
+        let mut state = State::in_process(algorithm, &options, buckets, columns, control)?;
         while !state.is_done() {
             let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
             let mut merged = Merged::new(control.memory());
@@ -213,7 +215,7 @@ impl Packs<'_> {
             Some(buckets) => buckets,
             None => self.read(|rows| self.least_buckets(rows))?,
         };
-        let new = |control: &Control| State::new(algorithm, &options, buckets, columns, control);
+        let new = |control: &Control| State::in_process(algorithm, &options, buckets, columns, control);
         let mut state = self.limits.run(self.connection, new)?;
         while !state.is_done() {
             let answer = self.read(|rows| self.pass(rows, &state))?;

@@ -1,0 +1,287 @@
+//! Training from packs that one process reads three times.
+//!
+//! | pass | what it keeps |
+//! |---|---|
+//! | facts | counts and means of features, as other trainings in buckets; grades and weights of all rows |
+//! | borders | the sample of rows from which borders are found |
+//! | bins | the features of all rows in bins of a byte |
+//!
+//! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders, bins,
+//! held-out queries and trees are those of rows.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use ndarray::Array2;
+
+use super::{TreesSpec, Use};
+use crate::algorithm::grid;
+use crate::algorithm::grid::buckets::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
+use crate::algorithm::{BucketTraining, TrainedInBuckets};
+use crate::arrange::ListConstraint;
+use crate::buckets::{Decoded, Part, Question, Reader, Replay, Sums};
+use crate::control::Control;
+use crate::data::{Dataset, Id, Matrix, Missing, QueryValue, Scaling, ScalingKind};
+use crate::error::{Error, Result};
+use crate::loss::{Loss, PairLoss, PairWeights};
+use crate::math::order::sort_items;
+use crate::memory::{Reservation, bytes_of};
+use crate::trees::{BinnedParts, BorderSample};
+
+/// Numbers of tasks.
+const FACTS_TASK: usize = 0;
+const BORDERS_TASK: usize = 1;
+const BINS_TASK: usize = 2;
+
+/// Kinds of questions, besides [`FACTS`].
+const BORDERS: u64 = 1;
+const BINS: u64 = 2;
+
+/// A loss that learns from the queries with documents of different relevance.
+const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
+
+const SMALLER: &str = "use fewer rows";
+
+/// A training, and what it keeps of the packs.
+pub(super) struct PackTrees {
+    spec: TreesSpec,
+    stage: RwLock<Stage>,
+}
+
+/// What the passes gave so far.
+enum Stage {
+    /// Grades and weights of each bucket.
+    Facts(Mutex<Judgments>),
+    Borders(Rows, BorderSample),
+    Bins(Rows, BinnedParts),
+    /// The trees were added.
+    Done,
+}
+
+/// Grades and weights of each bucket, without features.
+#[derive(Default)]
+struct Judgments {
+    buckets: BTreeMap<u32, Dataset>,
+    memory: Reservation,
+}
+
+/// Grades and weights of all rows.
+struct Rows {
+    /// Without features and ids of documents.
+    data: Dataset,
+    /// For each bucket, the rows of each of its queries.
+    places: BTreeMap<u32, Vec<Range<usize>>>,
+    _memory: Reservation,
+}
+
+impl PackTrees {
+    /// # Errors
+    /// Choices that need more than packs have.
+    pub fn new(spec: &TreesSpec) -> Result<Self> {
+        let problem = if spec.scale != ScalingKind::None {
+            format!(
+                "\"scale\": \"{}\" is not supported; trees need no scaling, so leave it out",
+                spec.scale.name()
+            )
+        } else if spec.query_columns == Use::Always {
+            "packs have no query features; leave out the option 'query_columns', or train on rows".to_owned()
+        } else if spec.validation.data.source().is_some() {
+            "the option 'validation' takes the fraction of queries that are held out, and no source"
+                .to_owned()
+        } else {
+            return Ok(Self { spec: spec.clone(), stage: RwLock::new(Stage::Facts(Mutex::default())) });
+        };
+        Err(Error::Unsupported(format!("training in buckets: {problem}")))
+    }
+
+    /// Ends a pass: what comes next.
+    fn advance(&self, from: usize, facts: &Facts, control: &Control) -> Result<()> {
+        let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
+        let options = self.spec.options;
+        *stage = match (std::mem::replace(&mut *stage, Stage::Done), from) {
+            (Stage::Facts(judgments), FACTS_TASK) => {
+                let rows = Rows::new(judgments.into_inner().unwrap_or_else(PoisonError::into_inner))?;
+                if rows.data.relevance.len() != facts.documents() as usize {
+                    return Err(Error::Data(
+                        "the packs changed while they were read; train again".to_owned(),
+                    ));
+                }
+                self.spec.check(&rows.data)?;
+                let size = (rows.data.relevance.len(), facts.dim());
+                let sample = BorderSample::new(size, facts.is_double(), options.seed, control)?;
+                Stage::Borders(rows, sample)
+            }
+            (Stage::Borders(rows, sample), BORDERS_TASK) => {
+                let borders = sample.borders(options.bins, control)?;
+                let bins = BinnedParts::new(borders, rows.data.relevance.len(), control)?;
+                Stage::Bins(rows, bins)
+            }
+            (stage, _) => stage,
+        };
+        Ok(())
+    }
+}
+
+impl Judgments {
+    fn insert(&mut self, bucket: u32, data: Dataset) -> Result<()> {
+        self.buckets.insert(bucket, data);
+        // Those of all buckets are copied into one data set.
+        let bytes =
+            self.buckets.values().map(|data| 2 * data.bytes() + bytes_of::<usize>(data.offsets.len()));
+        self.memory.resize(bytes.sum(), "grades and weights of all rows", SMALLER)
+    }
+}
+
+impl Rows {
+    /// Those of all buckets, with queries in the order of their ids.
+    fn new(judgments: Judgments) -> Result<Self> {
+        let Judgments { buckets, memory } = judgments;
+        let mut queries: Vec<(&Id, &Dataset, u32, usize)> = Vec::new();
+        for (bucket, data) in &buckets {
+            queries.extend(data.query_ids.iter().enumerate().map(|(query, id)| (id, data, *bucket, query)));
+        }
+        sort_items(&mut queries, |a, b| a.0.cmp(b.0));
+        let has_weights = buckets.values().any(|data| !data.doc_weights.is_empty());
+        let mut all = without_documents();
+        let mut places: BTreeMap<u32, Vec<Range<usize>>> =
+            buckets.iter().map(|(bucket, data)| (*bucket, vec![0..0; data.n_queries()])).collect();
+        for (id, data, bucket, query) in &queries {
+            let start = all.relevance.len();
+            all.query_ids.push((*id).clone());
+            all.weights.push(data.weights[*query]);
+            all.relevance.extend(data.labels(*query));
+            let end = all.relevance.len();
+            all.offsets.push(end);
+            match data.doc_weights(*query) {
+                [] if has_weights => all.doc_weights.resize(end, 1.0),
+                weights => all.doc_weights.extend(weights),
+            }
+            if let Some(places) = places.get_mut(bucket) {
+                places[*query] = start..end;
+            }
+        }
+        all.query_features = Array2::from_elem((queries.len(), 0), QueryValue::Missing);
+        Ok(Self { data: all, places, _memory: memory })
+    }
+
+    /// The rows of the queries of a bucket.
+    fn places(&self, bucket: u32, data: &Dataset) -> Result<&[Range<usize>]> {
+        let places = self.places.get(&bucket).map_or(&[][..], Vec::as_slice);
+        let sizes = || data.offsets.windows(2).map(|rows| rows[1] - rows[0]);
+        if places.len() == data.n_queries() && places.iter().map(Range::len).eq(sizes()) {
+            return Ok(places);
+        }
+        Err(Error::Data(format!("bucket {bucket} has other queries than in the first pass")))
+    }
+}
+
+/// A data set without documents and queries.
+fn without_documents() -> Dataset {
+    Dataset {
+        names: Vec::new(),
+        features: Matrix::F64(Array2::zeros((0, 0))),
+        offsets: vec![0],
+        query_ids: Vec::new(),
+        doc_ids: Vec::new(),
+        relevance: Vec::new(),
+        doc_weights: Vec::new(),
+        groups: Vec::new(),
+        row_groups: Vec::new(),
+        constraint: ListConstraint::None,
+        weights: Vec::new(),
+        query_names: Vec::new(),
+        query_features: Array2::from_elem((0, 0), QueryValue::Missing),
+        missing: Missing::default(),
+        duplicates: 0,
+    }
+}
+
+impl BucketTraining for PackTrees {
+    fn run(
+        &self,
+        replay: &mut Replay,
+        _names: &[String],
+        control: &Control,
+    ) -> Result<Option<TrainedInBuckets>> {
+        // 1. Three passes.
+        let ask = |kind| Question { kind, part: Part::All, numbers: Vec::new() };
+        let facts = replay.task(FACTS_TASK, |asking| {
+            let facts = Facts::new(asking.ask(ask(FACTS)).numbers)?;
+            if facts.count(Count::Pairs, Part::All) < 1.0 {
+                return Err(grid::nothing_to_learn(facts.count(Count::Queries, Part::All) as usize));
+            }
+            Ok(numbers_to_bytes(facts.numbers()))
+        })?;
+        let Some(facts) = facts else { return Ok(None) };
+        let facts = Facts::new(Reader::of_state(&facts).numbers()?)?;
+        self.advance(FACTS_TASK, &facts, control)?;
+        for (task, kind) in [(BORDERS_TASK, BORDERS), (BINS_TASK, BINS)] {
+            let asked = replay.task(task, |asking| {
+                asking.ask(ask(kind));
+                Ok(Vec::new())
+            })?;
+            if asked.is_none() {
+                return Ok(None);
+            }
+            self.advance(task, &facts, control)?;
+        }
+        // 2. The trees.
+        let stage =
+            std::mem::replace(&mut *self.stage.write().unwrap_or_else(PoisonError::into_inner), Stage::Done);
+        let Stage::Bins(rows, bins) = stage else {
+            return Err(Error::Internal("trees without bins".to_owned()));
+        };
+        let trained = self.spec.boost((bins.prepared(), Scaling::None), &rows.data, None, control)?;
+        let trained = facts.trained(trained);
+        let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };
+        Ok(Some(TrainedInBuckets { missing_filled, ..trained }))
+    }
+
+    fn answer(
+        &self,
+        replay: &Replay,
+        decoded: &Decoded,
+        (bucket, mut data): (u32, Dataset),
+        control: &Control,
+    ) -> Result<Vec<Sums>> {
+        let stage = self.stage.read().unwrap_or_else(PoisonError::into_inner);
+        if let Stage::Facts(judgments) = &*stage {
+            let TreesSpec { missing, options, .. } = &self.spec;
+            let first = First {
+                loss: JUDGED,
+                missing: *missing,
+                counts_bins: false,
+                sample: None,
+                seed: options.seed,
+            };
+            let sums = first.answer(bucket, &data)?;
+            let mut judgments = judgments.lock().unwrap_or_else(PoisonError::into_inner);
+            if judgments.buckets.is_empty() {
+                judgments.memory = control.memory().nothing();
+            }
+            let kept = Dataset {
+                query_ids: data.query_ids,
+                offsets: data.offsets,
+                relevance: data.relevance,
+                doc_weights: data.doc_weights,
+                weights: data.weights,
+                ..without_documents()
+            };
+            judgments.insert(bucket, kept)?;
+            return Ok(vec![sums]);
+        }
+        let facts = || {
+            let numbers = replay.result(FACTS_TASK).ok_or_else(wrong_length)?;
+            Facts::new(Reader::of_state(numbers).numbers()?)
+        };
+        let facts = decoded.get(facts)?;
+        facts.complete(&mut data, bucket, self.spec.missing)?;
+        match &*stage {
+            Stage::Borders(rows, sample) => sample.add(rows.places(bucket, &data)?, &data.features)?,
+            Stage::Bins(rows, bins) => bins.add(rows.places(bucket, &data)?, &data.features, control)?,
+            Stage::Facts(_) | Stage::Done => return Err(Error::Internal("no question is left".to_owned())),
+        }
+        Ok(vec![Sums::default()])
+    }
+}

@@ -1,0 +1,280 @@
+//! Features in bins, of documents that come in parts, such as packs.
+//!
+//! A first pass over the parts gives a sample of rows, from which borders are found, a second pass the bins. Each document
+//! has a row number, that of all documents in memory. So the sample, the borders and the bins are those of
+//! [`Borders::find`] and [`Borders::bin`], for any parts in any order. A part may come again: it writes the same values.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ndarray::Array2;
+
+use super::bins::{self, Binned, Borders, Column, FeatureBorders, Sample};
+use super::boost::{Prepared, WAY_OUT};
+use crate::control::{Control, Ticks};
+use crate::data::{Matrix, Slice, shaped};
+use crate::error::{Error, Result};
+use crate::math::dense::Element;
+use crate::memory::{Reservation, bytes_of, grow};
+use crate::parallel;
+use crate::temporary_file::TemporaryFile;
+
+/// The row numbers of a part: for each query those of its documents, which the part has one after the other.
+pub type Places = [Range<usize>];
+
+/// The rows from which borders are found.
+#[derive(Debug)]
+pub struct BorderSample {
+    /// Their numbers, ascending.
+    drawn: Vec<usize>,
+    /// Whether there are other rows.
+    is_part: bool,
+    found: Mutex<Found>,
+    _memory: Reservation,
+}
+
+#[derive(Debug)]
+struct Found {
+    /// Features of the drawn rows.
+    values: Matrix,
+    /// Of each feature the smallest and the largest value of all rows, and whether one is missing.
+    ranges: Vec<ValueRange>,
+}
+
+/// The smallest and the largest value of a feature, and whether one is missing.
+type ValueRange = (f64, f64, bool);
+
+const NOTHING: ValueRange = (f64::INFINITY, f64::NEG_INFINITY, false);
+
+/// The bins of all documents.
+#[derive(Debug)]
+pub struct BinnedParts {
+    borders: Borders,
+    columns: Mutex<Vec<Column>>,
+    memory: Reservation,
+}
+
+impl BorderSample {
+    /// That of so many rows and features. `seed` chooses it.
+    ///
+    /// # Errors
+    /// Too little memory.
+    pub fn new(
+        (rows, features): (usize, usize),
+        is_double: bool,
+        seed: u64,
+        control: &Control,
+    ) -> Result<Self> {
+        let step = bins::sampling_step(rows);
+        let drawn = bins::drawn_rows(rows, step, seed);
+        let count = drawn.len().saturating_mul(features);
+        let bytes = if is_double { bytes_of::<f64>(count) } else { bytes_of::<f32>(count) };
+        let _memory = control.reserve(bytes, "a sample of rows for the borders of bins", WAY_OUT)?;
+        let values = if is_double {
+            Matrix::F64(shaped(drawn.len(), features, zeros(count, 0.0)?))
+        } else {
+            Matrix::F32(shaped(drawn.len(), features, zeros(count, 0.0)?))
+        };
+        let found = Mutex::new(Found { values, ranges: vec![NOTHING; features] });
+        Ok(Self { drawn, is_part: step > 1, found, _memory })
+    }
+
+    /// Adds the documents of a part.
+    ///
+    /// # Errors
+    /// Features of another precision.
+    pub fn add(&self, places: &Places, features: &Matrix) -> Result<()> {
+        let ranges = match features.slice(0..features.rows()) {
+            Some(Slice::F32(values)) => ranges(values, features.columns()),
+            Some(Slice::F64(values)) => ranges(values, features.columns()),
+            None => return Err(Error::Internal("a part whose rows are not contiguous".to_owned())),
+        };
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.ranges.iter_mut().zip(ranges).for_each(|(range, of_part)| extend(range, of_part));
+        match (&mut found.values, features) {
+            (Matrix::F32(to), Matrix::F32(from)) => copy_drawn(&self.drawn, places, to, from),
+            (Matrix::F64(to), Matrix::F64(from)) => copy_drawn(&self.drawn, places, to, from),
+            _ => return Err(Error::Data("features of another precision than in the first pass".to_owned())),
+        }
+        Ok(())
+    }
+
+    /// The borders of at most `bins` bins for each feature, once all parts were added.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn borders(self, bins: usize, control: &Control) -> Result<Borders> {
+        let Self { drawn, is_part, found, .. } = self;
+        let Found { values, ranges } = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let of_feature = |feature: usize| -> Result<FeatureBorders> {
+            control.check()?;
+            let at = |number: usize| values.at(number, feature);
+            let (low, high, has_missing) = ranges[feature];
+            let values = (0..drawn.len()).map(at).filter(|value| !value.is_nan()).collect();
+            Ok(Sample { values, range: (low, high), has_missing }.borders(is_part, bins))
+        };
+        Ok(Borders::of_features(parallel::try_map(ranges.len(), of_feature)?))
+    }
+}
+
+/// The ranges of the features of some rows, row-major.
+fn ranges<T: Element>(values: &[T], width: usize) -> Vec<ValueRange> {
+    let (mut ranges, mut ticks) = (vec![NOTHING; width], Ticks::default());
+    for row in values.chunks_exact(width) {
+        ticks.add(width);
+        for (range, value) in ranges.iter_mut().zip(row) {
+            let value = value.to_f64();
+            extend(range, (value, value, value.is_nan()));
+        }
+    }
+    ranges
+}
+
+/// Minimum and maximum leave NaN out.
+fn extend(range: &mut ValueRange, by: ValueRange) {
+    *range = (range.0.min(by.0), range.1.max(by.1), range.2 | by.2);
+}
+
+/// Copies the drawn rows of a part.
+fn copy_drawn<T: Copy>(drawn: &[usize], places: &Places, to: &mut Array2<T>, from: &Array2<T>) {
+    let mut first = 0;
+    for rows in places {
+        let start = drawn.partition_point(|row| *row < rows.start);
+        for (number, row) in drawn.iter().enumerate().skip(start).take_while(|(_, row)| **row < rows.end) {
+            to.row_mut(number).assign(&from.row(first + row - rows.start));
+        }
+        first += rows.len();
+    }
+}
+
+impl BinnedParts {
+    /// Bins of so many rows with these borders, before a part was added. Those that would take more than half of the memory
+    /// that is left are in a temporary file.
+    ///
+    /// # Errors
+    /// No temporary file can be made.
+    pub fn new(borders: Borders, rows: usize, control: &Control) -> Result<Self> {
+        let varying = borders.varying();
+        let mut memory = control.memory().nothing();
+        let mut columns: Vec<Column> = (0..borders.len()).map(|_| Column::Memory(Vec::new())).collect();
+        let bytes = bytes_of::<u8>(rows).saturating_mul(varying.len() as u64);
+        if bytes <= control.memory().available() / 2 {
+            memory.resize(bytes, format_args!("{rows} documents in bins"), WAY_OUT)?;
+            for feature in varying {
+                columns[feature] = Column::Memory(zeros(rows, 0)?);
+            }
+        } else {
+            let file = Arc::new(TemporaryFile::new()?);
+            for (number, feature) in varying.into_iter().enumerate() {
+                columns[feature] = Column::File(Arc::clone(&file), number as u64 * rows as u64, rows);
+            }
+        }
+        Ok(Self { borders, columns: Mutex::new(columns), memory })
+    }
+
+    /// Adds the documents of a part.
+    ///
+    /// # Errors
+    /// An interruption; too little memory; a full disk.
+    pub fn add(&self, places: &Places, features: &Matrix, control: &Control) -> Result<()> {
+        let part = self.borders.bin(features, control)?;
+        let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        for feature in self.borders.varying() {
+            let (bins, mut first) = (part.columns[feature].bins(control)?, 0);
+            for rows in places {
+                columns[feature].write(rows.start, &bins[first..first + rows.len()])?;
+                first += rows.len();
+            }
+        }
+        Ok(())
+    }
+
+    /// All documents in bins, once all parts were added.
+    pub fn prepared(self) -> Prepared {
+        let columns = self.columns.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Prepared::of_bins(self.borders, Binned { columns }, self.memory)
+    }
+}
+
+fn zeros<T: Clone>(count: usize, zero: T) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    grow(&mut values, count)?;
+    values.resize(count, zero);
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::boost::{Boosting, Fitted, RowWeights, TreeOptions};
+    use super::super::rows::Judged;
+    use super::*;
+    use crate::math::random::Random;
+    use crate::memory::Memory;
+
+    /// More rows than a sample has, in two parts of alternating queries.
+    #[test]
+    fn parts_in_any_order_have_the_borders_and_bins_of_all_rows() {
+        const ROWS: usize = 150_000;
+        let mut random = Random::new(1);
+        let mut value = |column: usize| match column {
+            0 => random.symmetric(),
+            1 => (random.symmetric() * 3.0).round(),
+            _ if random.symmetric() > 0.9 => f64::NAN,
+            _ => random.symmetric().powi(3),
+        };
+        let all: Vec<f64> = (0..3 * ROWS).map(|number| value(number % 3)).collect();
+        let control = Control::default();
+        let queries: Vec<Range<usize>> =
+            (0..ROWS).step_by(70).map(|start| start..ROWS.min(start + 70)).collect();
+        let part = |odd: usize| {
+            let places: Vec<Range<usize>> = queries.iter().skip(odd).step_by(2).cloned().collect();
+            let rows: Vec<f64> =
+                places.iter().flat_map(|rows| all[3 * rows.start..3 * rows.end].to_vec()).collect();
+            (places, Matrix::F64(shaped(rows.len() / 3, 3, rows)))
+        };
+        let all_rows = Matrix::F64(shaped(ROWS, 3, all.clone()));
+        let expected = Prepared::new(&all_rows, 40, 5, &control).unwrap();
+        let grades: Vec<f64> = (0..ROWS).map(|row| (all[3 * row] * 3.0 + all[3 * row + 1]).round()).collect();
+        let offsets: Vec<usize> = queries.iter().map(|rows| rows.start).chain([ROWS]).collect();
+        let query_weights = vec![1.0; queries.len()];
+        let trees = |prepared: &Prepared| {
+            let judged = Judged {
+                offsets: &offsets,
+                grades: &grades,
+                query_weights: &query_weights,
+                row_weights: &[],
+                loss: None,
+            };
+            let options = TreeOptions {
+                depth: 4,
+                learning_rate: 0.3,
+                feature_fraction: None,
+                bins: 40,
+                row_weights: RowWeights::Exponential,
+                seed: 5,
+            };
+            let mut training = Boosting::new(prepared, judged, options, &control).unwrap();
+            (0..2).for_each(|_| drop(training.step(&control).unwrap()));
+            let Fitted { forest, values } = Boosting::mean(vec![training]);
+            (forest, values)
+        };
+        // The second time the bins are in a file.
+        for (order, limit) in [([0, 1, 0], None), ([1, 1, 0], Some(4_000_000))] {
+            let control = Control::with_memory(Memory::limited(limit));
+            let sample = BorderSample::new((ROWS, 3), true, 5, &control).unwrap();
+            order.map(part).iter().for_each(|(places, part)| sample.add(places, part).unwrap());
+            let borders = sample.borders(40, &control).unwrap();
+            let _rest = limit.map(|_| control.reserve(3_500_000, "the rest", "").unwrap());
+            let bins = BinnedParts::new(borders, ROWS, &control).unwrap();
+            order.map(part).iter().for_each(|(places, part)| bins.add(places, part, &control).unwrap());
+            let found = bins.prepared();
+            for feature in 0..3 {
+                assert_eq!(found.borders.of(feature).borders, expected.borders.of(feature).borders);
+                let [found, expected] = [&found, &expected].map(|of| &of.binned.columns[feature]);
+                assert_eq!(matches!(found, Column::File(..)), limit.is_some());
+                assert!(found.bins(&control).unwrap() == expected.bins(&control).unwrap(), "{feature}");
+            }
+            assert!(trees(&found) == trees(&expected));
+        }
+    }
+}
