@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use super::trial::{Prepared, block};
+use super::prepared::Prepared;
+use super::trial::block;
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::{QueryLoss, least_squares};
@@ -46,7 +47,7 @@ pub(super) fn query_loss(labels: &[f64]) -> Box<dyn QueryLoss> {
 impl Parts {
     /// Maps the documents of each part, given by its queries.
     pub fn new(prepared: &Prepared, parts: Vec<Vec<usize>>, control: &Control) -> Result<Self> {
-        let (data, space) = (prepared.data(), &prepared.space);
+        let (data, space) = (&prepared.data, &prepared.space);
         let Some(map) = &prepared.single else {
             let blocks = parallel::try_map(data.n_queries(), |query| block(space, data, query, control))?;
             return Ok(Self::Double(blocks, parts));
