@@ -47,6 +47,7 @@ pub use map::FeatureMap;
 pub use options::MapOptions;
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
 pub use points::Points;
+pub use sample::sample;
 pub use single_map::SingleMap;
 pub use span_factor::SpanFactor;
 pub use spec::KernelSpec;

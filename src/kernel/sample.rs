@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// more.
 ///
 /// Draw after draw by a hash of its number, so that a larger sample of the same seed holds the smaller one.
-pub(super) fn sample(n: usize, size: usize, seed: u64) -> Vec<usize> {
+pub fn sample(n: usize, size: usize, seed: u64) -> Vec<usize> {
     if n <= size {
         return (0..n).collect();
     }

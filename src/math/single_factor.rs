@@ -59,7 +59,7 @@ impl Factor {
                 // 2. Its factor on the diagonal, whose inverse gives the others.
                 if j == p {
                     let diagonal = factor_tile(&tile, dim - first, ridge)?;
-                    inverse = inverted(&diagonal);
+                    invert(&diagonal, &mut inverse);
                     u.panel_mut(p)[first..first + PANEL].copy_from_slice(&diagonal);
                 } else {
                     let rows = &mut u.panel_mut(j)[first..first + PANEL];
@@ -119,18 +119,25 @@ fn factor_tile(tile: &[Row], columns: usize, ridge: f64) -> Option<[Row; PANEL]>
     Some(rows)
 }
 
-/// U_pp^-1, an upper triangle.
-fn inverted(u: &[Row; PANEL]) -> [Row; PANEL] {
-    let mut inverse = [Row::ZERO; PANEL];
-    for j in 0..PANEL {
-        for i in (0..=j).rev() {
-            let unit = if i == j { 1.0 } else { 0.0 };
-            let rest: f64 =
-                (i + 1..=j).map(|k| f64::from(u[i].values()[k]) * f64::from(inverse[k].values()[j])).sum();
-            inverse[i].values_mut()[j] = ((unit - rest) / f64::from(u[i].values()[i])) as f32;
+simd! {
+    /// U_pp^-1, an upper triangle: row after row from the last, each sum over k in ascending order.
+    fn invert<'a>(u: &'a [Row; PANEL], inverse: &'a mut [Row; PANEL]) {
+        for i in (0..PANEL).rev() {
+            let row = u[i].values();
+            let mut rest = [0.0_f64; PANEL];
+            for k in i + 1..PANEL {
+                let (factor, below) = (f64::from(row[k]), inverse[k].values());
+                for j in 0..PANEL {
+                    rest[j] += factor * f64::from(below[j]);
+                }
+            }
+            let (pivot, values) = (f64::from(row[i]), inverse[i].values_mut());
+            for j in i..PANEL {
+                let unit = if i == j { 1.0 } else { 0.0 };
+                values[j] = ((unit - rest[j]) / pivot) as f32;
+            }
         }
     }
-    inverse
 }
 
 simd! {

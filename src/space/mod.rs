@@ -237,6 +237,23 @@ impl Space {
         Ok(space)
     }
 
+    /// The space of a kernel of documents, spanned by some of these documents.
+    ///
+    /// # Errors
+    /// As [`Self::fit`].
+    pub fn spanned_by(
+        kernel: &Kernel,
+        documents: &Matrix,
+        options: &MapOptions,
+        control: &Control,
+    ) -> Result<Self> {
+        let map = FeatureMap::fit(kernel, documents, options, control)?;
+        if map.dim() == 0 {
+            return Err(Error::Data(format!("the kernel {} is 0 on every document", kernel.def().name)));
+        }
+        Ok(Self { width: documents.columns(), form: Form::Scoring, map: Map::Documents(map) })
+    }
+
     /// The functions sum_l theta_l K(x, x_l) with weights theta; x_l are these documents, or `landmarks` of them. Linear
     /// functions of the scaled features for the linear kernel.
     ///

@@ -247,7 +247,8 @@ mod tests {
             };
             let options = TreeOptions {
                 depth: 4,
-                learning_rate: 0.3,
+                learning_rate: Some(0.3),
+                trees: 2,
                 feature_fraction: None,
                 bins: 40,
                 row_weights: RowWeights::Exponential,

@@ -15,6 +15,7 @@ mod clicks_hostile;
 mod cross_validation;
 mod direct;
 mod doc_weight;
+mod effort;
 mod eru;
 mod evaluate_clicks;
 mod explain;

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::refit::{self, solved};
-use super::trial::{self, Prepared, Trial, prepared};
-use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, Sample, TRIED, check_judged};
+use super::cells::split;
+use super::prepared::Copies;
+use super::trial::Trial;
+use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
@@ -67,17 +69,14 @@ impl Tried {
         }
         facts.fill(&mut data, spec.missing);
         data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
-        let sample =
-            Sample { queries: (0..data.n_queries()).collect(), data, is_of_many: false, _memory: None };
-        let Found { chosen, choice, .. } = spec.find((judged, queries), &sample, None, control)?;
-        let data = sample.data;
-        let (mut members, mut last) = (Vec::with_capacity(chosen.len()), None);
+        let mut copies = Copies::new(&data);
+        let Found { chosen, choice, .. } =
+            spec.find((judged, queries), (&mut copies, false), None, control)?;
+        let mut members = Vec::with_capacity(chosen.len());
         for trial in &chosen {
-            let scaled = trial::scaled(trial.candidate.scale, last.take(), &data, control)?;
-            last = Some(Arc::clone(&scaled));
-            let Prepared { scaled, space, .. } =
-                prepared(spec, &trial.candidate, scaled, spec.landmarks, control)?;
-            members.push(Member { scaling: scaled.scaling.clone(), space });
+            let scaled = copies.get(trial.candidate.scale, control)?;
+            let prepared = scaled.prepare(spec, &trial.candidate, spec.landmarks(), control)?;
+            members.push(Member { scaling: scaled.scaling.clone(), space: prepared.space });
         }
         let lambdas = chosen.iter().map(Trial::lambda).collect();
         Ok(Self { facts, choice, lambdas, members })
@@ -93,8 +92,10 @@ impl Tried {
         // 2. The choice.
         let value = |(candidate, value): &(f64, Option<f64>)| [*candidate, value.unwrap_or(f64::NAN)];
         writer.numbers(&selection.curve.iter().flat_map(value).collect::<Vec<f64>>());
-        let held_out =
-            if let Split::RepeatedQueries { held_out, .. } = selection.split { held_out } else { 0 };
+        let held_out = match selection.split {
+            Split::Queries { held_out, .. } | Split::RepeatedQueries { held_out, .. } => held_out,
+            _ => 0,
+        };
         writer.count(held_out as u64);
         writer.count(selection.chosen.map_or(0, |chosen| chosen as u64 + 1));
         let error = |error: &StandardError| vec![error.error, error.factor, error.queries as f64];
@@ -124,7 +125,7 @@ impl Tried {
             [error, factor, queries] => Some(StandardError { error, factor, queries: queries as usize }),
             _ => None,
         };
-        let split = trial::split(held_out, facts.count(Count::Queries, Part::All) as usize);
+        let split = split(spec.effort.partitions, held_out, facts.count(Count::Queries, Part::All) as usize);
         let selection = LambdaSelection {
             metric: spec.validation.metric.name(),
             split,

@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use super::trial::{FEWER, Prepared, block, reserve_blocks};
+use super::prepared::Prepared;
+use super::trial::{FEWER, block, reserve_blocks};
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::{QueryLoss, least_squares};
@@ -50,7 +51,7 @@ impl Parts {
     /// # Errors
     /// [`Error::Memory`](crate::error::Error::Memory).
     pub fn reserve(prepared: &Prepared, sums: usize, control: &Control) -> Result<Reservation> {
-        let (documents, dim) = (prepared.data().n_docs(), prepared.space.dim());
+        let (documents, dim) = (prepared.data.n_docs(), prepared.space.dim());
         if prepared.single.is_none() {
             return reserve_blocks(&prepared.space, documents, sums, control);
         }
@@ -66,7 +67,7 @@ impl Parts {
 
     /// Maps the documents of each part, given by its queries.
     pub fn new(prepared: &Prepared, parts: Vec<Vec<usize>>, control: &Control) -> Result<Self> {
-        let (data, space) = (prepared.data(), &prepared.space);
+        let (data, space) = (&prepared.data, &prepared.space);
         let Some(map) = &prepared.single else {
             let blocks = parallel::try_map(data.n_queries(), |query| block(space, data, query, control))?;
             return Ok(Self::Double(blocks, parts));

@@ -13,12 +13,15 @@
 
 mod buckets;
 mod candidate;
+mod cells;
 mod documents;
+mod effort;
+mod folds;
+mod prepared;
 mod refit;
 mod trees;
 mod trial;
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -35,7 +38,7 @@ use crate::control::Control;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::HeldOut;
-use crate::kernel::{self, MapOptions};
+use crate::kernel;
 use crate::math::order::sort_indices;
 use crate::memory::Reservation;
 use crate::model::{Linear, Ranker};
@@ -43,9 +46,12 @@ use crate::param::Params;
 use crate::select::fold_numbers;
 use crate::space::{Function, SumSpace};
 
+use cells::Partitions;
+use effort::Effort;
+use prepared::Copies;
 use refit::Fitted;
 use trees::{Folds, Grown};
-use trial::{CLEARLY, Cells, FOLDS, Trial, is_below};
+use trial::{CLEARLY, Trial, is_below};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -61,18 +67,14 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 
 /// Its options.
 const OPTIONS: &[&str] =
-    &["scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
+    &["effort", "scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
 
-/// Number of functions that are averaged.
-const AVERAGED: usize = 3;
 /// Approximate number of documents on which kernels are tried. Functions are fitted on all.
 const MOST_TRIED: usize = 40_000;
 /// More documents are many: trees lead.
 const MANY: usize = 100_000;
 /// Approximate number of documents that are held out from trees, and on which kernels are tried, if there are many.
 const HELD_OUT: usize = 20_000;
-/// Maximum number of landmarks of a trial.
-const TRIAL_LANDMARKS: usize = 600;
 /// They, in messages about memory.
 const TRIED: &str = "the queries on which 'auto' tries candidates";
 /// Standard errors that make trees clearly worse than the third best kernel. One of their ensembles has the value of less
@@ -88,7 +90,8 @@ struct AutoSpec {
     scale: Option<ScalingKind>,
     /// The only kernel to try, if given.
     kernel: Option<Value>,
-    landmarks: usize,
+    landmarks: Option<usize>,
+    effort: &'static Effort,
     validation: ValidationSpec,
     missing: Missing,
     seed: u64,
@@ -112,11 +115,17 @@ impl AutoSpec {
         Ok(Self {
             scale: params.choice("scale")?,
             kernel,
-            landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
+            landmarks: params.count("landmarks"),
+            effort: Effort::of(params.count("effort")),
             validation: ValidationSpec::parse(params, HeldOut::Queries)?,
             missing: params.choice("missing")?.unwrap_or_default(),
             seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
         })
+    }
+
+    /// Largest number of landmarks of a chosen kernel.
+    fn landmarks(&self) -> usize {
+        self.landmarks.unwrap_or(self.effort.landmarks)
     }
 }
 
@@ -142,16 +151,22 @@ impl TrainingSpec for AutoSpec {
         let judged = is_judged.iter().filter(|judged| **judged).count();
         check_judged(judged, queries)?;
         let sample = Sample::new(&data, self.seed, control)?;
+        let mut copies = Copies::new(&data);
         let is_candidate = self.kernel.is_none() && judged >= candidate::FEW_QUERIES;
-        let grown = if is_candidate { self.grow(&is_judged, &data, &sample, control)? } else { None };
-        let Found { chosen, trees, choice } =
-            self.find((judged, queries), &sample, grown.map(|grown| (grown, &data)), control)?;
+        let grown = if is_candidate { self.grow(&is_judged, &mut copies, &sample, control)? } else { None };
+        let grown = grown.map(|grown| (grown, &data));
+        let Found { chosen, trees, choice } = match &sample.part {
+            Some(part) => {
+                let mut copies = Copies::new(part);
+                self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?
+            }
+            None => self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?,
+        };
         drop(sample);
         // 2. The best few, fitted on all rows and added up.
-        let (mut fitted, mut last) = (Vec::with_capacity(chosen.len() + 1), None);
+        let mut fitted = Vec::with_capacity(chosen.len() + 1);
         for trial in &chosen {
-            let scaled = trial::scaled(trial.candidate.scale, last.take(), &data, control)?;
-            last = Some(Arc::clone(&scaled));
+            let scaled = copies.get(trial.candidate.scale, control)?;
             fitted.push((refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
             control.step();
         }
@@ -202,10 +217,11 @@ fn check_judged(judged: usize, queries: usize) -> Result<()> {
     }
 }
 
-/// Some of the rows.
+/// The rows on which kernels are tried.
 struct Sample {
-    data: Dataset,
-    /// The numbers of its queries. Its data set has the numbers of all queries, the others without rows.
+    /// A part of the rows, with the numbers of all queries, the others without rows; none if all rows are tried.
+    part: Option<Dataset>,
+    /// The numbers of its queries.
     queries: Vec<usize>,
     /// Whether there are many documents in all.
     is_of_many: bool,
@@ -216,15 +232,18 @@ impl Sample {
     /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`].
     fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
         let is_of_many = data.n_docs() > MANY;
-        let parts = data.n_docs().div_ceil(if is_of_many { HELD_OUT } else { MOST_TRIED }).max(1);
+        let parts = data.n_docs().div_ceil(if is_of_many { HELD_OUT } else { MOST_TRIED });
+        if parts <= 1 {
+            let queries = (0..data.n_queries()).collect();
+            return Ok(Self { part: None, queries, is_of_many, _memory: None });
+        }
         let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], parts, seed);
         let queries: Vec<usize> = (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect();
         let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
-        let share = rows.len() as f64 / data.n_docs().max(1) as f64;
+        let share = rows.len() as f64 / data.n_docs() as f64;
         let bytes = (data.bytes() as f64 * share) as u64;
         let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
-        let data = if queries.len() == data.n_queries() { data.clone() } else { data.with_rows(&rows) };
-        Ok(Self { data, queries, is_of_many, _memory: Some(memory) })
+        Ok(Self { part: Some(data.with_rows(&rows)), queries, is_of_many, _memory: Some(memory) })
     }
 }
 
@@ -252,22 +271,23 @@ impl AutoSpec {
     fn grow(
         &self,
         judged: &[bool],
-        data: &Dataset,
+        copies: &mut Copies<'_>,
         sample: &Sample,
         control: &Control,
     ) -> Result<Option<Grown>> {
+        let data = copies.data();
         let folds = if sample.is_of_many {
             let mut of_query = vec![None; data.n_queries()];
             sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
             Folds { of_query, count: 1 }
         } else {
-            let of_query = fold_numbers(&data.query_ids, judged, FOLDS, self.seed);
-            Folds { of_query, count: FOLDS }
+            let count = self.effort.tree_folds;
+            Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
         };
         match trees::scale(self, sample.is_of_many) {
             ScalingKind::None => trees::grow(self, (&Scaling::None, data), &folds, control),
             scale => {
-                let scaled = trial::scaled(scale, None, data, control)?;
+                let scaled = copies.get(scale, control)?;
                 trees::grow(self, (&scaled.scaling, &scaled.data), &folds, control)
             }
         }
@@ -278,30 +298,29 @@ impl AutoSpec {
     fn find(
         &self,
         (judged, queries): (usize, usize),
-        sample: &Sample,
+        (copies, is_of_many): (&mut Copies<'_>, bool),
         grown: Option<(Grown, &Dataset)>,
         control: &Control,
     ) -> Result<Found> {
-        let tried = &sample.data;
-        let candidates = candidate::candidates(self, judged, sample.is_of_many);
-        let cells = Cells::new(tried, self.seed);
-        control.expect(candidates.len() + AVERAGED);
+        let tried = copies.data();
+        let candidates = candidate::candidates(self, judged, is_of_many);
+        let partitions = Partitions::new(self, tried);
+        control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
-        let mut last = None;
         for candidate in candidates {
-            let scaled = trial::scaled(candidate.scale, last.take(), tried, control)?;
-            last = Some(Arc::clone(&scaled));
-            let trial = trial::cross_validate(self, candidate, (tried, scaled), (&cells, &trials), control)?;
+            let scaled = copies.get(candidate.scale, control)?;
+            let before = (&partitions, &trials[..]);
+            let trial = trial::cross_validate(self, candidate, (tried, scaled), before, control)?;
             trials.push(trial);
             control.step();
         }
         let order = best_first(self, &trials);
         // Who takes part.
         let (with_kernels, with_trees) = match &grown {
-            Some((grown, _)) => takes_part(&trials, &order, grown, sample.is_of_many),
+            Some((grown, _)) => takes_part(self, &trials, &order, grown, is_of_many),
             None => (true, false),
         };
-        let averaged = if with_kernels { AVERAGED } else { 0 };
+        let averaged = if with_kernels { self.effort.averaged } else { 0 };
         let details = entries(&report(
             self,
             &trials,
@@ -310,19 +329,19 @@ impl AutoSpec {
         ))?;
         let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
         let mut best: Vec<Trial> =
-            order.iter().take(AVERAGED).filter_map(|index| trials[*index].take()).collect();
+            order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();
         let first = best.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
         // What validation tells about the best candidate.
-        let held_out = cells.held_out();
+        let held_out = partitions.held_out();
         let (selection, judge, searched) = match &grown {
             Some((grown, data))
-                if with_trees && (!with_kernels || is_better(self, grown.value, first.value())) =>
+                if with_trees && (!with_kernels || is_better(self, grown.value, first.value)) =>
             {
                 (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
             }
             _ => {
                 let (metric, curve) = (self.validation.metric.name(), first.curve.clone());
-                let split = trial::split(held_out.len(), queries);
+                let split = cells::split(self.effort.partitions, held_out.len(), queries);
                 let selection =
                     LambdaSelection { metric, split, curve, chosen: first.chosen, option: None, error: None };
                 let searched = Searched {
@@ -345,9 +364,15 @@ impl AutoSpec {
 }
 
 /// Whether kernels and trees are in the sum. A sample has the numbers of all queries, some of them without rows.
-fn takes_part(trials: &[Trial], order: &[usize], grown: &Grown, is_of_many: bool) -> (bool, bool) {
+fn takes_part(
+    spec: &AutoSpec,
+    trials: &[Trial],
+    order: &[usize],
+    grown: &Grown,
+    is_of_many: bool,
+) -> (bool, bool) {
     let rank = |rank: usize| &trials[order[rank.min(order.len() - 1)]].first;
-    let trees_are_worse = is_below(&grown.values, rank(AVERAGED - 1), TREES_CLEARLY);
+    let trees_are_worse = is_below(&grown.values, rank(spec.effort.averaged - 1), TREES_CLEARLY);
     let kernels_are_worse = is_below(rank(0), &grown.values, CLEARLY);
     (!(is_of_many && kernels_are_worse), !trees_are_worse)
 }
@@ -385,7 +410,7 @@ impl Choice {
 /// Indices of trials, the best first; earlier ones first among equals.
 fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
     let sign = -spec.validation.metric.def().better.sign();
-    let cost = |index: &usize| trials[*index].value().map_or(f64::INFINITY, |value| sign * value);
+    let cost = |index: &usize| trials[*index].value.map_or(f64::INFINITY, |value| sign * value);
     let mut order: Vec<usize> = (0..trials.len()).collect();
     // Of dropped candidates fewer values are known, and they are clearly worse.
     let dropped = |index: usize| trials[index].dropped;
@@ -434,13 +459,13 @@ fn report<'a>(
             scale: trial.candidate.scale.name(),
             kernel: &trial.candidate.kernel,
             lambda: trial.lambda(),
-            value: trial.value(),
+            value: trial.value,
             averaged: rank < averaged,
         }
     };
     let mut candidates: Vec<CandidateReport<'_>> = order.iter().enumerate().map(line).collect();
     if let Some((grown, averaged)) = grown {
-        let is_behind = |index: &usize| is_better(spec, trials[*index].value(), grown.value);
+        let is_behind = |index: &usize| is_better(spec, trials[*index].value, grown.value);
         let line = CandidateReport::Trees {
             algorithm: boosted_trees::DEF.name,
             scale: grown.scale.name(),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::AutoSpec;
 use super::documents::{queries, query_loss};
-use super::trial::{Prepared, Scaled, Trial, block, prepared, reserve_blocks};
+use super::prepared::Scaled;
+use super::trial::{Trial, block, reserve_blocks};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};
@@ -27,11 +28,11 @@ pub(super) struct Fitted {
 }
 
 /// Fits the candidate of a trial at its lambda.
-pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: Arc<Scaled>, control: &Control) -> Result<Fitted> {
-    let prepared = prepared(spec, &trial.candidate, scaled, spec.landmarks, control)?;
-    let Prepared { scaled, space, single, .. } = &prepared;
-    let gram = gram((space, single.as_ref()), &scaled.data, control)?;
-    solved(&gram, trial.lambda(), scaled.data.n_docs() as f64, (scaled.scaling.clone(), space))
+pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: &mut Scaled, control: &Control) -> Result<Fitted> {
+    let prepared = scaled.prepare(spec, &trial.candidate, spec.landmarks(), control)?;
+    let gram = gram((&prepared.space, prepared.single.as_ref()), &prepared.data, control)?;
+    let documents = prepared.data.n_docs() as f64;
+    solved(&gram, trial.lambda(), documents, (scaled.scaling.clone(), &prepared.space))
 }
 
 /// The sums of least squares of scaled documents, each query with its number of documents as weight.

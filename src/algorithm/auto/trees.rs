@@ -18,8 +18,10 @@ use crate::parallel;
 use crate::space::{Member, Space};
 use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
-/// How long trees are added to the ensembles.
-const PACE: Pace = Pace { most: 240, interval: 10, patience: 5 };
+/// Trees between two measurements of the ensembles.
+const INTERVAL: usize = 10;
+/// Measurements without a better value after which the ensembles are complete.
+const PATIENCE: usize = 5;
 /// Fraction of the features for each tree, of several ensembles.
 const FRACTION: f64 = 0.3;
 /// At least so many features for each tree.
@@ -78,8 +80,10 @@ pub(super) fn grow(
     let bytes =
         bytes_of::<f64>(data.n_docs()).saturating_mul(1 + folds.count.min(parallel::threads()) as u64);
     let _memory = control.reserve(bytes, "scores of trees", "use fewer threads or rows")?;
-    let mut trainings = Vec::with_capacity(folds.count);
-    for fold in 0..folds.count {
+    let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };
+    let mut trainings = Vec::with_capacity(folds.count * ensembles);
+    for number in 0..folds.count * ensembles {
+        let fold = number / ensembles;
         let weight = |of_query: &Option<usize>| f64::from(u8::from(*of_query != Some(fold)));
         let weights: Vec<f64> = folds.of_query.iter().map(weight).collect();
         let judged = Judged {
@@ -89,7 +93,7 @@ pub(super) fn grow(
             row_weights: &[],
             loss: None,
         };
-        let seed = options.seed.wrapping_add(fold as u64);
+        let seed = options.seed.wrapping_add(number as u64);
         trainings.push(Boosting::new(&prepared, judged, TreeOptions { seed, ..options }, control)?);
     }
     // 2. The number of trees.
@@ -97,10 +101,11 @@ pub(super) fn grow(
         |fold: usize| (0..data.n_queries()).filter(move |query| folds.of_query[*query] == Some(fold));
     let measured: Vec<Measured<'_>> =
         (0..folds.count).map(|fold| Measured { data, queries: queries(fold).collect() }).collect();
-    let held_out = HeldOut { measured: &measured, seeds: 1, source: None };
-    let (curve, best) = measure(&spec.validation, &mut trainings, held_out, PACE, control)?;
+    let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
+    let pace = Pace { most: spec.effort.trees, interval: INTERVAL, patience: PATIENCE };
+    let (curve, best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
     let chosen = best.at.map(|(at, _)| at);
-    let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * PACE.interval;
+    let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
     trainings.iter_mut().for_each(|training| training.truncate(trees));
     // 3. The mean of the ensembles.
     let fitted = fitted(Boosting::mean(trainings), (scaling, data), control)?;
@@ -117,7 +122,7 @@ pub(super) fn grow(
     Ok(Some(Grown {
         scale: scaling.kind(),
         trees,
-        ensembles: folds.count,
+        ensembles: folds.count * ensembles,
         value: best.at.map(|(_, value)| value),
         selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
         held_out,
@@ -132,7 +137,7 @@ fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
     TreeOptions {
         depth: 6,
         learning_rate: None,
-        trees: PACE.most,
+        trees: spec.effort.trees,
         feature_fraction: (ensembles > 1).then_some(fraction),
         bins: 64,
         row_weights: RowWeights::Exponential,
