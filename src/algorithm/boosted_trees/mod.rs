@@ -392,8 +392,8 @@ impl TrainingSpec for TreesSpec {
         };
         let rounds = trees.saturating_mul(self.seeds).saturating_mul(self.options.depth);
         Err(Error::Unsupported(format!(
-            "'boosted_trees' does not train in buckets: it would need {most}{rounds} rounds, one for each level of each tree; \
-             train it on rows, or use \"regression\" in buckets"
+            "'boosted_trees' trains in buckets in one process only: in rounds it would need {most}{rounds}, one for each level of \
+             each tree; call ltr_fit with the packs, or use \"regression\""
         )))
     }
 
