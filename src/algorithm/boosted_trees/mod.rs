@@ -385,16 +385,7 @@ impl TrainingSpec for TreesSpec {
     }
 
     fn in_buckets(&self) -> Result<&dyn BucketTraining> {
-        // A round for each split of each tree: its histograms need the splits before.
-        let (trees, most) = match self.trees {
-            TreeCount::Fixed(trees) => (trees, ""),
-            TreeCount::Auto => (early::MOST_TREES, "up to "),
-        };
-        let rounds = trees.saturating_mul(self.seeds).saturating_mul(self.options.depth);
-        Err(Error::Unsupported(format!(
-            "'boosted_trees' trains in buckets in one process only: in rounds it would need {most}{rounds}, one for each level of \
-             each tree; call ltr_fit with the packs, or use \"regression\""
-        )))
+        Err(packs::too_many_rounds(self))
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {
