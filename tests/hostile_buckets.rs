@@ -95,6 +95,7 @@ fn is_done(connection: &Connection, state: &[u8]) -> bool {
 /// The rounds of all trainings.
 fn rounds(connection: &Connection) -> Vec<Round> {
     connection.execute_batch(JUDGED).unwrap();
+    connection.execute_batch("CREATE TABLE changed_packs(bucket, rows)").unwrap();
     let pack = format!(
         "SELECT ltr_bucket(query_id, {BUCKETS}), ltr_pack(query_id, doc_id, relevance, features, NULL, weight)
            FROM judged GROUP BY 1"
@@ -179,6 +180,17 @@ fn go_on(connection: &Connection, mut state: Vec<u8>, packs: &[(i64, Vec<u8>)]) 
     Ok(Value::Null)
 }
 
+/// The score of a document with trees from packs, which have no states.
+fn trees(connection: &Connection, packs: &[(i64, Vec<u8>)]) -> Result<Value, String> {
+    connection.execute("DELETE FROM changed_packs", []).unwrap();
+    for pack in packs {
+        connection.execute("INSERT INTO changed_packs VALUES (?, ?)", (&pack.0, &pack.1)).unwrap();
+    }
+    let fit =
+        r#"SELECT ltr_fit('boosted_trees', 'changed_packs', '{"buckets": 4, "trees": 2, "threads": 1}'), ?1"#;
+    call(connection, SCORE, &[&bytes(connection, fit, &[], 0)?], 0)
+}
+
 /// Calls everything that reads a changed BLOB.
 fn attack(
     connection: &Connection,
@@ -207,6 +219,9 @@ fn attack(
             let at = random.below(round.packs.len());
             let mut packs = round.packs.clone();
             packs[at].1 = changed(&packs[at].1, other, random);
+            if random.below(3) == 0 {
+                return trees(connection, &packs);
+            }
             let answers = answers(connection, &round.state, &packs)?;
             let all = merged(connection, &answers)?;
             go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &packs)

@@ -69,14 +69,14 @@ impl BorderSample {
         let drawn = bins::drawn_rows(rows, step, seed);
         let count = drawn.len().saturating_mul(features);
         let bytes = if is_double { bytes_of::<f64>(count) } else { bytes_of::<f32>(count) };
-        let _memory = control.reserve(bytes, "a sample of rows for the borders of bins", WAY_OUT)?;
+        let memory = control.reserve(bytes, "a sample of rows for the borders of bins", WAY_OUT)?;
         let values = if is_double {
             Matrix::F64(shaped(drawn.len(), features, zeros(count, 0.0)?))
         } else {
             Matrix::F32(shaped(drawn.len(), features, zeros(count, 0.0)?))
         };
         let found = Mutex::new(Found { values, ranges: vec![NOTHING; features] });
-        Ok(Self { drawn, is_part: step > 1, found, _memory })
+        Ok(Self { drawn, is_part: step > 1, found, _memory: memory })
     }
 
     /// Adds the documents of a part.

@@ -50,7 +50,7 @@ fn means_of_missing_values_differ_by_rounding_only() {
     let connection = judged(60);
     let options = r#"{"trees": 6, "missing": "mean"}"#;
     let models = ["packs", "judgments"].map(|source| fit(&connection, "boosted_trees", source, options));
-    let sql = "SELECT max(abs(ltr_score(?1, features) - ltr_score(?2, features))) FROM judgments";
+    let sql = "SELECT max(abs(ltr_score(?1, features) - ltr_score(?2, features))) FROM complete";
     assert!(value::<f64>(&connection, sql, (&models[0], &models[1])) < 1e-9);
 }
 
@@ -60,7 +60,7 @@ fn engines_and_choices_without_packs_are_refused() {
     for (sql, expected) in [
         (
             "SELECT ltr_begin('boosted_trees', '{\"buckets\": 8, \"trees\": 10}')",
-            "60 rounds, one for each level",
+            "in rounds it would need 60, one for each level",
         ),
         ("SELECT ltr_fit('boosted_trees', 'packs', '{\"scale\": \"standard\"}')", "trees need no scaling"),
         ("SELECT ltr_fit('boosted_trees', 'packs', '{\"query_columns\": true}')", "no query features"),

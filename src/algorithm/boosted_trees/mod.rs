@@ -361,16 +361,7 @@ impl TrainingSpec for TreesSpec {
     }
 
     fn in_buckets(&self) -> Result<&dyn BucketTraining> {
-        // A round for each split of each tree: its histograms need the splits before.
-        let (trees, most) = match self.trees {
-            TreeCount::Fixed(trees) => (trees, ""),
-            TreeCount::Auto => (early::MOST_TREES, "up to "),
-        };
-        let rounds = trees.saturating_mul(self.seeds).saturating_mul(self.options.depth);
-        Err(Error::Unsupported(format!(
-            "'boosted_trees' does not train in buckets: it would need {most}{rounds} rounds, one for each level of each tree; \
-             train it on rows, or use \"regression\" in buckets"
-        )))
+        Err(packs::too_many_rounds(self))
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {

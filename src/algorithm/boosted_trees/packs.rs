@@ -15,7 +15,8 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use ndarray::Array2;
 
-use super::{TreesSpec, Use};
+use super::early::MOST_TREES;
+use super::{TreeCount, TreesSpec, Use};
 use crate::algorithm::grid;
 use crate::algorithm::grid::buckets::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
 use crate::algorithm::{BucketTraining, TrainedInBuckets};
@@ -75,6 +76,19 @@ struct Rows {
     _memory: Reservation,
 }
 
+/// Why trees do not train in rounds: their histograms need the splits before.
+pub(super) fn too_many_rounds(spec: &TreesSpec) -> Error {
+    let (trees, most) = match spec.trees {
+        TreeCount::Fixed(trees) => (trees, ""),
+        TreeCount::Auto => (MOST_TREES, "up to "),
+    };
+    let rounds = trees.saturating_mul(spec.seeds).saturating_mul(spec.options.depth);
+    Error::Unsupported(format!(
+        "'boosted_trees' trains in buckets in one process only: in rounds it would need {most}{rounds}, one for each level of \
+         each tree; call ltr_fit with the packs, or use \"regression\""
+    ))
+}
+
 impl PackTrees {
     /// # Errors
     /// Choices that need more than packs have.
@@ -101,7 +115,7 @@ impl PackTrees {
         let options = self.spec.options;
         *stage = match (std::mem::replace(&mut *stage, Stage::Done), from) {
             (Stage::Facts(judgments), FACTS_TASK) => {
-                let rows = Rows::new(judgments.into_inner().unwrap_or_else(PoisonError::into_inner))?;
+                let rows = Rows::new(judgments.into_inner().unwrap_or_else(PoisonError::into_inner));
                 if rows.data.relevance.len() != facts.documents() as usize {
                     return Err(Error::Data(
                         "the packs changed while they were read; train again".to_owned(),
@@ -135,7 +149,7 @@ impl Judgments {
 
 impl Rows {
     /// Those of all buckets, with queries in the order of their ids.
-    fn new(judgments: Judgments) -> Result<Self> {
+    fn new(judgments: Judgments) -> Self {
         let Judgments { buckets, memory } = judgments;
         let mut queries: Vec<(&Id, &Dataset, u32, usize)> = Vec::new();
         for (bucket, data) in &buckets {
@@ -162,7 +176,7 @@ impl Rows {
             }
         }
         all.query_features = Array2::from_elem((queries.len(), 0), QueryValue::Missing);
-        Ok(Self { data: all, places, _memory: memory })
+        Self { data: all, places, _memory: memory }
     }
 
     /// The rows of the queries of a bucket.
