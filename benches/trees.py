@@ -122,11 +122,11 @@ def run(python, *arguments, script=__file__):
 
 
 def interactions(library, file, python):
-    settings = [{"trees": 240}, {"trees": 240, "learning_rate": 0.15}, {"trees": 400, "learning_rate": 0.15}]
+    settings = [{"trees": 240}, {"trees": 240, "learning_rate": 0.15}, {"trees": 400}]
     rows = [run(sys.executable, "ours", library, file, "without", json.dumps(given)) for given in settings]
     if python:
-        for rate in (0.08, 0.15):
-            options = json.dumps({"iterations": 240, "learning_rate": rate})
+        for rate in ({}, {"learning_rate": 0.15}, {"learning_rate": 0.25}):
+            options = json.dumps({"iterations": 240, **rate})
             rows += [run(python, peer, file, "without", options) for peer in ("catboost", "lightgbm")]
     for row in rows:
         print("{ndcg:.4f}  {cpu:6.1f} CPU-s  {wall:6.1f} s  {mb:5.0f} MB  {name}".format(**row))
