@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 use super::inner::Inner;
 use super::map::FeatureMap;
-use crate::control::Control;
+use crate::control::{Control, checkpoint};
 use crate::data::{Matrix, Slice};
 use crate::error::Result;
 use crate::math::dense::Element;
@@ -217,6 +217,7 @@ impl SingleMap {
 /// The transpose of L^-1.
 fn whitening(factor: &[f64], r: usize) -> Panels {
     let columns = |tile: usize| {
+        checkpoint();
         // Columns of L^-1: solutions for unit vectors.
         let mut tiles = vec![Tile::ZERO; r];
         for lane in 0..TILE.min(r - tile * TILE) {

@@ -9,8 +9,8 @@ const SCHEMA: &str = "
 CREATE TABLE judged AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 479),
 x AS (SELECT i / 8 AS query_id, i % 8 AS doc_id, (i * 104729 % 1009) / 1009.0 AS a, (i * 1299709 % 997) / 997.0 AS b,
              (i * 15485863 % 991) / 991.0 AS c FROM n)
-SELECT query_id, doc_id, (a > 0.5) + (b > 0.4) + (c > 0.8) AS relevance, a, b, c FROM x;
-CREATE TABLE packs AS SELECT ltr_bucket(query_id, 4) AS bucket, ltr_pack(query_id, doc_id, relevance, a, b, c) AS rows
+SELECT query_id, doc_id, (a > 0.5) + (b > 0.4) + (c > 0.8) AS relevance, json_array(a, b, c) AS features FROM x;
+CREATE TABLE packs AS SELECT ltr_bucket(query_id, 4) AS bucket, ltr_pack(query_id, doc_id, relevance, features) AS rows
   FROM judged GROUP BY 1;
 ";
 
@@ -58,7 +58,7 @@ fn every_level_gives_the_same_bytes_for_any_threads_and_order_of_rows() {
             format!(r#"{{"effort": {effort}, "landmarks": 20, "scale": "quantile", "threads": {threads}}}"#)
         };
         let model = fit(&connection, "judged", &options(2));
-        for (order, threads) in [("c", 1), ("b DESC", 8)] {
+        for (order, threads) in [("doc_id", 1), ("features DESC", 8)] {
             let source = format!("SELECT * FROM judged ORDER BY {order}");
             assert!(fit(&connection, &source, &options(threads)) == model, "{effort}, {order}, {threads}");
         }

@@ -4,6 +4,8 @@
 /// What a training does.
 #[derive(Debug)]
 pub(super) struct Effort {
+    /// The level.
+    pub level: usize,
     /// Widths of Gaussian kernels.
     pub gaussian: &'static [u32],
     /// Widths of L1-Laplace kernels.
@@ -30,6 +32,7 @@ const DEFAULT: usize = 3;
 /// The levels from 1 to 5. The page of `auto` has the same table.
 const LEVELS: [Effort; 5] = [
     Effort {
+        level: 1,
         gaussian: &[2],
         laplace_l1: &[4],
         partitions: 1,
@@ -41,6 +44,7 @@ const LEVELS: [Effort; 5] = [
         trees: 120,
     },
     Effort {
+        level: 2,
         gaussian: &[4, 2],
         laplace_l1: &[8, 4],
         partitions: 1,
@@ -52,6 +56,7 @@ const LEVELS: [Effort; 5] = [
         trees: 160,
     },
     Effort {
+        level: 3,
         gaussian: &[4, 2, 1],
         laplace_l1: &[8, 4, 2],
         partitions: 2,
@@ -63,6 +68,7 @@ const LEVELS: [Effort; 5] = [
         trees: 240,
     },
     Effort {
+        level: 4,
         gaussian: &[4, 2, 1],
         laplace_l1: &[8, 4, 2],
         partitions: 2,
@@ -74,6 +80,7 @@ const LEVELS: [Effort; 5] = [
         trees: 240,
     },
     Effort {
+        level: 5,
         gaussian: &[8, 4, 2, 1],
         laplace_l1: &[16, 8, 4, 2],
         partitions: 4,

@@ -1,10 +1,12 @@
-//! Automatic choice: cross-validates candidates by query, averages the best three and fits them on all rows.
+//! Automatic choice: cross-validates candidates by query, averages the best and fits them on all rows.
 //!
 //! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, with equal weights
-//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`). The second time
-//! is left out if the first shows that it is clearly worse than three others. The three best are fitted again on all rows
-//! with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the training
-//! queries (`refit`).
+//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`, `folds`). The
+//! second time is left out if the first shows that it is clearly worse than three others. The three best are fitted again on
+//! all rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
+//! training queries (`refit`).
+//!
+//! These numbers are those of the default level of the option `effort` (`effort`).
 //!
 //! Boosted trees are trained on all rows and validated on the first five folds (`trees`). They are half of the sum, unless
 //! they are clearly worse. Of more than 100,000 documents they are all of it, unless no kernel is clearly worse.
@@ -19,19 +21,20 @@ mod effort;
 mod folds;
 mod prepared;
 mod refit;
+mod report;
+mod sample;
 mod trees;
 mod trial;
 
 use std::time::Instant;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::selection::{Searched, ValidationSpec};
 use super::single_feature::{self, Judge};
 use super::{
     AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet,
-    TrainingSpec, boosted_trees, entries, grid,
+    TrainingSpec, entries, grid,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -40,7 +43,6 @@ use crate::error::{Error, Result};
 use crate::fit::HeldOut;
 use crate::kernel;
 use crate::math::order::sort_indices;
-use crate::memory::Reservation;
 use crate::model::{Linear, Ranker};
 use crate::param::Params;
 use crate::select::fold_numbers;
@@ -50,14 +52,16 @@ use cells::Partitions;
 use effort::Effort;
 use prepared::Copies;
 use refit::Fitted;
+use report::report;
+use sample::Sample;
 use trees::{Folds, Grown};
 use trial::{CLEARLY, Trial, is_below};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "auto",
-    summary: "scalings, kernels and boosted trees cross-validated by query, the three best kernels and the trees averaged",
-    objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all; the score is a sum of three f and of boosted_trees with half the weight, each divided by its standard deviation",
+    summary: "scalings, kernels and boosted trees cross-validated by query, the best kernels and the trees averaged",
+    objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all; the score is a sum of the best f and of boosted_trees with half the weight, each divided by its standard deviation",
     source: "Cossock & Zhang 2006; choice by cross-validation",
     defaults: &[],
     reads: |option| OPTIONS.contains(&option),
@@ -71,10 +75,6 @@ const OPTIONS: &[&str] =
 
 /// Approximate number of documents on which kernels are tried. Functions are fitted on all.
 const MOST_TRIED: usize = 40_000;
-/// More documents are many: trees lead.
-const MANY: usize = 100_000;
-/// Approximate number of documents that are held out from trees, and on which kernels are tried, if there are many.
-const HELD_OUT: usize = 20_000;
 /// They, in messages about memory.
 const TRIED: &str = "the queries on which 'auto' tries candidates";
 /// Standard errors that make trees clearly worse than the third best kernel. One of their ensembles has the value of less
@@ -191,6 +191,7 @@ impl TrainingSpec for AutoSpec {
             "form": "scoring",
             "kernel": self.kernel.clone().unwrap_or_else(|| json!(kernel::NAMES[0])),
             "solver": "auto",
+            "effort": self.effort.level,
             "scale": self.scale.unwrap_or(ScalingKind::Quantile).name(),
             "tolerance": 1e-4,
         });
@@ -214,36 +215,6 @@ fn check_judged(judged: usize, queries: usize) -> Result<()> {
             "only {judged} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to compare \
              candidates; use one algorithm, such as rank_svm"
         ))),
-    }
-}
-
-/// The rows on which kernels are tried.
-struct Sample {
-    /// A part of the rows, with the numbers of all queries, the others without rows; none if all rows are tried.
-    part: Option<Dataset>,
-    /// The numbers of its queries.
-    queries: Vec<usize>,
-    /// Whether there are many documents in all.
-    is_of_many: bool,
-    _memory: Option<Reservation>,
-}
-
-impl Sample {
-    /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`].
-    fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
-        let is_of_many = data.n_docs() > MANY;
-        let parts = data.n_docs().div_ceil(if is_of_many { HELD_OUT } else { MOST_TRIED });
-        if parts <= 1 {
-            let queries = (0..data.n_queries()).collect();
-            return Ok(Self { part: None, queries, is_of_many, _memory: None });
-        }
-        let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], parts, seed);
-        let queries: Vec<usize> = (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect();
-        let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
-        let share = rows.len() as f64 / data.n_docs() as f64;
-        let bytes = (data.bytes() as f64 * share) as u64;
-        let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
-        Ok(Self { part: Some(data.with_rows(&rows)), queries, is_of_many, _memory: Some(memory) })
     }
 }
 
@@ -417,64 +388,4 @@ fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
     let by_cost = |a: &usize, b: &usize| cost(a).total_cmp(&cost(b)).then(a.cmp(b));
     sort_indices(&mut order, &|a, b| dropped(a).cmp(&dropped(b)).then(by_cost(&a, &b)));
     order
-}
-
-/// What training found.
-#[derive(Serialize)]
-struct Details<'a> {
-    candidates: Vec<CandidateReport<'a>>,
-}
-
-/// One candidate with its value.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum CandidateReport<'a> {
-    Kernel {
-        scale: &'a str,
-        kernel: &'a Value,
-        lambda: f64,
-        value: Option<f64>,
-        averaged: bool,
-    },
-    Trees {
-        algorithm: &'a str,
-        scale: &'a str,
-        trees: usize,
-        ensembles: usize,
-        value: Option<f64>,
-        averaged: bool,
-    },
-}
-
-/// Every candidate, the best first; of kernels so many are averaged. Trees with whether they are.
-fn report<'a>(
-    spec: &AutoSpec,
-    trials: &'a [Trial],
-    (order, averaged): (&[usize], usize),
-    grown: Option<(&'a Grown, bool)>,
-) -> Details<'a> {
-    let line = |(rank, index): (usize, &usize)| {
-        let trial = &trials[*index];
-        CandidateReport::Kernel {
-            scale: trial.candidate.scale.name(),
-            kernel: &trial.candidate.kernel,
-            lambda: trial.lambda(),
-            value: trial.value,
-            averaged: rank < averaged,
-        }
-    };
-    let mut candidates: Vec<CandidateReport<'_>> = order.iter().enumerate().map(line).collect();
-    if let Some((grown, averaged)) = grown {
-        let is_behind = |index: &usize| is_better(spec, trials[*index].value, grown.value);
-        let line = CandidateReport::Trees {
-            algorithm: boosted_trees::DEF.name,
-            scale: grown.scale.name(),
-            trees: grown.trees,
-            ensembles: grown.ensembles,
-            value: grown.value,
-            averaged,
-        };
-        candidates.insert(order.iter().take_while(|index| is_behind(index)).count(), line);
-    }
-    Details { candidates }
 }
