@@ -63,6 +63,46 @@ impl<T: DeserializeOwned> Decode<usize> for Limited<T> {
     }
 }
 
+/// Bytes within a header, read and written all at once. They are stored like a list of numbers.
+pub mod byte_string {
+    use serde::de::{Deserializer, Error, Visitor};
+    use serde::ser::Serializer;
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    /// Reads bytes.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        from.deserialize_byte_buf(Bytes)
+    }
+
+    struct Bytes;
+
+    impl Visitor<'_> for Bytes {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("bytes")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+
+        fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
+            Ok(bytes)
+        }
+    }
+}
+
 fn config() -> impl Config {
     bincode::config::standard().with_limit::<MAX_HEADER>()
 }
@@ -75,6 +115,22 @@ mod tests {
     fn a_text_that_is_longer_than_its_header_takes_no_memory() {
         let length = [&[253][..], &(1u64 << 29).to_le_bytes()].concat();
         let error = decode_header::<String>(&length).unwrap_err().to_string();
+        assert!(error.contains("LimitExceeded"), "{error}");
+    }
+
+    #[test]
+    fn bytes_are_stored_like_numbers_and_take_no_more_memory_than_a_text() {
+        #[derive(Serialize, serde::Deserialize)]
+        struct Whole(#[serde(with = "byte_string")] Vec<u8>);
+        for length in [0, 1, 250, 251, 70_000] {
+            let numbers: Vec<u8> = (0..length).map(|i| i as u8).collect();
+            let bytes = encode_header(&Whole(numbers.clone())).unwrap();
+            assert_eq!(bytes, encode_header(&numbers).unwrap());
+            assert_eq!(decode_header::<Whole>(&bytes).unwrap().0, numbers);
+            assert!(decode_header::<Whole>(&bytes[..length]).is_err());
+        }
+        let length = [&[253][..], &(1u64 << 29).to_le_bytes()].concat();
+        let error = decode_header::<Whole>(&length).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("LimitExceeded"), "{error}");
     }
 

@@ -17,7 +17,7 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::codec::{Block, decode_header, encode_header};
+use super::codec::{Block, byte_string, decode_header, encode_header};
 use crate::control::checkpoint;
 use crate::error::{Error, Result};
 
@@ -35,6 +35,7 @@ pub type Key = u128;
 #[derive(Serialize, Deserialize)]
 struct Header {
     index: Vec<Entry>,
+    #[serde(with = "byte_string")]
     model: Vec<u8>,
 }
 

@@ -89,6 +89,7 @@ struct Header {
     card: Card,
     scaling: Scaling,
     tag: String,
+    #[serde(with = "codec::byte_string")]
     ranker: Vec<u8>,
     fingerprint: Option<Fingerprint>,
 }

@@ -2,7 +2,7 @@
 
 use super::SolverDef;
 use super::list::ListProblem;
-use super::pair::{PairProblem, largest_chunk_count, reduced_dim};
+use super::pair::{PairProblem, largest_chunk_count, product_bytes, reduced_dim};
 use crate::loss::{PairLoss, Shape};
 use crate::math::lanes::LANES;
 use crate::math::single_products::SingleProducts;
@@ -38,15 +38,16 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         // 2. Dual methods: a multiplier of each pair, and the active pairs.
         pairs.saturating_mul(16)
     } else {
-        // 3. Newton: Hessians of chunks, the product of a graph of pairs and the documents, and curvatures of the pairs of a
-        // query.
+        // 3. Newton: Hessians of chunks, the product of a graph of pairs and the documents, products of documents, and
+        // curvatures of the pairs of a query.
         let square = matrix_bytes(dim + LANES, dim + LANES);
         let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
         let threads = parallel::threads() as u64;
         let of_pairs = match problem.loss() {
             // Its multipliers are reserved if they become necessary.
             PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES))
-                .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads)),
+                .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads))
+                .saturating_add(product_bytes(documents, dim)),
             _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
         };
         hessians.saturating_add(of_pairs)

@@ -45,7 +45,7 @@ pub use certificate::certificate;
 pub use dual::{ADMM, DUAL_DESCENT};
 pub use newton::{
     AskHinge, NEWTON, NEWTON_ON_PAIRS, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len,
-    hinge_sums_pairs, largest_chunk_count, solve_hinge,
+    hinge_sums_pairs, largest_chunk_count, product_bytes, solve_hinge,
 };
 pub use reduce::reduced_dim;
 pub use weights::PairWeighting;

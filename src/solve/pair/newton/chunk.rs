@@ -1,6 +1,7 @@
 //! A chunk: consecutive queries of a problem, processed by one thread.
 #![allow(clippy::inline_always)]
 
+use super::few::ZonePair;
 use super::hessian::{Precision, Products, add_long_zone};
 use super::line::Slope;
 use super::long;
@@ -54,6 +55,8 @@ pub(super) struct Part<'a> {
     pub blocks: usize,
     /// First block of the query's centers.
     pairs: usize,
+    /// Number of the query's first document in the problem.
+    first_document: usize,
 }
 
 impl Part<'_> {
@@ -89,14 +92,15 @@ pub(super) struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// A chunk with all scores zero.
-    pub(super) fn new(queries: Vec<(&'a PairBlock, f64)>) -> Self {
+    /// A chunk with all scores zero; `first_document` is the number of its first document in the problem.
+    pub(super) fn new(queries: Vec<(&'a PairBlock, f64)>, mut first_document: usize) -> Self {
         let (mut scores, mut pairs, mut longest) = (0, 0, 0);
         let mut parts = Vec::with_capacity(queries.len());
         let mut padded = Vec::new();
         for (block, weight) in queries {
             let blocks = lanes::blocks_for(block.n_docs());
-            parts.push(Part { block, weight, scores, blocks, pairs });
+            parts.push(Part { block, weight, scores, blocks, pairs, first_document });
+            first_document += block.n_docs();
             scores += blocks;
             pairs += pass::pair_blocks(block.start());
             longest = longest.max(blocks);
@@ -260,6 +264,46 @@ fn become_precise(products: &mut Products, parts: &[Part<'_>], precision: Precis
     }
 }
 
+/// The pairs of a query in the zone.
+#[inline(always)]
+fn find_zone(
+    part: &Part<'_>,
+    (accepted, scaled): (&[Lanes], &mut [Lanes]),
+    inverse: f64,
+    centers: &[Lanes],
+    zone: &mut Vec<(u32, u32)>,
+) {
+    let scaled = &mut scaled[..part.blocks];
+    scale(&accepted[part.range()], inverse, scaled);
+    zone.clear();
+    if centers.is_empty() {
+        pass::zone(part.block.start(), scaled, inverse, &Half, zone);
+    } else {
+        pass::zone(part.block.start(), scaled, inverse, &Stored(&centers[part.pairs..]), zone);
+    }
+}
+
+simd! {
+    /// The pairs in the zone at the accepted point, weighted with c / delta; `None` if they are more than `most`.
+    pub(super) fn zone_pairs<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64, most: usize) -> Option<Vec<ZonePair>> {
+        let Chunk { parts, accepted, scaled, centers, zone, .. } = chunk;
+        let inverse = 1.0 / delta;
+        let mut pairs = Vec::new();
+        for part in parts.iter() {
+            find_zone(part, (accepted, scaled), inverse, centers, zone);
+            if pairs.len() + zone.len() > most {
+                return None;
+            }
+            for &(a, b) in zone.iter() {
+                let [better, worse] = [a, b].map(|document| document + part.first_document as u32);
+                let weight = part.weight * inverse * part.block.pair_weight(a as usize, b as usize);
+                pairs.push(ZonePair { better, worse, weight });
+            }
+        }
+        Some(pairs)
+    }
+}
+
 simd! {
     /// out += sum of (c / delta) z z' over the zone at the accepted point.
     pub(super) fn add_hessian<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64, precision: Precision, out: &'c mut [Lanes]) {
@@ -272,14 +316,7 @@ simd! {
                 *zone_pairs += add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
                 continue;
             }
-            let scaled = &mut scaled[..part.blocks];
-            scale(&accepted[part.range()], inverse, scaled);
-            zone.clear();
-            if centers.is_empty() {
-                pass::zone(part.block.start(), scaled, inverse, &Half, zone);
-            } else {
-                pass::zone(part.block.start(), scaled, inverse, &Stored(&centers[part.pairs..]), zone);
-            }
+            find_zone(part, (accepted, scaled), inverse, centers, zone);
             *zone_pairs += zone.len() as u64;
             products.add_pairs(part.block, zone, part.weight * inverse, out);
         }

@@ -30,6 +30,16 @@ pub(super) fn add_long_zone(
     (factor * zone.pairs as f64) as u64
 }
 
+/// factor * (better - worse) of eight numbers.
+#[inline(always)]
+pub(super) fn difference(factor: f64, better: &Lanes, worse: &Lanes) -> Lanes {
+    let mut z = Lanes::ZERO;
+    for lane in 0..LANES {
+        z.0[lane] = factor * (better.0[lane] - worse.0[lane]);
+    }
+    z
+}
+
 /// Precision of a Hessian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Precision {
@@ -95,27 +105,15 @@ impl Products {
         for &(a, b) in pairs {
             let of_pair = |weights: &Weights| (weight * weights.pair(a as usize, b as usize)).sqrt();
             let factor = block.weights().map_or(equal, of_pair);
+            let (better, worse) = (block.row(a as usize), block.row(b as usize));
             if let Some(single) = &mut self.single {
-                let (high, low, factor) =
-                    (block.row(a as usize), block.row(b as usize), factor / single.scale().sqrt());
-                let z = |at: usize| {
-                    let mut z = Lanes::ZERO;
-                    for lane in 0..LANES {
-                        z.0[lane] = factor * (high[at].0[lane] - low[at].0[lane]);
-                    }
-                    z
-                };
+                let factor = factor / single.scale().sqrt();
+                let z = |at: usize| difference(factor, &better[at], &worse[at]);
                 single.push(z, z, h);
                 continue;
             }
-            let rows = block.row(a as usize).iter().zip(block.row(b as usize));
-            self.waiting.extend(rows.map(|(high, low)| {
-                let mut z = Lanes::ZERO;
-                for lane in 0..LANES {
-                    z.0[lane] = factor * (high.0[lane] - low.0[lane]);
-                }
-                z
-            }));
+            self.waiting
+                .extend(better.iter().zip(worse).map(|(better, worse)| difference(factor, better, worse)));
         }
         if self.waiting.len() >= BATCH * block.width() {
             self.finish(block.width(), h);

@@ -27,6 +27,7 @@
 //! D(theta alpha).
 
 use super::chunk::Sums;
+use super::few::{ZonePair, add_scaled};
 use super::hessian::Precision;
 use super::space::MANY_FEATURES;
 use super::state::{Best, Newton, State};
@@ -70,6 +71,33 @@ const MOST_FAILURES: u32 = 4;
 /// Refuted gaps after which the fit has stalled.
 const MOST_REFUTED: u32 = 4;
 
+/// The Hessian of the loss: a matrix, or few pairs with their weights.
+enum Curvature {
+    Matrix(Vec<Lanes>),
+    Pairs(Vec<ZonePair>),
+}
+
+impl Curvature {
+    /// self + factor * other; self if they have two forms.
+    fn plus(&self, factor: f64, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Matrix(matrix), Self::Matrix(other)) => {
+                let mut sum = matrix.clone();
+                lanes::axpy(factor, other, &mut sum);
+                Self::Matrix(sum)
+            }
+            (Self::Matrix(matrix), Self::Pairs(_)) => Self::Matrix(matrix.clone()),
+            (Self::Pairs(pairs), other) => {
+                let mut sum = pairs.clone();
+                if let Self::Pairs(other) = other {
+                    add_scaled(&mut sum, factor, other);
+                }
+                Self::Pairs(sum)
+            }
+        }
+    }
+}
+
 /// Events of one fit, counted.
 #[derive(Debug, Default)]
 struct Counters {
@@ -98,9 +126,9 @@ pub(super) struct Hinge<'a> {
     /// Pairs in the zone of the last Hessian.
     zone_pairs: u64,
     /// The last Hessian of this round.
-    hessian: Vec<Lanes>,
+    hessian: Option<Curvature>,
     /// That of the previous round, with its factor.
-    previous_hessian: Vec<Lanes>,
+    previous_hessian: Option<Curvature>,
     previous_factor: f64,
     /// Whether the next start of a path may be the last w times the ratio of lambdas.
     pub(super) may_stretch: bool,
@@ -158,8 +186,8 @@ impl<'a> Hinge<'a> {
             multipliers: false,
             precision: if state.space.dim < MANY_FEATURES { Precision::Double } else { Precision::Single },
             zone_pairs: 0,
-            hessian: Vec::new(),
-            previous_hessian: Vec::new(),
+            hessian: None,
+            previous_hessian: None,
             previous_factor: 0.0,
             may_stretch: state.penalty.is_plain(),
             largest_margin: None,
@@ -195,7 +223,7 @@ impl<'a> Hinge<'a> {
     fn newton_step(&mut self) -> bool {
         // 1. Hessian of the pairs in the zone; all other pairs are linear or zero.
         self.counters.in_round += 1;
-        (self.hessian, self.zone_pairs) = self.state.space.hessian(self.delta, self.precision);
+        self.find_hessian();
         // 2. Newton direction and line search. Without a decrease the scores are computed anew; a Hessian in
         // double precision may help, else the round ends.
         let solution = self.newton_direction();
@@ -220,16 +248,32 @@ impl<'a> Hinge<'a> {
         self.has_settled(step, decrement) || self.counters.in_round >= MOST_STEPS_PER_ROUND
     }
 
+    /// Computes the Hessian at the accepted point.
+    fn find_hessian(&mut self) {
+        let space = &mut self.state.space;
+        let found = if let Some(pairs) = space.few_pairs(self.delta) {
+            self.zone_pairs = pairs.len() as u64;
+            Curvature::Pairs(pairs)
+        } else {
+            let (matrix, zone_pairs) = space.hessian(self.delta, self.precision);
+            self.zone_pairs = zone_pairs;
+            Curvature::Matrix(matrix)
+        };
+        self.hessian = Some(found);
+    }
+
     /// H^-1 r; in vertex problems the Hessian of the previous round is part of H.
     fn newton_direction(&mut self) -> Option<Vec<Lanes>> {
         let factor = self.previous_factor;
         self.previous_factor *= PREVIOUS_DECAY;
-        if factor < SMALLEST_PREVIOUS || !self.is_vertex_problem() {
-            return self.state.newton_direction(&self.hessian);
+        let damps = factor >= SMALLEST_PREVIOUS && self.is_vertex_problem();
+        let hessian = self.hessian.as_ref()?;
+        let damped =
+            self.previous_hessian.as_ref().filter(|_| damps).map(|other| hessian.plus(factor, other));
+        match damped.as_ref().unwrap_or(hessian) {
+            Curvature::Matrix(matrix) => self.state.newton_direction(matrix),
+            Curvature::Pairs(pairs) => self.state.direction_of_pairs(pairs),
         }
-        let mut damped = self.hessian.clone();
-        lanes::axpy(factor, &self.previous_hessian, &mut damped);
-        self.state.newton_direction(&damped)
     }
 
     /// Moves in the direction -`solution`; returns the step and half of r'H^-1 r.
@@ -271,8 +315,8 @@ impl<'a> Hinge<'a> {
     /// Shrinks the width or updates the multipliers, then evaluates the same w again.
     fn next_round(&mut self) {
         self.counters.in_round = 0;
-        self.previous_factor = if self.hessian.is_empty() { 0.0 } else { 1.0 };
-        self.previous_hessian = std::mem::take(&mut self.hessian);
+        self.previous_factor = if self.hessian.is_none() { 0.0 } else { 1.0 };
+        self.previous_hessian = self.hessian.take();
         if self.multipliers {
             self.state.space.update_centers(self.delta);
             self.delta = (MULTIPLIER_SHRINK * self.delta).max(SMALLEST_MULTIPLIER_WIDTH);

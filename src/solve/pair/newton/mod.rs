@@ -6,6 +6,7 @@
 mod asked;
 mod chunk;
 mod curve;
+mod few;
 mod hessian;
 mod hinge;
 mod line;
@@ -20,6 +21,7 @@ mod state;
 pub use asked::{
     AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,
 };
+pub use few::product_bytes;
 pub use space::largest_chunk_count;
 
 use self::curve::{Curve, Logistic, SquaredHinge};

@@ -7,6 +7,7 @@
 use super::asked::Asked;
 use super::chunk::{self, Chunk, Sums};
 use super::curve::{self, Curve};
+use super::few::{self, Documents, ZonePair};
 use super::hessian::Precision;
 use crate::control::Control;
 use crate::math::lanes::{self, Lanes};
@@ -30,6 +31,8 @@ pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
     /// Rows elsewhere.
     asked: Option<Asked<'a>>,
+    /// The documents with their products, if they are few and the products were needed.
+    documents: Option<Documents<'a>>,
     /// The bytes of the centers, if there are any.
     center_memory: Option<Reservation>,
     /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
@@ -73,6 +76,12 @@ impl<'a> Space<'a> {
             if total < SERIAL_WORK { u64::MAX } else { (total / chunk_limit(dim)).max(SERIAL_WORK / 8) };
         let (mut chunks, mut parts, mut sum) = (Vec::new(), Vec::new(), 0);
         let (mut pairs, mut total_weight, mut pair_sum) = (0, 0.0, vec![Lanes::ZERO; width]);
+        let mut documents = 0;
+        let mut chunk = |parts: Vec<(&'a PairBlock, f64)>| {
+            let first = documents;
+            documents += parts.iter().map(|(block, _)| block.n_docs()).sum::<usize>();
+            chunks.push(Chunk::new(parts, first));
+        };
         for (block, weight) in problem.useful_blocks() {
             lanes::axpy(weight, block.pair_sum(), &mut pair_sum);
             total_weight += weight * block.total_weight();
@@ -80,14 +89,15 @@ impl<'a> Space<'a> {
             parts.push((block, weight));
             sum += work(block);
             if sum >= chunk_work {
-                chunks.push(Chunk::new(std::mem::take(&mut parts)));
+                chunk(std::mem::take(&mut parts));
                 sum = 0;
             }
         }
         if !parts.is_empty() {
-            chunks.push(Chunk::new(parts));
+            chunk(parts);
         }
-        Self { chunks, asked: None, center_memory: None, control, width, dim, total_weight, pairs, pair_sum }
+        let (asked, documents, center_memory) = (None, None, None);
+        Self { chunks, asked, documents, center_memory, control, width, dim, total_weight, pairs, pair_sum }
     }
 
     /// The space of rows elsewhere. Sums over all pairs: of c, of 1, and of c z.
@@ -98,8 +108,8 @@ impl<'a> Space<'a> {
     ) -> Self {
         let (chunks, dim) = (Vec::new(), asked.dim());
         let width = lanes::blocks_for(dim);
-        let asked = Some(asked);
-        Self { chunks, asked, center_memory: None, control, width, dim, total_weight, pairs, pair_sum }
+        let (asked, documents, center_memory) = (Some(asked), None, None);
+        Self { chunks, asked, documents, center_memory, control, width, dim, total_weight, pairs, pair_sum }
     }
 
     /// Bytes that one center per pair would take; rows elsewhere can have none.
@@ -169,6 +179,26 @@ impl<'a> Space<'a> {
         let matrix =
             self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, precision, out));
         (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs).sum())
+    }
+
+    /// The pairs in the zone at the accepted point, weighted with c / delta, if they and the documents are few.
+    pub(super) fn few_pairs(&mut self, delta: f64) -> Option<Vec<ZonePair>> {
+        let parts = || self.chunks.iter().flat_map(|chunk| &chunk.parts);
+        let documents = parts().map(|part| part.block.n_docs()).sum();
+        if self.asked.is_some() || !few::are_few(documents, self.dim) {
+            return None;
+        }
+        let most = self.dim;
+        let lists = self.each(|chunk| chunk::zone_pairs(chunk, delta, most));
+        let pairs: Vec<ZonePair> = lists.into_iter().collect::<Option<Vec<_>>>()?.concat();
+        (pairs.len() <= most).then_some(pairs)
+    }
+
+    /// The solution of (H + 2 lambda I) d = r, H the Hessian of these pairs.
+    pub(super) fn solve_pairs(&mut self, pairs: &[ZonePair], lambda: f64, r: &[Lanes]) -> Option<Vec<Lanes>> {
+        let parts = self.chunks.iter().flat_map(|chunk| &chunk.parts);
+        let documents = self.documents.get_or_insert_with(|| Documents::new(parts.map(|part| part.block)));
+        documents.solve(pairs, lambda, r)
     }
 
     /// Sum of c z z' over all pairs, blocks on and above the diagonal.

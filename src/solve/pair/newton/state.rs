@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::chunk::Sums;
+use super::few::ZonePair;
 use super::line;
 use super::penalty::Penalty;
 use super::space::Space;
@@ -108,6 +109,11 @@ impl<'a> State<'a> {
     /// Solves (H + 2 lambda I) d = r.
     pub(super) fn newton_direction(&self, hessian: &[Lanes]) -> Option<Vec<Lanes>> {
         regularized_solve(hessian, self.space.dim, self.penalty.lambda, &self.residual)
+    }
+
+    /// The same for the Hessian of these pairs.
+    pub(super) fn direction_of_pairs(&mut self, pairs: &[ZonePair]) -> Option<Vec<Lanes>> {
+        self.space.solve_pairs(pairs, self.penalty.lambda, &self.residual)
     }
 
     /// Searches from w in the direction -`solution` and moves to the point found; `pass` computes the sums at a step.
