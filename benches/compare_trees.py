@@ -161,20 +161,23 @@ def report(values, spent, chosen, validated):
 
 
 def compare(library, data, name, python, systems):
-    rows = {system: [] for system in systems}
-    for train, test in parts(name, data):
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "letor.db")
-            write(library, file, name, train, test)
-            for system in systems:
-                arguments = (python, "peer", file) if system in PEERS else (sys.executable, "ours", library, file)
-                rows[system].append(run(*arguments, system, script=__file__))
-    for system, of_parts in rows.items():
-        seeds = [statistics.mean(values) for values in zip(*(row["values"] for row in of_parts))]
-        cpu, wall = (statistics.mean(row[key] for row in of_parts) for key in ("cpu", "wall"))
-        chosen = [row["chosen"] for row in of_parts]
-        validated = [row["validated"] for row in of_parts if row["validated"]]
-        print(f"{name}  {statistics.mean(seeds):.4f}  {cpu:6.1f} CPU-s  {wall:6.1f} s  {system}  {chosen} {validated}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for train, test in parts(name, data):
+            files.append(os.path.join(folder, f"{len(files)}.db"))
+            write(library, files[-1], name, train, test)
+        for system in systems:
+            ends = (python, "peer") if system in PEERS else (sys.executable, "ours", library)
+            show(name, system, [run(*ends, file, system, script=__file__) for file in files])
+
+
+def show(name, system, rows):
+    """Means over the folds of the data, and then over seeds."""
+    seeds = [statistics.mean(values) for values in zip(*(row["values"] for row in rows))]
+    cpu, wall = (statistics.mean(row[key] for row in rows) for key in ("cpu", "wall"))
+    chosen = [(*row["chosen"], round(row["validated"], 4)) for row in rows if row["chosen"]]
+    line = f"{name}  {statistics.mean(seeds):.4f}  {cpu:6.1f} CPU-s  {wall:6.1f} s  {system}  {chosen or ''}"
+    print(line, flush=True)
 
 
 def main():
