@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::refit::{self, solved};
 use super::cells::split;
 use super::prepared::Copies;
+use super::refit::{self, solved};
 use super::trial::Trial;
 use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{

@@ -56,7 +56,8 @@ impl FoldRun<'_> {
         tried: Range<usize>,
     ) -> Result<FoldValues> {
         // 1. The sums of the other folds.
-        let mut others = sums.iter().enumerate().filter(|(other, _)| *other != fold).filter_map(|(_, sums)| sums.as_ref());
+        let mut others =
+            sums.iter().enumerate().filter(|(other, _)| *other != fold).filter_map(|(_, sums)| sums.as_ref());
         let mut training = others.next().map(Sums::copied);
         for sums in others {
             training.iter_mut().for_each(|training| training.add(sums));

@@ -99,7 +99,8 @@ impl Scaled {
         let candidates = (PER_LANDMARK * spec.effort.trial_landmarks).max(count);
         let candidates = kernel::sample(features.rows(), candidates, spec.seed);
         let kernel = KernelSpec::parse(chooser)?.fit(features, spec.seed, control)?;
-        let map = FeatureMap::fit(&kernel, &features.select_rows(&candidates), &options(spec, count), control)?;
+        let map =
+            FeatureMap::fit(&kernel, &features.select_rows(&candidates), &options(spec, count), control)?;
         let landmarks = Matrix::F64(shaped(map.dim(), features.columns(), map.basis().points().rows()));
         let landmarks = Arc::new(landmarks);
         self.memory.push(control.reserve(landmarks.bytes(), "landmarks", FEWER)?);

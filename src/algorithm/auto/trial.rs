@@ -127,7 +127,8 @@ pub(super) fn cross_validate(
         let parts = Parts::new(&prepared, cells.queries.clone(), control)?;
         let sums = parts.sums(space.dim(), control)?;
         // 2. The folds of each partition.
-        let run = FoldRun { spec, data, parts: &parts, cells: &cells, sums: &sums, lambdas: &lambdas, control };
+        let run =
+            FoldRun { spec, data, parts: &parts, cells: &cells, sums: &sums, lambdas: &lambdas, control };
         for number in 0..cells.partitions {
             folds.extend(run.partition(space.dim(), number, window.clone())?);
             if !first.is_empty() {
