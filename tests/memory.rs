@@ -132,6 +132,19 @@ fn large(size: usize) -> Vec<Case> {
             judged(20 * size, 10, 5),
             "\"lambda\": 1, \"kernel\": \"gaussian\", \"form\": \"ranking\", \"landmarks\": 300,",
         ),
+        training(
+            "kernel, many documents",
+            "regression",
+            judged(300 * size, 20, 5),
+            "\"kernel\": \"gaussian\", \"landmarks\": 500,",
+        ),
+        training("auto, kernel", "auto", judged(100 * size, 20, 5), "\"kernel\": \"gaussian\","),
+        training(
+            "many trees",
+            "boosted_trees",
+            judged(10 * size, 20, 5),
+            "\"trees\": 2000, \"depth\": 8, \"learning_rate\": 0.01,",
+        ),
         training("many features", "rank_svm", judged(20 * size, 20, 300), "\"lambda\": 1,"),
         training("many features, lists", "regression", judged(20 * size, 20, 300), "\"lambda\": 1,"),
         training(

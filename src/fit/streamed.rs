@@ -157,9 +157,8 @@ impl KeptSums {
 
     /// Whether all queries are among these, with the same weights.
     fn is_part_of(&self, terms: &[(usize, f64)]) -> bool {
-        let same = |(query, term): &&(usize, f64)| {
-            self.find(*query).is_some_and(|own| own.total_cmp(term).is_eq())
-        };
+        let same =
+            |(query, term): &&(usize, f64)| self.find(*query).is_some_and(|own| own.total_cmp(term).is_eq());
         terms.iter().filter(same).count() == self.terms.len()
     }
 }

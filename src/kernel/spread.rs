@@ -42,7 +42,9 @@ fn summed(
         control.check()?;
         let rows = features.rows_f64(block * BLOCK..features.rows().min((block + 1) * BLOCK));
         let mut sums = vec![0.0; dim];
-        rows.iter().enumerate().for_each(|(position, x)| add(position % dim, *x, &mut sums));
+        for row in rows.chunks_exact(dim.max(1)) {
+            row.iter().enumerate().for_each(|(column, x)| add(column, *x, &mut sums));
+        }
         Ok(sums)
     };
     let blocks = features.rows().div_ceil(BLOCK);

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::objective::QueryObjective;
+use crate::control::checkpoint;
 use crate::loss::Loss;
 use crate::math::random::Random;
 
@@ -180,6 +181,7 @@ impl Shard {
             return weighted.fold(sums, |sums, (g, w)| (sums.0 + g.abs(), sums.1 + w));
         }
         for query in self.offsets.windows(2) {
+            checkpoint();
             let rows = query[0]..query[1];
             let mean = mean_residual(
                 &self.weights[rows.clone()],
@@ -200,6 +202,7 @@ impl Shard {
         for ((query, objective), query_weight) in
             self.offsets.windows(2).zip(&self.objectives).zip(&self.query_weights)
         {
+            checkpoint();
             let rows = query[0]..query[1];
             let gradients = &mut self.gradients[rows.clone()];
             if *query_weight > 0.0 {

@@ -196,9 +196,8 @@ fn a_stored_model_that_has_grown_is_noticed_though_it_is_kept() {
     assert!(message.contains("model is damaged or not a model"), "{message}");
 }
 
-/// Sums in single precision would overflow or vanish. Weights and lambda times a number give the same function.
-#[test]
-fn kernels_on_many_documents_take_very_large_and_small_weights() {
+/// A table of so many documents that kernels are mapped in single precision.
+fn many_documents() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     sqlite_ltr::register(&connection).unwrap();
     connection
@@ -209,6 +208,45 @@ fn kernels_on_many_documents_take_very_large_and_small_weights() {
              SELECT i / 10 AS query_id, i AS doc_id, (a > 0.5) = (b > 0.5) AS relevance, a, b FROM x",
         )
         .unwrap();
+    connection
+}
+
+/// The last fit takes the sums of the choice of lambda, and adds the held-out queries.
+#[test]
+fn sums_of_the_choice_of_lambda_give_the_function_of_all_queries() {
+    let connection = many_documents();
+    let scores = |options: &str| -> Vec<f64> {
+        let sql = "SELECT score FROM ltr_rank(ltr_fit('regression', 'many', ?1), 'many') ORDER BY doc_id";
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map([options], |row| row.get(0)).unwrap().collect::<Result<_>>().unwrap()
+    };
+    let given = scores(r#"{"kernel": "gaussian", "landmarks": 20, "lambda": 0.001}"#);
+    for held_out in ["0.2", r#""many""#] {
+        let options = format!(
+            r#"{{"kernel": "gaussian", "landmarks": 20, "lambda": [0.001], "validation": {held_out}}}"#
+        );
+        for (chosen, given) in scores(&options).iter().zip(&given) {
+            assert!((chosen - given).abs() < 1e-4, "{held_out}: {chosen} {given}");
+        }
+    }
+    // The same bytes for any threads and order of rows.
+    let fit = |threads: usize| -> Vec<u8> {
+        let options = format!(r#"{{"kernel": "gaussian", "landmarks": 20, "threads": {threads}}}"#);
+        connection.query_row("SELECT ltr_fit('regression', 'many', ?1)", [options], |row| row.get(0)).unwrap()
+    };
+    let expected = fit(1);
+    assert!(fit(8) == expected);
+    let shuffle =
+        "CREATE TABLE shuffled AS SELECT * FROM many ORDER BY doc_id * 7919 % 1009; DROP TABLE many;
+                   ALTER TABLE shuffled RENAME TO many";
+    connection.execute_batch(shuffle).unwrap();
+    assert!(fit(2) == expected);
+}
+
+/// Sums in single precision would overflow or vanish. Weights and lambda times a number give the same function.
+#[test]
+fn kernels_on_many_documents_take_very_large_and_small_weights() {
+    let connection = many_documents();
     let scores = |factor: f64| -> Vec<f64> {
         let options = format!(r#"{{"kernel": "gaussian", "landmarks": 20, "lambda": {:e}}}"#, 0.001 * factor);
         let source = format!("SELECT *, {factor:e} AS weight FROM many");

@@ -211,6 +211,8 @@ impl BucketTraining for AutoSpec {
                 control.reserve(data.bytes(), "a scaled copy of the documents", "use more buckets")?;
             let mut scaled = data.clone();
             let _more = scale(scaling, scaling.kind(), &mut scaled, control)?;
+            let bytes = space.single_map_bytes();
+            let _map = control.reserve(bytes, "a kernel space in single precision", "use fewer landmarks")?;
             let single = if fits_single_precision(&scaled) { space.single_map() } else { None };
             let numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
             Ok(Sums { numbers, ..Sums::default() })

@@ -14,6 +14,7 @@ use crate::control::{Control, each_in_memory};
 use crate::error::{Error, Result};
 use crate::fit::{FitSpec, LambdaScope, streamed_scores};
 use crate::metric::Mean;
+use crate::parallel;
 use crate::select::{argmax, argmax_smoothed, one_standard_error};
 
 /// Candidates for lambda.
@@ -142,10 +143,11 @@ fn trial_values(
     if let Some(map) = neighborhood.streams(spec, control)? {
         let functions = neighborhood.streamed_path(&trial.neighbors, (spec, map), lambdas, control)?;
         let scores = streamed_scores(map, &functions, (judge, &trial.queries), control)?;
-        let values = |(query, scores): (&usize, Vec<Vec<f64>>)| {
-            scores.into_iter().map(|scores| value(*query, scores)).collect()
+        let values = |number: usize, scores: Vec<Vec<f64>>| {
+            control.check()?;
+            scores.into_iter().map(|scores| value(trial.queries[number], scores)).collect()
         };
-        return trial.queries.iter().zip(scores).map(values).collect();
+        return parallel::map_of(scores, values).into_iter().collect();
     }
     let space = neighborhood.blocks.space();
     let _memory = neighborhood.reserve(&trial.neighbors, control)?;

@@ -14,7 +14,7 @@ mod squared_hinge;
 mod weights;
 
 use super::def::{LossKind, PairDef, PairLoss};
-use crate::control::Ticks;
+use crate::control::{Ticks, checkpoint};
 use crate::math::order::{compare, sort_ascending};
 
 pub use hinge::HINGE;
@@ -89,6 +89,7 @@ pub fn pair_normalizer(documents: usize) -> f64 {
 
 /// The number of pairs of documents with different labels.
 pub fn pair_count(labels: &[f64]) -> u64 {
+    checkpoint();
     let mut sorted = labels.to_vec();
     sort_ascending(&mut sorted);
     let n = sorted.len() as u64;
