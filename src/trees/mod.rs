@@ -6,11 +6,14 @@
 
 mod bins;
 mod boost;
+mod columns;
 mod forest;
 mod histogram;
 mod leaves;
+mod levels;
 mod objective;
 mod rows;
+mod scores;
 mod shapley;
 
 #[cfg(test)]
