@@ -209,7 +209,16 @@ impl DatasetBuilder {
             + grown_bytes(&self.relevance, rows)
             + grown_bytes(&self.doc_weights, rows * has_weights)
             + grown_bytes(&self.row_group, rows * has_groups)
-            + grown_bytes(&self.scores, self.n_rows() + rows - self.scores.len())
+            + self.grown_scores(rows)
+    }
+
+    /// Bytes of the scores after this many rows are added, if rows are scored.
+    fn grown_scores(&self, rows: usize) -> u64 {
+        if self.scores.is_empty() {
+            0
+        } else {
+            grown_bytes(&self.scores, self.n_rows() + rows - self.scores.len())
+        }
     }
 
     /// Bytes of the names and sums of numbered features.

@@ -57,7 +57,7 @@ fn scores_are_those_of_ltr_score_and_of_features_in_memory() {
         let sql = "WITH alone AS MATERIALIZED (SELECT query_id, doc_id, ltr_score(?1, features) AS score FROM j),
                 read AS MATERIALIZED (SELECT * FROM ltr_rank(?1, 'SELECT query_id, doc_id, features FROM j')),
                 kept AS MATERIALIZED (SELECT query_id, doc_id - 1 AS doc_id, score
-                    FROM ltr_rank(?1, 'SELECT query_id, features FROM j ORDER BY i'))
+                    FROM ltr_rank(?1, 'SELECT query_id, features FROM j ORDER BY i', '{\"columns\": {\"doc\": null}}'))
             SELECT count(*) FROM alone JOIN read USING (query_id, doc_id, score) JOIN kept USING (query_id, doc_id, score)";
         assert_eq!(value::<i64>(&connection, sql, [model]), 700, "{name:?}");
         let equal = "SELECT count(*) FROM ltr_rank(?1, 'SELECT query_id, doc_id, features FROM j') a
