@@ -2,6 +2,7 @@
 
     benches/trees.py LIBRARY interactions FILE [PYTHON]    600,000 documents x 136: NDCG@10, processor and wall seconds, memory
     benches/trees.py LIBRARY kinds SCRIPT [PYTHON]         queries of three kinds, with and without query features
+    benches/trees.py LIBRARY rank FILE [PYTHON]            100,000 documents of a file ranked by 240 trees, on one thread
 
 FILE is a database with tables train, validation and test (query_id, doc_id, relevance, features as BLOBs); SCRIPT writes such
 a database of kinds, with query_features. PYTHON is an interpreter with numpy, catboost and lightgbm; without it only the
@@ -115,6 +116,69 @@ def lightgbm(file, kind, options):
     finish(f"LightGBM lambdarank {options} {trees}", started, lambda: ndcg(y, q, model.predict(x)))
 
 
+def ours_train(library, file, source):
+    db = sqlite3.connect(file)
+    db.enable_load_extension(True)
+    db.load_extension(library)
+    db.execute("ATTACH ? AS source", (source,))
+    db.execute("CREATE TABLE documents AS SELECT query_id, doc_id, features FROM source.train LIMIT 100000")
+    judged = "SELECT query_id, doc_id, relevance, features FROM source.train LIMIT 24000"
+    db.execute("SELECT ltr_train('boosted_trees', ?, ?)", (judged, json.dumps({"name": "trees", "trees": 240}))).fetchone()
+    db.commit()
+    print("{}")
+
+
+def catboost_train(file, source):
+    from catboost import CatBoost, Pool
+
+    x, y, q = table(source, "(SELECT * FROM train LIMIT 24000)", "without")
+    model = CatBoost({"loss_function": "QueryRMSE", "iterations": 240, "depth": 6, "verbose": 0, "thread_count": 2})
+    model.fit(Pool(x, y, group_id=q))
+    model.save_model(file)
+    print("{}")
+
+
+def ours_rank(library, file):
+    started = used(), time.perf_counter()
+    db = sqlite3.connect(file)
+    db.enable_load_extension(True)
+    db.load_extension(library)
+    sql = """SELECT query_id, doc_id, score FROM ltr_rank('trees', 'documents', '{"threads": 1}')"""
+    rows = db.execute(sql).fetchall()
+    finish("ltr_rank", started, lambda: len(rows))
+
+
+def catboost_rank(model, file):
+    import numpy as np
+    from catboost import CatBoost
+
+    started = used(), time.perf_counter()
+    catboost = CatBoost().load_model(model)
+    rows = sqlite3.connect(file).execute("SELECT query_id, doc_id, features FROM documents").fetchall()
+    queries = np.array([row[0] for row in rows])
+    x = np.frombuffer(b"".join([row[2] for row in rows]), "<f4").reshape(len(rows), -1)
+    scores = catboost.predict(x, thread_count=1)
+    order = np.lexsort((-scores, queries))
+    ranked = [(rows[row][0], rows[row][1], score) for row, score in zip(order.tolist(), scores[order].tolist())]
+    finish("sqlite3, numpy and CatBoost.predict", started, lambda: len(ranked))
+
+
+def rank(library, source, python):
+    with tempfile.TemporaryDirectory() as folder:
+        file, model = os.path.join(folder, "documents.db"), os.path.join(folder, "model.cbm")
+        run(sys.executable, "ours_train", library, file, source)
+        if python:
+            run(python, "catboost_train", model, source)
+        rows = []
+        for _ in range(5):
+            rows.append(run(sys.executable, "ours_rank", library, file))
+            if python:
+                rows.append(run(python, "catboost_rank", model, file))
+    for name in sorted({row["name"] for row in rows}):
+        cpu, wall = (min(row[key] for row in rows if row["name"] == name) for key in ("cpu", "wall"))
+        print(f"{cpu:.3f} CPU-s  {wall:.3f} s  {name}, least of 5 runs")
+
+
 def run(python, *arguments, script=__file__):
     """The row of a training in its own process."""
     output = subprocess.run([python, script, *arguments], check=True, capture_output=True, text=True).stdout
@@ -150,12 +214,12 @@ def kinds(library, script, python):
 
 
 def main():
-    if sys.argv[1] in ("ours", "catboost", "lightgbm"):
+    if sys.argv[1] in ("ours", "catboost", "lightgbm", "ours_train", "catboost_train", "ours_rank", "catboost_rank"):
         globals()[sys.argv[1]](*sys.argv[2:])
         return
     library, what, file = sys.argv[1:4]
     python = sys.argv[4] if len(sys.argv) > 4 else None
-    {"interactions": interactions, "kinds": kinds}[what](library, file, python)
+    {"interactions": interactions, "kinds": kinds, "rank": rank}[what](library, file, python)
 
 
 if __name__ == "__main__":

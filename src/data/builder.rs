@@ -124,6 +124,8 @@ pub struct DatasetBuilder {
     pub(super) relevance: Vec<f64>,
     pub(super) doc_weights: Vec<f64>,
     pub(super) row_group: Vec<Id>,
+    /// Scores of the first rows, whose features are dropped. May be empty.
+    pub(super) scores: Vec<f64>,
     /// Bytes of ids on the heap.
     id_bytes: u64,
     /// The bytes of all rows.
@@ -159,6 +161,7 @@ impl DatasetBuilder {
             relevance: Vec::new(),
             doc_weights: Vec::new(),
             row_group: Vec::new(),
+            scores: Vec::new(),
             id_bytes: 0,
             memory: Reservation::default(),
             is_limited: false,
@@ -206,6 +209,16 @@ impl DatasetBuilder {
             + grown_bytes(&self.relevance, rows)
             + grown_bytes(&self.doc_weights, rows * has_weights)
             + grown_bytes(&self.row_group, rows * has_groups)
+            + self.grown_scores(rows)
+    }
+
+    /// Bytes of the scores after this many rows are added, if rows are scored.
+    fn grown_scores(&self, rows: usize) -> u64 {
+        if self.scores.is_empty() {
+            0
+        } else {
+            grown_bytes(&self.scores, self.n_rows() + rows - self.scores.len())
+        }
     }
 
     /// Bytes of the names and sums of numbered features.
@@ -228,7 +241,8 @@ impl DatasetBuilder {
     /// Bytes of the rows without features and without unused capacity.
     pub(super) fn bytes_besides_features(&self) -> u64 {
         let ids = bytes_of::<Id>(self.row_doc.len() + self.row_group.len()) + self.id_bytes;
-        let numbers = bytes_of::<(usize, f64)>(self.n_rows()) + bytes_of::<f64>(self.doc_weights.len());
+        let others = self.doc_weights.len() + 2 * self.scores.len();
+        let numbers = bytes_of::<(usize, f64)>(self.n_rows()) + bytes_of::<f64>(others);
         ids + self.query_bytes() + numbers
     }
 
@@ -241,6 +255,21 @@ impl DatasetBuilder {
         let needed = self.grown_bytes(1);
         let what = format_args!("reading source {} up to row {}", self.source, self.row_query.len() + 1);
         self.memory.resize(needed, what, FEWER_ROWS)
+    }
+
+    /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
+    /// row-major. Only rows whose features are BLOBs are scored.
+    ///
+    /// # Errors
+    /// Those of `score`.
+    pub fn score_rows(
+        &mut self,
+        score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
+        score(values, width, &mut self.scores)?;
+        values.clear();
+        Ok(())
     }
 
     /// The context of the row that will come next.

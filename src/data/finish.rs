@@ -109,6 +109,8 @@ pub struct ReadReport {
     pub means: Vec<f64>,
     /// For each document of the data set, the number of its row, from 0.
     pub rows: Vec<usize>,
+    /// The score of each document of the data set, if rows were scored as they were read. It has no features then.
+    pub scores: Option<Vec<f64>>,
     /// The value of the column `split_by` for each document of the data set, if there is one.
     pub split: Option<Vec<Id>>,
     /// The bytes of the data set and of this report.
@@ -153,6 +155,10 @@ impl DatasetBuilder {
         let (vector, positions) = (self.names.is_empty(), self.position_bytes());
         if vector {
             self.names = self.names_of_values()?;
+        }
+        let is_scored = !self.scores.is_empty();
+        if is_scored {
+            (self.names, self.width) = (Vec::new(), Some(0));
         }
         let mut report = ReadReport::default();
         let kept = self.numeric_columns(options.text_columns, &mut report)?;
@@ -203,11 +209,13 @@ impl DatasetBuilder {
         let copied = if order.is_sorted() { 0 } else { matrix.bytes() };
         let ids = bytes_of::<Id>(order.len() + self.row_group.len());
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
-        let mut memory = std::mem::take(&mut self.memory);
+        let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
         let data = Dataset { missing: options.missing, ..data };
+        report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
-        let bytes = data.bytes() + bytes_of::<usize>(report.rows.len()) + missing_bytes;
+        let numbers = report.rows.len() + report.scores.as_ref().map_or(0, Vec::len);
+        let bytes = data.bytes() + bytes_of::<usize>(numbers) + missing_bytes;
         memory.resize(bytes, "a data set", FEWER_ROWS)?;
         report.memory = memory;
         Ok((data, report))

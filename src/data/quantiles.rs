@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Ticks;
 use crate::math::bounds::are_bounded;
+use crate::math::dense::Element;
 use crate::math::normal;
 use crate::math::order::{compare, sort_ascending};
-use crate::math::search::Search;
+use crate::math::search::{Search, single_at_least};
 use crate::math::simd::Registers;
 
 /// Operations, for [`Ticks`], of a quantile of the normal distribution.
@@ -24,20 +25,21 @@ const MAX_QUANTILES: usize = 256;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
 pub struct Quantiles {
-    /// The values of the quantiles.
+    /// The values of the quantiles, rounded up: a value in single precision is at least a key if it is at least the quantile.
     search: Search,
-    /// Quantiles with strictly increasing values.
-    records: Vec<Record>,
+    /// A line for values below the first quantile, then one for each quantile. Their values increase strictly.
+    lines: Vec<Line>,
 }
 
-/// A quantile.
+/// The scores of values from a quantile to the next one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Record {
-    x: f64,
+pub(super) struct Line {
+    /// The value of the quantile.
+    pub(super) x: f64,
     /// The score of x.
-    z: f64,
+    pub(super) z: f64,
     /// The slope to the next quantile; 0 after the last.
-    slope: f64,
+    pub(super) slope: f64,
 }
 
 impl From<Vec<(f64, f64)>> for Quantiles {
@@ -47,21 +49,22 @@ impl From<Vec<(f64, f64)>> for Quantiles {
             // Neighboring subnormal values have no finite slope.
             next.map_or(0.0, |(x1, z1)| ((z1 - z0) / (x1 - x0)).min(f64::MAX))
         };
-        let record = |index: usize| Record { x: pairs[index].0, z: pairs[index].1, slope: slope(index) };
-        let x: Vec<f64> = pairs.iter().map(|(x, _)| *x).collect();
-        Self { search: Search::new(&x), records: (0..pairs.len()).map(record).collect() }
+        let line = |index: usize| Line { x: pairs[index].0, z: pairs[index].1, slope: slope(index) };
+        let below = Line { x: -f64::MAX, z: pairs.first().map_or(0.0, |(_, z)| *z), slope: 0.0 };
+        let search = Search::new(pairs.iter().map(|(x, _)| single_at_least(*x)));
+        Self { search, lines: std::iter::once(below).chain((0..pairs.len()).map(line)).collect() }
     }
 }
 
 impl PartialEq for Quantiles {
     fn eq(&self, other: &Self) -> bool {
-        self.records == other.records
+        self.lines == other.lines
     }
 }
 
 impl From<Quantiles> for Vec<(f64, f64)> {
     fn from(quantiles: Quantiles) -> Self {
-        quantiles.records.iter().map(|record| (record.x, record.z)).collect()
+        quantiles.stored().iter().map(|line| (line.x, line.z)).collect()
     }
 }
 
@@ -93,10 +96,15 @@ impl Quantiles {
         thin(&all).into()
     }
 
+    /// The lines of the quantiles.
+    fn stored(&self) -> &[Line] {
+        &self.lines[1..]
+    }
+
     /// Whether all numbers are finite, scores are within the bound of stored numbers, and both values and scores increase.
     pub fn is_valid(&self) -> bool {
-        let stored = &self.records;
-        let is_line = |line: &Record| line.x.is_finite() && are_bounded([&line.z]) && line.slope.is_finite();
+        let stored = self.stored();
+        let is_line = |line: &Line| line.x.is_finite() && are_bounded([&line.z]) && line.slope.is_finite();
         !stored.is_empty()
             && stored.len() <= MAX_QUANTILES + 1
             && stored.iter().all(|line| is_line(line) && line.slope >= 0.0)
@@ -106,33 +114,34 @@ impl Quantiles {
     /// Each stored value, its score, and the slope to the next one (0 after the last): the score of x is
     /// score + slope (x - value) at the last value that is not above x. Below the first value it is the first score.
     pub fn lines(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        self.records.iter().map(|line| (line.x, line.z, line.slope))
+        self.stored().iter().map(|line| (line.x, line.z, line.slope))
     }
 
     /// The normal score of a value: linear between quantiles, constant outside.
     pub fn normal_score(&self, value: f64) -> f64 {
-        let line = &self.records[self.records.partition_point(|line| line.x <= value).max(1) - 1];
-        // The distance is 0 below the first quantile, and finite above the last, whose slope is 0.
+        let line = self.searched_line(value);
+        // The distance is finite below the first quantile and above the last, where the slope is 0.
         line.z + line.slope * (value - line.x).clamp(0.0, f64::MAX)
     }
 
-    /// [`Self::normal_score`] by a search with these registers; NaN where the distance to the quantile below is not finite.
+    fn searched_line(&self, value: f64) -> &Line {
+        &self.lines[self.stored().partition_point(|line| line.x <= value)]
+    }
+
+    /// The line of a value, by a search with these registers. The score is z + slope (value - x), and NaN where that distance is
+    /// not finite.
     #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
     #[inline(always)]
-    pub(super) fn score_by<R: Registers>(&self, value: f64) -> f64 {
-        // The last quantile that is not above the value, or the first.
-        let line = &self.records[self.search.at_most::<R>(value).max(1) - 1];
-        // The value is below the first, or numbers in double precision have the same key.
-        if line.x > value {
-            return self.rare_score(value);
-        }
-        line.z + line.slope * (value - line.x)
+    pub(super) fn line<R: Registers, T: Element>(&self, value: T) -> &Line {
+        let line = &self.lines[self.search.at_most::<R>(value.key())];
+        // Numbers in double precision can have the same key.
+        if !T::IS_SINGLE && line.x > value.to_f64() { self.rare_line(value.to_f64()) } else { line }
     }
 
     #[cold]
     #[inline(never)]
-    fn rare_score(&self, value: f64) -> f64 {
-        self.normal_score(value)
+    fn rare_line(&self, value: f64) -> &Line {
+        self.searched_line(value)
     }
 }
 
@@ -224,7 +233,7 @@ mod tests {
         for values in data {
             let quantiles = Quantiles::fit(values.clone());
             assert!(quantiles.is_valid());
-            let stored = &quantiles.records;
+            let stored = quantiles.stored();
             let search = |v: f64| {
                 let line = stored[stored.partition_point(|line| line.x <= v).saturating_sub(1)];
                 line.z + line.slope * (v - line.x).clamp(0.0, f64::MAX)
@@ -236,9 +245,17 @@ mod tests {
                 let same =
                     |found: f64| found.to_bits() == expected.to_bits() || value.is_nan() && found.is_nan();
                 assert!(same(quantiles.normal_score(value)), "{value}");
-                let found = quantiles.score_by::<Baseline>(value);
+                let line = quantiles.line::<Baseline, f64>(value);
+                let found = line.z + line.slope * (value - line.x);
                 assert!(found.is_nan() || same(found), "{value}");
-                assert!(!found.is_nan() || value.abs() > 1e307 || value.is_nan(), "{value}");
+                assert!(!found.is_nan() || value.abs() > 1e291 || value.is_nan(), "{value}");
+                let single = value as f32;
+                let line = quantiles.line::<Baseline, f32>(single);
+                let found = line.z + line.slope * (f64::from(single) - line.x);
+                assert!(
+                    !single.is_finite() || found.to_bits() == search(single.into()).to_bits(),
+                    "{single}"
+                );
             }
         }
     }

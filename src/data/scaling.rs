@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
-use super::feature_quantiles::{normal_scores, weighted_scores};
+use super::feature_quantiles::{all_weighted_scores, normal_scores, weighted_scores};
 use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::Quantiles;
 use crate::control::{Control, Ticks};
@@ -205,6 +205,16 @@ impl Scaling {
                 dot_by(weights, |index| T::from_f64(document[index].to_f64() * factor).to_f64())
             }
             Self::None | Self::QueryMinmax => plain_sum(document, weights),
+        }
+    }
+
+    /// Appends [`Self::weighted_sum`] of documents, row-major.
+    pub fn add_weighted_sums<T: Element>(&self, documents: &[T], weights: &[f64], sums: &mut Vec<f64>) {
+        if let Self::Quantile(quantiles) = self {
+            all_weighted_scores(quantiles, documents, weights, sums);
+        } else {
+            let rows = documents.chunks_exact(weights.len().max(1));
+            sums.extend(rows.map(|row| self.weighted_sum(row, weights)));
         }
     }
 

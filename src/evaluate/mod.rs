@@ -12,6 +12,7 @@ mod measure;
 mod monitor;
 mod paired;
 mod point;
+mod rows;
 mod score;
 
 pub use arrange::{constrained_scores, selected_rows};
@@ -25,4 +26,5 @@ pub use measure::{Evaluation, METRIC_COST, evaluate};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
+pub use rows::{RowScorer, check_scores};
 pub use score::{Scored, ScoringJob, Step};

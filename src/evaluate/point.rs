@@ -52,9 +52,8 @@ impl PointScorer {
         } else {
             self.by_kernel(scorer, features)?
         };
-        // A weighted sum of NaN or infinity is not finite. Quantiles and kernels can map them to finite numbers.
-        let can_hide = !scorer.is_linear() || matches!(self.model.scaling, Scaling::Quantile(_));
-        if can_hide || !score.is_finite() {
+        // A weighted sum of NaN or infinity is not finite. Kernels and trees can map them to finite numbers.
+        if !scorer.is_linear() || !score.is_finite() {
             check_features(argument, features, &self.model)?;
         }
         if score.is_finite() { Ok(score) } else { Err(too_large(features)) }
@@ -144,7 +143,9 @@ pub(super) fn check_features<T: Element>(argument: &str, features: &[T], model: 
     if model.card.missing != Missing::Branch {
         return check_finite(argument, features);
     }
-    match features.iter().position(|value| value.to_f64().is_infinite()) {
+    // Most documents have all values.
+    let finite = are_finite(features);
+    match features.iter().position(|value| !finite && value.to_f64().is_infinite()) {
         None => Ok(()),
         Some(index) => {
             let got = format!("{} as value {}", features[index].to_f64(), index + 1);

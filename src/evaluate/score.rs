@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::fit_cache::FitCache;
 use crate::control::{Control, Ticks, each_in_memory};
-use crate::data::{Dataset, Documents, VALUE_COST};
+use crate::data::{Dataset, Documents, Scaling, VALUE_COST};
 use crate::error::{Error, Result};
 use crate::fit::BATCH;
 use crate::memory::{Reservation, bytes_of, matrix_bytes};
 use crate::model::{Factored, Key, Model, QueryDependent, QueryTrees, Ranker};
 use crate::parallel;
 use crate::space::{Function, Scorer};
+use crate::trees::Forest;
 
 /// What needs memory, and what to do about too much of it.
 const SCORING: &str = "scoring the documents";
@@ -25,7 +26,7 @@ const KERNEL_COST: usize = 30;
 const DOCUMENTS: usize = 512;
 
 /// Why a score may not be finite.
-const TOO_LARGE: &str = "its features are too large for this model";
+pub(super) const TOO_LARGE: &str = "its features are too large for this model";
 
 /// Scores of a data set.
 #[derive(Debug)]
@@ -168,6 +169,7 @@ impl<'a> ScoringJob<'a> {
     pub fn operations_of_document(model: &Model) -> usize {
         match (&model.ranker, model.scorer()) {
             (Ranker::Factored(factored), _) => factored.factors.rank + FACTORED_COST,
+            (_, Ok(scorer)) if scorer.trees().is_some() => scorer.trees().map_or(0, Forest::operations),
             (_, Ok(scorer)) => {
                 let weight = match (scorer.is_linear(), scorer.pointwise()) {
                     (true, _) => 1,
@@ -238,12 +240,16 @@ impl<'a> ScoringJob<'a> {
                 .checked(data, TOO_LARGE);
         }
         let _scoring = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
-        let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
+        let scaled = match &model.scaling {
+            Scaling::None => None,
+            scaling => Some(scaling.matrix(data.features.clone(), &data.offsets, control)?),
+        };
+        let features = scaled.as_ref().unwrap_or(&data.features);
         let scorer = model.scorer()?;
         let score_query = |query: usize| {
             control.check()?;
             let (start, end) = (data.offsets[query], data.offsets[query + 1]);
-            let documents = Documents { features: &scaled, start, end };
+            let documents = Documents { features, start, end };
             scorer.scores(&documents, &functions[query].weights, control)
         };
         let scores: Vec<Vec<f64>> = parallel::try_map(functions.len(), score_query)?;
@@ -318,13 +324,18 @@ fn scoring_bytes(model: &Model, data: &Dataset) -> Result<u64> {
 impl Scored {
     /// Refuses a score that is not finite.
     fn checked(self, data: &Dataset, cause: &str) -> Result<Self> {
-        let Some(row) = self.scores.iter().position(|score| !score.is_finite()) else { return Ok(self) };
-        let query = data.offsets.partition_point(|start| *start <= row) - 1;
-        let (query, document) = (&data.query_ids[query], &data.doc_ids[row]);
-        Err(Error::Data(format!(
-            "query {query}, document {document}: the score is beyond the range of numbers; {cause}"
-        )))
+        check_finite(data, &self.scores, cause).map(|()| self)
     }
+}
+
+/// Refuses a score of a document that is not finite.
+pub(super) fn check_finite(data: &Dataset, scores: &[f64], cause: &str) -> Result<()> {
+    let Some(row) = scores.iter().position(|score| !score.is_finite()) else { return Ok(()) };
+    let query = data.offsets.partition_point(|start| *start <= row) - 1;
+    let (query, document) = (&data.query_ids[query], &data.doc_ids[row]);
+    Err(Error::Data(format!(
+        "query {query}, document {document}: the score is beyond the range of numbers; {cause}"
+    )))
 }
 
 /// Scores pairs of users and items by the factors of a model without features.

@@ -5,17 +5,26 @@
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use super::lanes::{LANES, Lanes};
+use super::search::single_at_least;
 use super::simd::simd;
 
 /// A feature value in the type of its source: `f32` from BLOB vectors, `f64` from columns and JSON.
 pub trait Element: Copy + Send + Sync + 'static {
+    /// Whether values are in single precision.
+    const IS_SINGLE: bool = true;
     /// The value in double precision (exact).
     fn to_f64(self) -> f64;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
+    /// The smallest number in single precision that is at least the value: what searches compare with keys.
+    #[inline(always)]
+    fn key(self) -> f32 {
+        single_at_least(self.to_f64())
+    }
 }
 
 impl Element for f64 {
+    const IS_SINGLE: bool = false;
     #[inline(always)]
     fn to_f64(self) -> f64 {
         self
@@ -36,6 +45,10 @@ impl Element for [u8; 4] {
     fn from_f64(value: f64) -> Self {
         (value as f32).to_le_bytes()
     }
+    #[inline(always)]
+    fn key(self) -> f32 {
+        f32::from_le_bytes(self)
+    }
 }
 
 impl Element for f32 {
@@ -46,6 +59,10 @@ impl Element for f32 {
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
+    }
+    #[inline(always)]
+    fn key(self) -> f32 {
+        self
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::simd::{KEYS, Keys, Registers};
 
-/// The keys of ascending numbers: the numbers in single precision. It searches up to 272 of them.
+/// Ascending keys. It searches up to 272 of them.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// The first key of each node but the first.
@@ -15,14 +15,15 @@ pub struct Search {
 }
 
 impl Search {
-    /// The keys of these numbers.
-    pub fn new(numbers: &[f64]) -> Self {
-        let node = |numbers: &[f64]| {
+    /// A search of these keys.
+    pub fn new(all: impl IntoIterator<Item = f32>) -> Self {
+        let all: Vec<f32> = all.into_iter().collect();
+        let node = |some: &[f32]| {
             let mut keys = Keys::NONE;
-            keys.0.iter_mut().zip(numbers).for_each(|(key, number)| *key = *number as f32);
+            keys.0[..some.len()].copy_from_slice(some);
             keys
         };
-        let mut nodes: Vec<Keys> = numbers.chunks(KEYS).map(node).collect();
+        let mut nodes: Vec<Keys> = all.chunks(KEYS).map(node).collect();
         if nodes.is_empty() {
             nodes.push(Keys::NONE);
         }
@@ -31,14 +32,31 @@ impl Search {
         Self { root, nodes }
     }
 
-    /// How many numbers are at most x in single precision: all that are at most x, and those above x with the same key. 0 for
-    /// NaN.
+    /// How many keys are at most x. 0 for NaN.
     #[inline(always)]
-    pub fn at_most<R: Registers>(&self, x: f64) -> usize {
-        let key = x as f32;
-        let node = R::at_most(&self.root, key);
-        node * KEYS + R::at_most(&self.nodes[node], key)
+    pub fn at_most<R: Registers>(&self, x: f32) -> usize {
+        let node = R::at_most(&self.root, x);
+        node * KEYS + R::at_most(&self.nodes[node], x)
     }
+
+    /// The key at this place.
+    #[inline(always)]
+    pub fn key(&self, place: usize) -> f32 {
+        self.nodes[place / KEYS].0[place % KEYS]
+    }
+}
+
+/// The smallest number in single precision that is at least x; NaN for NaN.
+#[inline(always)]
+pub fn single_at_least(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) < x { near.next_up() } else { near }
+}
+
+/// The smallest number in single precision that is above x.
+pub fn single_above(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) <= x { near.next_up() } else { near }
 }
 
 #[cfg(test)]
@@ -47,16 +65,28 @@ mod tests {
     use crate::math::simd::Baseline;
 
     #[test]
-    fn numbers_with_smaller_keys_are_counted() {
+    fn keys_that_are_at_most_a_number_are_counted() {
         for n in [0, 1, 15, 16, 17, 255, 256, 257, 272] {
-            let numbers: Vec<f64> = (0..n).map(|i| f64::from(i / 2) * 0.1).collect();
-            let search = Search::new(&numbers);
-            for x in
-                (-3..400).map(|i| f64::from(i) * 0.05).chain([f64::INFINITY, f64::NEG_INFINITY, f64::NAN])
-            {
-                let expected = numbers.iter().filter(|number| **number as f32 <= x as f32).count();
+            let keys: Vec<f32> = (0..n).map(|i| (i / 2) as f32 * 0.1).collect();
+            let search = Search::new(keys.iter().copied());
+            assert_eq!((0..keys.len()).map(|place| search.key(place)).collect::<Vec<f32>>(), keys);
+            for x in (-3..400).map(|i| i as f32 * 0.05).chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN]) {
+                let expected = keys.iter().filter(|key| **key <= x).count();
                 assert_eq!(search.at_most::<Baseline>(x), expected, "{n} {x}");
             }
         }
+    }
+
+    #[test]
+    fn numbers_are_rounded_up_to_single_precision() {
+        let exact = [0.0, -0.0, 1.0, -1.5, f64::from(f32::MAX), f64::from(f32::MIN), f64::INFINITY];
+        let between = [0.1, -0.1, 0.3, 1e-320, -1e-320, 1e308, -1e308, 1.0 + 1e-12];
+        for x in exact.into_iter().chain(between) {
+            let key = single_at_least(x);
+            assert!(f64::from(key) >= x && f64::from(key.next_down()) < x, "{x}");
+            let above = single_above(x);
+            assert!(x.is_infinite() || f64::from(above) > x && f64::from(above.next_down()) <= x, "{x}");
+        }
+        assert!(single_at_least(f64::NAN).is_nan());
     }
 }

@@ -9,8 +9,13 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
-    _CMP_LE_OQ, _mm256_cmp_ps, _mm256_loadu_ps, _mm256_movemask_ps, _mm256_set1_ps, _mm512_cmp_ps_mask,
-    _mm512_loadu_ps, _mm512_set1_ps,
+    _CMP_LE_OQ, _mm_loadu_si128, _mm256_adds_epu8, _mm256_broadcastsi128_si256, _mm256_cmp_ps,
+    _mm256_cmpeq_epi8, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_epu8, _mm256_movemask_ps,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_ps, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    _mm256_storeu_si256, _mm256_sub_epi8, _mm512_adds_epu8, _mm512_broadcast_i32x4, _mm512_cmp_ps_mask,
+    _mm512_cmpgt_epu8_mask, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_maskz_set1_epi8, _mm512_or_si512,
+    _mm512_set1_epi8, _mm512_set1_ps, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_storeu_si512,
+    _mm512_sub_epi8,
 };
 
 /// Keys in a node of a search tree.
@@ -26,10 +31,24 @@ impl Keys {
     pub const NONE: Self = Self([f32::NAN; KEYS]);
 }
 
+/// Bytes that are looked up together.
+pub const BYTES: usize = 64;
+
+/// Bytes of a part of a table.
+pub const PART: usize = 16;
+
+/// Added with saturation, it keeps the low bits of an index into a part, and makes others 128 or more, for which a shuffle
+/// finds 0.
+#[cfg(target_arch = "x86_64")]
+const BEYOND: i8 = 0x70;
+
 /// The registers that a task is compiled for.
 pub trait Registers {
     /// How many keys are at most x; none for NaN.
     fn at_most(keys: &Keys, x: f32) -> usize;
+
+    /// Looks up bytes in a table of at most 256: 255 where one is above its limit, else 0. A byte beyond the table is 0.
+    fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES];
 }
 
 /// Those of the baseline processor.
@@ -46,6 +65,18 @@ impl Registers for Baseline {
         below += 2 * usize::from(keys[below + 1] <= x);
         below += usize::from(keys[below] <= x);
         below + usize::from(keys[KEYS - 1] <= x)
+    }
+
+    #[allow(clippy::inline_always, reason = "part of a loop over bytes")]
+    #[inline(always)]
+    fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES] {
+        let table = table.as_flattened();
+        let mut above = [0; BYTES];
+        for place in 0..BYTES {
+            let found = table.get(usize::from(indices[place])).copied().unwrap_or(0);
+            above[place] = if found > limits[place] { u8::MAX } else { 0 };
+        }
+        above
     }
 }
 
@@ -65,6 +96,31 @@ impl Registers for Avx2 {
         };
         (masks[0] | masks[1] << (KEYS / 2)).count_ones() as usize
     }
+
+    #[allow(clippy::inline_always, reason = "compiled for these registers")]
+    #[inline(always)]
+    fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES] {
+        const HALF: usize = BYTES / 2;
+        let mut above = [0; BYTES];
+        for first in [0, HALF] {
+            // SAFETY: `with_avx2` alone uses this type. Each half has 32 bytes, a part of the table 16.
+            unsafe {
+                let limits = _mm256_loadu_si256(limits.as_ptr().add(first).cast());
+                let mut indices = _mm256_loadu_si256(indices.as_ptr().add(first).cast());
+                let mut found = _mm256_setzero_si256();
+                for part in table {
+                    let part = _mm256_broadcastsi128_si256(_mm_loadu_si128(part.as_ptr().cast()));
+                    let of_part = _mm256_adds_epu8(indices, _mm256_set1_epi8(BEYOND));
+                    found = _mm256_or_si256(found, _mm256_shuffle_epi8(part, of_part));
+                    indices = _mm256_sub_epi8(indices, _mm256_set1_epi8(PART as i8));
+                }
+                let not_above = _mm256_cmpeq_epi8(_mm256_max_epu8(found, limits), limits);
+                let is_above = _mm256_cmpeq_epi8(not_above, _mm256_setzero_si256());
+                _mm256_storeu_si256(above.as_mut_ptr().add(first).cast(), is_above);
+            }
+        }
+        above
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -79,6 +135,27 @@ impl Registers for Avx512 {
         let mask =
             unsafe { _mm512_cmp_ps_mask::<_CMP_LE_OQ>(_mm512_loadu_ps(keys.as_ptr()), _mm512_set1_ps(x)) };
         mask.count_ones() as usize
+    }
+
+    #[allow(clippy::inline_always, reason = "compiled for these registers")]
+    #[inline(always)]
+    fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES] {
+        let mut above = [0; BYTES];
+        // SAFETY: `with_avx512` alone uses this type. There are 64 bytes, and 16 in a part of the table.
+        unsafe {
+            let limits = _mm512_loadu_si512(limits.as_ptr().cast());
+            let mut indices = _mm512_loadu_si512(indices.as_ptr().cast());
+            let mut found = _mm512_setzero_si512();
+            for part in table {
+                let part = _mm512_broadcast_i32x4(_mm_loadu_si128(part.as_ptr().cast()));
+                let of_part = _mm512_adds_epu8(indices, _mm512_set1_epi8(BEYOND));
+                found = _mm512_or_si512(found, _mm512_shuffle_epi8(part, of_part));
+                indices = _mm512_sub_epi8(indices, _mm512_set1_epi8(PART as i8));
+            }
+            let is_above = _mm512_maskz_set1_epi8(_mm512_cmpgt_epu8_mask(found, limits), -1);
+            _mm512_storeu_si512(above.as_mut_ptr().cast(), is_above);
+        }
+        above
     }
 }
 
@@ -128,7 +205,7 @@ fn widest() -> Widest {
     use std::arch::is_x86_feature_detected as has;
     if !has!("avx2") || !has!("fma") || !has!("popcnt") {
         Widest::Baseline
-    } else if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
+    } else if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
         Widest::Avx512
     } else {
         Widest::Avx2
@@ -136,7 +213,7 @@ fn widest() -> Widest {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,popcnt")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,popcnt")]
 fn with_avx512<T: SimdTask>(task: T) -> T::Output {
     task.run::<Avx512>()
 }
@@ -207,6 +284,41 @@ mod tests {
         if !matches!(widest(), Widest::Baseline) {
             // SAFETY: the processor has the features that `with_avx2` is compiled for.
             assert_eq!(unsafe { with_avx2(Sums(&rows)) }, plain);
+        }
+    }
+
+    struct Above<'a>(&'a [[u8; PART]], &'a [u8; BYTES], &'a [u8; BYTES]);
+
+    impl SimdTask for Above<'_> {
+        type Output = [u8; BYTES];
+
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn run<R: Registers>(self) -> [u8; BYTES] {
+            R::are_above(self.0, self.1, self.2)
+        }
+    }
+
+    #[test]
+    fn bytes_are_looked_up_in_all_registers() {
+        let bytes = |seed: usize| std::array::from_fn(|i| ((i * 37 + seed) * 101 % 256) as u8);
+        for parts in 1..=PART {
+            let table: Vec<[u8; PART]> =
+                (0..parts).map(|part| std::array::from_fn(|i| (part * 53 + i * 19) as u8)).collect();
+            for seed in 0..64 {
+                let (indices, limits): ([u8; BYTES], [u8; BYTES]) = (bytes(seed), bytes(3 * seed + 1));
+                let found = |index: u8| table.as_flattened().get(usize::from(index)).copied().unwrap_or(0);
+                let expected: [u8; BYTES] =
+                    std::array::from_fn(|i| if found(indices[i]) > limits[i] { 255 } else { 0 });
+                let task = || Above(&table, &indices, &limits);
+                assert_eq!(task().run::<Baseline>(), expected);
+                assert_eq!(dispatch(task()), expected);
+                #[cfg(target_arch = "x86_64")]
+                if !matches!(widest(), Widest::Baseline) {
+                    // SAFETY: the processor has the features that `with_avx2` is compiled for.
+                    assert_eq!(unsafe { with_avx2(task()) }, expected);
+                }
+            }
         }
     }
 

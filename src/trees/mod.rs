@@ -6,13 +6,16 @@
 
 mod bins;
 mod boost;
+mod columns;
 mod forest;
 mod histogram;
 mod leaves;
+mod levels;
 mod objective;
 mod parts;
 mod rate;
 mod rows;
+mod scores;
 mod shapley;
 
 #[cfg(test)]

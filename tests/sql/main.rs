@@ -43,6 +43,7 @@ mod recommendation;
 mod regressions;
 mod repeated_rankings;
 mod roles;
+mod scored_rows;
 mod support;
 mod trees;
 mod weights;

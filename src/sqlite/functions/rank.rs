@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::arrange::ListConstraint;
 use crate::column_advice::columns_text;
-use crate::data::Dataset;
+use crate::data::{Dataset, Id};
 use crate::error::{Error, Result};
-use crate::evaluate::selected_rows;
+use crate::evaluate::{RowScorer, check_scores, selected_rows};
 use crate::math::order::sort_items;
 use crate::memory::bytes_of;
 use crate::options::Use;
@@ -56,10 +56,14 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let constraint = request.constraint()?;
     let only = call.only.as_ref();
     let all = ReadSpec::ranked(&request.handle.model, constraint);
-    let SourceRows { mut data, roles, read_report } =
-        request.read_source(call, ReadSpec { only, query: only.is_some(), ..all })?;
+    let scorer = RowScorer::of(&request.handle.model);
+    let spec = ReadSpec { only, query: only.is_some(), scorer: scorer.as_ref(), ..all };
+    let SourceRows { mut data, roles, mut read_report } = request.read_source(call, spec)?;
     let (scores, mut warnings) = if data.n_docs() == 0 {
         Default::default()
+    } else if let Some(scores) = read_report.scores.take() {
+        let warnings = check_scores(&data, &scores)?;
+        (scores, warnings)
     } else {
         let scored = request.scored(call, &data)?;
         (scored.scores, scored.warnings)
@@ -78,7 +82,7 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     // Rows are made one at a time, from what is kept here. Features are not needed any more.
     drop(data.take_features());
     let list = List::new(&request.options, constraint);
-    let bytes = bytes_of::<(Ranked, [f64; 2])>(scores.len());
+    let bytes = bytes_of::<(Ranked, RankedRow, [f64; 2])>(scores.len());
     let what = format_args!("a ranking of {} documents", scores.len());
     let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
     let mut ranked = list.ranked(&data, &scores)?;
@@ -86,9 +90,20 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
         sort_items(&mut ranked, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
     }
     let memory = (memory, read_report.memory);
-    Ok(Box::new(ranked.into_iter().map(move |row| {
+    let row = |row: Ranked| {
+        let slot = data.groups.get(row.document).filter(|_| constraint == ListConstraint::Slots);
+        let slot = slot.cloned().map_or(Output::Null, Output::Id);
+        let doc = std::mem::take(&mut data.doc_ids[row.document]);
+        RankedRow { query: row.query, doc, score: scores[row.document], rank: row.rank as i64, slot }
+    };
+    // Now, not row by row: the next ones are found in memory while one is.
+    let rows: Vec<RankedRow> = ranked.into_iter().map(row).collect();
+    let queries = data.query_ids;
+    Ok(Box::new(rows.into_iter().map(move |row| {
         let _counted = &memory;
-        Ok(output(&row, &data, &scores, constraint))
+        let RankedRow { query, doc, score, rank, slot } = row;
+        let query = Output::Id(queries[query].clone());
+        Ok(vec![query, Output::Id(doc), Output::Real(score), Output::Integer(rank), slot])
     })))
 }
 
@@ -97,6 +112,15 @@ struct Ranked {
     query: usize,
     document: usize,
     rank: usize,
+}
+
+/// The values of a row; the query is a number.
+struct RankedRow {
+    query: usize,
+    doc: Id,
+    score: f64,
+    rank: i64,
+    slot: Output,
 }
 
 /// What the list of a query holds.
@@ -145,15 +169,4 @@ impl<'a> List<'a> {
             data.query_ids[query], self.diversify_by, self.max_per_value
         )))
     }
-}
-
-fn output(row: &Ranked, data: &Dataset, scores: &[f64], constraint: ListConstraint) -> Vec<Output> {
-    let slot = data.groups.get(row.document).filter(|_| constraint == ListConstraint::Slots);
-    vec![
-        Output::Id(data.query_ids[row.query].clone()),
-        Output::Id(data.doc_ids[row.document].clone()),
-        Output::Real(scores[row.document]),
-        Output::Integer(row.rank as i64),
-        slot.cloned().map_or(Output::Null, Output::Id),
-    ]
 }

@@ -21,6 +21,7 @@ use crate::data::{
     ReadReport, RowOrder, TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
+use crate::evaluate::RowScorer;
 use crate::memory::matrix_bytes;
 use crate::model::Model;
 use crate::param::Params;
@@ -28,6 +29,9 @@ use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of, query_value, query_values};
 use crate::sqlite::glue::watchdog::within_time;
+
+/// Rows between two checks of the time limit; they are scored together.
+const TOGETHER: usize = 256;
 
 /// Which columns of judgments are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +66,8 @@ pub struct ReadSpec<'a> {
     pub feature_set: FeatureSet,
     /// Which judgments are read.
     pub judgments: Judgments,
+    /// Scores the rows as they are read, if they have document ids and BLOBs of features. The data set has no features then.
+    pub scorer: Option<&'a RowScorer<'a>>,
     /// Whether a query column is needed.
     pub query: bool,
     /// Whether features are needed. Without them documents need ids.
@@ -91,6 +97,7 @@ impl<'a> ReadSpec<'a> {
             model: None,
             feature_set: FeatureSet::New,
             judgments: Judgments::RelevanceAndWeight,
+            scorer: None,
             query: true,
             features,
             only: None,
@@ -347,12 +354,22 @@ impl<'a> Reader<'a> {
                 }
                 split.push(value);
             }
-            if builder.n_rows().is_multiple_of(256) {
+            if builder.n_rows().is_multiple_of(TOGETHER) {
                 self.limits.check_time()?;
+                self.score_rows(&mut builder)?;
             }
         }
         self.limits.check_time()?;
+        self.score_rows(&mut builder)?;
         Ok((builder, split))
+    }
+
+    /// Without document ids, the features order documents with equal scores.
+    fn score_rows(&self, builder: &mut DatasetBuilder) -> Result<()> {
+        match self.spec.scorer.filter(|_| self.roles.doc.is_some()) {
+            Some(scorer) => builder.score_rows(|rows, width, scores| scorer.add_scores(rows, width, scores)),
+            None => Ok(()),
+        }
     }
 
     fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {

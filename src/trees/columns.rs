@@ -1,0 +1,152 @@
+//! The borders that splits compare a feature with.
+//!
+//! The splits of all trees compare features with few different borders. A document is compared once with the borders of
+//! a feature; its bin is the number of borders below its value. A split then compares bins, which are single bytes.
+
+#![allow(clippy::inline_always, reason = "compiled again for wider registers")]
+
+use serde::{Deserialize, Serialize};
+
+use crate::math::dense::Element;
+use crate::math::search::{Search, single_above};
+use crate::math::simd::{Registers, simd};
+
+/// Values of a feature whose bins are found together.
+pub const BLOCK: usize = 64;
+
+/// The bin of a missing value that is above every border.
+const ABOVE: u8 = u8::MAX;
+
+/// A feature with the borders that splits compare it with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "StoredColumn", into = "StoredColumn")]
+pub struct Column {
+    pub feature: usize,
+    pub missing_above: bool,
+    /// Ascending.
+    pub borders: Vec<f64>,
+    /// For each border the smallest number in single precision above it: a value in single precision is at least this key if
+    /// it is above the border.
+    search: Search,
+}
+
+/// Feature, whether missing values are above, and borders.
+type StoredColumn = (usize, bool, Vec<f64>);
+
+impl From<StoredColumn> for Column {
+    fn from((feature, missing_above, borders): StoredColumn) -> Self {
+        let search = Search::new(borders.iter().map(|border| single_above(*border)));
+        Self { feature, missing_above, borders, search }
+    }
+}
+
+impl From<Column> for StoredColumn {
+    fn from(column: Column) -> Self {
+        (column.feature, column.missing_above, column.borders)
+    }
+}
+
+impl PartialEq for Column {
+    fn eq(&self, other: &Self) -> bool {
+        (self.column(), &self.borders) == (other.column(), &other.borders)
+    }
+}
+
+/// A type of values that are compared with keys of the same type.
+pub trait Keyed: Element + PartialOrd {
+    /// The smallest number above border number `index` of a column.
+    fn key_above(column: &Column, index: usize) -> Self;
+}
+
+impl Keyed for f32 {
+    #[inline(always)]
+    fn key_above(column: &Column, index: usize) -> Self {
+        column.search.key(index)
+    }
+}
+
+impl Keyed for f64 {
+    #[inline(always)]
+    fn key_above(column: &Column, index: usize) -> Self {
+        column.borders[index].next_up()
+    }
+}
+
+impl Column {
+    /// What it shares with the splits that compare it.
+    pub fn column(&self) -> (usize, bool) {
+        (self.feature, self.missing_above)
+    }
+
+    /// The bin of a missing value.
+    #[inline(always)]
+    fn bin_of_missing(&self) -> u8 {
+        if self.missing_above { ABOVE } else { 0 }
+    }
+
+    /// The bin of a value.
+    #[inline(always)]
+    pub fn bin<R: Registers, T: Element>(&self, value: T) -> u8 {
+        let mut bin = self.search.at_most::<R>(value.key());
+        let value = value.to_f64();
+        if value.is_nan() {
+            return self.bin_of_missing();
+        }
+        // Numbers in double precision can have the same key.
+        if !T::IS_SINGLE && bin > 0 && self.borders[bin - 1] >= value {
+            bin = self.borders.partition_point(|border| *border < value);
+        }
+        bin as u8
+    }
+}
+
+simd! {
+    /// The bins of a block of values.
+    pub fn find_bins<'a; T: Keyed>(column: &'a Column, values: &'a [T; BLOCK], bins: &'a mut [u8; BLOCK]) {
+        let mut counts = [0_u32; BLOCK];
+        for index in 0..column.borders.len() {
+            let key = T::key_above(column, index);
+            for lane in 0..BLOCK {
+                counts[lane] += u32::from(values[lane] >= key);
+            }
+        }
+        let missing = column.bin_of_missing();
+        for lane in 0..BLOCK {
+            bins[lane] = if values[lane].to_f64().is_nan() { missing } else { counts[lane] as u8 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::simd::Baseline;
+
+    #[test]
+    fn a_bin_is_the_number_of_borders_below() {
+        let borders = [
+            vec![0.5],
+            (0..255).map(|i| f64::from(i) * 0.1).collect(),
+            // Numbers with the same key in single precision.
+            (0..40).map(|i| 1.0 + f64::from(i) * 1e-12).collect(),
+            vec![-1e300, -1e-300, 1e-300, 1e300],
+            vec![-1.0, -0.0, 1.0, f64::MAX],
+        ];
+        for borders in borders {
+            let column = Column::from((0, false, borders.clone()));
+            let near = borders.iter().flat_map(|x| [*x, x.next_up(), x.next_down(), f64::from(*x as f32)]);
+            for x in near.chain([f64::MIN, f64::MAX, -0.0]).filter(|x| x.is_finite()) {
+                let count = |x: f64| borders.iter().filter(|border| **border < x).count() as u8;
+                assert_eq!(column.bin::<Baseline, f64>(x), count(x), "{x}");
+                let mut bins = [0; BLOCK];
+                find_bins(&column, &[x; BLOCK], &mut bins);
+                assert_eq!(bins, [count(x); BLOCK], "{x}");
+                let single = (x as f32).clamp(f32::MIN, f32::MAX);
+                assert_eq!(column.bin::<Baseline, f32>(single), count(single.into()), "{single}");
+                find_bins(&column, &[single; BLOCK], &mut bins);
+                assert_eq!(bins, [count(single.into()); BLOCK], "{single}");
+            }
+            assert_eq!(column.bin::<Baseline, f64>(f64::NAN), 0);
+        }
+    }
+}
